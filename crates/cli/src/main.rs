@@ -1,0 +1,3 @@
+//! The rhumb binary.
+
+fn main() {}

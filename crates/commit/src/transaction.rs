@@ -1,0 +1,140 @@
+//! A transaction as SQL and every other client in the process see it: begin, read, buffer writes, commit.
+//!
+//! ```text
+//!   begin(mode) → get / scan (await) → put / delete (buffered, read back by the same transaction)
+//!               → commit → Committed{at} | TxnError
+//! ```
+//!
+//! These are the traits; the node implements them over the site's actor, so that nothing above knows which commit
+//! protocol answers.
+
+use async_trait::async_trait;
+use rhumb_core::{Key, KeyRange, Span, Timestamp, Value};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How a transaction reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReadMode {
+    /// Ask all regions for a shared lock, take the newest version among a majority. One wide-area trip per read. The
+    /// default inside explicit transactions.
+    Locking,
+    /// Read this region's replica without a lock; the votes at commit validate the versions read. No wide-area trip.
+    /// The default of autocommit statements that write.
+    Optimistic,
+    /// Read-only at one timestamp, from a majority: strictly serializable without a commit. One wide-area trip per read.
+    Snapshot,
+    /// Read-only, this region's replica, as of a timestamp in the past. No wide-area trip.
+    Stale(Timestamp),
+}
+
+impl ReadMode {
+    /// True if a transaction that reads so may not write.
+    pub fn is_read_only(self) -> bool {
+        matches!(self, ReadMode::Snapshot | ReadMode::Stale(_))
+    }
+}
+
+/// What a committed transaction is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// The timestamp of its versions; of a read-only transaction the one it read at.
+    pub at: Timestamp,
+    /// The wide-area round trips that it waited for, reads and commit together.
+    pub trips: u32,
+}
+
+/// Why a read or a commit did not succeed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TxnError {
+    /// Another transaction was in the way. Nothing was committed; running the transaction again may succeed
+    /// (SQLSTATE 40001).
+    #[error("could not serialize access: {0}")]
+    Conflict(String),
+    /// So few regions can be reached that no majority is left. Nothing was committed (SQLSTATE 57P03).
+    #[error("{0}")]
+    Unavailable(String),
+    /// The commit was sent, but its outcome could not be learnt in time: it may have happened or may yet happen
+    /// (SQLSTATE 40003).
+    #[error("the outcome of the commit is unknown: {0}")]
+    Unknown(String),
+    /// A named bound was exceeded (SQLSTATE 54000).
+    #[error("{0}")]
+    TooLarge(String),
+    /// The request makes no sense in this transaction, such as a write in a read-only one (SQLSTATE 25006) .
+    #[error("{0}")]
+    Invalid(String),
+    /// The timestamp asked for lies in the future or before the versions still kept (SQLSTATE 22023).
+    #[error("{0}")]
+    OutOfRange(String),
+}
+
+impl TxnError {
+    /// True if nothing was committed and the same transaction, run again, may succeed.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, TxnError::Conflict(_))
+    }
+}
+
+/// One region as the gateway sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionStatus {
+    /// Its name.
+    pub name: String,
+    /// True for the gateway's own region.
+    pub local: bool,
+    /// The number of its sites.
+    pub sites: u32,
+    /// How many of them answered lately.
+    pub reachable: u32,
+    /// The measured round trip to it; `None` if no site of it answered yet.
+    pub rtt: Option<Span>,
+    /// The floor of a commit there: the round trip from it to the nearest regions that complete a majority, as far as
+    /// this gateway knows it.
+    pub floor: Option<Span>,
+}
+
+/// A site as its own clients see it.
+#[async_trait]
+pub trait Gateway: Send + Sync + 'static {
+    /// Begins a transaction.
+    async fn begin(&self, mode: ReadMode) -> Result<Box<dyn Transaction>, TxnError>;
+
+    /// A timestamp of now, by this site's hybrid clock.
+    fn now(&self) -> Timestamp;
+
+    /// All regions, in the order of the cluster.
+    fn regions(&self) -> Vec<RegionStatus>;
+}
+
+/// A transaction in progress. Dropped without `commit`, it is rolled back.
+#[async_trait]
+pub trait Transaction: Send {
+    /// The values of `keys`, in that order; all of them in one round. Reads back this transaction's own writes.
+    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Option<Value>>, TxnError>;
+
+    /// Up to `limit` rows of the range in key order (or its reverse), this transaction's own writes among them. Fewer
+    /// than `limit` rows: the range holds no more.
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<(Key, Value)>, TxnError>;
+
+    /// Buffers a write.
+    fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError>;
+
+    /// Buffers a deletion.
+    fn delete(&mut self, key: Key) -> Result<(), TxnError>;
+
+    /// Reads from here on are done in `mode`. From `Optimistic` to `Locking` and back only.
+    fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError>;
+
+    /// How reads are done now.
+    fn mode(&self) -> ReadMode;
+
+    /// The wide-area round trips waited for so far.
+    fn trips(&self) -> u32;
+
+    /// Commits. A transaction that wrote nothing commits too: its reads are validated unless its mode needs none.
+    async fn commit(self: Box<Self>) -> Result<Committed, TxnError>;
+
+    /// Gives up.
+    async fn rollback(self: Box<Self>);
+}

@@ -1,0 +1,23 @@
+//! What every other crate of Rhumb stands on: names, keys, time, the shape of a cluster, and the contract of an actor.
+//!
+//! Nothing here reads a clock, an entropy source, a socket or a file. Time comes in as an argument, randomness from a
+//! seed, and the outside world is a list of [`Effect`](actor::Effect)s that a driver carries out.
+
+pub mod actor;
+pub mod hlc;
+pub mod ids;
+pub mod key;
+pub mod rng;
+pub mod rtt;
+pub mod time;
+pub mod topology;
+pub mod wan;
+
+pub use actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, Row};
+pub use hlc::{HybridClock, Timestamp};
+pub use ids::{RegionId, SiteId, TxnId};
+pub use key::{Key, KeyRange, Value};
+pub use rng::Rng;
+pub use rtt::RttMatrix;
+pub use time::{Span, Time};
+pub use topology::Topology;

@@ -1,0 +1,1 @@
+//! The runtime of a Rhumb site: transport, timers, group commit, configuration.

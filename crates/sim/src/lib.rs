@@ -1,0 +1,1 @@
+//! The deterministic simulator of Rhumb, its faults and its checkers.

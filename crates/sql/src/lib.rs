@@ -1,0 +1,1 @@
+//! The PostgreSQL wire and SQL of Rhumb.

@@ -1,0 +1,1 @@
+//! Multi-version storage of Rhumb: an in-memory and an embedded engine.
