@@ -9,7 +9,7 @@
 //! protocol answers.
 
 use async_trait::async_trait;
-use rhumb_core::{Key, KeyRange, Span, Timestamp, Value};
+use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -61,7 +61,7 @@ pub enum TxnError {
     /// A named bound was exceeded (SQLSTATE 54000).
     #[error("{0}")]
     TooLarge(String),
-    /// The request makes no sense in this transaction, such as a write in a read-only one (SQLSTATE 25006) .
+    /// The request makes no sense in this transaction, such as a write in a read-only one (SQLSTATE 25006).
     #[error("{0}")]
     Invalid(String),
     /// The timestamp asked for lies in the future or before the versions still kept (SQLSTATE 22023).
@@ -110,12 +110,18 @@ pub trait Gateway: Send + Sync + 'static {
 /// A transaction in progress. Dropped without `commit`, it is rolled back.
 #[async_trait]
 pub trait Transaction: Send {
-    /// The values of `keys`, in that order; all of them in one round. Reads back this transaction's own writes.
-    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Option<Value>>, TxnError>;
+    /// The rows of `keys`, in that order; all of them in one round. Reads back this transaction's own writes, whose
+    /// version is `Timestamp::MAX`; a key never written has version zero and no value.
+    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError>;
 
-    /// Up to `limit` rows of the range in key order (or its reverse), this transaction's own writes among them. Fewer
-    /// than `limit` rows: the range holds no more.
-    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<(Key, Value)>, TxnError>;
+    /// Up to `limit` live rows of the range in key order (or its reverse), this transaction's own writes among them.
+    /// Fewer than `limit` rows: the range holds no more.
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<Row>, TxnError>;
+
+    /// Makes the transaction depend on `key` still being at `version`, which some earlier transaction read (a cached
+    /// table descriptor, say). Costs no round trip: it is validated along with the rest, and if it does not hold the
+    /// transaction ends in a conflict.
+    fn expect(&mut self, key: Key, version: Timestamp);
 
     /// Buffers a write.
     fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError>;

@@ -42,7 +42,12 @@ const RTT_MS_MAX: f64 = 60_000.0;
 impl RttMatrix {
     /// Reads a matrix from CSV text. `file` names it in errors.
     pub fn parse(file: &str, text: &str) -> Result<RttMatrix, RttError> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .comment(Some(b'#'))
+            .from_reader(text.as_bytes());
         let mut rows = Vec::new();
         for record in reader.records() {
             rows.push(record.map_err(|error| RttError::Csv { file: file.into(), message: error.to_string() })?);
@@ -113,7 +118,8 @@ impl RttMatrix {
     /// The physical floor of one wide-area round trip from `from` to a majority of all regions, itself among them: the
     /// round trip to the farthest of the nearest regions that complete a majority.
     pub fn floor(&self, from: RegionId) -> Span {
-        let mut trips: Vec<Span> = (0..self.names.len() as u16).map(|to| self.one_way(from, RegionId(to)) + self.one_way(RegionId(to), from)).collect();
+        let mut trips: Vec<Span> =
+            (0..self.names.len() as u16).map(|to| self.one_way(from, RegionId(to)) + self.one_way(RegionId(to), from)).collect();
         trips.sort_unstable();
         trips[self.names.len() / 2]
     }

@@ -27,7 +27,10 @@ macro_rules! shipped {
 
 /// All shipped profiles.
 pub const PROFILES: [Profile; 7] = [
-    shipped!("paper_replicated_commit_5", "Mahmoud et al., Low-Latency Multi-Datacenter Databases using Replicated Commit, VLDB 2013, Table 1"),
+    shipped!(
+        "paper_replicated_commit_5",
+        "Mahmoud et al., Low-Latency Multi-Datacenter Databases using Replicated Commit, VLDB 2013, Table 1"
+    ),
     shipped!("paper_samya_5", "Maiyya et al., Samya, round-trip times of its five-region evaluation"),
     shipped!("paper_gplacer_9", "Zakhary et al., GPlacer, Table 1 (slightly asymmetric, as printed)"),
     shipped!("aws_32", "AWS, one-year medians to 2025-10, cloudping figures as kept in an Apache-2.0 repository"),
