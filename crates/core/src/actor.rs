@@ -348,6 +348,11 @@ pub enum Load {
         /// From the end of the range downwards.
         reverse: bool,
     },
+    /// The very versions named, those of them that are still kept; in the order asked.
+    Versions {
+        /// Which rows at which commit timestamps.
+        versions: Vec<(Key, Timestamp)>,
+    },
     /// The records of `space` with keys from `from` on, in order, `limit` at the most.
     Records {
         /// Which space.
@@ -373,7 +378,7 @@ pub struct Row {
 /// An answer of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loaded {
-    /// To `Get` and `Scan`.
+    /// To `Get`, `Scan` and `Versions`.
     Rows {
         /// What was found.
         rows: Vec<Row>,
