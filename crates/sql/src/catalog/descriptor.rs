@@ -1,0 +1,91 @@
+//! A table as the planner and the row layer see it.
+
+use crate::types::SqlType;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Names a database in keys. Never used twice; 0 is the catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DatabaseId(pub u32);
+
+/// Names a table in keys. Never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TableId(pub u32);
+
+/// Names an index in keys, within its table. Never used twice there; 0 is the primary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct IndexId(pub u32);
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Names it in stored rows. Never used twice in its table.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub ty: SqlType,
+    /// False for NOT NULL.
+    pub nullable: bool,
+    /// The expression, in SQL, of the value of rows that give none.
+    pub default: Option<String>,
+    /// True for the row id of a table without a primary key, which `SELECT *` does not show.
+    pub hidden: bool,
+}
+
+/// A secondary index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Index {
+    /// Names it in keys.
+    pub id: IndexId,
+    /// Its name.
+    pub name: String,
+    /// True if no two rows may have the same values, none of them NULL.
+    pub unique: bool,
+    /// The positions of its columns in [`TableDescriptor::columns`].
+    pub columns: Vec<usize>,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableDescriptor {
+    /// The database it belongs to.
+    pub database: DatabaseId,
+    /// Names it in keys.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// Its columns; a row has one value for each, in this order.
+    pub columns: Vec<Column>,
+    /// The positions of the primary key's columns, at least one.
+    pub primary_key: Vec<usize>,
+    /// The name of the primary key's constraint.
+    pub primary_key_name: String,
+    /// Its secondary indexes.
+    pub indexes: Vec<Index>,
+    /// The id of the next index.
+    pub(crate) next_index: u32,
+}
+
+impl TableDescriptor {
+    /// All columns, the hidden one included, as Arrow fields.
+    pub fn arrow_schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.columns.iter().map(|column| column.ty.field(&column.name, column.nullable)).collect::<Vec<_>>()))
+    }
+
+    /// The position of the column of that name.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The positions of the columns that `SELECT *` shows.
+    pub fn visible_columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.columns.iter().enumerate().filter(|(_, column)| !column.hidden).map(|(position, _)| position)
+    }
+
+    /// The index of that name.
+    pub fn index(&self, name: &str) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+}

@@ -1,0 +1,23 @@
+//! What databases, tables and indexes there are.
+//!
+//! The catalog is rows of the same key space as the data, under database 0, read and written by ordinary transactions:
+//! `CREATE TABLE` is atomic, replicated and isolated because every transaction is. [`Catalog`] is a gateway's cache of
+//! it, and [`CatalogView`] is how one transaction uses that cache.
+//!
+//! **A stale cache is caught by the commit.** Whoever uses a cached descriptor makes its transaction expect the version
+//! that the descriptor was read at ([`Transaction::expect`]); if another gateway changed the table meanwhile, the
+//! transaction ends in a conflict, the view is invalidated and the transaction runs again.
+//!
+//! [`Transaction::expect`]: rhumb_commit::transaction::Transaction::expect
+
+mod cache;
+mod database;
+mod descriptor;
+mod spec;
+mod view;
+
+pub use cache::Catalog;
+pub use database::{DEFAULT_DATABASE, DatabaseDescriptor, PROTOCOLS};
+pub use descriptor::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableId};
+pub use spec::{ColumnSpec, IndexSpec, KeySpec, TableSpec};
+pub use view::CatalogView;

@@ -1,0 +1,367 @@
+//! What a client is told when a statement fails: a SQLSTATE and a message, worded as PostgreSQL words them, because
+//! drivers and object mappers match on both.
+//!
+//! [`SqlState`] names the conditions that this crate raises; the five-character code is what clients switch on. The
+//! constructors below exist where the wording is fixed by PostgreSQL or where several callers raise the same condition;
+//! anything else is `SqlError::new(state, message)`.
+
+use rhumb_commit::transaction::TxnError;
+use std::fmt;
+use thiserror::Error;
+
+/// The result of everything in this crate.
+pub type SqlResult<T> = Result<T, SqlError>;
+
+macro_rules! sql_states {
+    ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
+        /// A condition of the SQL standard or of PostgreSQL (appendix A of its manual).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum SqlState {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl SqlState {
+            /// The five characters sent on the wire.
+            pub const fn code(self) -> &'static str {
+                match self {
+                    $(SqlState::$name => $code,)*
+                }
+            }
+        }
+    };
+}
+
+sql_states! {
+    /// A client broke the rules of the wire protocol.
+    ProtocolViolation = "08P01",
+    /// A valid request for something that Rhumb does not do.
+    FeatureNotSupported = "0A000",
+    /// A statement would change the same row twice.
+    CardinalityViolation = "21000",
+    /// Too long for `varchar(n)` or `char(n)`.
+    StringDataRightTruncation = "22001",
+    /// A number outside its type's range.
+    NumericValueOutOfRange = "22003",
+    /// A date or time that cannot be read.
+    InvalidDatetimeFormat = "22007",
+    /// A date or time outside its type's range.
+    DatetimeFieldOverflow = "22008",
+    /// Division by zero.
+    DivisionByZero = "22012",
+    /// Bytes that are no text.
+    CharacterNotInRepertoire = "22021",
+    /// A parameter whose value makes no sense.
+    InvalidParameterValue = "22023",
+    /// Text that does not spell a value of its type.
+    InvalidTextRepresentation = "22P02",
+    /// Bytes that do not encode a value of their type.
+    InvalidBinaryRepresentation = "22P03",
+    /// A line of `COPY` that does not fit its table.
+    BadCopyFileFormat = "22P04",
+    /// NULL in a NOT NULL column.
+    NotNullViolation = "23502",
+    /// A key that exists already.
+    UniqueViolation = "23505",
+    /// A statement that an open transaction forbids.
+    ActiveSqlTransaction = "25001",
+    /// A write in a read-only transaction.
+    ReadOnlySqlTransaction = "25006",
+    /// A statement that needs an open transaction.
+    NoActiveSqlTransaction = "25P01",
+    /// A statement in a transaction that failed before.
+    InFailedSqlTransaction = "25P02",
+    /// A prepared statement that does not exist.
+    InvalidSqlStatementName = "26000",
+    /// No such database.
+    InvalidCatalogName = "3D000",
+    /// Another transaction was in the way; run the transaction again.
+    SerializationFailure = "40001",
+    /// The commit was sent and its outcome is not known.
+    StatementCompletionUnknown = "40003",
+    /// Text that is not SQL.
+    SyntaxError = "42601",
+    /// A name that is too long.
+    NameTooLong = "42622",
+    /// A column named twice.
+    DuplicateColumn = "42701",
+    /// A name that fits two columns.
+    AmbiguousColumn = "42702",
+    /// No such column.
+    UndefinedColumn = "42703",
+    /// No such type, index, setting or constraint.
+    UndefinedObject = "42704",
+    /// The two types do not go together.
+    DatatypeMismatch = "42804",
+    /// A name for the wrong kind of thing.
+    WrongObjectType = "42809",
+    /// No such function or operator.
+    UndefinedFunction = "42883",
+    /// No such table.
+    UndefinedTable = "42P01",
+    /// No such parameter.
+    UndefinedParameter = "42P02",
+    /// The database exists already.
+    DuplicateDatabase = "42P04",
+    /// A prepared statement of that name exists already.
+    DuplicatePreparedStatement = "42P05",
+    /// The table or index exists already.
+    DuplicateTable = "42P07",
+    /// `ON CONFLICT` names columns that no unique index covers.
+    InvalidColumnReference = "42P10",
+    /// A table that cannot be defined so.
+    InvalidTableDefinition = "42P16",
+    /// A parameter whose type cannot be told.
+    IndeterminateDatatype = "42P18",
+    /// A bound of Rhumb was exceeded.
+    ProgramLimitExceeded = "54000",
+    /// More columns than a table may have.
+    TooManyColumns = "54011",
+    /// The object is needed and cannot be dropped.
+    ObjectInUse = "55006",
+    /// The client asked for the statement to be given up.
+    QueryCanceled = "57014",
+    /// Too few regions can be reached.
+    CannotConnectNow = "57P03",
+    /// Stored bytes that cannot be read.
+    DataCorrupted = "XX001",
+    /// A bug of Rhumb.
+    InternalError = "XX000",
+}
+
+impl fmt::Display for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// Why a statement failed. Boxed inside, so that a `Result` of it stays small.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{}", .0.message)]
+pub struct SqlError(Box<Report>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Report {
+    state: SqlState,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+    constraint: Option<String>,
+    position: Option<usize>,
+}
+
+impl SqlError {
+    /// The error with this condition and message.
+    pub fn new(state: SqlState, message: impl Into<String>) -> SqlError {
+        let message = message.into();
+        SqlError(Box::new(Report { state, message, detail: None, hint: None, constraint: None, position: None }))
+    }
+
+    /// The same with a second line of particulars.
+    pub fn with_detail(mut self, detail: impl Into<String>) -> SqlError {
+        self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// The same with advice on what to do.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> SqlError {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with the name of the constraint that was violated.
+    pub fn with_constraint(mut self, constraint: impl Into<String>) -> SqlError {
+        self.0.constraint = Some(constraint.into());
+        self
+    }
+
+    /// The same with the place in the statement's text: characters, from 1.
+    pub fn with_position(mut self, position: usize) -> SqlError {
+        self.0.position = Some(position);
+        self
+    }
+
+    /// Its condition.
+    pub fn state(&self) -> SqlState {
+        self.0.state
+    }
+
+    /// Its message.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Its particulars.
+    pub fn detail(&self) -> Option<&str> {
+        self.0.detail.as_deref()
+    }
+
+    /// Its advice.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// The constraint that was violated.
+    pub fn constraint(&self) -> Option<&str> {
+        self.0.constraint.as_deref()
+    }
+
+    /// Its place in the statement's text: characters, from 1.
+    pub fn position(&self) -> Option<usize> {
+        self.0.position
+    }
+
+    /// True if nothing was committed and the same transaction, run again, may succeed.
+    pub fn is_retryable(&self) -> bool {
+        self.state() == SqlState::SerializationFailure
+    }
+}
+
+/// The conditions whose wording PostgreSQL fixes.
+impl SqlError {
+    /// 0A000.
+    pub fn unsupported(message: impl Into<String>) -> SqlError {
+        SqlError::new(SqlState::FeatureNotSupported, message)
+    }
+
+    /// 42601.
+    pub fn syntax(message: impl Into<String>) -> SqlError {
+        SqlError::new(SqlState::SyntaxError, message)
+    }
+
+    /// XX000: a bug of ours.
+    pub fn internal(message: impl Into<String>) -> SqlError {
+        SqlError::new(SqlState::InternalError, message)
+    }
+
+    /// XX001: what the store holds under `what` cannot be read.
+    pub fn corrupted(what: impl fmt::Display, why: impl fmt::Display) -> SqlError {
+        SqlError::new(SqlState::DataCorrupted, format!("cannot decode {what}: {why}"))
+    }
+
+    /// 54000.
+    pub fn too_large(message: impl Into<String>) -> SqlError {
+        SqlError::new(SqlState::ProgramLimitExceeded, message)
+    }
+
+    /// 22P02: `text` is no `type_name`.
+    pub fn invalid_text(type_name: &str, text: &str) -> SqlError {
+        SqlError::new(SqlState::InvalidTextRepresentation, format!("invalid input syntax for type {type_name}: \"{text}\""))
+    }
+
+    /// 22007: `text` is no date or time.
+    pub fn invalid_datetime(type_name: &str, text: &str) -> SqlError {
+        SqlError::new(SqlState::InvalidDatetimeFormat, format!("invalid input syntax for type {type_name}: \"{text}\""))
+    }
+
+    /// 22003.
+    pub fn out_of_range(type_name: &str) -> SqlError {
+        SqlError::new(SqlState::NumericValueOutOfRange, format!("{type_name} out of range"))
+    }
+
+    /// 22001: too long for `type_name`, written with its length.
+    pub fn value_too_long(type_name: &str) -> SqlError {
+        SqlError::new(SqlState::StringDataRightTruncation, format!("value too long for type {type_name}"))
+    }
+
+    /// 23502.
+    pub fn not_null(table: &str, column: &str) -> SqlError {
+        let message = format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
+        SqlError::new(SqlState::NotNullViolation, message)
+    }
+
+    /// 23505, with `key` as `(a, b)=(1, 2)`.
+    pub fn duplicate_key(constraint: &str, key: &str) -> SqlError {
+        SqlError::new(SqlState::UniqueViolation, format!("duplicate key value violates unique constraint \"{constraint}\""))
+            .with_detail(format!("Key {key} already exists."))
+            .with_constraint(constraint)
+    }
+
+    /// 3D000.
+    pub fn undefined_database(name: &str) -> SqlError {
+        SqlError::new(SqlState::InvalidCatalogName, format!("database \"{name}\" does not exist"))
+    }
+
+    /// 42P04.
+    pub fn duplicate_database(name: &str) -> SqlError {
+        SqlError::new(SqlState::DuplicateDatabase, format!("database \"{name}\" already exists"))
+    }
+
+    /// 42P01.
+    pub fn undefined_table(name: &str) -> SqlError {
+        SqlError::new(SqlState::UndefinedTable, format!("relation \"{name}\" does not exist"))
+    }
+
+    /// 42P07.
+    pub fn duplicate_table(name: &str) -> SqlError {
+        SqlError::new(SqlState::DuplicateTable, format!("relation \"{name}\" already exists"))
+    }
+
+    /// 42703.
+    pub fn undefined_column(name: &str) -> SqlError {
+        SqlError::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist"))
+    }
+
+    /// 42701.
+    pub fn duplicate_column(name: &str) -> SqlError {
+        SqlError::new(SqlState::DuplicateColumn, format!("column \"{name}\" specified more than once"))
+    }
+
+    /// 42704: no such index.
+    pub fn undefined_index(name: &str) -> SqlError {
+        SqlError::new(SqlState::UndefinedObject, format!("index \"{name}\" does not exist"))
+    }
+
+    /// 25006.
+    pub fn read_only(statement: &str) -> SqlError {
+        SqlError::new(SqlState::ReadOnlySqlTransaction, format!("cannot execute {statement} in a read-only transaction"))
+    }
+
+    /// 25P02.
+    pub fn in_failed_transaction() -> SqlError {
+        let message = "current transaction is aborted, commands ignored until end of transaction block";
+        SqlError::new(SqlState::InFailedSqlTransaction, message)
+    }
+}
+
+impl From<TxnError> for SqlError {
+    fn from(error: TxnError) -> SqlError {
+        let state = match &error {
+            TxnError::Conflict(_) => SqlState::SerializationFailure,
+            TxnError::Unavailable(_) => SqlState::CannotConnectNow,
+            TxnError::Unknown(_) => SqlState::StatementCompletionUnknown,
+            TxnError::TooLarge(_) => SqlState::ProgramLimitExceeded,
+            TxnError::Invalid(_) => SqlState::ReadOnlySqlTransaction,
+            TxnError::OutOfRange(_) => SqlState::InvalidParameterValue,
+        };
+        let hint = match &error {
+            TxnError::Conflict(_) => Some("The transaction might succeed if retried."),
+            TxnError::Unknown(_) => Some("Read what the transaction wrote to learn whether it was committed, before running it again."),
+            _ => None,
+        };
+        let sql = SqlError::new(state, error.to_string());
+        match hint {
+            Some(hint) => sql.with_hint(hint),
+            None => sql,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_is_the_only_retryable_error() {
+        assert!(SqlError::from(TxnError::Conflict("k".into())).is_retryable());
+        assert!(!SqlError::from(TxnError::Unknown("k".into())).is_retryable());
+        assert_eq!(SqlError::from(TxnError::Unknown("k".into())).state().code(), "40003");
+    }
+
+    #[test]
+    fn a_duplicate_key_is_worded_as_postgresql_words_it() {
+        let error = SqlError::duplicate_key("t_pkey", "(id)=(1)");
+        assert_eq!(error.to_string(), "duplicate key value violates unique constraint \"t_pkey\"");
+        assert_eq!(error.detail(), Some("Key (id)=(1) already exists."));
+        assert_eq!(error.state().code(), "23505");
+    }
+}

@@ -1,0 +1,36 @@
+//! The scalar types of SQL: their names, their values, and the rules for moving one into the other.
+//!
+//! A value is a [`Datum`], DataFusion's own `ScalarValue`, so that the query engine needs no conversion. Every
+//! [`SqlType`] uses exactly one variant of it:
+//!
+//! | SQL | `Datum` | notes |
+//! |---|---|---|
+//! | boolean | `Boolean` | |
+//! | int2, int4, int8 | `Int16`, `Int32`, `Int64` | |
+//! | float4, float8 | `Float32`, `Float64` | |
+//! | numeric(p,s) | `Decimal128(p, s)` | exact, up to 38 digits |
+//! | numeric | `Decimal128(38, 10)` | a value with more digits is refused, never rounded |
+//! | text, varchar(n) | `Utf8` | |
+//! | char(n) | `Utf8` | held without trailing blanks, padded when printed |
+//! | bytea | `Binary` | |
+//! | date | `Date32` | days since 1970-01-01 |
+//! | time | `Time64Microsecond` | |
+//! | timestamp | `TimestampMicrosecond(None)` | |
+//! | timestamptz | `TimestampMicrosecond("+00:00")` | always UTC |
+//! | uuid | `Utf8` | canonical text: lower-case hexadecimal with hyphens |
+//!
+//! `uuid` is text to the query engine, which has no such type: equality and order are those of the 16 bytes. What type
+//! a column of a result has is written in its Arrow field's metadata (see [`SqlType::field`]).
+
+mod coerce;
+mod parse;
+mod sql_type;
+mod text;
+
+pub use coerce::{cast, coerce};
+pub use parse::parse_text;
+pub use sql_type::SqlType;
+pub use text::to_text;
+
+/// A value.
+pub type Datum = datafusion::common::ScalarValue;
