@@ -1,1 +1,21 @@
-//! Multi-version storage of Rhumb: an in-memory and an embedded engine.
+//! Multi-version storage of Rhumb: rows with their versions, and the protocols' own records, over a small key-value trait.
+//!
+//! [`Store`] carries out what an actor writes down ([`Batch`](rhumb_core::Batch), [`Load`](rhumb_core::Load),
+//! [`Collect`](rhumb_core::actor::Collect)) on any [`Engine`]; it knows nothing of protocols. Two engines ship:
+//! [`MemoryEngine`] for the simulator, whose crash loses what a real one would, and [`FjallEngine`], the embedded default.
+//! The bytes on disk are described in `FORMAT.md` and made in one place, the module `layout`.
+
+mod engine;
+mod error;
+mod garbage;
+mod layout;
+mod log;
+mod memory;
+mod scan;
+mod store;
+
+pub use engine::{Engine, Entries, View, Write};
+pub use error::StoreError;
+pub use garbage::Collected;
+pub use memory::MemoryEngine;
+pub use store::Store;

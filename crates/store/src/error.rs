@@ -1,0 +1,72 @@
+//! What can go wrong in a store. Every message names the place and says what to do.
+
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why the store could not be opened, read or written. None of these changes or loses what is stored.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The data is of a format that this program does not know.
+    #[error("{place} holds data of format `{found}`, but this version of rhumb knows only `{known}`: run the version that wrote it")]
+    UnknownFormat {
+        /// Where.
+        place: String,
+        /// The format found.
+        found: String,
+        /// The format known.
+        known: String,
+    },
+    /// The data contradicts its checksums or its layout.
+    #[error(
+        "{place} is damaged: {detail}; restore it from a copy, or move the folder away and let the site fetch its data from the other regions"
+    )]
+    Corrupt {
+        /// Where.
+        place: String,
+        /// What was found.
+        detail: String,
+    },
+    /// The folder has files in it, but none that says it is Rhumb's.
+    #[error("{path} is not a data folder of rhumb (it is not empty and has no file FORMAT): name an empty or a new folder")]
+    NotRhumb {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder, or a file in it, may not be written.
+    #[error("{path} cannot be written: {source}; give this user write access to the folder, or name another one")]
+    ReadOnly {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The disk is full.
+    #[error("no space is left on the disk of {path}: {source}; free some and start the site again, what was committed is kept")]
+    Full {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process has the folder open.
+    #[error("{path} is in use by another process: stop that one first, or name another folder")]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// An earlier write failed, so that nothing more is taken.
+    #[error("{path} takes no more writes since an earlier one failed: look up that error, mend its cause and start the site again")]
+    Poisoned {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The system refused something else.
+    #[error("{path}: {source}")]
+    Io {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}

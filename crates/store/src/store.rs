@@ -1,0 +1,137 @@
+//! The store: carries out the batches, loads and collections of an actor on an engine.
+//!
+//! Rows have versions, newest first; records have none. Writing never reads: a version is put in its place, and noted in
+//! the index of what was written, from which [`Store::collect`] works. So the same version again changes nothing, and
+//! versions may come in any order.
+//!
+//! Invariants: a load sees whole batches only, all that were applied before it; each version that a newer one supersedes
+//! has an entry in the index at or above it, until it is collected.
+
+use crate::engine::{Engine, View, Write};
+use crate::error::StoreError;
+use crate::garbage::Swept;
+use crate::layout::{self, Index};
+use crate::scan;
+use bytes::Bytes;
+use rhumb_core::actor::{Op, Space};
+use rhumb_core::{Batch, Key, Load, Loaded, Row, Timestamp};
+use std::sync::{Mutex, MutexGuard};
+
+/// Multi-version rows and protocol records over an engine. Safe to share between threads.
+pub struct Store<E> {
+    engine: E,
+    /// Held by whoever writes: a collection must not drop the index entry of a version put meanwhile.
+    swept: Mutex<Swept>,
+}
+
+impl<E: Engine> Store<E> {
+    /// The store in `engine`, made if there is none yet. Refuses a format that it does not know.
+    pub fn open(engine: E) -> Result<Store<E>, StoreError> {
+        let known = layout::FORMAT_VERSION.to_string();
+        let found = engine.view().get(layout::FORMAT_KEY)?;
+        match found {
+            Some(found) if found == known.as_bytes() => {}
+            Some(found) => {
+                let found = String::from_utf8_lossy(&found).into_owned();
+                return Err(StoreError::UnknownFormat { place: "the store".into(), found, known });
+            }
+            None => {
+                engine.write(vec![Write::Put { key: Bytes::from_static(layout::FORMAT_KEY), value: known.into() }])?;
+                engine.sync()?;
+            }
+        }
+        Ok(Store { engine, swept: Mutex::default() })
+    }
+
+    /// The engine, for instance to let it crash. The store ends here: what it remembers may not outlive a crash.
+    pub fn into_engine(self) -> E {
+        self.engine
+    }
+
+    pub(crate) fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Swept> {
+        self.swept.lock().expect("no thread panics while it holds the lock")
+    }
+
+    /// Carries out `batch` as one. Later loads see it at once; it is durable after [`sync`](Store::sync).
+    pub fn apply(&self, batch: &Batch) -> Result<(), StoreError> {
+        if batch.ops.is_empty() {
+            return Ok(());
+        }
+        let mut writes = Vec::with_capacity(2 * batch.ops.len());
+        let mut swept = self.lock();
+        for op in &batch.ops {
+            match op {
+                Op::PutVersion { key, at, value } => {
+                    let prefix = layout::key_prefix(key);
+                    put(&mut writes, layout::version_key(&prefix, *at), layout::encode_value(value.as_ref()));
+                    put(&mut writes, layout::index_key(Index::Written, *at, &prefix), Bytes::new());
+                    if value.is_none() {
+                        put(&mut writes, layout::index_key(Index::Deleted, *at, &prefix), Bytes::new());
+                    }
+                    swept.written(*at);
+                }
+                Op::PutRecord { space, key, bytes } => put(&mut writes, layout::record_key(*space, key), bytes.clone()),
+                Op::DeleteRecord { space, key } => writes.push(Write::Remove { key: layout::record_key(*space, key).into() }),
+            }
+        }
+        self.engine.write(writes)
+    }
+
+    /// Returns once everything applied before the call is durable. One sync serves any number of applies.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.engine.sync()
+    }
+
+    /// Answers `load` from one snapshot of the store.
+    pub fn load(&self, load: &Load) -> Result<Loaded, StoreError> {
+        let view = self.engine.view();
+        match load {
+            Load::Get { keys, at } => {
+                let rows = keys.iter().map(|key| get(&*view, key, *at)).collect::<Result<Vec<Row>, StoreError>>()?;
+                Ok(Loaded::Rows { rows, more: false })
+            }
+            Load::Scan { range, at, limit, reverse } => {
+                let found = scan::scan(&*view, range, *at, *limit, *reverse)?;
+                Ok(Loaded::Rows { rows: found.rows, more: found.more })
+            }
+            Load::Versions { versions } => {
+                let found = versions.iter().map(|(key, at)| version(&*view, key, *at)).collect::<Result<Vec<_>, StoreError>>()?;
+                Ok(Loaded::Rows { rows: found.into_iter().flatten().collect(), more: false })
+            }
+            Load::Records { space, from, limit } => records(&*view, *space, from, *limit),
+        }
+    }
+}
+
+fn put(writes: &mut Vec<Write>, key: Vec<u8>, value: Bytes) {
+    writes.push(Write::Put { key: key.into(), value });
+}
+
+fn get(view: &dyn View, key: &Key, at: Timestamp) -> Result<Row, StoreError> {
+    let found = scan::newest(view, &layout::key_prefix(key), at)?;
+    Ok(match found {
+        Some((version, value)) => Row { key: key.clone(), version, value },
+        None => Row { key: key.clone(), version: Timestamp::ZERO, value: None },
+    })
+}
+
+fn version(view: &dyn View, key: &Key, at: Timestamp) -> Result<Option<Row>, StoreError> {
+    let Some(stored) = view.get(&layout::version_key(&layout::key_prefix(key), at))? else { return Ok(None) };
+    Ok(Some(Row { key: key.clone(), version: at, value: layout::decode_value(&stored)? }))
+}
+
+fn records(view: &dyn View, space: Space, from: &[u8], limit: usize) -> Result<Loaded, StoreError> {
+    let mut records = Vec::new();
+    for entry in view.range(&layout::record_key(space, from), &layout::past_space(space), false) {
+        let (key, bytes) = entry?;
+        if records.len() == limit {
+            return Ok(Loaded::Records { records, more: true });
+        }
+        records.push((layout::key_of_record(&key), bytes));
+    }
+    Ok(Loaded::Records { records, more: false })
+}
