@@ -1,3 +1,48 @@
 //! The deterministic simulator of Rhumb, its faults and its checkers.
+//!
+//! A [`World`] drives actors by their contract ([`rhumb_core::actor`]) in virtual time: sites with disks and clocks of their
+//! own, a wide area between them, clients, and [`Fault`]s that strike by script or by a [`FaultPlan`] drawn from a seed.
+//! One seed decides all: two runs have the same [trace](World::trace), byte by byte. A [`Scenario`] puts a protocol, a
+//! workload, faults and checks together, and [`run_seeds`] runs it many times.
+//!
+//! ```text
+//!   scenario ── World ── schedule (what happens when)
+//!               │   ├─── sites: actor · store · disk queue · clock
+//!               │   ├─── network: delays, losses, cuts
+//!               │   └─── clients ──→ history ──→ checkers
+//!               └─────── observers: invariants after each event
+//! ```
 
 pub mod history;
+
+mod client;
+mod clock;
+mod config;
+mod disk;
+mod drive;
+mod error;
+mod fault;
+mod network;
+mod place;
+mod plan;
+#[cfg(feature = "planted")]
+mod planted;
+mod runner;
+mod schedule;
+mod site;
+mod strike;
+mod trace;
+mod world;
+
+pub use client::{ClientEvent, ClientProgram, Next, Reply};
+pub use clock::{CLOCK_ORIGIN, ClockSkew};
+pub use config::{Config, EVENTS_MAX, LocalDelays};
+pub use error::SimError;
+pub use fault::Fault;
+pub use network::LinkFaults;
+pub use place::{Links, Place};
+pub use plan::{FaultPlan, FaultRates};
+#[cfg(feature = "planted")]
+pub use planted::Planted;
+pub use runner::{Progress, Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
+pub use world::{Observer, REFUSED_AFTER, World};

@@ -1,0 +1,65 @@
+//! What a world is made of: its sites, its distances, and how long things take that are not the wide area.
+
+use rhumb_core::{RttMatrix, Span, Topology};
+
+/// The most events of a run unless its [`Config`] says otherwise: a hundred times what a run of a minute needs.
+pub const EVENTS_MAX: u64 = 50_000_000;
+
+/// What a world is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Its sites.
+    pub topology: Topology,
+    /// The distances between its regions, in the order of the topology.
+    pub rtt: RttMatrix,
+    /// How long things take at a site.
+    pub local: LocalDelays,
+    /// A run of more events than this counts as a livelock.
+    pub events_max: u64,
+    /// True if the run is to be traced.
+    pub tracing: bool,
+}
+
+/// How long things take at a site and within a region. All of it is on top of the wide area, and exact: a commit in an
+/// idle world takes its floor plus the sum of these that lie on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalDelays {
+    /// From a site to itself or to another one of its region.
+    pub message: Span,
+    /// One step of an actor, from when its input is taken up to when its effects are carried out. Inputs meanwhile wait.
+    pub step: Span,
+    /// From a load to its answer, which shows the store as of the load.
+    pub load: Span,
+    /// One sync of the disk.
+    pub sync: Span,
+}
+
+impl LocalDelays {
+    /// No delay at all: what is left is the wide area.
+    pub const NONE: LocalDelays = LocalDelays { message: Span::ZERO, step: Span::ZERO, load: Span::ZERO, sync: Span::ZERO };
+}
+
+impl Default for LocalDelays {
+    /// A server with a fast disk in a datacenter.
+    fn default() -> LocalDelays {
+        LocalDelays {
+            message: Span::from_micros(100),
+            step: Span::from_micros(10),
+            load: Span::from_micros(50),
+            sync: Span::from_millis(1),
+        }
+    }
+}
+
+impl Config {
+    /// A world of the regions of `rtt` with `shards` sites in each, default delays, untraced.
+    pub fn new(rtt: RttMatrix, shards: u16) -> Config {
+        Config {
+            topology: Topology::new(rtt.names().to_vec(), shards),
+            rtt,
+            local: LocalDelays::default(),
+            events_max: EVENTS_MAX,
+            tracing: false,
+        }
+    }
+}

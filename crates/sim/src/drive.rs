@@ -1,0 +1,312 @@
+//! The driver's loop in virtual time: what each event does, and how an actor's effects are carried out.
+
+use crate::client::{ClientEvent, Next, Reply};
+use crate::disk::Waiting;
+use crate::error::SimError;
+use crate::fault::Fault;
+use crate::world::World;
+use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, RequestId, Token};
+use rhumb_core::{SiteId, Time};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Versions removed per call of the store's collection, which the driver repeats until all is collected.
+const COLLECT_STEP: usize = 1_000;
+
+/// What is scheduled.
+pub(crate) enum Event<A: Actor> {
+    /// A site starts for the first time.
+    Start(SiteId),
+    /// A message reaches a site, whichever life that is in.
+    Arrival { from: SiteId, to: SiteId, body: Body<A::Note, A::Promise> },
+    /// An input to one life of a site: a timer, an answer of the store.
+    Input { site: SiteId, life: u64, input: Input<A> },
+    /// A site steps with the first input that waits.
+    Turn { site: SiteId, life: u64 },
+    /// A sync of a site's disk ends.
+    Synced { site: SiteId, life: u64 },
+    /// A site that stood still goes on.
+    StallOver(SiteId),
+    /// A client is told something.
+    Client { client: usize, event: ClientEvent<A::Answer> },
+    /// A request to a site that was down is refused.
+    Refused(RequestId),
+    /// A fault strikes, unless the world has been healed since it was scheduled.
+    Fault { healings: u64, fault: Fault },
+}
+
+impl<A: Actor> World<A> {
+    pub(crate) fn happen(&mut self, event: Event<A>) {
+        match event {
+            Event::Start(site) => self.start(site),
+            Event::Arrival { from, to, body } => self.arrive(from, to, body),
+            Event::Input { site, life, input } => {
+                if self.is_alive(site, life) {
+                    self.input(site, input);
+                }
+            }
+            Event::Turn { site, life } => {
+                if self.is_alive(site, life) {
+                    self.turn(site);
+                }
+            }
+            Event::Synced { site, life } => {
+                if self.is_alive(site, life) {
+                    self.synced(site);
+                }
+            }
+            Event::StallOver(site) => self.go_on(site),
+            Event::Client { client, event } => self.tell_client(client, event),
+            Event::Refused(id) => self.lose_request(id),
+            Event::Fault { healings, fault } => {
+                if healings == self.healings {
+                    self.strike(&fault);
+                }
+            }
+        }
+    }
+
+    fn is_alive(&self, site: SiteId, life: u64) -> bool {
+        let site = self.site(site);
+        site.lives == life && site.life.is_some()
+    }
+
+    pub(crate) fn start(&mut self, site: SiteId) {
+        let life = self.site(site).lives + 1;
+        let actor = (self.factory)(site, life);
+        self.site_mut(site).start(actor);
+        self.trace.line(self.now, format_args!("{site} starts life {life}"));
+        self.input(site, Input::Start);
+    }
+
+    fn arrive(&mut self, from: SiteId, to: SiteId, body: Body<A::Note, A::Promise>) {
+        if self.site(to).life.is_some() {
+            self.input(to, Input::Message { from, body });
+        } else {
+            self.trace.line(self.now, format_args!("{to} is down ← {from} {body}"));
+        }
+    }
+
+    /// Lets `input` wait for its step at `site`, which is up.
+    pub(crate) fn input(&mut self, site: SiteId, input: Input<A>) {
+        let life = self.site_mut(site).life.as_mut().expect("only a site that is up is given inputs");
+        life.inbox.push_back(input);
+        self.schedule_turn(site);
+    }
+
+    fn schedule_turn(&mut self, site: SiteId) {
+        let turn = self.now + self.config.local.step;
+        let state = self.site_mut(site);
+        let (lives, stalled_until) = (state.lives, state.stalled_until);
+        let Some(life) = &mut state.life else { return };
+        if !life.turning && !life.inbox.is_empty() {
+            life.turning = true;
+            self.schedule.push(turn.max(stalled_until), Event::Turn { site, life: lives });
+        }
+    }
+
+    fn turn(&mut self, site: SiteId) {
+        let now = self.now;
+        let state = self.site_mut(site);
+        let clock = state.clock.read(now);
+        let stalled_until = state.stalled_until;
+        let Some(life) = &mut state.life else { return };
+        life.turning = false;
+        if now < stalled_until {
+            return self.schedule_turn(site);
+        }
+        let input = life.inbox.pop_front().expect("a turn is scheduled only for an input that waits");
+        self.trace_input(site, &input);
+        let mut effects = Effects::new(self.trace.is_on());
+        let Some(life) = &mut self.site_mut(site).life else { return };
+        let stepped = catch_unwind(AssertUnwindSafe(|| life.actor.step(clock, input, &mut effects)));
+        match stepped {
+            Ok(()) => self.carry_out(site, effects.take()),
+            Err(panic) => self.fail(SimError::Panicked { at: now, site, message: panic_message(&*panic) }),
+        }
+        self.begin_sync(site);
+        self.schedule_turn(site);
+    }
+
+    /// Carries out a step's effects in order; only some of them if a crash in the middle is due.
+    fn carry_out(&mut self, site: SiteId, mut effects: Vec<Effect<A>>) {
+        let armed = self.site(site).life.as_ref().and_then(|life| life.crash_mid_step);
+        let crash = armed.filter(|_| effects.len() >= 2);
+        if crash.is_some() {
+            effects.truncate(self.rng.between(1, effects.len() as u64 - 1) as usize);
+        }
+        for effect in effects {
+            self.carry_out_one(site, effect);
+        }
+        if let Some(down) = crash {
+            self.crash(site, down);
+        }
+    }
+
+    fn carry_out_one(&mut self, site: SiteId, effect: Effect<A>) {
+        match effect {
+            Effect::Send { to, note } => self.send(site, to, Body::Note(note)),
+            Effect::SetTimer { timer, after } => {
+                let due = self.now + self.site(site).clock.true_span(after);
+                self.schedule_input(site, due, Input::Timer(timer));
+            }
+            Effect::Load { token, load } => {
+                let loaded = self.site(site).store.load(&load).expect("memory does not fail");
+                self.schedule_input(site, self.now + self.config.local.load, Input::Loaded { token, loaded });
+            }
+            Effect::Persist { batch, token, then } => self.persist(site, &batch, token, then),
+            Effect::Answer { id, answer } => self.answer(site, id, answer),
+            Effect::Collect(collect) => self.collect(site, collect),
+            Effect::Count(event) => *self.probes.entry(event).or_default() += 1,
+            Effect::Trace(line) => self.trace.line(self.now, format_args!("{site} · {line}")),
+        }
+    }
+
+    fn schedule_input(&mut self, site: SiteId, at: Time, input: Input<A>) {
+        let life = self.site(site).lives;
+        self.schedule.push(at, Event::Input { site, life, input });
+    }
+
+    fn send(&mut self, from: SiteId, to: SiteId, body: Body<A::Note, A::Promise>) {
+        assert!(self.config.topology.has(to), "{from} sends to {to}, which the cluster does not have: {body}");
+        let fate = self.network.fate(self.now, from, to);
+        if let Some(again) = fate.again {
+            self.schedule.push(again, Event::Arrival { from, to, body: body.clone() });
+        }
+        match fate.arrives {
+            Some(at) => self.schedule.push(at, Event::Arrival { from, to, body }),
+            None => self.trace.line(self.now, format_args!("{from} → {to} lost: {body}")),
+        }
+    }
+
+    fn persist(&mut self, site: SiteId, batch: &Batch, token: Option<Token>, mut then: Vec<Gated<A>>) {
+        self.site(site).store.apply(batch).expect("memory does not fail");
+        if self.answers_before_sync() {
+            self.let_go(site, std::mem::take(&mut then));
+        }
+        let state = self.site_mut(site);
+        let life = state.life.as_mut().expect("effects are those of a site that is up");
+        life.disk.write(batch.ops.is_empty(), Waiting { token, then });
+        self.release(site);
+    }
+
+    #[cfg(feature = "planted")]
+    fn answers_before_sync(&self) -> bool {
+        self.planted == Some(crate::Planted::AnswerBeforeSync)
+    }
+
+    #[cfg(not(feature = "planted"))]
+    fn answers_before_sync(&self) -> bool {
+        false
+    }
+
+    fn begin_sync(&mut self, site: SiteId) {
+        let now = self.now;
+        let state = self.site_mut(site);
+        let (life, ends) = (state.lives, now + state.sync.at(now));
+        if state.life.as_mut().is_some_and(|life| life.disk.begin()) {
+            self.schedule.push(ends, Event::Synced { site, life });
+        }
+    }
+
+    /// A sync ends: the disk has done its work even if the process stands still, which learns of it once it goes on.
+    fn synced(&mut self, site: SiteId) {
+        let now = self.now;
+        let state = self.site_mut(site);
+        state.store.sync().expect("memory does not fail");
+        if let Some(life) = &mut state.life {
+            life.disk.finish();
+        }
+        if now >= state.stalled_until {
+            self.release(site);
+            self.begin_sync(site);
+        }
+    }
+
+    /// Carries out what waited for writes that are durable now.
+    fn release(&mut self, site: SiteId) {
+        while let Some(Waiting { token, then }) = self.site_mut(site).life.as_mut().and_then(|life| life.disk.release()) {
+            self.let_go(site, then);
+            if let Some(token) = token {
+                self.input(site, Input::Persisted { token });
+            }
+        }
+    }
+
+    fn let_go(&mut self, site: SiteId, gated: Vec<Gated<A>>) {
+        for gated in gated {
+            match gated {
+                Gated::Send { to, promise } => self.send(site, to, Body::Promise(promise)),
+                Gated::Answer { id, answer } => self.answer(site, id, answer),
+            }
+        }
+    }
+
+    fn go_on(&mut self, site: SiteId) {
+        if self.now >= self.site(site).stalled_until {
+            self.release(site);
+            self.begin_sync(site);
+            self.schedule_turn(site);
+        }
+    }
+
+    fn collect(&mut self, site: SiteId, collect: Collect) {
+        let store = &self.site(site).store;
+        while store.collect(collect, COLLECT_STEP).expect("memory does not fail").more {}
+    }
+
+    fn answer(&mut self, site: SiteId, id: RequestId, answer: A::Answer) {
+        match self.outstanding.remove(&id) {
+            Some(outstanding) if outstanding.site == site => {
+                self.trace.line(self.now, format_args!("{site} → client, request {id} answered"));
+                match outstanding.client {
+                    Some(client) => self.schedule.push(self.now, Event::Client { client, event: ClientEvent::Answered(answer) }),
+                    None => self.replies.push(Reply { at: self.now, site, id, answer: Some(answer) }),
+                }
+            }
+            _ => self.fail(SimError::Violation {
+                at: self.now,
+                what: format!("site {site} answers request {id}, which it was not asked or has answered before"),
+            }),
+        }
+    }
+
+    /// The site asked is down: whoever waits for this answer is told so.
+    pub(crate) fn lose_request(&mut self, id: RequestId) {
+        let Some(outstanding) = self.outstanding.remove(&id) else { return };
+        match outstanding.client {
+            Some(client) => self.schedule.push(self.now, Event::Client { client, event: ClientEvent::GatewayLost }),
+            None => self.replies.push(Reply { at: self.now, site: outstanding.site, id, answer: None }),
+        }
+    }
+
+    fn tell_client(&mut self, index: usize, event: ClientEvent<A::Answer>) {
+        let client = &mut self.clients[index];
+        let site = client.site;
+        match client.program.next(self.now, event) {
+            Next::Request(request) => {
+                self.request(site, request, Some(index));
+            }
+            Next::Wait(span) => self.schedule.push(self.now + span, Event::Client { client: index, event: ClientEvent::Woken }),
+            Next::Done => client.done = true,
+        }
+    }
+
+    fn trace_input(&mut self, site: SiteId, input: &Input<A>) {
+        let now = self.now;
+        match input {
+            Input::Start => self.trace.line(now, format_args!("{site} start")),
+            Input::Message { from, body } => self.trace.line(now, format_args!("{site} ← {from} {body}")),
+            Input::Timer(timer) => self.trace.line(now, format_args!("{site} timer {timer:?}")),
+            Input::Loaded { token, .. } => self.trace.line(now, format_args!("{site} loaded {token}")),
+            Input::Persisted { token } => self.trace.line(now, format_args!("{site} persisted {token}")),
+            Input::Client { id, .. } => self.trace.line(now, format_args!("{site} ← client, request {id}")),
+        }
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
+}

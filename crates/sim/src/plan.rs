@@ -1,0 +1,313 @@
+//! A plan of faults drawn from a seed: what strikes when, at given rates.
+//!
+//! A run in which everything goes wrong at once explores little, so each plan leaves out kinds of faults at random
+//! ("swarm testing", Groce et al., ISSTA 2012): over many seeds every combination of kinds occurs.
+
+use crate::clock::ClockSkew;
+use crate::fault::Fault;
+use crate::network::LinkFaults;
+use crate::place::{Links, Place};
+use rhumb_core::{RegionId, Rng, SiteId, Span, Time, Topology};
+use std::collections::BTreeMap;
+
+/// How likely a plan leaves out a kind of fault.
+const OMITTED: f64 = 0.4;
+
+/// A slow disk takes so many times as long.
+const SLOW_DISK_FACTOR: u64 = 100;
+
+/// How often what goes wrong, and how badly at the most. Frequencies are per minute of true time in the whole cluster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FaultRates {
+    /// Crashes of one site.
+    pub crashes: f64,
+    /// Crashes of one site in the middle of a step's effects.
+    pub crashes_mid_step: f64,
+    /// Crashes of all sites of a region at once.
+    pub region_crashes: f64,
+    /// Cuts of a region or a site from all others, in both directions.
+    pub isolations: f64,
+    /// Cuts between two regions, in one direction or in both.
+    pub cuts: f64,
+    /// Disks that become slow.
+    pub slow_disks: f64,
+    /// Sites that stand still.
+    pub stalls: f64,
+    /// Links between two regions that become slow and lossy.
+    pub bad_links: f64,
+    /// Clocks that are set anew.
+    pub clock_jumps: f64,
+    /// The longest that any of these lasts.
+    pub span_max: Span,
+    /// The worst that all links do at all times.
+    pub links: LinkFaults,
+    /// How far clocks are off, to either side, and jump, at the most.
+    pub skew_max: Span,
+    /// How fast clocks drift, to either side, at the most.
+    pub drift_ppm_max: u32,
+}
+
+impl FaultRates {
+    /// Every kind of fault, often.
+    pub fn stormy() -> FaultRates {
+        FaultRates {
+            crashes: 12.0,
+            crashes_mid_step: 12.0,
+            region_crashes: 2.0,
+            isolations: 4.0,
+            cuts: 8.0,
+            slow_disks: 4.0,
+            stalls: 8.0,
+            bad_links: 6.0,
+            clock_jumps: 4.0,
+            span_max: Span::from_secs(8),
+            links: LinkFaults {
+                delay: Span::ZERO,
+                jitter: Span::from_millis(20),
+                loss: 0.05,
+                duplicate: 0.05,
+                duplicate_after: Span::from_secs(5),
+                reorder: 0.05,
+                reorder_by: Span::from_millis(500),
+            },
+            skew_max: Span::from_millis(250),
+            drift_ppm_max: 200,
+        }
+    }
+
+    /// Nothing goes wrong.
+    pub fn none() -> FaultRates {
+        FaultRates {
+            crashes: 0.0,
+            crashes_mid_step: 0.0,
+            region_crashes: 0.0,
+            isolations: 0.0,
+            cuts: 0.0,
+            slow_disks: 0.0,
+            stalls: 0.0,
+            bad_links: 0.0,
+            clock_jumps: 0.0,
+            span_max: Span::ZERO,
+            links: LinkFaults::default(),
+            skew_max: Span::ZERO,
+            drift_ppm_max: 0,
+        }
+    }
+}
+
+/// What goes wrong in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FaultPlan {
+    /// How clocks differ from true time.
+    pub clocks: BTreeMap<SiteId, ClockSkew>,
+    /// What strikes when, in order of time.
+    pub faults: Vec<(Time, Fault)>,
+}
+
+impl FaultPlan {
+    /// Draws a plan for the first `span` of a run.
+    pub fn draw(rates: &FaultRates, topology: &Topology, span: Span, rng: &mut Rng) -> FaultPlan {
+        let mut draw =
+            Draw { rates: *rates, sites: topology.sites().collect(), regions: topology.regions().collect(), span, rng: rng.fork() };
+        let clocks = draw.clocks();
+        let mut faults = draw.weather();
+        let kinds: [(f64, fn(&mut Draw) -> Vec<Fault>); 9] = [
+            (rates.crashes, Draw::crash),
+            (rates.crashes_mid_step, Draw::crash_mid_step),
+            (rates.region_crashes, Draw::region_crash),
+            (rates.isolations, Draw::isolation),
+            (rates.cuts, Draw::cut),
+            (rates.slow_disks, Draw::slow_disk),
+            (rates.stalls, Draw::stall),
+            (rates.bad_links, Draw::bad_link),
+            (rates.clock_jumps, Draw::clock_jump),
+        ];
+        for (per_minute, kind) in kinds {
+            faults.extend(draw.kind(per_minute, kind));
+        }
+        faults.sort_by_key(|(at, _)| *at);
+        FaultPlan { clocks, faults }
+    }
+}
+
+struct Draw {
+    rates: FaultRates,
+    sites: Vec<SiteId>,
+    regions: Vec<RegionId>,
+    span: Span,
+    rng: Rng,
+}
+
+impl Draw {
+    fn kind(&mut self, per_minute: f64, kind: fn(&mut Self) -> Vec<Fault>) -> Vec<(Time, Fault)> {
+        if self.rng.chance(OMITTED) {
+            return Vec::new();
+        }
+        let expected = per_minute * self.span.as_millis_f64() / Span::from_secs(60).as_millis_f64();
+        let count = expected.floor() as u64 + u64::from(self.rng.chance(expected.fract()));
+        let mut faults = Vec::new();
+        for _ in 0..count {
+            let at = Time::from_micros(self.rng.below(self.span.as_micros()));
+            faults.extend(kind(self).into_iter().map(|fault| (at, fault)));
+        }
+        faults
+    }
+
+    fn clocks(&mut self) -> BTreeMap<SiteId, ClockSkew> {
+        if self.rng.chance(OMITTED) {
+            return BTreeMap::new();
+        }
+        let drift_max = self.rates.drift_ppm_max;
+        let skewed = self.sites.clone().into_iter().map(|site| {
+            let offset_micros = self.skew();
+            let drift_ppm = self.rng.between(0, u64::from(2 * drift_max)) as i32 - drift_max as i32;
+            (site, ClockSkew { offset_micros, drift_ppm })
+        });
+        skewed.collect()
+    }
+
+    /// What all links do at all times: each kind at a level of its own, up to the worst.
+    fn weather(&mut self) -> Vec<(Time, Fault)> {
+        let worst = self.rates.links;
+        if worst == LinkFaults::default() {
+            return Vec::new();
+        }
+        let faults = LinkFaults {
+            delay: self.upto(worst.delay),
+            jitter: self.upto(worst.jitter),
+            loss: self.level(worst.loss),
+            duplicate: self.level(worst.duplicate),
+            reorder: self.level(worst.reorder),
+            ..worst
+        };
+        vec![(Time::ZERO, Fault::Disturb { links: Links::ALL, faults, span: None })]
+    }
+
+    fn level(&mut self, worst: f64) -> f64 {
+        if self.rng.chance(OMITTED) { 0.0 } else { worst * self.rng.unit() }
+    }
+
+    fn upto(&mut self, most: Span) -> Span {
+        Span::from_micros(self.rng.between(0, most.as_micros()))
+    }
+
+    /// Mostly short: the length is as likely below a tenth of the longest as above.
+    fn lasting(&mut self) -> Span {
+        let most = self.rates.span_max;
+        let most = if self.rng.chance(0.5) { Span::from_micros(most.as_micros() / 10) } else { most };
+        self.upto(most)
+    }
+
+    fn skew(&mut self) -> i64 {
+        let most = self.rates.skew_max.as_micros();
+        self.rng.between(0, 2 * most) as i64 - most as i64
+    }
+
+    fn site(&mut self) -> SiteId {
+        *self.rng.pick(&self.sites).expect("a cluster has a site")
+    }
+
+    fn region(&mut self) -> RegionId {
+        *self.rng.pick(&self.regions).expect("a cluster has a region")
+    }
+
+    fn crash(&mut self) -> Vec<Fault> {
+        vec![Fault::Crash { place: Place::Site(self.site()), down: Some(self.lasting()) }]
+    }
+
+    fn crash_mid_step(&mut self) -> Vec<Fault> {
+        vec![Fault::CrashMidStep { site: self.site(), down: Some(self.lasting()) }]
+    }
+
+    fn region_crash(&mut self) -> Vec<Fault> {
+        vec![Fault::Crash { place: Place::Region(self.region()), down: Some(self.lasting()) }]
+    }
+
+    fn isolation(&mut self) -> Vec<Fault> {
+        let place = if self.rng.chance(0.5) { Place::Site(self.site()) } else { Place::Region(self.region()) };
+        let links = Links::new(place, Place::Everywhere);
+        let span = Some(self.lasting());
+        vec![Fault::Cut { links, span }, Fault::Cut { links: links.reversed(), span }]
+    }
+
+    fn cut(&mut self) -> Vec<Fault> {
+        let links = self.link();
+        let span = Some(self.lasting());
+        let mut faults = vec![Fault::Cut { links, span }];
+        if self.rng.chance(0.5) {
+            faults.push(Fault::Cut { links: links.reversed(), span });
+        }
+        faults
+    }
+
+    fn link(&mut self) -> Links {
+        Links::new(Place::Region(self.region()), Place::Region(self.region()))
+    }
+
+    fn slow_disk(&mut self) -> Vec<Fault> {
+        vec![Fault::SlowDisk { site: self.site(), factor: SLOW_DISK_FACTOR, span: self.lasting() }]
+    }
+
+    fn stall(&mut self) -> Vec<Fault> {
+        vec![Fault::Stall { site: self.site(), span: self.lasting() }]
+    }
+
+    fn bad_link(&mut self) -> Vec<Fault> {
+        let faults = LinkFaults { delay: self.upto(Span::from_millis(500)), loss: self.rng.unit() * 0.5, ..self.rates.links };
+        vec![Fault::Disturb { links: self.link(), faults, span: Some(self.lasting()) }]
+    }
+
+    fn clock_jump(&mut self) -> Vec<Fault> {
+        vec![Fault::ClockJump { site: self.site(), by_micros: self.skew() }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topology() -> Topology {
+        Topology::new(vec!["a".into(), "b".into(), "c".into()], 2)
+    }
+
+    fn plan(rates: &FaultRates, seed: u64) -> FaultPlan {
+        FaultPlan::draw(rates, &topology(), Span::from_secs(60), &mut Rng::seeded(seed))
+    }
+
+    #[test]
+    fn a_seed_always_gives_the_same_plan_in_order_of_time() {
+        let first = plan(&FaultRates::stormy(), 3);
+        assert_eq!(first, plan(&FaultRates::stormy(), 3));
+        assert_ne!(first, plan(&FaultRates::stormy(), 4));
+        assert!(first.faults.is_sorted_by_key(|(at, _)| *at));
+        assert!(first.faults.iter().all(|(at, _)| *at < Time::ZERO + Span::from_secs(60)));
+    }
+
+    #[test]
+    fn no_rates_no_faults() {
+        for seed in 0..20 {
+            let plan = plan(&FaultRates::none(), seed);
+            assert!(plan.faults.is_empty());
+            assert!(plan.clocks.values().all(|skew| *skew == ClockSkew::default()));
+        }
+    }
+
+    #[test]
+    fn every_kind_is_in_some_plans_and_left_out_of_others() {
+        let plans: Vec<FaultPlan> = (0..40).map(|seed| plan(&FaultRates::stormy(), seed)).collect();
+        let kinds: [fn(&Fault) -> bool; 8] = [
+            |fault| matches!(fault, Fault::Crash { place: Place::Site(_), .. }),
+            |fault| matches!(fault, Fault::Crash { place: Place::Region(_), .. }),
+            |fault| matches!(fault, Fault::CrashMidStep { .. }),
+            |fault| matches!(fault, Fault::Cut { .. }),
+            |fault| matches!(fault, Fault::SlowDisk { .. }),
+            |fault| matches!(fault, Fault::Stall { .. }),
+            |fault| matches!(fault, Fault::ClockJump { .. }),
+            |fault| matches!(fault, Fault::Disturb { span: Some(_), .. }),
+        ];
+        for (index, kind) in kinds.into_iter().enumerate() {
+            let with = plans.iter().filter(|plan| plan.faults.iter().any(|(_, fault)| kind(fault))).count();
+            assert!((5..40).contains(&with), "kind {index} is in {with} of 40 plans");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Bugs planted in the driver, to show that the simulator finds them. Only with the feature `planted`.
+
+/// A bug planted in the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// Promises and answers leave when what they depend on is written, not when it is synced.
+    AnswerBeforeSync,
+}

@@ -1,0 +1,70 @@
+//! One site of the world: its store and clock, which outlive a crash, and its present life, which does not.
+
+use crate::clock::SiteClock;
+use crate::disk::{Disk, SyncSpan};
+use rhumb_core::actor::{Actor, Input};
+use rhumb_core::{Rng, Span, Time};
+use rhumb_store::{MemoryEngine, Store};
+use std::collections::VecDeque;
+
+/// One site.
+pub(crate) struct Site<A: Actor> {
+    /// How often it has started.
+    pub(crate) lives: u64,
+    pub(crate) life: Option<Life<A>>,
+    pub(crate) store: Store<MemoryEngine>,
+    pub(crate) clock: SiteClock,
+    pub(crate) sync: SyncSpan,
+    /// It stands still until then; a crash does not change that.
+    pub(crate) stalled_until: Time,
+}
+
+/// What a crash ends.
+pub(crate) struct Life<A: Actor> {
+    pub(crate) actor: A,
+    /// Inputs that wait for their step, in order. Bounded as all the events of the world are.
+    pub(crate) inbox: VecDeque<Input<A>>,
+    /// True if a turn is scheduled, which takes the first of the inbox.
+    pub(crate) turning: bool,
+    pub(crate) disk: Disk<A>,
+    /// If set, the next step of at least two effects ends in a crash; then how long the site stays down.
+    pub(crate) crash_mid_step: Option<Option<Span>>,
+}
+
+impl<A: Actor> Site<A> {
+    /// A site that has never started.
+    pub(crate) fn new(sync: Span) -> Site<A> {
+        Site {
+            lives: 0,
+            life: None,
+            store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
+            clock: SiteClock::default(),
+            sync: SyncSpan::new(sync),
+            stalled_until: Time::ZERO,
+        }
+    }
+
+    /// Begins a life with this actor.
+    pub(crate) fn start(&mut self, actor: A) {
+        assert!(self.life.is_none(), "a site that is up does not start");
+        self.lives += 1;
+        self.life = Some(Life { actor, inbox: VecDeque::new(), turning: false, disk: Disk::new(), crash_mid_step: None });
+    }
+
+    /// Ends the life. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often
+    /// all, else some bytes. Returns the bytes of that part and of the whole.
+    pub(crate) fn crash(&mut self, rng: &mut Rng) -> (usize, usize) {
+        self.life = None;
+        let empty = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+        let mut engine = std::mem::replace(&mut self.store, empty).into_engine();
+        let unsynced = engine.unsynced_bytes();
+        let kept = match rng.below(4) {
+            0 => 0,
+            1 => unsynced,
+            _ => rng.between(0, unsynced as u64) as usize,
+        };
+        engine.crash(kept);
+        self.store = Store::open(engine).expect("what a crash leaves opens");
+        (kept, unsynced)
+    }
+}

@@ -1,0 +1,92 @@
+//! What each fault does to the world when it strikes, and how the world heals.
+
+use crate::drive::Event;
+use crate::fault::Fault;
+use crate::place::Place;
+use crate::world::World;
+use rhumb_core::actor::Actor;
+use rhumb_core::{SiteId, Span, Time};
+
+/// Until when a fault lasts that has no end of its own.
+const FOREVER: Time = Time::from_micros(u64::MAX);
+
+impl<A: Actor> World<A> {
+    /// Lets `fault` strike now.
+    pub fn strike(&mut self, fault: &Fault) {
+        self.trace.line(self.now, format_args!("fault: {fault}"));
+        match *fault {
+            Fault::Crash { place, down } => self.sites_of(place).into_iter().for_each(|site| self.crash(site, down)),
+            Fault::CrashMidStep { site, down } => {
+                if let Some(life) = &mut self.site_mut(site).life {
+                    life.crash_mid_step = Some(down);
+                }
+            }
+            Fault::Restart { place } => self.restart(place),
+            Fault::Cut { links, span } => self.network.cut(links, self.end_of(span)),
+            Fault::Mend { links } => self.network.mend(links),
+            Fault::Disturb { links, faults, span } => self.network.disturb(links, faults, self.end_of(span)),
+            Fault::SlowDisk { site, factor, span } => {
+                let until = self.now + span;
+                self.site_mut(site).sync.slow_down(factor, until);
+            }
+            Fault::Stall { site, span } => self.stall(site, span),
+            Fault::ClockJump { site, by_micros } => self.site_mut(site).clock.jump(by_micros),
+            Fault::Heal => self.heal(),
+        }
+    }
+
+    /// Starts every site that is down and ends every fault, also those still to come. Clocks stay as they are.
+    pub fn heal(&mut self) {
+        self.healings += 1;
+        self.network.heal();
+        self.restart(Place::Everywhere);
+        let now = self.now;
+        for (&site, state) in &mut self.sites {
+            state.sync.heal();
+            if let Some(life) = &mut state.life {
+                life.crash_mid_step = None;
+            }
+            if state.stalled_until > now {
+                state.stalled_until = now;
+                self.schedule.push(now, Event::StallOver(site));
+            }
+        }
+    }
+
+    /// Ends the life of `site`, if it is up, and plans its next one if it stays down only for some time.
+    pub(crate) fn crash(&mut self, site: SiteId, down: Option<Span>) {
+        let Some(state) = self.sites.get_mut(&site).filter(|state| state.life.is_some()) else { return };
+        let (kept, unsynced) = state.crash(&mut self.rng);
+        self.trace.line(self.now, format_args!("{site} crashes, keeps {kept} of {unsynced} bytes not synced"));
+        let lost: Vec<_> = self.outstanding().filter(|(_, asked)| *asked == site).map(|(id, _)| id).collect();
+        for id in lost {
+            self.lose_request(id);
+        }
+        if let Some(down) = down {
+            self.strike_at(self.now + down, Fault::Restart { place: Place::Site(site) });
+        }
+    }
+
+    fn restart(&mut self, place: Place) {
+        for site in self.sites_of(place) {
+            if self.site(site).life.is_none() {
+                self.start(site);
+            }
+        }
+    }
+
+    fn stall(&mut self, site: SiteId, span: Span) {
+        let until = self.now + span;
+        let state = self.site_mut(site);
+        state.stalled_until = state.stalled_until.max(until);
+        self.schedule.push(until, Event::StallOver(site));
+    }
+
+    fn sites_of(&self, place: Place) -> Vec<SiteId> {
+        self.config.topology.sites().filter(|site| place.holds(*site)).collect()
+    }
+
+    fn end_of(&self, span: Option<Span>) -> Time {
+        span.map_or(FOREVER, |span| self.now + span)
+    }
+}
