@@ -34,7 +34,7 @@ pub trait View {
     fn range(&self, start: &[u8], end: &[u8], reverse: bool) -> Entries<'_>;
 }
 
-/// A key-value engine, safe to share between threads.
+/// A key-value engine, safe to share between threads. Keys are 1 to 65,535 bytes long.
 ///
 /// Writes become durable in the order they were made: after a crash the engine holds the writes of some prefix of the
 /// calls of [`write`](Engine::write), each whole, and all made before the last [`sync`](Engine::sync) that returned.

@@ -61,6 +61,14 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// A key is longer than the store takes.
+    #[error("a key of {bytes} bytes is too long: {bytes_max} is the most that can be stored")]
+    KeyTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest allowed.
+        bytes_max: usize,
+    },
     /// The system refused something else.
     #[error("{path}: {source}")]
     Io {

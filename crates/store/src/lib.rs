@@ -7,7 +7,10 @@
 
 mod engine;
 mod error;
+mod fjall;
+mod folder;
 mod garbage;
+mod journal;
 mod layout;
 mod log;
 mod memory;
@@ -16,6 +19,7 @@ mod store;
 
 pub use engine::{Engine, Entries, View, Write};
 pub use error::StoreError;
+pub use fjall::{FjallEngine, FjallOptions};
 pub use garbage::Collected;
 pub use memory::MemoryEngine;
-pub use store::Store;
+pub use store::{KEY_BYTES_MAX, Store};

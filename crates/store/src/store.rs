@@ -17,6 +17,9 @@ use rhumb_core::actor::{Op, Space};
 use rhumb_core::{Batch, Key, Load, Loaded, Row, Timestamp};
 use std::sync::{Mutex, MutexGuard};
 
+/// The longest key of a row or a record, in bytes. Escaped and in its place it fits into the 65,535 bytes of an engine's key.
+pub const KEY_BYTES_MAX: usize = 32_000;
+
 /// Multi-version rows and protocol records over an engine. Safe to share between threads.
 pub struct Store<E> {
     engine: E,
@@ -60,6 +63,12 @@ impl<E: Engine> Store<E> {
     pub fn apply(&self, batch: &Batch) -> Result<(), StoreError> {
         if batch.ops.is_empty() {
             return Ok(());
+        }
+        for op in &batch.ops {
+            let (Op::PutVersion { key: Key(key), .. } | Op::PutRecord { key, .. } | Op::DeleteRecord { key, .. }) = op;
+            if key.len() > KEY_BYTES_MAX {
+                return Err(StoreError::KeyTooLong { bytes: key.len(), bytes_max: KEY_BYTES_MAX });
+            }
         }
         let mut writes = Vec::with_capacity(2 * batch.ops.len());
         let mut swept = self.lock();

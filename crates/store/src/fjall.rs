@@ -1,0 +1,197 @@
+//! The embedded default: the log-structured engine fjall in a data folder.
+//!
+//! One keyspace holds all. Writes go to fjall's journal and its memtable; `sync` flushes the journal and waits for
+//! `fdatasync`. There are no timers: fjall's one worker thread sleeps until a memtable is full, so an idle site costs
+//! nothing.
+//!
+//! **Damage.** Blocks of table files carry checksums that fjall verifies whenever it reads one from disk. Its journal has
+//! checksums too, but recovery takes the first unreadable entry for the end of what was written and cuts off the rest;
+//! [`journal`](crate::journal) therefore checks the journals before fjall opens them, with the help of marks: the first
+//! write after a sync carries one, so damage that a mark follows lies in what was synced, and no crash can have made it.
+
+use crate::engine::{Engine, Entries, View, Write};
+use crate::error::StoreError;
+use crate::folder::{Folder, io_error};
+use crate::journal;
+use bytes::Bytes;
+use fjall::config::FilterPolicy;
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+const KEYSPACE: &str = "store";
+/// Sleeps unless there is something to flush or compact.
+const WORKER_THREADS: usize = 1;
+
+/// The bounds of an engine's memory, files and journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FjallOptions {
+    /// Cached blocks of table files, in bytes.
+    pub cache_bytes: u64,
+    /// Writes held in memory before they go to a table file, in bytes; twice as much for a while when one is written.
+    pub write_buffer_bytes: u64,
+    /// Journals on disk, in bytes: past this, write buffers are flushed to be rid of the oldest. At least 64 MiB.
+    pub journal_bytes: u64,
+    /// Table files kept open. At least 10.
+    pub open_files: usize,
+}
+
+impl FjallOptions {
+    /// Small: five sites share one machine.
+    pub const DEFAULT: FjallOptions =
+        FjallOptions { cache_bytes: 32 << 20, write_buffer_bytes: 16 << 20, journal_bytes: 128 << 20, open_files: 128 };
+}
+
+impl Default for FjallOptions {
+    fn default() -> FjallOptions {
+        FjallOptions::DEFAULT
+    }
+}
+
+/// An engine in a data folder.
+pub struct FjallEngine {
+    path: PathBuf,
+    /// True if nothing was written since the last sync: the next write carries the mark. Held by whoever writes or syncs,
+    /// so that nothing slips in between a sync and the mark that vouches for it.
+    synced: Mutex<bool>,
+    keyspace: Keyspace,
+    database: Database,
+    /// Last, so that the folder stays locked until the database is closed.
+    _folder: Folder,
+}
+
+impl FjallEngine {
+    /// Opens the engine in the data folder `path`, making it if it is empty or not there.
+    pub fn open(path: &Path, options: FjallOptions) -> Result<FjallEngine, StoreError> {
+        let folder = Folder::open(path, |engine| {
+            let (database, _) = start(engine, options).map_err(|error| store_error(path, error))?;
+            database.persist(PersistMode::SyncAll).map_err(|error| store_error(path, error))
+        })?;
+        let engine = folder.engine();
+        journal::check(&engine)?;
+        let (database, keyspace) = start(&engine, options).map_err(|error| store_error(&engine, error))?;
+        let engine = FjallEngine { path: engine, synced: Mutex::new(true), keyspace, database, _folder: folder };
+        engine.mark()?;
+        Ok(engine)
+    }
+
+    /// Vouches for all that was written before: syncs it, and leaves a mark behind it.
+    fn mark(&self) -> Result<(), StoreError> {
+        self.sync()?;
+        let mut batch = self.database.batch();
+        batch.insert(&self.keyspace, journal::MARK, Bytes::new());
+        batch.commit().map_err(|error| self.error(error))?;
+        self.sync()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.synced.lock().expect("no thread panics while it holds the lock")
+    }
+
+    fn error(&self, error: fjall::Error) -> StoreError {
+        store_error(&self.path, error)
+    }
+}
+
+fn start(path: &Path, options: FjallOptions) -> fjall::Result<(Database, Keyspace)> {
+    let database = Database::builder(path)
+        .worker_threads(WORKER_THREADS)
+        .cache_size(options.cache_bytes)
+        .max_journaling_size(options.journal_bytes)
+        .max_cached_files(Some(options.open_files))
+        .manual_journal_persist(true)
+        .open()?;
+    // Rows are read by range, which no filter can speed up.
+    let keyspace = database.keyspace(KEYSPACE, || {
+        KeyspaceCreateOptions::default().max_memtable_size(options.write_buffer_bytes).filter_policy(FilterPolicy::disabled())
+    })?;
+    Ok((database, keyspace))
+}
+
+impl Drop for FjallEngine {
+    fn drop(&mut self) {
+        // Without the mark nothing is lost: only damage to the last writes would go unnoticed.
+        let _ = self.mark();
+    }
+}
+
+/// What an error of fjall means to the operator.
+fn store_error(path: &Path, error: fjall::Error) -> StoreError {
+    let damage = |detail: String| StoreError::Corrupt { place: path.display().to_string(), detail };
+    match error {
+        fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source)) => match source.kind() {
+            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData => {
+                damage(format!("a file is missing or cut short ({source})"))
+            }
+            _ => io_error(path, source),
+        },
+        fjall::Error::Locked => StoreError::InUse { path: path.to_owned() },
+        fjall::Error::Poisoned => StoreError::Poisoned { path: path.to_owned() },
+        other => damage(other.to_string()),
+    }
+}
+
+impl Engine for FjallEngine {
+    fn view(&self) -> Box<dyn View + '_> {
+        Box::new(FjallView { engine: self, snapshot: self.database.snapshot() })
+    }
+
+    fn write(&self, writes: Vec<Write>) -> Result<(), StoreError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let mut batch = self.database.batch();
+        let mut synced = self.lock();
+        if *synced {
+            batch.insert(&self.keyspace, journal::MARK, Bytes::new());
+        }
+        for (key, value) in last_of_each_key(writes) {
+            match value {
+                Some(value) => batch.insert(&self.keyspace, key, value),
+                None => batch.remove(&self.keyspace, key),
+            }
+        }
+        batch.commit().map_err(|error| self.error(error))?;
+        *synced = false;
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        let mut synced = self.lock();
+        self.database.persist(PersistMode::SyncData).map_err(|error| self.error(error))?;
+        *synced = true;
+        Ok(())
+    }
+}
+
+/// What the writes amount to. All of a batch have one sequence number in fjall, so that of two writes of a key it would not
+/// know the later.
+fn last_of_each_key(writes: Vec<Write>) -> BTreeMap<Bytes, Option<Bytes>> {
+    let pairs = writes.into_iter().map(|write| match write {
+        Write::Put { key, value } => (key, Some(value)),
+        Write::Remove { key } => (key, None),
+    });
+    pairs.collect()
+}
+
+struct FjallView<'a> {
+    engine: &'a FjallEngine,
+    snapshot: Snapshot,
+}
+
+impl View for FjallView<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        let found = self.snapshot.get(&self.engine.keyspace, key).map_err(|error| self.engine.error(error))?;
+        Ok(found.map(Bytes::from))
+    }
+
+    fn range(&self, start: &[u8], end: &[u8], reverse: bool) -> Entries<'_> {
+        let guards = self.snapshot.range(&self.engine.keyspace, start..end);
+        let entry = |guard: fjall::Guard| match guard.into_inner() {
+            Ok((key, value)) => Ok((Bytes::from(key), Bytes::from(value))),
+            Err(error) => Err(self.engine.error(error)),
+        };
+        if reverse { Box::new(guards.rev().map(entry)) } else { Box::new(guards.map(entry)) }
+    }
+}

@@ -1,0 +1,176 @@
+//! A naive model of the store, and random histories to hold the store against it.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use rhumb_core::actor::{Collect, Op, Space};
+use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, Row, Timestamp, Value};
+use rhumb_store::{Engine, Store};
+use std::collections::BTreeMap;
+
+/// Timestamps of the histories lie below this.
+pub const TIMESTAMP_END: u64 = 24;
+
+/// What the store should hold: every version of every key, and the records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model {
+    rows: BTreeMap<Key, BTreeMap<Timestamp, Option<Value>>>,
+    records: BTreeMap<(Space, Bytes), Bytes>,
+    /// Nobody may ask below.
+    horizon: Timestamp,
+}
+
+impl Model {
+    pub fn apply(&mut self, batch: &Batch) {
+        for op in batch.ops.clone() {
+            match op {
+                Op::PutVersion { key, at, value } => drop(self.rows.entry(key).or_default().insert(at, value)),
+                Op::PutRecord { space, key, bytes } => drop(self.records.insert((space, key), bytes)),
+                Op::DeleteRecord { space, key } => drop(self.records.remove(&(space, key))),
+            }
+        }
+    }
+
+    pub fn collect(&mut self, collect: Collect) {
+        self.horizon = self.horizon.max(collect.horizon);
+        for versions in self.rows.values_mut() {
+            let newest = |versions: &BTreeMap<Timestamp, Option<Value>>, at| {
+                versions.range(..=at).next_back().map(|(at, value)| (*at, value.is_none()))
+            };
+            if let Some((at, _)) = newest(versions, collect.horizon) {
+                versions.retain(|version, _| *version >= at);
+            }
+            if let Some((at, true)) = newest(versions, collect.deletions) {
+                versions.retain(|version, _| *version > at);
+            }
+        }
+    }
+
+    fn row(&self, key: &Key, at: Timestamp) -> Option<Row> {
+        let (version, value) = self.rows.get(key)?.range(..=at).next_back()?;
+        Some(Row { key: key.clone(), version: *version, value: value.clone() })
+    }
+
+    fn load(&self, load: &Load) -> Loaded {
+        match load {
+            Load::Get { keys, at } => {
+                let none = |key: &Key| Row { key: key.clone(), version: Timestamp::ZERO, value: None };
+                Loaded::Rows { rows: keys.iter().map(|key| self.row(key, *at).unwrap_or_else(|| none(key))).collect(), more: false }
+            }
+            Load::Scan { range, at, limit, reverse } => {
+                let mut rows: Vec<Row> = self.rows.keys().filter(|key| range.contains(key)).filter_map(|key| self.row(key, *at)).collect();
+                if *reverse {
+                    rows.reverse();
+                }
+                let more = rows.len() > *limit;
+                rows.truncate(*limit);
+                Loaded::Rows { rows, more }
+            }
+            Load::Versions { versions } => {
+                let kept = versions.iter().filter_map(|(key, at)| {
+                    let value = self.rows.get(key)?.get(at)?.clone();
+                    Some(Row { key: key.clone(), version: *at, value })
+                });
+                Loaded::Rows { rows: kept.collect(), more: false }
+            }
+            Load::Records { space, from, limit } => {
+                let all = self.records.range((*space, from.clone())..).take_while(|((in_space, _), _)| in_space == space);
+                let mut records: Vec<(Bytes, Bytes)> = all.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect();
+                let more = records.len() > *limit;
+                records.truncate(*limit);
+                Loaded::Records { records, more }
+            }
+        }
+    }
+
+    /// Asks the store everything that it may be asked, and compares each answer.
+    pub fn check<E: Engine>(&self, store: &Store<E>) {
+        let check = |load: Load| assert_eq!(store.load(&load).expect("the store can be read"), self.load(&load), "{load:?}");
+        let keys = keys();
+        let timestamps = (self.horizon.bits()..=TIMESTAMP_END).map(Timestamp::from_bits).chain([Timestamp::MAX]);
+        for at in timestamps {
+            check(Load::Get { keys: keys.clone(), at });
+            let whole = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
+            for limit in [0, 1, 3, keys.len() - 1, keys.len(), 100] {
+                for reverse in [false, true] {
+                    check(Load::Scan { range: whole.clone(), at, limit, reverse });
+                }
+            }
+            for (from, start) in keys.iter().enumerate() {
+                for end in &keys[from..] {
+                    for (limit, reverse) in [(2, false), (2, true), (100, false), (100, true)] {
+                        check(Load::Scan { range: KeyRange::new(start.clone(), end.clone()), at, limit, reverse });
+                    }
+                }
+            }
+            let above = keys.iter().filter(|_| at > self.horizon).map(|key| (key.clone(), at)).collect();
+            check(Load::Versions { versions: above });
+        }
+        for (space, from, limit) in [(0, "", 100), (7, "", 1), (7, "b", 100), (255, "", 100), (8, "", 5)] {
+            check(Load::Records { space: Space(space), from: Bytes::from_static(from.as_bytes()), limit });
+        }
+    }
+}
+
+/// Keys whose escapes are easily confused.
+pub fn keys() -> Vec<Key> {
+    let mut keys: Vec<Key> = [&b""[..], b"\x00", b"\x00\x00", b"\x00\x01", b"\x00\xff", b"\x01", b"a", b"a\x00", b"a\xff", b"b", b"\xff"]
+        .iter()
+        .map(|bytes| Key::new(bytes.to_vec()))
+        .collect();
+    keys.sort();
+    keys
+}
+
+/// One step of a history.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Apply(Batch),
+    Sync,
+    Collect { collect: Collect, limit: usize },
+    Reopen { torn: usize },
+}
+
+pub fn batch() -> impl Strategy<Value = Batch> {
+    let key = prop_oneof![3 => Just(Key::from("a")), 7 => prop::sample::select(keys())];
+    let value = prop_oneof![
+        1 => Just(None),
+        3 => prop::collection::vec(any::<u8>(), 0..6).prop_map(|bytes| Some(Value::new(bytes))),
+        1 => (0..200_usize).prop_map(|length| Some(Value::new(vec![7; length]))),
+    ];
+    let version = (key, 1..TIMESTAMP_END, value).prop_map(|(key, at, value)| Op::PutVersion { key, at: Timestamp::from_bits(at), value });
+    let place = (prop::sample::select(vec![0, 7, 255]).prop_map(Space), prop::sample::select(vec!["", "a", "b", "bb"]));
+    let record = (place, prop::option::of(any::<u8>())).prop_map(|((space, key), byte)| {
+        let key = Bytes::from_static(key.as_bytes());
+        match byte {
+            Some(byte) => Op::PutRecord { space, key, bytes: vec![byte].into() },
+            None => Op::DeleteRecord { space, key },
+        }
+    });
+    prop::collection::vec(prop_oneof![4 => version, 1 => record], 0..8).prop_map(|ops| Batch { ops })
+}
+
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let collect = (0..TIMESTAMP_END, 0..TIMESTAMP_END, 1..20_usize).prop_map(|(horizon, deletions, limit)| Step::Collect {
+        collect: Collect { horizon: Timestamp::from_bits(horizon), deletions: Timestamp::from_bits(deletions.min(horizon)) },
+        limit,
+    });
+    let step = prop_oneof![
+        10 => batch().prop_map(Step::Apply),
+        2 => Just(Step::Sync),
+        2 => collect,
+        1 => (0..400_usize).prop_map(|torn| Step::Reopen { torn }),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+/// Collects to the end, in steps of `limit`.
+pub fn collect_all<E: Engine>(store: &Store<E>, collect: Collect, limit: usize) -> usize {
+    let mut versions = 0;
+    loop {
+        let collected = store.collect(collect, limit).expect("the store can be written");
+        versions += collected.versions;
+        if !collected.more {
+            return versions;
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Random histories of batches, collections and restarts: the store answers every load as a naive model does.
+
+mod common;
+
+use common::{Model, Step, collect_all, steps};
+use proptest::prelude::*;
+use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store};
+
+/// Carries out a step that both engines have.
+fn carry_out<E: Engine>(store: &Store<E>, model: &mut Model, step: Step) {
+    match step {
+        Step::Apply(batch) => {
+            store.apply(&batch).expect("the store can be written");
+            model.apply(&batch);
+        }
+        Step::Sync => store.sync().expect("the store can be synced"),
+        Step::Collect { collect, limit } => {
+            collect_all(store, collect, limit);
+            model.collect(collect);
+            model.check(store);
+            assert_eq!(collect_all(store, collect, limit), 0, "nothing is left to collect");
+        }
+        Step::Reopen { .. } => unreachable!("each engine has its own way"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A crash keeps a prefix of the batches, whole, with all that was synced among them.
+    #[test]
+    fn the_memory_engine_answers_as_the_model_and_crashes_to_a_prefix(steps in steps()) {
+        let mut store = Store::open(MemoryEngine::new()).expect("empty");
+        // The states that a crash may leave: after the last sync, and after each write since.
+        let mut states = vec![Model::default()];
+        for step in steps {
+            let mut model = states.last().expect("there is always one").clone();
+            match step {
+                Step::Reopen { torn } => {
+                    let mut engine = store.into_engine();
+                    engine.crash(torn);
+                    prop_assert_eq!(engine.unsynced_bytes(), 0);
+                    store = Store::open(engine).expect("a crash leaves a store");
+                    let survivor = states.iter().rposition(|state| std::panic::catch_unwind(|| state.check(&store)).is_ok());
+                    prop_assert!(survivor.is_some(), "what a crash leaves is none of the states since the sync");
+                    states = vec![states.swap_remove(survivor.expect("just checked"))];
+                    continue;
+                }
+                Step::Collect { .. } => {
+                    carry_out(&store, &mut model, step);
+                    // A collection takes several writes; a sync behind it spares the test the states between.
+                    store.sync().expect("the store can be synced");
+                    states.clear();
+                }
+                Step::Sync => {
+                    carry_out(&store, &mut model, step);
+                    states.clear();
+                }
+                Step::Apply(_) => carry_out(&store, &mut model, step),
+            }
+            states.push(model);
+        }
+        states.last().expect("there is always one").check(&store);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Write buffers so small that table files are written and merged all the time.
+    #[test]
+    fn the_fjall_engine_answers_as_the_model_and_keeps_all_over_a_restart(steps in steps()) {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let options = FjallOptions { write_buffer_bytes: 1 << 10, ..FjallOptions::DEFAULT };
+        let open = || Store::open(FjallEngine::open(folder.path(), options).expect("the folder is free")).expect("the format is known");
+        let mut store = open();
+        let mut model = Model::default();
+        for step in steps {
+            match step {
+                Step::Reopen { .. } => {
+                    drop(store);
+                    store = open();
+                    model.check(&store);
+                }
+                step => carry_out(&store, &mut model, step),
+            }
+        }
+        model.check(&store);
+    }
+}
