@@ -22,12 +22,15 @@
 //! `uuid` is text to the query engine, which has no such type: equality and order are those of the 16 bytes. What type
 //! a column of a result has is written in its Arrow field's metadata (see [`SqlType::field`]).
 
+mod calendar;
 mod coerce;
+mod decimal;
 mod parse;
+mod plain;
 mod sql_type;
 mod text;
 
-pub use coerce::{cast, coerce};
+pub use coerce::coerce;
 pub use parse::parse_text;
 pub use sql_type::SqlType;
 pub use text::to_text;

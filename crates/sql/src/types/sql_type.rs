@@ -181,7 +181,7 @@ impl SqlType {
 
     /// The type with PostgreSQL's number and modifier; `None` if it is not one of ours.
     pub fn from_oid(oid: u32, type_modifier: i32) -> Option<SqlType> {
-        let modifier = u32::try_from(type_modifier - MODIFIER_HEADER.min(type_modifier)).ok().filter(|_| type_modifier >= MODIFIER_HEADER);
+        let modifier = type_modifier.checked_sub(MODIFIER_HEADER).and_then(|modifier| u32::try_from(modifier).ok());
         Some(match oid {
             16 => SqlType::Bool,
             17 => SqlType::Bytea,
@@ -192,7 +192,8 @@ impl SqlType {
             19 | 25 => SqlType::Text,
             700 => SqlType::Float4,
             701 => SqlType::Float8,
-            1042 => SqlType::Char(modifier.unwrap_or(CHARACTERS_MAX)),
+            // Without a length it has no blanks to pad with.
+            1042 => modifier.map_or(SqlType::Text, SqlType::Char),
             1043 => SqlType::Varchar(modifier),
             1082 => SqlType::Date,
             1083 => SqlType::Time,
@@ -325,7 +326,6 @@ fn characters(length: Option<&CharacterLength>, name: &str) -> SqlResult<Option<
 /// Names of PostgreSQL that the parser has no word for.
 fn custom(name: &str, modifiers: &[String]) -> SqlResult<SqlType> {
     match (name.to_lowercase().as_str(), modifiers) {
-        ("bpchar", []) => Ok(SqlType::Char(CHARACTERS_MAX)),
         ("timestamptz", []) => Ok(SqlType::TimestampTz),
         ("name", []) => Ok(SqlType::Text),
         ("serial" | "bigserial" | "smallserial" | "serial4" | "serial8" | "serial2", _) => {
