@@ -17,6 +17,7 @@ use bytes::Bytes;
 use fjall::config::FilterPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -121,8 +122,9 @@ fn store_error(path: &Path, error: fjall::Error) -> StoreError {
     let damage = |detail: String| StoreError::Corrupt { place: path.display().to_string(), detail };
     match error {
         fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source)) => match source.kind() {
-            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData => {
-                damage(format!("a file is missing or cut short ({source})"))
+            // Invalid input: a damaged offset led to a place that no file has.
+            ErrorKind::UnexpectedEof | ErrorKind::NotFound | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
+                damage(format!("a file is missing, cut short or garbled ({source})"))
             }
             _ => io_error(path, source),
         },

@@ -51,7 +51,8 @@ impl<E: Engine> Store<E> {
         self.engine
     }
 
-    pub(crate) fn engine(&self) -> &E {
+    /// The engine, for what only it can tell.
+    pub fn engine(&self) -> &E {
         &self.engine
     }
 

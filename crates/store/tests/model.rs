@@ -4,6 +4,7 @@ mod common;
 
 use common::{Model, Step, collect_all, steps};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store};
 
 /// Carries out a step that both engines have.
@@ -25,7 +26,7 @@ fn carry_out<E: Engine>(store: &Store<E>, model: &mut Model, step: Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A crash keeps a prefix of the batches, whole, with all that was synced among them.
     #[test]
@@ -41,7 +42,7 @@ proptest! {
                     engine.crash(torn);
                     prop_assert_eq!(engine.unsynced_bytes(), 0);
                     store = Store::open(engine).expect("a crash leaves a store");
-                    let survivor = states.iter().rposition(|state| std::panic::catch_unwind(|| state.check(&store)).is_ok());
+                    let survivor = states.iter().rposition(|state| state.difference(&store).is_none());
                     prop_assert!(survivor.is_some(), "what a crash leaves is none of the states since the sync");
                     states = vec![states.swap_remove(survivor.expect("just checked"))];
                     continue;
@@ -65,7 +66,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Write buffers so small that table files are written and merged all the time.
     #[test]

@@ -84,30 +84,45 @@ impl Model {
 
     /// Asks the store everything that it may be asked, and compares each answer.
     pub fn check<E: Engine>(&self, store: &Store<E>) {
-        let check = |load: Load| assert_eq!(store.load(&load).expect("the store can be read"), self.load(&load), "{load:?}");
+        if let Some((load, found, expected)) = self.difference(store) {
+            panic!("{load:?} answers\n  {found:?}, should be\n  {expected:?}");
+        }
+    }
+
+    /// The first load that the store does not answer as the model, with both answers.
+    pub fn difference<E: Engine>(&self, store: &Store<E>) -> Option<(Load, Loaded, Loaded)> {
+        self.loads().into_iter().find_map(|load| {
+            let (found, expected) = (store.load(&load).expect("the store can be read"), self.load(&load));
+            (found != expected).then_some((load, found, expected))
+        })
+    }
+
+    /// Every load worth asking.
+    fn loads(&self) -> Vec<Load> {
         let keys = keys();
-        let timestamps = (self.horizon.bits()..=TIMESTAMP_END).map(Timestamp::from_bits).chain([Timestamp::MAX]);
-        for at in timestamps {
-            check(Load::Get { keys: keys.clone(), at });
+        let mut loads = Vec::new();
+        for at in (self.horizon.bits()..=TIMESTAMP_END).map(Timestamp::from_bits).chain([Timestamp::MAX]) {
+            loads.push(Load::Get { keys: keys.clone(), at });
             let whole = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
             for limit in [0, 1, 3, keys.len() - 1, keys.len(), 100] {
                 for reverse in [false, true] {
-                    check(Load::Scan { range: whole.clone(), at, limit, reverse });
+                    loads.push(Load::Scan { range: whole.clone(), at, limit, reverse });
                 }
             }
             for (from, start) in keys.iter().enumerate() {
                 for end in &keys[from..] {
                     for (limit, reverse) in [(2, false), (2, true), (100, false), (100, true)] {
-                        check(Load::Scan { range: KeyRange::new(start.clone(), end.clone()), at, limit, reverse });
+                        loads.push(Load::Scan { range: KeyRange::new(start.clone(), end.clone()), at, limit, reverse });
                     }
                 }
             }
             let above = keys.iter().filter(|_| at > self.horizon).map(|key| (key.clone(), at)).collect();
-            check(Load::Versions { versions: above });
+            loads.push(Load::Versions { versions: above });
         }
         for (space, from, limit) in [(0, "", 100), (7, "", 1), (7, "b", 100), (255, "", 100), (8, "", 5)] {
-            check(Load::Records { space: Space(space), from: Bytes::from_static(from.as_bytes()), limit });
+            loads.push(Load::Records { space: Space(space), from: Bytes::from_static(from.as_bytes()), limit });
         }
+        loads
     }
 }
 
