@@ -1,1 +1,17 @@
-//! The runtime of a Rhumb site: transport, timers, group commit, configuration.
+//! The runtime of a Rhumb site: transport, timers, group commit, configuration. One process is one site.
+//!
+//! One of the two drivers of the contract in [`rhumb_core::actor`] (the other is the simulator); it makes no decision of
+//! a protocol. [`process::run`] is the whole of a site's life; the parts below it stand on their own:
+//!
+//! - [`config`]: the file of a site, and what it means;
+//! - [`runtime`]: an actor, driven: its thread, group commit, timers, requests of clients;
+//! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
+//! - [`status`], [`http`], [`metrics`]: what people and machines see of it.
+
+pub mod alarm;
+pub mod config;
+pub mod frame;
+pub mod metrics;
+pub mod runtime;
+pub mod status;
+pub mod transport;

@@ -1,0 +1,227 @@
+//! From [`Config`] to [`Setup`]: what a configuration means, and everything about it that cannot be.
+
+use super::{Config, ConfigError, Limits, Storage, Wan};
+use rhumb_core::{RttMatrix, SiteId, Span, Topology, wan};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// More regions than any deployment has; a bound for what is allocated per peer.
+pub const REGIONS_MAX: usize = 64;
+/// More sites in a region than are useful; a bound for what is allocated per peer.
+pub const SITES_PER_REGION_MAX: usize = 64;
+/// Jitter above this is a mistake of units.
+const JITTER_MS_MAX: f64 = 10_000.0;
+const REQUESTS_MAX: u32 = 1_000_000;
+const CACHE_MIB: std::ops::RangeInclusive<u32> = 1..=1_048_576;
+const STOP_GRACE_MS_MAX: u64 = 600_000;
+
+/// A configuration that is whole, resolved to what the parts of a site need.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// This site.
+    pub site: SiteId,
+    /// The cluster's shape.
+    pub topology: Topology,
+    /// The cluster's name.
+    pub cluster: String,
+    /// The peer address of every site, this one among them.
+    pub addresses: BTreeMap<SiteId, SocketAddr>,
+    /// Where to listen for PostgreSQL clients.
+    pub sql: SocketAddr,
+    /// Where to listen for health, metrics and administration.
+    pub http: SocketAddr,
+    /// Where the data is kept.
+    pub data_dir: PathBuf,
+    /// True if links may be cut and slowed at run time.
+    pub chaos: bool,
+    /// The emulated wide-area network.
+    pub wan: Option<WanLinks>,
+    /// The storage engine.
+    pub storage: Storage,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// What an emulated wide-area network does to the messages between regions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WanLinks {
+    /// Round-trip times, in the order of the topology.
+    pub matrix: RttMatrix,
+    /// Up to so much is added to each message's way.
+    pub jitter: Span,
+    /// The share of messages lost.
+    pub loss: f64,
+}
+
+type Checked<T = ()> = Result<T, (String, String)>;
+
+/// What is wrong with `key`.
+fn wrong<T>(key: impl Into<String>, message: impl Into<String>) -> Checked<T> {
+    Err((key.into(), message.into()))
+}
+
+impl Setup {
+    /// What `config` means. `file` names it in errors; paths in it are relative to `folder`.
+    pub fn new(config: Config, file: &str, folder: &Path) -> Result<Setup, ConfigError> {
+        resolve(config, folder).map_err(|(key, message)| ConfigError::Mistake { file: file.to_owned(), line: None, key, message })
+    }
+
+    /// The name of `site` as people know it: `california/0`.
+    pub fn name(&self, site: SiteId) -> String {
+        format!("{}/{}", self.topology.name(site.region), site.shard)
+    }
+
+    /// A number that sites of one cluster share and those of another hardly can: FNV-1a over its name and shape.
+    pub fn fingerprint(&self) -> u64 {
+        let shape = self.topology.regions().map(|region| self.topology.name(region)).collect::<Vec<_>>().join("\n");
+        let text = format!("{}\n{}\n{shape}", self.cluster, self.topology.shard_count());
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+}
+
+fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
+    if config.data_dir.as_os_str().is_empty() {
+        return wrong("data_dir", "is empty; expected a folder");
+    }
+    check_regions(&config)?;
+    let topology = Topology::new(config.regions.iter().map(|region| region.name.clone()).collect(), config.regions[0].sites.len() as u16);
+    let site = own_site(&config, &topology)?;
+    let addresses: BTreeMap<SiteId, SocketAddr> =
+        topology.sites().zip(config.regions.iter().flat_map(|region| region.sites.iter().copied())).collect();
+    check_listen(&config, addresses[&site])?;
+    let wan = config.wan.as_ref().map(|wan| resolve_wan(wan, &topology, folder)).transpose()?;
+    if !(1..=REQUESTS_MAX).contains(&config.limits.requests) {
+        return wrong("limits.requests", format!("is {}; expected 1 to {REQUESTS_MAX}", config.limits.requests));
+    }
+    if config.limits.stop_grace_ms > STOP_GRACE_MS_MAX {
+        return wrong("limits.stop_grace_ms", format!("is {}; expected 0 to {STOP_GRACE_MS_MAX}", config.limits.stop_grace_ms));
+    }
+    if !CACHE_MIB.contains(&config.storage.cache_mib) {
+        let (low, high) = (CACHE_MIB.start(), CACHE_MIB.end());
+        return wrong("storage.cache_mib", format!("is {}; expected {low} to {high}", config.storage.cache_mib));
+    }
+    Ok(Setup {
+        site,
+        topology,
+        cluster: config.cluster,
+        addresses,
+        sql: config.listen.sql,
+        http: config.listen.http,
+        data_dir: folder.join(config.data_dir),
+        chaos: config.chaos,
+        wan,
+        storage: config.storage,
+        limits: config.limits,
+    })
+}
+
+fn check_regions(config: &Config) -> Checked {
+    let regions = &config.regions;
+    if regions.is_empty() || regions.len() > REGIONS_MAX {
+        return wrong("regions", format!("has {} entries; expected 1 to {REGIONS_MAX}", regions.len()));
+    }
+    let mut seen = BTreeMap::new();
+    for (index, region) in regions.iter().enumerate() {
+        if region.name.is_empty() {
+            return wrong(format!("regions[{index}].name"), "is empty");
+        }
+        if let Some(first) = regions[..index].iter().position(|other| other.name == region.name) {
+            return wrong(format!("regions[{index}].name"), format!("`{}` is already the name of regions[{first}]", region.name));
+        }
+        if region.sites.is_empty() || region.sites.len() > SITES_PER_REGION_MAX {
+            return wrong(
+                format!("regions[{index}].sites"),
+                format!("has {} entries; expected 1 to {SITES_PER_REGION_MAX}", region.sites.len()),
+            );
+        }
+        if region.sites.len() != regions[0].sites.len() {
+            let (count, first) = (region.sites.len(), regions[0].sites.len());
+            return wrong(
+                format!("regions[{index}].sites"),
+                format!("has {count} entries, but regions[0] has {first}; every region holds one site per shard"),
+            );
+        }
+        for (shard, &address) in region.sites.iter().enumerate() {
+            let key = format!("regions[{index}].sites[{shard}]");
+            check_loopback(&key, address)?;
+            if address.port() == 0 {
+                return wrong(key, "has port 0; the other sites must know the port, so expected 1 to 65535");
+            }
+            if let Some(first) = seen.insert(address, key.clone()) {
+                return wrong(key, format!("{address} is already the address of {first}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn own_site(config: &Config, topology: &Topology) -> Checked<SiteId> {
+    let Some(region) = topology.region(&config.site.region) else {
+        let names: Vec<&str> = topology.regions().map(|region| topology.name(region)).collect();
+        return wrong("site.region", format!("`{}` is not among the regions; expected one of {}", config.site.region, names.join(", ")));
+    };
+    let site = SiteId { region, shard: config.site.shard };
+    if !topology.has(site) {
+        let last = topology.shard_count() - 1;
+        return wrong("site.shard", format!("is {}, but region `{}` has only the shards 0 to {last}", site.shard, config.site.region));
+    }
+    Ok(site)
+}
+
+fn check_listen(config: &Config, own: SocketAddr) -> Checked {
+    let listen = [("listen.sql", config.listen.sql), ("listen.http", config.listen.http), ("listen.peer", config.listen.peer)];
+    for (index, &(key, address)) in listen.iter().enumerate() {
+        check_loopback(key, address)?;
+        if let Some((other, _)) = listen[..index].iter().find(|(_, taken)| *taken == address && address.port() != 0) {
+            return wrong(key, format!("{address} is already taken by {other}"));
+        }
+    }
+    if config.listen.peer != own {
+        return wrong("listen.peer", format!("is {}, but regions give this site the address {own}; they must agree", config.listen.peer));
+    }
+    Ok(())
+}
+
+fn check_loopback(key: &str, address: SocketAddr) -> Checked {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    wrong(key, format!("{address} is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]"))
+}
+
+fn resolve_wan(wan: &Wan, topology: &Topology, folder: &Path) -> Checked<WanLinks> {
+    let names: Vec<&str> = topology.regions().map(|region| topology.name(region)).collect();
+    let (key, source, matrix) = match (&wan.profile, &wan.file) {
+        (Some(_), Some(_)) => return wrong("wan", "both `profile` and `file` are given; expected one of them"),
+        (Some(profile), None) => ("wan.profile", profile.clone(), shipped(profile)?),
+        (None, Some(file)) => ("wan.file", file.display().to_string(), read_matrix(&folder.join(file))?),
+        (None, None) => ("wan", String::new(), RttMatrix::uniform(names.iter().map(|&name| name.to_owned()).collect(), Span::ZERO)),
+    };
+    let Some(restricted) = matrix.restrict(&names) else {
+        let missing = names.iter().find(|&&name| !matrix.names().iter().any(|known| known == name)).copied().unwrap_or_default();
+        return wrong(key, format!("`{source}` has no region `{missing}`; it has {}", matrix.names().join(", ")));
+    };
+    let Some(jitter) = Span::from_millis_f64(wan.jitter_ms).filter(|_| wan.jitter_ms <= JITTER_MS_MAX) else {
+        return wrong("wan.jitter_ms", format!("is {}; expected 0 to {JITTER_MS_MAX}", wan.jitter_ms));
+    };
+    if !(0.0..1.0).contains(&wan.loss) {
+        return wrong("wan.loss", format!("is {}; expected a share, 0 to below 1", wan.loss));
+    }
+    Ok(WanLinks { matrix: restricted, jitter, loss: wan.loss })
+}
+
+fn shipped(name: &str) -> Checked<RttMatrix> {
+    match wan::profile(name) {
+        Some(profile) => Ok(profile.matrix()),
+        None => {
+            let known: Vec<&str> = wan::PROFILES.iter().map(|profile| profile.name).collect();
+            wrong("wan.profile", format!("`{name}` is not a shipped profile; expected one of {}", known.join(", ")))
+        }
+    }
+}
+
+fn read_matrix(path: &Path) -> Checked<RttMatrix> {
+    let text = std::fs::read_to_string(path).or_else(|error| wrong("wan.file", format!("cannot read {}: {error}", path.display())))?;
+    RttMatrix::parse(&path.display().to_string(), &text).or_else(|error| wrong("wan.file", error.to_string()))
+}

@@ -1,0 +1,151 @@
+//! The configuration of one site: a TOML file, the same for every site of a cluster but for `site`, `data_dir` and
+//! `listen`.
+//!
+//! [`Config`] is the file as it is written, [`Setup`] what it means: reading one gives the other or a [`ConfigError`]
+//! that names the file, the key and what is allowed there. A site never starts from a configuration that is not whole.
+
+mod check;
+mod read;
+
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use thiserror::Error;
+
+pub use check::{Setup, WanLinks};
+
+/// The file of one site.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where this site keeps its data. Relative to the folder of the file.
+    pub data_dir: PathBuf,
+    /// Names the cluster. Sites of clusters with different names refuse each other.
+    #[serde(default = "default_cluster")]
+    pub cluster: String,
+    /// True if `POST /chaos` may cut and slow links. For demonstrations and tests.
+    #[serde(default)]
+    pub chaos: bool,
+    /// Which of the cluster's sites this is.
+    pub site: OwnSite,
+    /// Where this site listens.
+    pub listen: Listen,
+    /// All regions of the cluster, in the same order at every site.
+    pub regions: Vec<Region>,
+    /// The emulated wide-area network; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wan: Option<Wan>,
+    /// The storage engine.
+    #[serde(default)]
+    pub storage: Storage,
+    /// Bounds that an operator may move.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// Which of the cluster's sites this is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnSite {
+    /// The name of its region.
+    pub region: String,
+    /// Its place in that region's `sites`, from 0.
+    pub shard: u16,
+}
+
+/// Where a site listens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listen {
+    /// For PostgreSQL clients. Port 0: any free port.
+    #[serde(deserialize_with = "read::address")]
+    pub sql: SocketAddr,
+    /// For health, metrics and administration. Port 0: any free port.
+    #[serde(deserialize_with = "read::address")]
+    pub http: SocketAddr,
+    /// For the other sites; the same address as in `regions`.
+    #[serde(deserialize_with = "read::address")]
+    pub peer: SocketAddr,
+}
+
+/// A region of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Region {
+    /// Its name.
+    pub name: String,
+    /// The peer address of each of its sites, by shard.
+    #[serde(deserialize_with = "read::addresses")]
+    pub sites: Vec<SocketAddr>,
+}
+
+/// The emulated wide-area network. At most one of `profile` and `file` is given; without either links have no delay of
+/// their own, only jitter and loss.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wan {
+    /// A shipped matrix of round-trip times, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// A matrix of round-trip times of one's own, a CSV file. Relative to the folder of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// Up to so many milliseconds, each as likely, are added to each message's way.
+    #[serde(default)]
+    pub jitter_ms: f64,
+    /// The share of messages that are lost, 0 to below 1.
+    #[serde(default)]
+    pub loss: f64,
+}
+
+/// The storage engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Storage {
+    /// Memory for caching what is on disk, in MiB.
+    pub cache_mib: u32,
+}
+
+impl Default for Storage {
+    fn default() -> Storage {
+        Storage { cache_mib: 64 }
+    }
+}
+
+/// Bounds that an operator may move.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// So many requests of clients may wait for their answers; one more is told that the site is busy.
+    pub requests: u32,
+    /// How long a site that is told to stop waits for what clients have under way, in milliseconds.
+    pub stop_grace_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { requests: 4_096, stop_grace_ms: 10_000 }
+    }
+}
+
+fn default_cluster() -> String {
+    "rhumb".to_owned()
+}
+
+/// What is wrong with a configuration. One line; says where and what is allowed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ConfigError {
+    #[error("{file}: cannot read the configuration: {reason}")]
+    Unreadable { file: String, reason: String },
+    #[error("{file}{}{}: {message}", at_line(*.line), at_key(.key))]
+    Mistake { file: String, line: Option<usize>, key: String, message: String },
+}
+
+fn at_line(line: Option<usize>) -> String {
+    line.map(|line| format!(", line {line}")).unwrap_or_default()
+}
+
+fn at_key(key: &str) -> String {
+    if key.is_empty() { String::new() } else { format!(", {key}") }
+}

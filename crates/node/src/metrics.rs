@@ -1,0 +1,197 @@
+//! What a site counts and measures, in the text format of Prometheus.
+//!
+//! Every handle here is an atomic shared with the registry: counting costs no lock on the paths of messages and commits.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use std::sync::atomic::AtomicU64;
+
+/// A measurement that is not a whole number.
+pub type Measure = Gauge<f64, AtomicU64>;
+
+/// Names another site.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PeerLabels {
+    region: String,
+    shard: u16,
+}
+
+/// Names another site and why a message to or from it was dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DropLabels {
+    region: String,
+    shard: u16,
+    cause: &'static str,
+}
+
+/// Names an event that the protocol counts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EventLabels {
+    event: &'static str,
+}
+
+/// All metrics of a site.
+pub struct Metrics {
+    registry: Registry,
+    sent: Family<PeerLabels, Counter>,
+    sent_bytes: Family<PeerLabels, Counter>,
+    received: Family<PeerLabels, Counter>,
+    received_bytes: Family<PeerLabels, Counter>,
+    dropped: Family<DropLabels, Counter>,
+    queued: Family<PeerLabels, Gauge>,
+    connects: Family<PeerLabels, Counter>,
+    rtt: Family<PeerLabels, Measure>,
+    events: Family<EventLabels, Counter>,
+    /// Connections of other sites, or of strangers, that were closed for what they sent.
+    pub refused: Counter,
+    /// What the actor thread counts.
+    pub actor: ActorMetrics,
+    /// What the writer thread counts.
+    pub writer: WriterMetrics,
+}
+
+/// What the actor thread counts.
+#[derive(Clone)]
+pub struct ActorMetrics {
+    /// Inputs waiting for the actor.
+    pub mailbox: Gauge,
+    /// The time of a step and of carrying out its effects, in seconds.
+    pub step: Histogram,
+    /// Requests of clients without an answer yet.
+    pub requests: Gauge,
+    /// Requests turned away because the site was busy.
+    pub busy: Counter,
+    events: Family<EventLabels, Counter>,
+}
+
+/// What the writer thread counts.
+#[derive(Clone)]
+pub struct WriterMetrics {
+    /// The time of a sync, in seconds.
+    pub sync: Histogram,
+    /// How many batches one sync made durable.
+    pub batches: Histogram,
+}
+
+/// What is counted about the link to one peer.
+#[derive(Clone)]
+pub struct LinkMetrics {
+    /// Messages written to its socket.
+    pub sent: Counter,
+    /// Their bytes.
+    pub sent_bytes: Counter,
+    /// Messages it sent.
+    pub received: Counter,
+    /// Their bytes.
+    pub received_bytes: Counter,
+    /// Messages waiting to leave.
+    pub queued: Gauge,
+    /// Connections made to it.
+    pub connects: Counter,
+    /// The measured round trip, in seconds.
+    pub rtt: Measure,
+    /// Messages dropped because the queue was full.
+    pub dropped_full: Counter,
+    /// Messages dropped because there was no connection.
+    pub dropped_down: Counter,
+    /// Messages dropped because the link is cut or loses some, as it was told to.
+    pub dropped_fault: Counter,
+    /// Messages dropped because they exceed the size of a frame.
+    pub dropped_large: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new()
+    }
+}
+
+impl Metrics {
+    /// All metrics, at zero.
+    pub fn new() -> Metrics {
+        let events = Family::default();
+        let mut metrics = Metrics {
+            registry: Registry::with_prefix("rhumb"),
+            sent: Family::default(),
+            sent_bytes: Family::default(),
+            received: Family::default(),
+            received_bytes: Family::default(),
+            dropped: Family::default(),
+            queued: Family::default(),
+            connects: Family::default(),
+            rtt: Family::default(),
+            events: Family::clone(&events),
+            refused: Counter::default(),
+            actor: ActorMetrics {
+                mailbox: Gauge::default(),
+                step: Histogram::new(exponential_buckets(1e-6, 4.0, 10)),
+                requests: Gauge::default(),
+                busy: Counter::default(),
+                events,
+            },
+            writer: WriterMetrics {
+                sync: Histogram::new(exponential_buckets(1e-4, 2.0, 14)),
+                batches: Histogram::new(exponential_buckets(1.0, 2.0, 12)),
+            },
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("peer_messages_sent", "Messages written to a peer's connection", self.sent.clone());
+        registry.register_with_unit("peer_sent", "Bytes written to a peer's connection", Unit::Bytes, self.sent_bytes.clone());
+        registry.register("peer_messages_received", "Messages that a peer sent", self.received.clone());
+        registry.register_with_unit("peer_received", "Bytes of messages that a peer sent", Unit::Bytes, self.received_bytes.clone());
+        registry.register("peer_messages_dropped", "Messages to or from a peer that were dropped, by cause", self.dropped.clone());
+        registry.register("peer_queue_messages", "Messages waiting to leave for a peer", self.queued.clone());
+        registry.register("peer_connects", "Connections made to a peer", self.connects.clone());
+        registry.register_with_unit("peer_rtt", "Measured round trip to a peer, smoothed", Unit::Seconds, self.rtt.clone());
+        registry.register("peer_connections_refused", "Incoming connections closed for what they sent", self.refused.clone());
+        registry.register("mailbox_inputs", "Inputs waiting for the site's actor", self.actor.mailbox.clone());
+        registry.register_with_unit("actor_step", "Time of a step and its effects", Unit::Seconds, self.actor.step.clone());
+        registry.register("requests_waiting", "Requests of clients without an answer yet", self.actor.requests.clone());
+        registry.register("requests_busy", "Requests turned away because the site was busy", self.actor.busy.clone());
+        registry.register("events", "What the commit protocol counts, by event", self.events.clone());
+        registry.register_with_unit("store_sync", "Time of a sync to disk", Unit::Seconds, self.writer.sync.clone());
+        registry.register("store_sync_batches", "Batches that one sync made durable", self.writer.batches.clone());
+    }
+
+    /// What is counted about the link to the site `shard` of `region`.
+    pub fn link(&self, region: &str, shard: u16) -> LinkMetrics {
+        let peer = PeerLabels { region: region.to_owned(), shard };
+        let dropped = |cause| self.dropped.get_or_create_owned(&DropLabels { region: region.to_owned(), shard, cause });
+        LinkMetrics {
+            sent: self.sent.get_or_create_owned(&peer),
+            sent_bytes: self.sent_bytes.get_or_create_owned(&peer),
+            received: self.received.get_or_create_owned(&peer),
+            received_bytes: self.received_bytes.get_or_create_owned(&peer),
+            queued: self.queued.get_or_create_owned(&peer),
+            connects: self.connects.get_or_create_owned(&peer),
+            rtt: self.rtt.get_or_create_owned(&peer),
+            dropped_full: dropped("full"),
+            dropped_down: dropped("down"),
+            dropped_fault: dropped("fault"),
+            dropped_large: dropped("large"),
+        }
+    }
+
+    /// All metrics as text.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("a string takes all that is written");
+        text
+    }
+}
+
+impl ActorMetrics {
+    /// The counter of `event`.
+    pub fn event(&self, event: &'static str) -> Counter {
+        self.events.get_or_create_owned(&EventLabels { event })
+    }
+}

@@ -1,0 +1,181 @@
+//! The actor's thread: takes inputs, steps the actor, carries out what it writes down. The loop of the contract in
+//! [`rhumb_core::actor`].
+//!
+//! A thread of its own, not a task: a step never waits for another task to yield, and the wait for the next input or
+//! timer is one sleep in the kernel, precise to some 60 microseconds.
+
+use super::Hosted;
+use super::clock::Clock;
+use super::failure::Failure;
+use super::loader::{self, Loaders};
+use super::mailbox::Mailbox;
+use super::requests::Requests;
+use super::writer::Written;
+use crate::metrics::ActorMetrics;
+use crate::transport::Transport;
+use prometheus_client::metrics::counter::Counter;
+use rhumb_core::actor::{Batch, Body, Effect, Effects, Gated, Input, Load, Token};
+use rhumb_core::{SiteId, Span};
+use rhumb_store::{Engine, Store};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// The thread's belongings.
+pub struct Driver<A: Hosted, E> {
+    pub site: SiteId,
+    pub actor: A,
+    pub clock: Clock,
+    pub store: Arc<Store<E>>,
+    pub mailbox: Arc<Mailbox<A>>,
+    pub requests: Arc<Requests<A>>,
+    pub transport: Arc<Transport>,
+    pub writes: SyncSender<Written<A>>,
+    pub loaders: Loaders,
+    pub failure: Failure,
+    pub recovered: watch::Sender<bool>,
+    pub metrics: ActorMetrics,
+}
+
+/// The site stops or has failed; the reason was reported.
+struct Ended;
+
+/// What changes from step to step.
+struct Progress<A: Hosted> {
+    fx: Effects<A>,
+    /// By instant, then in the order set. As many as the actor sets.
+    timers: BTreeMap<(Instant, u64), A::Timer>,
+    timers_set: u64,
+    /// Short loads, answered before anything else is taken.
+    loaded: VecDeque<Input<A>>,
+    /// Loads and notifications that the actor waits for.
+    outstanding: usize,
+    events: BTreeMap<&'static str, Counter>,
+}
+
+impl<A: Hosted, E: Engine> Driver<A, E> {
+    /// Runs the actor until the mailbox is closed.
+    pub fn run(mut self) {
+        let _guard = self.failure.guard("the thread of the site's actor");
+        let mut progress = Progress {
+            fx: Effects::new(tracing::enabled!(target: "rhumb::trace", tracing::Level::TRACE)),
+            timers: BTreeMap::new(),
+            timers_set: 0,
+            loaded: VecDeque::new(),
+            outstanding: 0,
+            events: BTreeMap::new(),
+        };
+        // However it ends, nobody may wait for an answer that will not come.
+        let Ended = match self.step(Input::Start, &mut progress) {
+            Ok(()) => self.serve(&mut progress),
+            Err(ended) => ended,
+        };
+        self.mailbox.close();
+        self.requests.stop();
+    }
+
+    fn serve(&mut self, progress: &mut Progress<A>) -> Ended {
+        let mut taken = VecDeque::new();
+        let mut recovered = false;
+        loop {
+            // Messages and requests wait until all that the first step led to is read and on disk.
+            if !recovered && progress.outstanding == 0 {
+                recovered = true;
+                self.recovered.send_replace(true);
+            }
+            let next_timer = progress.timers.first_key_value().map(|(&(instant, _), _)| instant);
+            if !self.mailbox.take(&mut taken, recovered, next_timer) {
+                return Ended;
+            }
+            if let Err(ended) = self.fire(progress) {
+                return ended;
+            }
+            for input in taken.drain(..) {
+                if let Err(ended) = self.step(input, progress) {
+                    return ended;
+                }
+            }
+        }
+    }
+
+    /// Steps with the timers that have run out.
+    fn fire(&mut self, progress: &mut Progress<A>) -> Result<(), Ended> {
+        let now = Instant::now();
+        while let Some(entry) = progress.timers.first_entry() {
+            if entry.key().0 > now {
+                break;
+            }
+            let timer = entry.remove();
+            self.step(Input::Timer(timer), progress)?;
+        }
+        Ok(())
+    }
+
+    /// One step, and those of the short loads that it leads to.
+    fn step(&mut self, input: Input<A>, progress: &mut Progress<A>) -> Result<(), Ended> {
+        let mut next = Some(input);
+        while let Some(input) = next {
+            if matches!(input, Input::Loaded { .. } | Input::Persisted { .. }) {
+                progress.outstanding -= 1;
+            }
+            let begun = Instant::now();
+            self.actor.step(self.clock.now(), input, &mut progress.fx);
+            for effect in progress.fx.take() {
+                self.carry_out(effect, progress)?;
+            }
+            self.metrics.step.observe(begun.elapsed().as_secs_f64());
+            next = progress.loaded.pop_front();
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, effect: Effect<A>, progress: &mut Progress<A>) -> Result<(), Ended> {
+        match effect {
+            Effect::Send { to, note } if to == self.site => {
+                self.mailbox.push_inner(Input::Message { from: to, body: Body::Note(note) });
+            }
+            Effect::Send { to, note } => self.transport.send(to, &Body::<A::Note, A::Promise>::Note(note)),
+            Effect::SetTimer { timer, after } => {
+                progress.timers_set += 1;
+                progress.timers.insert((Instant::now() + duration(after), progress.timers_set), timer);
+            }
+            Effect::Load { token, load } => self.load(token, load, progress)?,
+            Effect::Persist { batch, token, then } => self.persist(&batch, token, then, progress)?,
+            Effect::Answer { id, answer } => self.requests.answer(id, answer),
+            Effect::Collect(collect) => self.loaders.collect(collect),
+            Effect::Count(event) => {
+                progress.events.entry(event).or_insert_with(|| self.metrics.event(event)).inc();
+            }
+            Effect::Trace(line) => tracing::trace!(target: "rhumb::trace", "{line}"),
+        }
+        Ok(())
+    }
+
+    fn load(&self, token: Token, load: Load, progress: &mut Progress<A>) -> Result<(), Ended> {
+        progress.outstanding += 1;
+        if !loader::is_short(&load) {
+            return if self.loaders.load(token, load) { Ok(()) } else { Err(Ended) };
+        }
+        let loaded = self.store.load(&load).map_err(|error| self.fail(&error))?;
+        progress.loaded.push_back(Input::Loaded { token, loaded });
+        Ok(())
+    }
+
+    fn persist(&self, batch: &Batch, token: Option<Token>, then: Vec<Gated<A>>, progress: &mut Progress<A>) -> Result<(), Ended> {
+        self.store.apply(batch).map_err(|error| self.fail(&error))?;
+        progress.outstanding += usize::from(token.is_some());
+        // The writer ends only after it has reported why.
+        self.writes.send(Written { dirty: !batch.ops.is_empty(), token, then }).map_err(|_| Ended)
+    }
+
+    fn fail(&self, error: &rhumb_store::StoreError) -> Ended {
+        self.failure.report(error.to_string());
+        Ended
+    }
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_micros(span.as_micros())
+}

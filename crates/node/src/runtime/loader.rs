@@ -1,0 +1,104 @@
+//! The threads that read the store where that may take long: scans, records, many keys; and that collect garbage.
+//!
+//! Short reads are served in the actor's thread, without a hop. A load that goes this way may see batches applied after
+//! it was asked for; whole ones only, since a load reads from one snapshot.
+
+use super::Hosted;
+use super::failure::Failure;
+use super::mailbox::Mailbox;
+use rhumb_core::actor::{Collect, Input, Load, Token};
+use rhumb_store::{Engine, Store};
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// So many threads.
+const LOADERS: usize = 2;
+/// So many loads may wait for them. With one more the actor waits.
+const LOADS_MAX: usize = 16_384;
+/// So many keys at the most are read in the actor's thread.
+const KEYS_INLINE_MAX: usize = 64;
+/// So many entries are collected at a time, so that writers get their turn in between.
+const COLLECT_STEP: usize = 256;
+
+/// True if `load` is so short that handing it to another thread would cost more.
+pub fn is_short(load: &Load) -> bool {
+    match load {
+        Load::Get { keys, .. } => keys.len() <= KEYS_INLINE_MAX,
+        Load::Versions { versions } => versions.len() <= KEYS_INLINE_MAX,
+        Load::Scan { .. } | Load::Records { .. } => false,
+    }
+}
+
+/// The way to the threads. They end when it is dropped.
+pub struct Loaders {
+    loads: SyncSender<(Token, Load)>,
+    collects: SyncSender<Collect>,
+}
+
+impl Loaders {
+    /// Starts the threads. Answers go to `mailbox`.
+    pub fn start<A: Hosted, E: Engine>(
+        store: &Arc<Store<E>>,
+        mailbox: &Arc<Mailbox<A>>,
+        failure: &Failure,
+    ) -> io::Result<(Loaders, Vec<JoinHandle<()>>)> {
+        let (loads, queue) = sync_channel(LOADS_MAX);
+        let queue = Arc::new(Mutex::new(queue));
+        let mut threads = Vec::new();
+        for _ in 0..LOADERS {
+            let (store, mailbox, failure, queue) = (Arc::clone(store), Arc::clone(mailbox), failure.clone(), Arc::clone(&queue));
+            threads.push(std::thread::Builder::new().name("load".into()).spawn(move || load(&store, &mailbox, &failure, &queue))?);
+        }
+        // One collection runs and one waits: of two that wait the later one is as good, since horizons only rise.
+        let (collects, queue) = sync_channel(1);
+        let (store, failure) = (Arc::clone(store), failure.clone());
+        threads.push(std::thread::Builder::new().name("collect".into()).spawn(move || collect(&store, &failure, &queue))?);
+        Ok((Loaders { loads, collects }, threads))
+    }
+
+    /// Has `load` answered. False if the threads are gone.
+    pub fn load(&self, token: Token, load: Load) -> bool {
+        self.loads.send((token, load)).is_ok()
+    }
+
+    /// Has garbage collected, unless a collection waits already: the actor asks again.
+    pub fn collect(&self, collect: Collect) {
+        match self.collects.try_send(collect) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+}
+
+fn load<A: Hosted, E: Engine>(store: &Store<E>, mailbox: &Mailbox<A>, failure: &Failure, queue: &Mutex<Receiver<(Token, Load)>>) {
+    let _guard = failure.guard("a thread that reads from disk");
+    loop {
+        let next = queue.lock().expect("nothing panics while it takes a load").recv();
+        let Ok((token, load)) = next else { return };
+        match store.load(&load) {
+            Ok(loaded) => mailbox.push_inner(Input::Loaded { token, loaded }),
+            Err(error) => {
+                failure.report(error.to_string());
+                return mailbox.close();
+            }
+        }
+    }
+}
+
+fn collect<E: Engine>(store: &Store<E>, failure: &Failure, queue: &Receiver<Collect>) {
+    let _guard = failure.guard("the thread that collects garbage");
+    while let Ok(collect) = queue.recv() {
+        loop {
+            match store.collect(collect, COLLECT_STEP) {
+                Ok(collected) if collected.more => {}
+                Ok(_) => break,
+                // Garbage that stays harms nobody. If the disk has failed, whoever writes next finds out.
+                Err(error) => {
+                    tracing::warn!("garbage was not collected: {error}");
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What waits for the actor. Three kinds of senders, each held back in its own way.
+//!
+//! - Peers wait while [`MAILBOX_PEERS_MAX`] of their messages are here: nothing more is read from their connections.
+//! - Clients are told [`Rejected::Busy`] while [`MAILBOX_CLIENTS_MAX`] of their requests are here.
+//! - The site itself (answers of the store, messages to itself) never waits: what it adds is bounded by what the actor
+//!   asked for. It comes first, so that a flood from outside does not hold up what is under way.
+
+use super::requests::Rejected;
+use prometheus_client::metrics::gauge::Gauge;
+use rhumb_core::actor::{Actor, Input, RequestId};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Instant;
+use tokio::sync::Semaphore;
+
+/// So many messages of peers may wait for the actor.
+pub const MAILBOX_PEERS_MAX: usize = 8_192;
+/// So many requests of clients may wait for the actor.
+pub const MAILBOX_CLIENTS_MAX: usize = 8_192;
+
+/// What waits for the actor.
+pub struct Mailbox<A: Actor> {
+    state: Mutex<State<A>>,
+    arrived: Condvar,
+    peers: Semaphore,
+    depth: Gauge,
+}
+
+struct State<A: Actor> {
+    inner: VecDeque<Input<A>>,
+    outer: VecDeque<Input<A>>,
+    clients: usize,
+    /// True while the actor's thread sleeps: only then must it be woken.
+    asleep: bool,
+    closed: bool,
+}
+
+impl<A: Actor> Mailbox<A> {
+    /// An empty one, whose depth `depth` shows.
+    pub fn new(depth: Gauge) -> Mailbox<A> {
+        let state = State { inner: VecDeque::new(), outer: VecDeque::new(), clients: 0, asleep: false, closed: false };
+        Mailbox { state: Mutex::new(state), arrived: Condvar::new(), peers: Semaphore::new(MAILBOX_PEERS_MAX), depth }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<A>> {
+        self.state.lock().expect("nothing panics while it holds the mailbox")
+    }
+
+    fn wake(&self, state: MutexGuard<'_, State<A>>) {
+        self.depth.set((state.inner.len() + state.outer.len()) as i64);
+        if state.asleep {
+            drop(state);
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Adds an input of the site itself.
+    pub fn push_inner(&self, input: Input<A>) {
+        let mut state = self.lock();
+        state.inner.push_back(input);
+        self.wake(state);
+    }
+
+    /// Adds a peer's message; waits while there is no room.
+    pub async fn push_peer(&self, input: Input<A>) {
+        // The permit comes back when the actor takes the input. A closed mailbox takes nothing and holds nobody up.
+        let Ok(permit) = self.peers.acquire().await else { return };
+        permit.forget();
+        let mut state = self.lock();
+        state.outer.push_back(input);
+        self.wake(state);
+    }
+
+    /// Adds a client's request, if there is room.
+    pub fn push_client(&self, id: RequestId, request: A::Request) -> Result<(), Rejected> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Rejected::Stopped);
+        }
+        if state.clients >= MAILBOX_CLIENTS_MAX {
+            return Err(Rejected::Busy);
+        }
+        state.clients += 1;
+        state.outer.push_back(Input::Client { id, request });
+        self.wake(state);
+        Ok(())
+    }
+
+    /// Moves what waits into `taken`, the site's own first; what came from outside only if `outside`. Sleeps while there
+    /// is nothing, until `deadline` at the latest. False once the mailbox is closed.
+    pub fn take(&self, taken: &mut VecDeque<Input<A>>, outside: bool, deadline: Option<Instant>) -> bool {
+        let mut state = self.lock();
+        while !state.closed && state.inner.is_empty() && (state.outer.is_empty() || !outside) {
+            let wait = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if wait.is_some_and(|wait| wait.is_zero()) {
+                return true;
+            }
+            state.asleep = true;
+            state = match wait {
+                Some(wait) => self.arrived.wait_timeout(state, wait).expect("nothing panics while it holds the mailbox").0,
+                None => self.arrived.wait(state).expect("nothing panics while it holds the mailbox"),
+            };
+            state.asleep = false;
+        }
+        if state.closed {
+            return false;
+        }
+        taken.append(&mut state.inner);
+        if outside {
+            self.peers.add_permits(state.outer.len() - state.clients);
+            state.clients = 0;
+            taken.append(&mut state.outer);
+        }
+        self.depth.set((state.inner.len() + state.outer.len()) as i64);
+        true
+    }
+
+    /// Takes nothing more, and gives nothing more to the actor.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        self.peers.close();
+        self.wake(state);
+    }
+}

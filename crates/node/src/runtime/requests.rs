@@ -1,0 +1,136 @@
+//! How clients in this process reach the actor: they ask and wait for the answer, or tell and go on.
+
+use super::mailbox::Mailbox;
+use crate::metrics::ActorMetrics;
+use rhumb_core::actor::{Actor, RequestId};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+/// Why a request was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Rejected {
+    /// A bound on waiting requests is reached: nothing was done, trying again later may succeed.
+    #[error("the site is busy: too many requests are waiting; try again")]
+    Busy,
+    /// The site stops or has failed. What was asked may or may not have been done.
+    #[error("the site is stopping")]
+    Stopped,
+}
+
+/// The requests without an answer.
+pub struct Requests<A: Actor> {
+    state: Mutex<State<A::Answer>>,
+    waiting_max: usize,
+    metrics: ActorMetrics,
+}
+
+struct State<T> {
+    next: RequestId,
+    waiting: BTreeMap<RequestId, oneshot::Sender<T>>,
+    stopped: bool,
+}
+
+impl<A: Actor> Requests<A> {
+    /// None yet; at most `waiting_max` at a time.
+    pub fn new(waiting_max: usize, metrics: ActorMetrics) -> Requests<A> {
+        Requests { state: Mutex::new(State { next: 0, waiting: BTreeMap::new(), stopped: false }), waiting_max, metrics }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<A::Answer>> {
+        self.state.lock().expect("nothing panics while it holds the requests")
+    }
+
+    fn name(&self) -> RequestId {
+        let mut state = self.lock();
+        state.next += 1;
+        state.next
+    }
+
+    fn open(&self) -> Result<(Waiting<'_, A>, oneshot::Receiver<A::Answer>), Rejected> {
+        let (give, take) = oneshot::channel();
+        let mut state = self.lock();
+        if state.stopped {
+            return Err(Rejected::Stopped);
+        }
+        if state.waiting.len() >= self.waiting_max {
+            return Err(Rejected::Busy);
+        }
+        state.next += 1;
+        let id = state.next;
+        state.waiting.insert(id, give);
+        self.metrics.requests.set(state.waiting.len() as i64);
+        Ok((Waiting { requests: self, id }, take))
+    }
+
+    /// Answers the request `id`, if somebody still waits for that.
+    pub fn answer(&self, id: RequestId, answer: A::Answer) {
+        let waiting = self.lock().waiting.remove(&id);
+        if let Some(waiting) = waiting {
+            // Who asked may have gone in this very moment.
+            let _ = waiting.send(answer);
+        }
+    }
+
+    /// Tells everybody who waits that there will be no answer.
+    pub fn stop(&self) {
+        let mut state = self.lock();
+        state.stopped = true;
+        state.waiting.clear();
+    }
+}
+
+/// A place among the waiting, given up when the answer has come or nobody waits for it any more.
+struct Waiting<'a, A: Actor> {
+    requests: &'a Requests<A>,
+    id: RequestId,
+}
+
+impl<A: Actor> Drop for Waiting<'_, A> {
+    fn drop(&mut self) {
+        let mut state = self.requests.lock();
+        state.waiting.remove(&self.id);
+        self.requests.metrics.requests.set(state.waiting.len() as i64);
+    }
+}
+
+/// The way to a site's actor for clients in its process. Cheap to clone.
+pub struct Handle<A: Actor> {
+    pub(super) mailbox: Arc<Mailbox<A>>,
+    pub(super) requests: Arc<Requests<A>>,
+}
+
+impl<A: Actor> Clone for Handle<A> {
+    fn clone(&self) -> Handle<A> {
+        Handle { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests) }
+    }
+}
+
+impl<A: Actor> Handle<A> {
+    /// Asks, and waits for the answer. Dropped before that, the request is carried out all the same.
+    pub async fn ask(&self, request: A::Request) -> Result<A::Answer, Rejected> {
+        let (waiting, answer) = self
+            .requests
+            .open()
+            .and_then(|(waiting, answer)| {
+                self.mailbox.push_client(waiting.id, request)?;
+                Ok((waiting, answer))
+            })
+            .inspect_err(|rejected| self.count(*rejected))?;
+        let answer = answer.await.map_err(|_| Rejected::Stopped);
+        drop(waiting);
+        answer
+    }
+
+    /// Asks without waiting for an answer; if there is one, nobody hears it.
+    pub fn tell(&self, request: A::Request) -> Result<(), Rejected> {
+        self.mailbox.push_client(self.requests.name(), request).inspect_err(|rejected| self.count(*rejected))
+    }
+
+    fn count(&self, rejected: Rejected) {
+        if rejected == Rejected::Busy {
+            self.requests.metrics.busy.inc();
+        }
+    }
+}

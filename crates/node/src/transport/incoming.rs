@@ -1,0 +1,171 @@
+//! The tasks that hear peers: one accepts connections, one per connection reads it.
+//!
+//! A connection that does not keep to the protocol is closed with one line in the log; nothing else notices. A peer has
+//! one connection: a newer one replaces it, an older life's is refused.
+
+use super::link::Link;
+use super::{Deliver, Transport};
+use crate::frame::{self, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind};
+use bytes::{Buf, BytesMut};
+use rhumb_core::SiteId;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use thiserror::Error;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Connections held at once, those of strangers among them, besides one per peer.
+const SPARE_CONNECTIONS_MAX: usize = 64;
+/// Who connects must have sent its hello by then.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// After a failure to accept (out of file descriptors, say), so long a pause.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const READ_BYTES: usize = 64 << 10;
+
+/// Why a connection was closed.
+#[derive(Debug, Error)]
+enum Refusal {
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error("it sent no hello within {} s", HELLO_TIMEOUT.as_secs())]
+    Silent,
+    #[error("it belongs to another cluster; compare `cluster` and `regions` of the two configurations")]
+    Cluster,
+    #[error("it says it is the site {0}, which is no other site of this cluster")]
+    Site(SiteId),
+    #[error("it is left over from an earlier life of {0}")]
+    Outlived(SiteId),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The connection of each peer: when its process began, and how to end it.
+type Current = Arc<Mutex<BTreeMap<SiteId, (u64, AbortHandle)>>>;
+
+/// Accepts connections, for ever.
+pub async fn run<D: Deliver>(listener: TcpListener, transport: Arc<Transport>, deliver: D) {
+    let connections_max = transport.links.len() + SPARE_CONNECTIONS_MAX;
+    let current = Current::default();
+    let mut tasks = JoinSet::new();
+    loop {
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!("cannot accept a connection of a site: {error}");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        while tasks.try_join_next().is_some() {}
+        if tasks.len() >= connections_max {
+            transport.metrics.refused.inc();
+            tracing::warn!("closed the connection of {address}: {connections_max} connections are open already");
+            continue;
+        }
+        let (transport, deliver, current) = (Arc::clone(&transport), deliver.clone(), Arc::clone(&current));
+        // The task is told its own handle, so that a newer connection of the same peer can end it.
+        let (give, take) = tokio::sync::oneshot::channel();
+        let handle = tasks.spawn(async move {
+            let Ok(own) = take.await else { return };
+            hear(stream, address, &transport, &deliver, &current, own).await;
+        });
+        let _ = give.send(handle);
+    }
+}
+
+async fn hear<D: Deliver>(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    transport: &Transport,
+    deliver: &D,
+    current: &Current,
+    own: AbortHandle,
+) {
+    let refuse = |who: &str, refusal: &Refusal| {
+        transport.metrics.refused.inc();
+        tracing::warn!("closed the connection of {who}: {refusal}");
+    };
+    let link = match greet(&mut stream, transport, current, own).await {
+        Ok(link) => link,
+        Err(refusal) => return refuse(&address.to_string(), &refusal),
+    };
+    match read(stream, link, deliver).await {
+        Ok(()) => tracing::info!("{} closed its connection", link.name),
+        Err(Refusal::Io(error)) => tracing::info!("lost the connection of {}: {error}", link.name),
+        Err(refusal) => refuse(&format!("{} at {address}", link.name), &refusal),
+    }
+}
+
+/// Reads the hello, answers it, and makes this the peer's connection.
+async fn greet<'a>(stream: &mut TcpStream, transport: &'a Transport, current: &Current, own: AbortHandle) -> Result<&'a Link, Refusal> {
+    stream.set_nodelay(true)?;
+    let hello = tokio::time::timeout(HELLO_TIMEOUT, read_hello(stream)).await.map_err(|_| Refusal::Silent)??;
+    if hello.cluster != transport.hello.cluster {
+        // Our own hello lets the other side say the same.
+        stream.write_all(&transport.hello.encode()).await?;
+        return Err(Refusal::Cluster);
+    }
+    let link = transport.links.get(&hello.site).ok_or(Refusal::Site(hello.site))?;
+    {
+        let mut current = current.lock().expect("nothing panics while it holds the connections");
+        if let Some((incarnation, older)) = current.get(&hello.site) {
+            if *incarnation > hello.incarnation {
+                return Err(Refusal::Outlived(hello.site));
+            }
+            older.abort();
+        }
+        current.insert(hello.site, (hello.incarnation, own));
+    }
+    stream.write_all(&transport.hello.encode()).await?;
+    Ok(link)
+}
+
+async fn read_hello(stream: &mut TcpStream) -> Result<Hello, Refusal> {
+    let mut bytes = [0; HELLO_BYTES];
+    let mut filled = 0;
+    while filled < HELLO_BYTES {
+        let count = stream.read(&mut bytes[filled..]).await?;
+        if count == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it left without a hello").into());
+        }
+        filled += count;
+        if !frame::may_be_hello(&bytes[..filled]) {
+            return Err(FrameError::Magic.into());
+        }
+    }
+    Ok(Hello::decode(&bytes)?)
+}
+
+/// Reads frames until the peer closes the connection or breaks a rule.
+async fn read<D: Deliver>(mut stream: TcpStream, link: &Link, deliver: &D) -> Result<(), Refusal> {
+    let mut buffer = BytesMut::with_capacity(READ_BYTES);
+    loop {
+        while let Some((frame, length)) = frame::decode(&buffer)? {
+            take(frame, link, deliver).await?;
+            buffer.advance(length);
+        }
+        buffer.reserve(READ_BYTES);
+        if stream.read_buf(&mut buffer).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+async fn take<D: Deliver>(frame: frame::Frame<'_>, link: &Link, deliver: &D) -> Result<(), FrameError> {
+    if link.faults.cuts_in() {
+        link.metrics.dropped_fault.inc();
+        return Ok(());
+    }
+    link.heard(frame.data.len() + HEADER_BYTES);
+    let number = || frame.data.try_into().map_err(|_| FrameError::Length(frame.data.len()));
+    match frame.kind {
+        Kind::Message => deliver.deliver(link.peer, frame.data).await?,
+        Kind::Ping => link.answer_ping(number()?),
+        Kind::Pong => link.pong(number()?),
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! The way to one peer: a bounded queue of frames, each with the instant it may leave at.
+//!
+//! Invariants: frames leave in the order they came; the instants never decrease, so that jitter does not reorder; a push
+//! never blocks and never waits for the network.
+
+use super::Peer;
+use super::faults::Faults;
+use super::pulse::Pulse;
+use crate::config::Setup;
+use crate::frame::{self, FRAME_BYTES_MAX, HEADER_BYTES, Kind};
+use crate::metrics::LinkMetrics;
+use rhumb_core::{Rng, SiteId, Span};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// So many messages may wait to leave for one peer, those that the emulated wide area delays among them. One more is
+/// dropped.
+pub const PEER_QUEUE_MESSAGES_MAX: usize = 65_536;
+/// So many bytes of messages may wait to leave for one peer. Room for a few frames of the largest size.
+pub const PEER_QUEUE_BYTES_MAX: usize = 64 << 20;
+/// At most so many bytes are handed to the socket at once, unless a single frame is longer.
+const WRITE_BYTES_MAX: usize = 256 << 10;
+
+/// The way to one peer.
+pub struct Link {
+    /// Who is at its end.
+    pub peer: SiteId,
+    /// The peer's name as people know it.
+    pub name: String,
+    /// The peer's address.
+    pub address: SocketAddr,
+    /// Faults switched on at run time.
+    pub faults: Faults,
+    /// What is counted.
+    pub metrics: LinkMetrics,
+    one_way: Duration,
+    jitter: Span,
+    loss: f64,
+    queue: Mutex<Queue>,
+    pushed: Notify,
+    pulse: Mutex<Pulse>,
+    connected: AtomicBool,
+}
+
+struct Queue {
+    frames: VecDeque<(Instant, Vec<u8>)>,
+    bytes: usize,
+    /// When the newest frame may leave: none after it leaves earlier.
+    last_release: Instant,
+    rng: Rng,
+}
+
+impl Link {
+    /// The link of the site of `setup` to `peer`; `rng` draws jitter and loss.
+    pub fn new(setup: &Setup, peer: SiteId, mut rng: Rng, metrics: LinkMetrics) -> Link {
+        let wan = setup.wan.as_ref().filter(|_| peer.region != setup.site.region);
+        let one_way = wan.map_or(Span::ZERO, |wan| wan.matrix.one_way(setup.site.region, peer.region));
+        Link {
+            peer,
+            name: setup.name(peer),
+            address: setup.addresses[&peer],
+            faults: Faults::default(),
+            metrics,
+            one_way: Duration::from_micros(one_way.as_micros()),
+            jitter: wan.map_or(Span::ZERO, |wan| wan.jitter),
+            loss: wan.map_or(0.0, |wan| wan.loss),
+            pulse: Mutex::new(Pulse::new(rng.below(u64::MAX / 2))),
+            queue: Mutex::new(Queue { frames: VecDeque::new(), bytes: 0, last_release: Instant::now(), rng }),
+            pushed: Notify::new(),
+            connected: AtomicBool::new(false),
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("nothing panics while it holds a queue")
+    }
+
+    fn pulse(&self) -> MutexGuard<'_, Pulse> {
+        self.pulse.lock().expect("nothing panics while it holds a pulse")
+    }
+
+    /// Queues an encoded frame, or drops and counts it.
+    pub fn push(&self, frame: Vec<u8>) {
+        if frame.len() > FRAME_BYTES_MAX + HEADER_BYTES - 1 {
+            self.metrics.dropped_large.inc();
+            tracing::error!("a message of {} bytes to {} was dropped: a frame holds {FRAME_BYTES_MAX}", frame.len(), self.name);
+            return;
+        }
+        if self.faults.cuts_out() {
+            self.metrics.dropped_fault.inc();
+            return;
+        }
+        let mut queue = self.queue();
+        if self.loss > 0.0 && queue.rng.chance(self.loss) {
+            self.metrics.dropped_fault.inc();
+            return;
+        }
+        if queue.frames.len() >= PEER_QUEUE_MESSAGES_MAX || queue.bytes + frame.len() > PEER_QUEUE_BYTES_MAX {
+            self.metrics.dropped_full.inc();
+            return;
+        }
+        let jitter = Duration::from_micros(queue.rng.below(self.jitter.as_micros() + 1));
+        let release = (Instant::now() + self.one_way + jitter + self.faults.slow()).max(queue.last_release);
+        queue.last_release = release;
+        queue.bytes += frame.len();
+        queue.frames.push_back((release, frame));
+        self.metrics.queued.set(queue.frames.len() as i64);
+        let first = queue.frames.len() == 1;
+        drop(queue);
+        // The task that writes looks at the queue again by itself as long as there is something in it.
+        if first {
+            self.pushed.notify_one();
+        }
+    }
+
+    /// When the first frame may leave. Waits while there is none.
+    pub async fn next_release(&self) -> Instant {
+        loop {
+            if let Some((release, _)) = self.queue().frames.front() {
+                return *release;
+            }
+            self.pushed.notified().await;
+        }
+    }
+
+    /// Moves frames that may leave by now to the end of `bytes`.
+    pub fn take_due(&self, bytes: &mut Vec<u8>) {
+        let now = Instant::now();
+        let mut queue = self.queue();
+        while let Some((release, frame)) = queue.frames.front() {
+            if *release > now || (!bytes.is_empty() && bytes.len() + frame.len() > WRITE_BYTES_MAX) {
+                break;
+            }
+            let length = frame.len();
+            if self.faults.cuts_out() {
+                self.metrics.dropped_fault.inc();
+            } else {
+                bytes.extend_from_slice(frame);
+                self.metrics.sent.inc();
+                self.metrics.sent_bytes.inc_by(length as u64);
+            }
+            queue.bytes -= length;
+            queue.frames.pop_front();
+        }
+        self.metrics.queued.set(queue.frames.len() as i64);
+    }
+
+    /// Notes that there is, or no longer is, a connection. With none, what waits is dropped: a peer that returns should
+    /// not be flooded with the past.
+    pub fn set_connected(&self, connected: bool) {
+        self.connected.store(connected, Ordering::Relaxed);
+        if !connected {
+            let mut queue = self.queue();
+            self.metrics.dropped_down.inc_by(queue.frames.len() as u64);
+            queue.frames.clear();
+            queue.bytes = 0;
+            self.metrics.queued.set(0);
+        }
+    }
+
+    /// Queues a ping, if there is a connection.
+    pub fn ping(&self) {
+        if self.connected.load(Ordering::Relaxed) {
+            let number = self.pulse().ping(Instant::now());
+            self.push(control(Kind::Ping, &number.to_le_bytes()));
+        }
+    }
+
+    /// Answers a ping.
+    pub fn answer_ping(&self, data: &[u8; 8]) {
+        self.push(control(Kind::Pong, data));
+    }
+
+    /// Takes a peer's answer to a ping.
+    pub fn pong(&self, data: &[u8; 8]) {
+        if let Some(rtt) = self.pulse().pong(u64::from_le_bytes(*data), Instant::now()) {
+            self.metrics.rtt.set(rtt.as_micros() as f64 / 1e6);
+        }
+    }
+
+    /// Notes that `bytes` of a frame came from the peer.
+    pub fn heard(&self, bytes: usize) {
+        self.metrics.received.inc();
+        self.metrics.received_bytes.inc_by(bytes as u64);
+        self.pulse().heard(Instant::now());
+    }
+
+    /// The peer as this site sees it.
+    pub fn status(&self) -> Peer {
+        let pulse = self.pulse();
+        Peer { site: self.peer, connected: self.connected.load(Ordering::Relaxed), rtt: pulse.rtt(), heard: pulse.silence(Instant::now()) }
+    }
+}
+
+fn control(kind: Kind, data: &[u8; 8]) -> Vec<u8> {
+    let written: Result<Vec<u8>, std::convert::Infallible> = frame::encode(kind, |mut bytes| {
+        bytes.extend_from_slice(data);
+        Ok(bytes)
+    });
+    match written {
+        Ok(bytes) => bytes,
+    }
+}

@@ -1,0 +1,111 @@
+//! How sites reach each other: one outgoing connection per peer, used in that direction alone.
+//!
+//! ```text
+//!   actor ──send──▶ Link: bounded queue, WAN delay ──▶ outgoing task ══TCP══▶ incoming task ──▶ Deliver
+//!                     │ full, cut, lost: dropped and counted                     │ mailbox full: stops reading
+//! ```
+//!
+//! Sending never blocks and may lose: the protocols tolerate loss, duplication and reordering across reconnects. Within
+//! a connection messages keep their order. Delay, jitter and loss of the emulated wide area, and the faults switched on
+//! at run time, act on the sending side, between regions only; the hello that opens a connection is never delayed, so a
+//! cluster forms at the machine's own speed.
+
+mod faults;
+mod incoming;
+mod link;
+mod outgoing;
+mod pulse;
+
+use crate::alarm::Alarm;
+use crate::config::Setup;
+use crate::frame::{self, FrameError, Hello, Kind};
+use crate::metrics::Metrics;
+use link::Link;
+use rhumb_core::{Rng, SiteId, Span};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+pub use faults::{Direction, Fault};
+pub use link::{PEER_QUEUE_BYTES_MAX, PEER_QUEUE_MESSAGES_MAX};
+
+/// How often every peer is pinged.
+const PING_EVERY: Duration = Duration::from_secs(1);
+
+/// Takes what peers send.
+pub trait Deliver: Clone + Send + Sync + 'static {
+    /// Takes a message. Waits while there is no room for it; meanwhile nothing more is read from that peer.
+    fn deliver(&self, from: SiteId, data: &[u8]) -> impl Future<Output = Result<(), FrameError>> + Send;
+}
+
+/// The links of a site to all others.
+pub struct Transport {
+    hello: Hello,
+    links: BTreeMap<SiteId, Arc<Link>>,
+    metrics: Arc<Metrics>,
+}
+
+/// A peer as this site sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Who.
+    pub site: SiteId,
+    /// True while there is a connection to it.
+    pub connected: bool,
+    /// The measured round trip, smoothed; emulated delay included.
+    pub rtt: Option<Span>,
+    /// How long ago it was last heard, if ever.
+    pub heard: Option<Duration>,
+}
+
+impl Transport {
+    /// The links of the site that `setup` describes; `incarnation` is when this process began.
+    pub fn new(setup: &Setup, incarnation: u64, metrics: Arc<Metrics>) -> Arc<Transport> {
+        let mut seeds = Rng::seeded(incarnation);
+        let links = setup.topology.sites().filter(|&peer| peer != setup.site).map(|peer| {
+            let (region, shard) = (setup.topology.name(peer.region), peer.shard);
+            (peer, Arc::new(Link::new(setup, peer, seeds.fork(), metrics.link(region, shard))))
+        });
+        let links = links.collect();
+        Arc::new(Transport { hello: Hello { cluster: setup.fingerprint(), site: setup.site, incarnation }, links, metrics })
+    }
+
+    /// Sends `message` to `to`, or drops and counts it. Never blocks.
+    pub fn send<M: Serialize>(&self, to: SiteId, message: &M) {
+        let link = self.links.get(&to).expect("messages go to other sites of the cluster");
+        let bytes = frame::encode(Kind::Message, |header| postcard::to_extend(message, header)).expect("messages are plain data");
+        link.push(bytes);
+    }
+
+    /// Starts to connect to all peers, and to hear those that connect to `listener`. Ends when the set is dropped.
+    pub fn start<D: Deliver>(self: &Arc<Self>, listener: TcpListener, alarm: &Alarm, deliver: D) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        for link in self.links.values() {
+            tasks.spawn(outgoing::run(Arc::clone(link), self.hello, alarm.clone()));
+        }
+        tasks.spawn(incoming::run(listener, Arc::clone(self), deliver));
+        let transport = Arc::clone(self);
+        tasks.spawn(async move {
+            let mut ticks = tokio::time::interval(PING_EVERY);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                transport.links.values().for_each(|link| link.ping());
+            }
+        });
+        tasks
+    }
+
+    /// All peers, in the order of the cluster.
+    pub fn peers(&self) -> Vec<Peer> {
+        self.links.values().map(|link| link.status()).collect()
+    }
+
+    /// Cuts, slows or heals the link to `peer`. False if there is no such peer.
+    pub fn fault(&self, peer: SiteId, fault: Fault) -> bool {
+        self.links.get(&peer).map(|link| link.faults.set(fault)).is_some()
+    }
+}

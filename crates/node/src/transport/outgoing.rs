@@ -1,0 +1,108 @@
+//! The task that keeps a connection to one peer and writes the link's frames to it.
+
+use super::link::Link;
+use crate::alarm::Alarm;
+use crate::frame::{HELLO_BYTES, Hello};
+use rhumb_core::Rng;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::time::timeout;
+
+/// The wait after the first failed attempt to connect; it doubles with each.
+const BACKOFF_MIN: Duration = Duration::from_millis(20);
+/// The longest wait between attempts.
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
+/// An attempt to connect, hello and all, takes no longer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A peer that takes nothing off its socket for so long is taken for gone.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Connects to the peer, again and again, and writes to it.
+pub async fn run(link: Arc<Link>, hello: Hello, alarm: Alarm) {
+    let mut rng = Rng::seeded(hello.incarnation ^ u64::from(link.address.port()));
+    let mut backoff = BACKOFF_MIN;
+    let mut quiet = false;
+    loop {
+        let failure = match timeout(CONNECT_TIMEOUT, connect(&link, &hello)).await {
+            Ok(Ok(stream)) => {
+                tracing::info!("connected to {} at {}", link.name, link.address);
+                link.metrics.connects.inc();
+                link.set_connected(true);
+                link.ping();
+                (backoff, quiet) = (BACKOFF_MIN, false);
+                write(stream, &link, &alarm).await
+            }
+            Ok(Err(failure)) => failure,
+            Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer"),
+        };
+        link.set_connected(false);
+        // One line when a peer goes, none for every further attempt.
+        if !quiet {
+            tracing::warn!("no connection to {} at {}: {failure}; trying again", link.name, link.address);
+            quiet = true;
+        }
+        let jitter = Duration::from_micros(rng.below(backoff.as_micros() as u64 / 2));
+        tokio::time::sleep(backoff + jitter).await;
+        backoff = (backoff * 2).min(BACKOFF_MAX);
+    }
+}
+
+async fn connect(link: &Link, hello: &Hello) -> io::Result<TcpStream> {
+    let mut stream = TcpStream::connect(link.address).await?;
+    stream.set_nodelay(true)?;
+    stream.write_all(&hello.encode()).await?;
+    let mut answer = [0; HELLO_BYTES];
+    stream.read_exact(&mut answer).await.map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => invalid("it closed the connection without a hello; its log says why".to_owned()),
+        _ => error,
+    })?;
+    let theirs = Hello::decode(&answer).map_err(|error| invalid(error.to_string()))?;
+    if theirs.cluster != hello.cluster {
+        return Err(invalid("it belongs to another cluster; compare `cluster` and `regions` of the two configurations".to_owned()));
+    }
+    if theirs.site != link.peer {
+        return Err(invalid(format!("the site there is {}, not {}; compare `regions` of the two configurations", theirs.site, link.peer)));
+    }
+    Ok(stream)
+}
+
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+/// Writes frames as they become due, until the connection fails; returns how.
+async fn write(stream: TcpStream, link: &Link, alarm: &Alarm) -> io::Error {
+    let (read, mut write) = stream.into_split();
+    let closed = closed(read);
+    tokio::pin!(closed);
+    let mut bytes = Vec::new();
+    loop {
+        let due = async { alarm.sleep_until(link.next_release().await).await };
+        tokio::select! {
+            () = due => {}
+            failure = &mut closed => return failure,
+        }
+        bytes.clear();
+        link.take_due(&mut bytes);
+        match timeout(WRITE_TIMEOUT, write.write_all(&bytes)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => return failure,
+            Err(_) => return io::Error::new(io::ErrorKind::TimedOut, "it reads nothing"),
+        }
+    }
+}
+
+/// Waits until the peer closes the connection. It sends nothing on it after its hello.
+async fn closed(mut read: OwnedReadHalf) -> io::Error {
+    match read.read_u8().await {
+        Ok(_) => invalid("it sent something where only this site sends".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection")
+        }
+        Err(error) => error,
+    }
+}
