@@ -15,8 +15,6 @@ const COLLECT_STEP: usize = 1_000;
 
 /// What is scheduled.
 pub(crate) enum Event<A: Actor> {
-    /// A site starts for the first time.
-    Start(SiteId),
     /// A message reaches a site, whichever life that is in.
     Arrival { from: SiteId, to: SiteId, body: Body<A::Note, A::Promise> },
     /// An input to one life of a site: a timer, an answer of the store.
@@ -38,7 +36,6 @@ pub(crate) enum Event<A: Actor> {
 impl<A: Actor> World<A> {
     pub(crate) fn happen(&mut self, event: Event<A>) {
         match event {
-            Event::Start(site) => self.start(site),
             Event::Arrival { from, to, body } => self.arrive(from, to, body),
             Event::Input { site, life, input } => {
                 if self.is_alive(site, life) {
@@ -67,8 +64,7 @@ impl<A: Actor> World<A> {
     }
 
     fn is_alive(&self, site: SiteId, life: u64) -> bool {
-        let site = self.site(site);
-        site.lives == life && site.life.is_some()
+        self.is_up(site) && self.lives(site) == life
     }
 
     pub(crate) fn start(&mut self, site: SiteId) {
@@ -80,7 +76,7 @@ impl<A: Actor> World<A> {
     }
 
     fn arrive(&mut self, from: SiteId, to: SiteId, body: Body<A::Note, A::Promise>) {
-        if self.site(to).life.is_some() {
+        if self.is_up(to) {
             self.input(to, Input::Message { from, body });
         } else {
             self.trace.line(self.now, format_args!("{to} is down ← {from} {body}"));
@@ -131,9 +127,16 @@ impl<A: Actor> World<A> {
     /// Carries out a step's effects in order; only some of them if a crash in the middle is due.
     fn carry_out(&mut self, site: SiteId, mut effects: Vec<Effect<A>>) {
         let armed = self.site(site).life.as_ref().and_then(|life| life.crash_mid_step);
-        let crash = armed.filter(|_| effects.len() >= 2);
+        // Lines for the trace do not count: a traced run must crash where an untraced one does.
+        let counted = effects.iter().filter(|effect| !matches!(effect, Effect::Trace(_))).count() as u64;
+        let crash = armed.filter(|_| counted >= 2);
         if crash.is_some() {
-            effects.truncate(self.rng.between(1, effects.len() as u64 - 1) as usize);
+            let mut left = self.rng.between(1, counted - 1);
+            effects.retain(|effect| {
+                let kept = left > 0;
+                left -= u64::from(kept && !matches!(effect, Effect::Trace(_)));
+                kept
+            });
         }
         for effect in effects {
             self.carry_out_one(site, effect);

@@ -111,7 +111,7 @@ impl FaultPlan {
             Draw { rates: *rates, sites: topology.sites().collect(), regions: topology.regions().collect(), span, rng: rng.fork() };
         let clocks = draw.clocks();
         let mut faults = draw.weather();
-        let kinds: [(f64, fn(&mut Draw) -> Vec<Fault>); 9] = [
+        let kinds: [(f64, Kind); 9] = [
             (rates.crashes, Draw::crash),
             (rates.crashes_mid_step, Draw::crash_mid_step),
             (rates.region_crashes, Draw::region_crash),
@@ -130,6 +130,9 @@ impl FaultPlan {
     }
 }
 
+/// Draws one occurrence of a kind of fault.
+type Kind = fn(&mut Draw) -> Vec<Fault>;
+
 struct Draw {
     rates: FaultRates,
     sites: Vec<SiteId>,
@@ -139,7 +142,7 @@ struct Draw {
 }
 
 impl Draw {
-    fn kind(&mut self, per_minute: f64, kind: fn(&mut Self) -> Vec<Fault>) -> Vec<(Time, Fault)> {
+    fn kind(&mut self, per_minute: f64, kind: Kind) -> Vec<(Time, Fault)> {
         if self.rng.chance(OMITTED) {
             return Vec::new();
         }

@@ -4,7 +4,10 @@
 //! second one: that the run is not decided by its seed.
 
 use crate::drive::panic_message;
+use crate::error::SimError;
+use crate::world::World;
 use rhumb_core::Time;
+use rhumb_core::actor::Actor;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -33,7 +36,7 @@ pub trait Scenario: Sync {
 /// What came of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Its seed.
+    /// Its seed; the runner fills it in.
     pub seed: u64,
     /// Events that happened.
     pub events: u64,
@@ -51,8 +54,22 @@ pub struct Report {
     pub violation: Option<String>,
     /// The trace, if asked for.
     pub trace: String,
-    /// The command that repeats the run.
+    /// The command that repeats the run; the runner fills it in.
     pub replay: String,
+}
+
+impl Report {
+    /// The report of a run of `world` that came to this end; the outcomes of transactions are left to fill in.
+    pub fn of<A: Actor>(world: &World<A>, end: Result<(), SimError>) -> Report {
+        Report {
+            events: world.events(),
+            virtual_time: world.now(),
+            probes: world.probes().clone(),
+            violation: end.err().map(|error| error.to_string()),
+            trace: world.trace().to_owned(),
+            ..Report::default()
+        }
+    }
 }
 
 impl fmt::Display for Report {

@@ -69,7 +69,7 @@ impl<A: Actor> World<A> {
 
     fn restart(&mut self, place: Place) {
         for site in self.sites_of(place) {
-            if self.site(site).life.is_none() {
+            if !self.is_up(site) {
                 self.start(site);
             }
         }

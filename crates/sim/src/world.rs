@@ -63,7 +63,7 @@ pub struct World<A: Actor> {
 }
 
 impl<A: Actor> World<A> {
-    /// A world at time zero whose sites are about to start. `factory` makes the actor of a site for each of its lives,
+    /// A world at time zero; its first events are the sites' starts. `factory` makes the actor of a site for each of its lives,
     /// which count from 1.
     pub fn new(config: Config, seed: u64, factory: impl Fn(SiteId, u64) -> A + 'static) -> World<A> {
         let mut rng = Rng::seeded(seed);
@@ -89,7 +89,7 @@ impl<A: Actor> World<A> {
             config,
         };
         for site in world.config.topology.sites() {
-            world.schedule.push(Time::ZERO, Event::Start(site));
+            world.start(site);
         }
         world
     }
@@ -117,6 +117,11 @@ impl<A: Actor> World<A> {
     /// The store of `site`, with what is written but not yet durable.
     pub fn store(&self, site: SiteId) -> &Store<MemoryEngine> {
         &self.site(site).store
+    }
+
+    /// True if `site` is up.
+    pub fn is_up(&self, site: SiteId) -> bool {
+        self.site(site).life.is_some()
     }
 
     /// How often `site` has started.
@@ -275,7 +280,7 @@ impl<A: Actor> World<A> {
         self.requests += 1;
         let id = self.requests;
         self.outstanding.insert(id, Outstanding { site, client });
-        if self.site(site).life.is_some() {
+        if self.is_up(site) {
             self.input(site, Input::Client { id, request });
         } else {
             self.schedule.push(self.now + REFUSED_AFTER, Event::Refused(id));
