@@ -13,6 +13,7 @@
 //!               └─────── observers: invariants after each event
 //! ```
 
+pub mod checkers;
 pub mod history;
 
 mod client;
