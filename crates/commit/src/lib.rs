@@ -1,3 +1,9 @@
 //! The commit protocols of Rhumb as pure state machines, a folder each, over shared parts.
 
+pub mod buffer;
+pub mod ceilings;
+pub mod locks;
+pub mod regions;
+pub mod replicated_commit;
 pub mod transaction;
+pub mod votes;

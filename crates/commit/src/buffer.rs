@@ -1,0 +1,90 @@
+//! The writes of a transaction before it commits, laid over what it reads.
+
+use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
+use std::collections::BTreeMap;
+
+/// Buffered writes; `None` deletes.
+#[derive(Clone, Debug, Default)]
+pub struct WriteBuffer {
+    writes: BTreeMap<Key, Option<Value>>,
+    bytes: usize,
+}
+
+impl WriteBuffer {
+    /// Buffers a write. The last one of a key counts.
+    pub fn write(&mut self, key: Key, value: Option<Value>) {
+        self.bytes += key.0.len() + value.as_ref().map_or(0, |value| value.0.len());
+        self.writes.insert(key, value);
+    }
+
+    /// True if nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// The number of rows written.
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// The bytes buffered over time, overwritten ones included.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The row of `key` as this transaction wrote it, if it did.
+    pub fn row(&self, key: &Key) -> Option<Row> {
+        self.writes.get(key).map(|value| Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() })
+    }
+
+    /// Lays the writes within `covered` over `rows`, live rows of that range in order (`reverse`: descending).
+    pub fn overlay(&self, rows: Vec<Row>, covered: &KeyRange, reverse: bool) -> Vec<Row> {
+        if covered.is_empty() || self.writes.range(covered.start.clone()..covered.end.clone()).next().is_none() {
+            return rows;
+        }
+        let mut merged: BTreeMap<Key, Row> = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
+        for (key, value) in self.writes.range(covered.start.clone()..covered.end.clone()) {
+            match value {
+                Some(value) => merged.insert(key.clone(), Row { key: key.clone(), version: Timestamp::MAX, value: Some(value.clone()) }),
+                None => merged.remove(key),
+            };
+        }
+        if reverse { merged.into_values().rev().collect() } else { merged.into_values().collect() }
+    }
+
+    /// All writes, in key order.
+    pub fn into_writes(self) -> Vec<(Key, Option<Value>)> {
+        self.writes.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(key: &str, value: &str) -> Row {
+        Row { key: key.into(), version: Timestamp::from_bits(1), value: Some(value.into()) }
+    }
+
+    #[test]
+    fn a_transaction_reads_back_its_own_writes() {
+        let mut buffer = WriteBuffer::default();
+        buffer.write("b".into(), Some("new".into()));
+        buffer.write("c".into(), None);
+        buffer.write("z".into(), Some("outside".into()));
+        let covered = KeyRange::new("a".into(), "y".into());
+        let seen = buffer.overlay(vec![row("a", "1"), row("c", "3"), row("d", "4")], &covered, false);
+        assert_eq!(seen.iter().map(|row| row.key.to_string()).collect::<Vec<_>>(), ["a", "b", "d"]);
+        assert_eq!(buffer.row(&"c".into()).map(|row| row.value), Some(None));
+        assert_eq!(buffer.row(&"a".into()), None);
+    }
+
+    #[test]
+    fn a_reverse_scan_stays_in_reverse_order() {
+        let mut buffer = WriteBuffer::default();
+        buffer.write("b".into(), Some("new".into()));
+        let covered = KeyRange::new("a".into(), "y".into());
+        let seen = buffer.overlay(vec![row("d", "4"), row("a", "1")], &covered, true);
+        assert_eq!(seen.iter().map(|row| row.key.to_string()).collect::<Vec<_>>(), ["d", "b", "a"]);
+    }
+}

@@ -1,0 +1,372 @@
+//! Catch-up: a shard replica takes over from its peers what it missed, and learns up to when it misses nothing.
+//!
+//! ```text
+//!   replica                              peer (the same shard in another region)
+//!     │ Pull after 40                      │
+//!     ├───────────────────────────────────▶│
+//!     │◀───────────────────────────────────┤ Log 41..57: which attempts, closed up to c
+//!     │ Fetch 44, 51 (those unknown here)  │
+//!     ├───────────────────────────────────▶│
+//!     │◀───────────────────────────────────┤ Entries: their rows
+//! ```
+//!
+//! Every replica logs the commits that it applies by its own vote or decision; each peer keeps a cursor into that log.
+//! What a peer already knows costs it a head of a few bytes, not the rows. A committed attempt that this region is
+//! still in doubt about is resolved on the spot.
+//!
+//! **Closed timestamps.** With its log a peer promises that nothing at or below `closed` will be committed with its
+//! vote that is not in it. A commit has the votes of a majority, so once such promises of any majority of regions (this
+//! one among them or not) reach up to *c*, and their logs are taken over, every commit at or below *c* is applied here:
+//! *c* is *safe*. Stale reads are served below it.
+//!
+//! **Collection.** Old versions go after a while; a deletion goes, with all that it covers, once every region is safe
+//! beyond it. From then on nothing at or below that timestamp is taken over any more: an old version put again would
+//! bring the row back.
+//!
+//! Invariants: a pull is a promise, so a cursor that a peer hears of never lies ahead of the rows on disk; a closed
+//! promise raises the write floor and the ceiling on disk first; a peer's promise counts only once its log is taken over
+//! to its end.
+
+use super::config::{ENTRIES_BYTES_MAX, FETCH_PAGE, LOG_PAGE};
+use super::message::{LogEntry, LogHead, Note, Promise};
+use super::records::{self, LOG, LogRecord, Number};
+use super::site::{Pending, Site};
+use rhumb_core::actor::Collect;
+use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Log records dropped in one tick once every peer has taken them over.
+const TRUNCATE_MAX: u64 = 10_000;
+/// Ticks between two rounds of collection.
+const COLLECT_TICKS: u64 = 20;
+
+/// What is known of one peer's log.
+#[derive(Debug, Default)]
+struct Peer {
+    /// Taken over up to here.
+    cursor: u64,
+    /// The cursor on disk, or on its way there.
+    saved: u64,
+    /// Nothing at or below it is missing from what was taken over.
+    closed: Timestamp,
+    /// The page being taken over.
+    open: Option<OpenPage>,
+    /// How far the peer has taken over this replica's log.
+    acked: u64,
+    /// Up to when the peer has applied every commit.
+    safe: Timestamp,
+}
+
+/// A page of a peer's log of which rows are still missing.
+#[derive(Debug)]
+struct OpenPage {
+    /// The places whose rows are awaited.
+    wanted: BTreeSet<u64>,
+    /// The last place of the page.
+    end: u64,
+    /// The peer's promise, if the page is the last of its log.
+    closed: Option<Timestamp>,
+}
+
+/// One page of a peer's log.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) after: u64,
+    pub(super) heads: Vec<LogHead>,
+    pub(super) end: u64,
+    pub(super) more: bool,
+    pub(super) closed: Timestamp,
+}
+
+/// How far a replica has taken over the logs of its peers.
+#[derive(Debug, Default)]
+pub(super) struct CatchUp {
+    peers: BTreeMap<RegionId, Peer>,
+    /// Something is known to be missing: pull at the next tick even if it is not due.
+    hurry: bool,
+    ticks: u64,
+    /// The log holds nothing up to here.
+    pub(super) truncated: u64,
+    /// Deletions up to here may be gone.
+    pub(super) collected: Timestamp,
+}
+
+impl CatchUp {
+    pub(super) fn set_cursor(&mut self, region: RegionId, cursor: u64) {
+        let peer = self.peers.entry(region).or_default();
+        peer.cursor = cursor;
+        peer.saved = cursor;
+    }
+
+    /// How far the log of the peer in `region` is taken over.
+    pub(super) fn cursor(&self, region: RegionId) -> u64 {
+        self.peers.get(&region).map_or(0, |peer| peer.cursor)
+    }
+
+    /// Something is known to be missing here.
+    pub(super) fn hurry(&mut self) {
+        self.hurry = true;
+    }
+}
+
+impl Site {
+    fn same_shard_peers(&self) -> impl Iterator<Item = RegionId> + use<> {
+        let here = self.me.region;
+        self.topology.regions().filter(move |region| *region != here)
+    }
+
+    /// The timestamp up to which this replica can promise to commit nothing more: behind its clock, below all that is
+    /// prepared.
+    fn own_closed(&mut self) -> Timestamp {
+        let lagging = Timestamp::from_time(self.now.minus(self.config.closed_lag));
+        let closed = self.cohort.lowest_unresolved().map_or(lagging, |lowest| lagging.min(lowest.previous()));
+        self.cohort.ceilings.raise_floor(closed);
+        closed
+    }
+
+    /// Every commit at or below it is applied here.
+    pub(super) fn safe(&self) -> Timestamp {
+        let here = self.catch_up.peers.get(&self.me.region).map_or(Timestamp::ZERO, |own| own.closed);
+        let mut closed: Vec<Timestamp> =
+            self.same_shard_peers().map(|region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed)).collect();
+        closed.push(here);
+        closed.sort_unstable_by(|a, b| b.cmp(a));
+        closed[self.topology.majority() - 1]
+    }
+
+    /// Nothing below it can be read any more.
+    pub(super) fn horizon(&self) -> Timestamp {
+        Timestamp::from_time(self.now.minus(self.config.keep_versions)).max(self.catch_up.collected)
+    }
+
+    pub(super) fn catch_up_tick(&mut self, fx: &mut Effects<Site>) {
+        self.catch_up.ticks += 1;
+        let closed = self.own_closed();
+        self.catch_up.peers.entry(self.me.region).or_default().closed = closed;
+        if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
+            self.catch_up.hurry = false;
+            for region in self.same_shard_peers() {
+                self.pull(region, fx);
+            }
+        }
+        self.serve_stale_reads(fx);
+        if self.catch_up.ticks.is_multiple_of(COLLECT_TICKS) {
+            self.truncate_log(fx);
+            self.collect_versions(fx);
+        }
+    }
+
+    fn pull(&mut self, region: RegionId, fx: &mut Effects<Site>) {
+        let to = self.site(region, self.me.shard);
+        let safe = self.safe();
+        let peer = self.catch_up.peers.entry(region).or_default();
+        peer.open = None; // a page whose rows did not arrive is pulled afresh
+        let mut batch = Batch::new();
+        if peer.saved != peer.cursor {
+            peer.saved = peer.cursor;
+            Number::Cursor(region).put(&mut batch, peer.cursor);
+        }
+        fx.persist(batch).send(to, Promise::Pull { after: peer.cursor, safe });
+    }
+
+    /// A peer pulls.
+    pub(super) fn on_pull(&mut self, from: SiteId, after: u64, safe: Timestamp, fx: &mut Effects<Site>) {
+        let peer = self.catch_up.peers.entry(from.region).or_default();
+        peer.acked = after.max(peer.acked);
+        peer.safe = safe.max(peer.safe);
+        let closed = self.own_closed();
+        if after >= self.cohort.log_end {
+            return self.tell_log(from, Page { after, heads: Vec::new(), end: self.cohort.log_end, more: false, closed }, fx);
+        }
+        let from_key = (after + 1).to_be_bytes().to_vec();
+        let token = self.token(Pending::Log { to: from, after, closed });
+        fx.load(token, Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE });
+    }
+
+    pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
+        let heads: Vec<LogHead> =
+            records.iter().filter_map(decode_log).map(|(seq, record)| LogHead { seq, attempt: record.attempt, at: record.at }).collect();
+        let end = heads.last().map_or(after, |head| head.seq);
+        self.tell_log(to, Page { after, heads, end, more, closed }, fx);
+    }
+
+    /// The log is a promise: what it lists, and the floor that `closed` stands for, is on disk first.
+    fn tell_log(&mut self, to: SiteId, page: Page, fx: &mut Effects<Site>) {
+        let mut batch = Batch::new();
+        self.raise_ceiling_in(&mut batch, page.closed);
+        let Page { after, heads, end, more, closed } = page;
+        fx.persist(batch).send(to, Promise::Log { after, heads, end, more, closed });
+    }
+
+    /// A page of a peer's log.
+    pub(super) fn on_log(&mut self, from: SiteId, page: Page, fx: &mut Effects<Site>) {
+        if page.after != self.catch_up.cursor(from.region) {
+            return; // an answer to an older pull
+        }
+        let mut wanted = BTreeSet::new();
+        let mut end = page.end;
+        for head in &page.heads {
+            if self.is_applied(head, fx) {
+                continue;
+            }
+            if wanted.len() == FETCH_PAGE {
+                end = head.seq - 1;
+                break;
+            }
+            wanted.insert(head.seq);
+        }
+        let closed = (end == page.end && !page.more).then_some(page.closed);
+        if !wanted.is_empty() {
+            fx.count("catch_up.fetch");
+            fx.send(from, Note::Fetch { seqs: wanted.iter().copied().collect() });
+        }
+        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, closed });
+        self.turn_page(from.region, fx);
+    }
+
+    /// True if a committed attempt is on disk here, applied or prepared; in doubt about it no longer.
+    fn is_applied(&mut self, head: &LogHead, fx: &mut Effects<Site>) -> bool {
+        #[cfg(feature = "planted")]
+        if self.has_planted(super::planted::Planted::AppliedTwice) {
+            return false;
+        }
+        if head.at <= self.catch_up.collected || self.cohort.applied.contains(&head.attempt) {
+            return true;
+        }
+        let prepared = self.cohort.prepared_meta(&head.attempt);
+        match &prepared {
+            Some(meta) if meta.coordinator != self.me.shard => self.on_apply(meta, None, fx),
+            // The coordinator hands it to this cohort through the inbox, before this step ends.
+            _ => self.learn_committed(head.attempt, fx),
+        }
+        prepared.is_some()
+    }
+
+    /// A peer wants rows of this replica's log.
+    pub(super) fn on_fetch(&mut self, from: SiteId, mut seqs: Vec<u64>, fx: &mut Effects<Site>) {
+        seqs.truncate(FETCH_PAGE);
+        let (Some(first), Some(last)) = (seqs.iter().min().copied(), seqs.iter().max().copied()) else { return };
+        let limit = usize::try_from(last - first + 1).unwrap_or(LOG_PAGE).min(LOG_PAGE);
+        let token = self.token(Pending::FetchRecords { to: from, seqs });
+        fx.load(token, Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit });
+    }
+
+    pub(super) fn on_fetch_records(&mut self, to: SiteId, seqs: &[u64], loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
+        let wanted: Vec<(u64, LogRecord)> = records.iter().filter_map(decode_log).filter(|(seq, _)| seqs.contains(seq)).collect();
+        let versions = wanted.iter().flat_map(|(_, record)| record.keys.iter().map(|key| (key.clone(), record.at))).collect();
+        let token = self.token(Pending::FetchRows { to, records: wanted });
+        fx.load(token, Load::Versions { versions });
+    }
+
+    pub(super) fn on_fetch_rows(&mut self, to: SiteId, records: Vec<(u64, LogRecord)>, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let mut rows = rows.into_iter().peekable();
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        for (seq, record) in records {
+            let mut writes = Vec::new();
+            for key in &record.keys {
+                // Rows come in the order asked, those collected left out.
+                if let Some(row) = rows.next_if(|row| row.key == *key && row.version == record.at) {
+                    bytes += row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len());
+                    writes.push((row.key, row.value));
+                }
+            }
+            let partial = writes.len() < record.keys.len();
+            entries.push(LogEntry { seq, attempt: record.attempt, at: record.at, writes, partial });
+            if bytes > ENTRIES_BYTES_MAX {
+                break;
+            }
+        }
+        fx.persist(Batch::new()).send(to, Promise::Entries { entries });
+    }
+
+    /// Rows of a peer's log.
+    pub(super) fn on_entries(&mut self, from: SiteId, mut entries: Vec<LogEntry>, fx: &mut Effects<Site>) {
+        let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut()) else { return };
+        entries.retain(|entry| open.wanted.remove(&entry.seq));
+        let mut batch = Batch::new();
+        for entry in entries {
+            fx.count("catch_up.applied");
+            self.take_over_entry(entry, &mut batch);
+        }
+        fx.persist(batch);
+        // An answer too long for one message was cut off: the rest is pulled afresh.
+        if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut())
+            && let Some(first) = open.wanted.pop_first()
+        {
+            *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, closed: None };
+        }
+        self.turn_page(from.region, fx);
+    }
+
+    fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch) {
+        if entry.partial {
+            // Versions in between are gone: history has a hole below now.
+            self.cohort.history_floor = self.clock.now(self.now);
+            Number::HistoryFloor.put(batch, self.cohort.history_floor.bits());
+        }
+        #[cfg(feature = "planted")]
+        let entry = match self.has_planted(super::planted::Planted::AppliedTwice) {
+            true => LogEntry { at: self.clock.now(self.now), ..entry },
+            false => entry,
+        };
+        for (key, value) in entry.writes {
+            self.cohort.locks.take_over(&key, None);
+            batch.put_version(key, entry.at, value);
+        }
+        self.cohort.applied.insert(entry.attempt);
+        self.cohort.highest = entry.at.max(self.cohort.highest);
+    }
+
+    /// If all rows of the open page are here, the cursor moves to its end.
+    fn turn_page(&mut self, region: RegionId, fx: &mut Effects<Site>) {
+        let peer = self.catch_up.peers.entry(region).or_default();
+        let Some(open) = peer.open.take_if(|open| open.wanted.is_empty()) else { return };
+        peer.cursor = open.end.max(peer.cursor);
+        match open.closed {
+            Some(closed) => {
+                peer.closed = closed.max(peer.closed);
+                self.serve_stale_reads(fx);
+            }
+            None => self.pull(region, fx),
+        }
+    }
+
+    /// Has old versions dropped.
+    fn collect_versions(&mut self, fx: &mut Effects<Site>) {
+        let safe_of = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.safe);
+        let everywhere = self.same_shard_peers().map(safe_of).min().unwrap_or(Timestamp::MAX);
+        let horizon = self.horizon();
+        let deletions = everywhere.min(self.safe()).min(horizon).max(self.catch_up.collected);
+        self.catch_up.collected = deletions;
+        let mut batch = Batch::new();
+        Number::Collected.put(&mut batch, deletions.bits());
+        fx.persist(batch);
+        fx.collect(Collect { horizon, deletions });
+    }
+
+    /// Drops the part of the log that every peer has taken over.
+    fn truncate_log(&mut self, fx: &mut Effects<Site>) {
+        let acked = self.same_shard_peers().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();
+        let upto = acked.unwrap_or(self.cohort.log_end).min(self.catch_up.truncated + TRUNCATE_MAX).min(self.cohort.log_end);
+        if upto <= self.catch_up.truncated {
+            return;
+        }
+        let mut batch = Batch::new();
+        for seq in self.catch_up.truncated + 1..=upto {
+            batch.delete_record(LOG, seq.to_be_bytes().to_vec());
+        }
+        self.catch_up.truncated = upto;
+        Number::Truncated.put(&mut batch, upto);
+        fx.persist(batch);
+    }
+}
+
+fn decode_log(record: &(bytes::Bytes, bytes::Bytes)) -> Option<(u64, LogRecord)> {
+    let (key, bytes) = record;
+    let seq = u64::from_be_bytes(key.as_ref().try_into().ok()?);
+    Some((seq, records::decode(bytes)?))
+}

@@ -1,0 +1,461 @@
+//! The cohort: one shard replica preparing and applying attempts.
+//!
+//! ```text
+//!   Prepare ─▶ locks taken, newest versions asked for ─▶ Validating ─▶ all current ─▶ Prepared on disk
+//!                 └─▶ a lock denied ─▶ CannotPrepare        └─▶ stale or too old ─▶ CannotPrepare
+//!   Apply ─▶ versions and log on disk, locks released ─▶ Applied
+//! ```
+//!
+//! Where the cohort is the attempt's only one in the region, it is the coordinator too, and its prepare and the
+//! region's vote go to disk as one.
+//!
+//! Invariants: an entry holds its exclusive locks and firm shared locks from its first check until it is removed; an
+//! entry found prepared on disk is locked before anybody is heard; versions are put at the commit timestamp only, so
+//! that applying twice changes nothing.
+
+use super::config::WAITING_READS_MAX;
+use super::message::{Attempt, Meta, Note, Part, Promise};
+use super::reads::ReadJob;
+use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
+use super::site::{Pending, Site};
+use crate::ceilings::ReadCeilings;
+use crate::locks::{Locks, Strength};
+use crate::votes::{Outcome, Refusal, Tally, Vote};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Time, Timestamp, TxnId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What still has to be looked up before an attempt can be prepared.
+#[derive(Debug, Default)]
+struct Validation {
+    /// Rows whose newest version is asked for: those written, then those read without a lock that still holds.
+    keys: Vec<Key>,
+    /// The ranges, as indices into the part, that are read again, in order.
+    ranges: VecDeque<usize>,
+    /// The range whose rows are awaited; none while those of `keys` are.
+    current: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Validating(Validation),
+    Prepared,
+}
+
+/// An attempt that holds locks here.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) meta: Meta,
+    part: Part,
+    stage: Stage,
+    since: Time,
+    /// Votes seen, where the coordinator is another site of the region and may be down.
+    tally: Tally,
+}
+
+/// One shard replica.
+#[derive(Debug, Default)]
+pub(super) struct Cohort {
+    pub(super) locks: Locks,
+    pub(super) ceilings: ReadCeilings,
+    pub(super) entries: BTreeMap<Attempt, Entry>,
+    /// Attempts applied here and not yet forgotten.
+    pub(super) applied: BTreeSet<Attempt>,
+    /// The highest commit timestamp prepared or applied here in this life.
+    pub(super) highest: Timestamp,
+    pub(super) log_end: u64,
+    /// Below it the history of rows may have holes.
+    pub(super) history_floor: Timestamp,
+    /// Reads that wait for a prepared transaction.
+    blocked: BTreeMap<TxnId, Vec<ReadJob>>,
+    /// Reads that wait for the ceiling on disk, or for a timestamp to be closed.
+    pub(super) awaiting_ceiling: Vec<ReadJob>,
+    pub(super) awaiting_safe: Vec<ReadJob>,
+    /// Reads that wait no longer.
+    pub(super) ready: VecDeque<ReadJob>,
+}
+
+impl Cohort {
+    /// The number of attempts prepared here.
+    pub(super) fn prepared(&self) -> usize {
+        self.entries.values().filter(|entry| matches!(entry.stage, Stage::Prepared)).count()
+    }
+
+    /// The attempt of `txn` that holds locks here.
+    pub(super) fn entry_of(&self, txn: TxnId) -> Option<&Entry> {
+        let of_txn = |made| Attempt { txn, made };
+        self.entries.range(of_txn(Timestamp::ZERO)..=of_txn(Timestamp::MAX)).next_back().map(|(_, entry)| entry)
+    }
+
+    /// What `attempt` is, if it is prepared here.
+    pub(super) fn prepared_meta(&self, attempt: &Attempt) -> Option<Meta> {
+        self.entries.get(attempt).filter(|entry| matches!(entry.stage, Stage::Prepared)).map(|entry| entry.meta.clone())
+    }
+
+    /// The lowest commit timestamp that is prepared, or about to be.
+    pub(super) fn lowest_unresolved(&self) -> Option<Timestamp> {
+        self.entries.values().map(|entry| entry.meta.at).min()
+    }
+
+    /// Has `job` wait for `txn`.
+    pub(super) fn block(&mut self, txn: TxnId, job: ReadJob) {
+        self.blocked.entry(txn).or_default().push(job);
+    }
+
+    /// True if one more read may wait.
+    pub(super) fn may_wait(&self) -> bool {
+        self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_ceiling.len() + self.awaiting_safe.len() < WAITING_READS_MAX
+    }
+
+    fn release(&mut self, txn: TxnId) {
+        self.locks.release(txn);
+        self.ready.extend(self.blocked.remove(&txn).unwrap_or_default());
+    }
+
+    /// Drops waiting reads that began before `limit`: whoever asked has given them up.
+    fn drop_old_reads(&mut self, limit: Time) {
+        for jobs in self.blocked.values_mut() {
+            jobs.retain(|job| job.since >= limit);
+        }
+        self.blocked.retain(|_, jobs| !jobs.is_empty());
+        self.awaiting_ceiling.retain(|job| job.since >= limit);
+        self.awaiting_safe.retain(|job| job.since >= limit);
+    }
+}
+
+impl Site {
+    pub(super) fn recover_prepared(&mut self, record: PreparedRecord) {
+        self.take_locks(&record.meta, &record.part);
+        self.cohort.highest = record.meta.at.max(self.cohort.highest);
+        let attempt = record.meta.attempt;
+        let entry = Entry { meta: record.meta, part: record.part, stage: Stage::Prepared, since: Time::ZERO, tally: Tally::default() };
+        self.cohort.entries.insert(attempt, entry);
+    }
+
+    /// The coordinator of this region asks to prepare.
+    pub(super) fn on_prepare(&mut self, meta: Meta, part: Part, fx: &mut Effects<Site>) {
+        self.clock.observe(meta.at);
+        let attempt = meta.attempt;
+        if let Some(entry) = self.cohort.entries.get(&attempt) {
+            if matches!(entry.stage, Stage::Prepared) {
+                self.tell_prepared(&meta, Batch::new(), fx);
+            }
+            return;
+        }
+        if self.cohort.applied.contains(&attempt) || attempt.made <= self.forget_floor() {
+            return; // a Prepare that was long under way; whoever still waits for an answer votes no in time
+        }
+        if let Some(other) = self.cohort.entry_of(attempt.txn).map(|entry| entry.meta.attempt) {
+            if other > attempt {
+                return self.refuse(&meta, Refusal::Superseded, fx);
+            }
+            self.unprepare(other, fx); // certainly aborted, or there would be no later attempt
+        }
+        if let Err(refusal) = self.check_locks(&meta, &part) {
+            return self.refuse(&meta, refusal, fx);
+        }
+        let validation = self.plan_validation(&meta, &part);
+        self.take_locks(&meta, &part);
+        let entry = Entry { meta, part, stage: Stage::Validating(validation), since: self.now, tally: Tally::default() };
+        self.cohort.entries.insert(attempt, entry);
+        self.validate_next(attempt, fx);
+    }
+
+    /// May the attempt take all its locks, and is its timestamp above all reads of what it writes?
+    fn check_locks(&self, meta: &Meta, part: &Part) -> Result<(), Refusal> {
+        let txn = meta.attempt.txn;
+        let locks = &self.cohort.locks;
+        if part.writes.iter().any(|(key, _)| locks.denies_exclusive(key, txn).is_some()) {
+            return Err(Refusal::Locked);
+        }
+        let ceiling = part.writes.iter().map(|(key, _)| self.cohort.ceilings.of(key)).max().unwrap_or(Timestamp::ZERO);
+        if ceiling >= meta.at && !self.skips(Check::Timestamps) && !part.writes.is_empty() {
+            return Err(Refusal::TooOld(ceiling));
+        }
+        let locked = |read: &super::message::ReadCheck| locks.exclusive_holder(&read.key, Some(txn)).is_some();
+        if !self.skips(Check::Rows) && part.reads.iter().any(locked) {
+            return Err(Refusal::Locked);
+        }
+        let locked = |range: &super::message::RangeCheck| locks.exclusive_holder_within(&range.range, Some(txn)).is_some();
+        if !self.skips(Check::Ranges) && part.ranges.iter().any(locked) {
+            return Err(Refusal::Locked);
+        }
+        Ok(())
+    }
+
+    /// What must be looked up: all that is written, and of what was read that for which no lock taken at the read still
+    /// stands. (A lock that still stands proves that nothing newer was prepared here since.)
+    fn plan_validation(&self, meta: &Meta, part: &Part) -> Validation {
+        let txn = meta.attempt.txn;
+        let here = self.me.region;
+        let mut keys: Vec<Key> = part.writes.iter().map(|(key, _)| key.clone()).collect();
+        let unlocked = part.reads.iter().filter(|read| !(read.granted.contains(here) && self.cohort.locks.holds(&read.key, txn)));
+        keys.extend(unlocked.map(|read| read.key.clone()));
+        let proven = |range: &super::message::RangeCheck| range.granted.contains(here) && self.cohort.locks.holds_range(&range.range, txn);
+        let ranges = (0..part.ranges.len()).filter(|&index| !proven(&part.ranges[index])).collect();
+        if self.skips(Check::Rows) {
+            keys.truncate(part.writes.len());
+        }
+        Validation { keys, ranges: if self.skips(Check::Ranges) { VecDeque::new() } else { ranges }, current: None }
+    }
+
+    fn take_locks(&mut self, meta: &Meta, part: &Part) {
+        let txn = meta.attempt.txn;
+        if !self.skips(Check::RowLocks) {
+            for read in &part.reads {
+                self.cohort.locks.share(&read.key, txn, Strength::Prepared);
+            }
+        }
+        if !self.skips(Check::Ranges) {
+            for range in &part.ranges {
+                self.cohort.locks.share_range(&range.range, txn, Strength::Prepared);
+            }
+        }
+        for (key, _) in &part.writes {
+            self.cohort.locks.exclude(key, txn);
+        }
+    }
+
+    /// Asks for the next rows that must be looked up, or is done.
+    fn validate_next(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let entry = self.cohort.entries.get_mut(&attempt).expect("the entry is being validated");
+        let Stage::Validating(validation) = &mut entry.stage else { unreachable!("validated once") };
+        let load = if !validation.keys.is_empty() && validation.current.is_none() {
+            Load::Get { keys: validation.keys.clone(), at: Timestamp::MAX }
+        } else if let Some(index) = validation.ranges.pop_front() {
+            validation.current = Some(index);
+            let check = &entry.part.ranges[index];
+            // One row more than was read: if there is a row that was not read, it shows among these.
+            Load::Scan { range: check.range.clone(), at: Timestamp::MAX, limit: check.rows.len() + 1, reverse: false }
+        } else {
+            return self.prepared(attempt, fx);
+        };
+        let token = self.token(Pending::Validate(attempt));
+        fx.load(token, load);
+    }
+
+    pub(super) fn on_validation(&mut self, attempt: Attempt, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let timestamps_checked = !self.skips(Check::Timestamps);
+        let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return }; // given up meanwhile
+        let Stage::Validating(validation) = &mut entry.stage else { return };
+        let verdict = match validation.current {
+            Some(index) => check_range(&entry.part.ranges[index].rows, &rows),
+            None => {
+                validation.keys.clear();
+                check_rows(&entry.meta, &entry.part, &rows, timestamps_checked)
+            }
+        };
+        let meta = entry.meta.clone();
+        match verdict {
+            Ok(()) => self.validate_next(attempt, fx),
+            Err(refusal) => {
+                self.cohort.entries.remove(&attempt);
+                self.cohort.release(attempt.txn);
+                self.refuse(&meta, refusal, fx);
+            }
+        }
+    }
+
+    fn refuse(&mut self, meta: &Meta, refusal: Refusal, fx: &mut Effects<Site>) {
+        let coordinator = self.site(self.me.region, meta.coordinator);
+        self.send(coordinator, Note::CannotPrepare { attempt: meta.attempt, refusal }, fx);
+    }
+
+    /// All locks are held and all that was read is current: the promise goes to disk.
+    fn prepared(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let entry = self.cohort.entries.get_mut(&attempt).expect("the entry was just validated");
+        entry.stage = Stage::Prepared;
+        let meta = entry.meta.clone();
+        for read in &entry.part.reads {
+            self.cohort.ceilings.raise(&read.key, meta.at);
+        }
+        for range in &entry.part.ranges {
+            self.cohort.ceilings.raise_range(&range.range, meta.at);
+        }
+        self.cohort.highest = meta.at.max(self.cohort.highest);
+        let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
+        let mut batch = Batch::new();
+        batch.put_record(PREPARED, records::attempt_key(&attempt), records::encode(&record));
+        self.raise_ceiling_in(&mut batch, meta.at);
+        self.tell_prepared(&meta, batch, fx);
+    }
+
+    fn tell_prepared(&mut self, meta: &Meta, batch: Batch, fx: &mut Effects<Site>) {
+        if meta.participants == [self.me.shard] {
+            let unvoted =
+                self.coordinator.ballots.get(&meta.attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.outcome.is_none());
+            if unvoted {
+                self.vote(meta.attempt, Vote::Yes, batch, fx);
+            } else {
+                fx.persist(batch);
+            }
+            return;
+        }
+        let coordinator = self.site(self.me.region, meta.coordinator);
+        fx.persist(batch).send(coordinator, Promise::Prepared { attempt: meta.attempt, shard: self.me.shard });
+    }
+
+    /// The attempt has aborted, or the region has voted no: lets go of its locks.
+    pub(super) fn unprepare(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(entry) = self.cohort.entries.remove(&attempt) else { return };
+        self.cohort.release(attempt.txn);
+        if matches!(entry.stage, Stage::Prepared) {
+            let mut batch = Batch::new();
+            batch.delete_record(PREPARED, records::attempt_key(&attempt));
+            fx.persist(batch);
+        }
+    }
+
+    /// The attempt has committed: applies it, from what was prepared or from `part`.
+    pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        let mut batch = Batch::new();
+        let part = match self.cohort.entries.remove(&attempt) {
+            Some(entry) => Some(entry.part),
+            None => part.filter(|_| !self.cohort.applied.contains(&attempt)),
+        };
+        let known = self.cohort.applied.contains(&attempt);
+        let Some(part) = part else {
+            // Applied before, in this life or an earlier one whose record is gone with it.
+            fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
+            return self.tell_applied(meta, batch, fx);
+        };
+        for (key, value) in part.writes.iter() {
+            self.cohort.locks.take_over(key, Some(attempt.txn));
+            batch.put_version(key.clone(), meta.at, value.clone());
+        }
+        self.cohort.log_end += 1;
+        let record = LogRecord { attempt, at: meta.at, keys: part.writes.iter().map(|(key, _)| key.clone()).collect() };
+        batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), records::encode(&record));
+        Number::LogEnd.put(&mut batch, self.cohort.log_end);
+        batch.delete_record(PREPARED, records::attempt_key(&attempt));
+        self.cohort.applied.insert(attempt);
+        self.cohort.highest = meta.at.max(self.cohort.highest);
+        self.cohort.release(attempt.txn);
+        self.tell_applied(meta, batch, fx);
+    }
+
+    fn tell_applied(&mut self, meta: &Meta, mut batch: Batch, fx: &mut Effects<Site>) {
+        if meta.participants == [self.me.shard] {
+            self.resolve(meta.attempt, &mut batch);
+            fx.persist(batch);
+        } else {
+            let coordinator = self.site(self.me.region, meta.coordinator);
+            fx.persist(batch).send(coordinator, Promise::Applied { attempt: meta.attempt, shard: self.me.shard });
+        }
+    }
+
+    /// A cohort whose coordinator is another site may work the outcome out by itself.
+    pub(super) fn on_vote_as_cohort(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
+        if meta.coordinator == self.me.shard {
+            return; // the coordinator of this very site sees to it
+        }
+        let regions = self.topology.region_count();
+        let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
+        entry.tally.record(region, vote.clone());
+        match entry.tally.outcome(regions) {
+            Some(Outcome::Committed) => self.on_apply(meta, None, fx),
+            Some(Outcome::Aborted) => self.unprepare(meta.attempt, fx),
+            None => {}
+        }
+    }
+
+    pub(super) fn cohort_tick(&mut self, fx: &mut Effects<Site>) {
+        let overdue = |entry: &Entry| {
+            let remote = entry.meta.coordinator != self.me.shard;
+            (remote && self.now.since(entry.since) >= self.config.ask_after).then(|| entry.meta.clone())
+        };
+        let asks: Vec<Meta> = self.cohort.entries.values().filter_map(overdue).collect();
+        for meta in asks {
+            fx.count("commit.cohort_asks");
+            for region in self.topology.regions() {
+                fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
+            }
+        }
+        let floor = self.forget_floor();
+        self.cohort.applied.retain(|attempt| attempt.made > floor);
+        self.cohort.drop_old_reads(self.now.minus(self.config.read_timeout));
+        self.drop_dead_locks();
+    }
+
+    /// No attempt made at or below it is prepared any more, nor remembered as applied.
+    fn forget_floor(&self) -> Timestamp {
+        Timestamp::from_time(self.now.minus(self.config.forget_after)).max(self.forgotten)
+    }
+
+    /// Drops the read locks of gateways that are gone, and of transactions that are over.
+    fn drop_dead_locks(&mut self) {
+        let dead = |txn: &TxnId| {
+            let gateway: SiteId = txn.gateway;
+            let over = txn.began < self.peers.oldest(gateway);
+            let gone = gateway != self.me && !self.peers.is_alive(gateway, self.now, self.config.locks_expire_after);
+            (over || gone) && self.cohort.entry_of(*txn).is_none()
+        };
+        let dead: Vec<TxnId> = self.cohort.locks.holders().filter(dead).collect();
+        for txn in dead {
+            self.cohort.release(txn);
+        }
+    }
+
+    pub(super) fn on_release(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        if self.cohort.entry_of(txn).is_none() {
+            self.cohort.release(txn);
+        } else {
+            fx.count("read.release_of_prepared");
+        }
+    }
+
+    /// True if a planted bug leaves `check` out. Never so in a product build.
+    fn skips(&self, check: Check) -> bool {
+        #[cfg(feature = "planted")]
+        {
+            use super::planted::Planted;
+            match check {
+                Check::Rows => self.has_planted(Planted::SharedLockSkipped),
+                Check::RowLocks => self.has_planted(Planted::SharedLockSkipped) || self.has_planted(Planted::SharedLockReleasedAtPrepare),
+                Check::Ranges => self.has_planted(Planted::RangeLockSkipped),
+                Check::Timestamps => self.has_planted(Planted::TooOldSkipped),
+            }
+        }
+        #[cfg(not(feature = "planted"))]
+        {
+            let _ = check;
+            false
+        }
+    }
+}
+
+/// The checks of a prepare, each of which a planted bug can leave out.
+#[derive(Clone, Copy)]
+enum Check {
+    /// Rows read are current.
+    Rows,
+    /// Rows read stay locked from the vote to the outcome.
+    RowLocks,
+    /// Ranges read are current and stay locked.
+    Ranges,
+    /// The commit timestamp lies above versions and reads.
+    Timestamps,
+}
+
+/// Are the rows written below the timestamp proposed, and the rows read not above the versions read?
+fn check_rows(meta: &Meta, part: &Part, newest: &[Row], timestamps_checked: bool) -> Result<(), Refusal> {
+    let (written, read) = newest.split_at(part.writes.len());
+    let mut reads = part.reads.iter();
+    for row in read {
+        let check = reads.find(|check| check.key == row.key).expect("rows come back in the order asked");
+        if row.version > check.version {
+            return Err(Refusal::Stale);
+        }
+    }
+    match written.iter().map(|row| row.version).max() {
+        Some(version) if version >= meta.at && timestamps_checked => Err(Refusal::TooOld(version)),
+        _ => Ok(()),
+    }
+}
+
+/// Is every row found in a range known to the reader, at that version or a newer one?
+fn check_range(read: &[(Key, Timestamp)], newest: &[Row]) -> Result<(), Refusal> {
+    let known = |row: &Row| read.binary_search_by(|(key, _)| key.cmp(&row.key)).is_ok_and(|index| row.version <= read[index].1);
+    if newest.iter().all(known) { Ok(()) } else { Err(Refusal::Stale) }
+}

@@ -1,0 +1,74 @@
+//! The spans and bounds of the protocol. None of them matters for safety.
+
+use rhumb_core::Span;
+
+/// Spans of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How often a site looks after what is overdue, pings and pulls.
+    pub tick: Span,
+    /// After so long without enough answers a gateway sends a read or an `Accept` again. Above the longest round trip.
+    pub resend_after: Span,
+    /// After so long a gateway, or a site that is prepared, asks the regions for votes that it misses.
+    pub ask_after: Span,
+    /// After so long a gateway tells its client that the outcome of a commit is unknown.
+    pub outcome_deadline: Span,
+    /// After so long a gateway gives a read up.
+    pub read_timeout: Span,
+    /// After so long without its cohorts a coordinator votes no.
+    pub prepare_timeout: Span,
+    /// A site not heard for so long is not counted on.
+    pub suspect_after: Span,
+    /// The read locks of a gateway not heard for so long are dropped.
+    pub locks_expire_after: Span,
+    /// A site closes timestamps this far behind its clock: older stale reads are served without a wait.
+    pub closed_lag: Span,
+    /// Versions superseded for so long are collected.
+    pub keep_versions: Span,
+    /// Resolved attempts are forgotten after so long. Far above `outcome_deadline`.
+    pub forget_after: Span,
+    /// How far ahead of its clock a site persists the ceiling of its timestamps.
+    pub ceiling_lead: Span,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            tick: Span::from_millis(500),
+            resend_after: Span::from_millis(1_000),
+            ask_after: Span::from_millis(2_000),
+            outcome_deadline: Span::from_millis(8_000),
+            read_timeout: Span::from_millis(8_000),
+            prepare_timeout: Span::from_millis(1_000),
+            suspect_after: Span::from_millis(3_000),
+            locks_expire_after: Span::from_millis(10_000),
+            closed_lag: Span::from_millis(3_000),
+            keep_versions: Span::from_secs(600),
+            forget_after: Span::from_secs(60),
+            ceiling_lead: Span::from_millis(3_000),
+        }
+    }
+}
+
+/// Attempts that a gateway makes at one commit before it reports a conflict.
+pub const ATTEMPTS_MAX: u32 = 6;
+/// Rounds in which a gateway asks again for locks that were denied.
+pub const LOCK_ROUNDS_MAX: u32 = 6;
+/// The wait before the second such round; it doubles from round to round.
+pub const LOCK_BACKOFF: Span = Span::from_millis(5);
+/// Rows that one transaction may read under validation, and rows that it may write.
+pub const TXN_ROWS_MAX: usize = 100_000;
+/// Bytes of keys and values that one commit may carry to a region.
+pub const TXN_BYTES_MAX: usize = 12 << 20;
+/// Transactions that one gateway keeps open.
+pub const TRANSACTIONS_MAX: usize = 20_000;
+/// Reads that one replica keeps waiting.
+pub const WAITING_READS_MAX: usize = 8_192;
+/// Log entries told in one message.
+pub const LOG_PAGE: usize = 512;
+/// Log entries whose rows are fetched in one message.
+pub const FETCH_PAGE: usize = 64;
+/// Records loaded at once in recovery.
+pub const RECOVERY_PAGE: usize = 4_096;
+/// Bytes of rows after which an answer to a fetch is cut off.
+pub const ENTRIES_BYTES_MAX: usize = 4 << 20;

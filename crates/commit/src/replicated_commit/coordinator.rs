@@ -1,0 +1,413 @@
+//! The coordinator: one region's vote on an attempt, and the two-phase commit inside the region.
+//!
+//! ```text
+//!   Accept ─▶ Preparing ─▶ all cohorts prepared ─▶ Yes on disk ─▶ told to all coordinators and the gateway
+//!                      └─▶ one cannot, or time is up, or asked first ─▶ No on disk ─▶ told likewise
+//!   votes of a majority ─▶ Apply or Unprepare to the cohorts ─▶ all applied ─▶ resolved ─▶ forgotten after a while
+//! ```
+//!
+//! Invariants: the vote of a ballot is set once and written to disk in the same step; it is tallied, here as elsewhere,
+//! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
+
+use super::message::{Attempt, Meta, Note, Part, Promise};
+use super::records::{self, Number, VOTES, VoteRecord};
+use super::site::Site;
+use crate::votes::{Outcome, Refusal, Tally, Vote};
+use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Ballots known only from other regions' votes that are kept at a time.
+const ORPHANS_MAX: usize = 10_000;
+/// Ballots forgotten in one tick.
+const FORGET_MAX: usize = 10_000;
+
+/// What a coordinator knows of one attempt.
+#[derive(Debug)]
+pub(super) struct Ballot {
+    pub(super) meta: Meta,
+    /// What it does in each shard; empty if no `Accept` came, and once resolved.
+    parts: BTreeMap<u16, Part>,
+    /// This region's vote, on disk or on its way there.
+    pub(super) vote: Option<Vote>,
+    tally: Tally,
+    pub(super) outcome: Option<Outcome>,
+    prepared: BTreeSet<u16>,
+    applied: BTreeSet<u16>,
+    /// Peers that have forgotten it, and the ends of their logs.
+    forgotten_by: BTreeMap<RegionId, u64>,
+    since: Time,
+    resolved: bool,
+}
+
+/// The ballots of one coordinator.
+#[derive(Debug, Default)]
+pub(super) struct Coordinator {
+    pub(super) ballots: BTreeMap<Attempt, Ballot>,
+}
+
+impl Coordinator {
+    /// The attempts of the same transaction made before `attempt`, or after it.
+    fn siblings(&self, attempt: Attempt) -> (Vec<Attempt>, Vec<Attempt>) {
+        let of_txn = |made| Attempt { txn: attempt.txn, made };
+        let known = self.ballots.range(of_txn(Timestamp::ZERO)..=of_txn(Timestamp::MAX)).map(|(known, _)| *known);
+        known.filter(|known| *known != attempt).partition(|known| *known < attempt)
+    }
+}
+
+impl Ballot {
+    fn new(meta: Meta, since: Time) -> Ballot {
+        Ballot {
+            meta,
+            parts: BTreeMap::new(),
+            vote: None,
+            tally: Tally::default(),
+            outcome: None,
+            prepared: BTreeSet::new(),
+            applied: BTreeSet::new(),
+            forgotten_by: BTreeMap::new(),
+            since,
+            resolved: false,
+        }
+    }
+
+    /// True if this region has promised to commit and does not know whether to.
+    fn is_in_doubt(&self) -> bool {
+        self.vote == Some(Vote::Yes) && self.outcome.is_none()
+    }
+}
+
+impl Site {
+    pub(super) fn recover_ballot(&mut self, record: VoteRecord) {
+        let mut ballot = Ballot::new(record.meta, Time::ZERO);
+        ballot.resolved = record.outcome.is_some() || record.vote != Vote::Yes;
+        ballot.outcome = record.outcome;
+        ballot.tally.record(self.me.region, record.vote.clone());
+        ballot.vote = Some(record.vote);
+        self.coordinator.ballots.insert(ballot.meta.attempt, ballot);
+    }
+
+    fn is_forgotten(&self, attempt: &Attempt) -> bool {
+        attempt.made <= self.forgotten && !self.coordinator.ballots.contains_key(attempt)
+    }
+
+    /// The gateway asks this region to vote.
+    pub(super) fn on_accept(&mut self, meta: Meta, parts: Vec<(u16, Part)>, fx: &mut Effects<Site>) {
+        self.clock.observe(meta.at);
+        let attempt = meta.attempt;
+        if self.is_forgotten(&attempt) {
+            fx.count("commit.accept_forgotten");
+            return;
+        }
+        let (earlier, later) = self.coordinator.siblings(attempt);
+        for earlier in earlier {
+            // Its gateway would not have made another attempt, had this one not certainly aborted.
+            if self.coordinator.ballots[&earlier].outcome.is_none() {
+                self.distribute(earlier, Outcome::Aborted, fx);
+            }
+        }
+        let superseded = !later.is_empty();
+        let now = self.now;
+        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        if ballot.vote.is_some() {
+            fx.count("commit.accept_again");
+            return self.tell_vote(attempt, vec![attempt.txn.gateway], Batch::new(), fx);
+        }
+        if !ballot.parts.is_empty() {
+            return; // its cohorts are being asked already
+        }
+        ballot.parts = parts.into_iter().collect();
+        match ballot.outcome {
+            Some(outcome) => self.distribute(attempt, outcome, fx), // the other regions were quicker than the Accept
+            None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), fx),
+            None => {
+                let prepares: Vec<_> = ballot.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
+                for (shard, part) in prepares {
+                    let to = self.site(self.me.region, shard);
+                    self.send(to, Note::Prepare { meta: meta.clone(), part }, fx);
+                }
+            }
+        }
+    }
+
+    pub(super) fn on_prepared(&mut self, attempt: Attempt, shard: u16, fx: &mut Effects<Site>) {
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        ballot.prepared.insert(shard);
+        if ballot.vote.is_none() && ballot.outcome.is_none() && ballot.meta.participants.iter().all(|shard| ballot.prepared.contains(shard))
+        {
+            self.vote(attempt, Vote::Yes, Batch::new(), fx);
+        }
+    }
+
+    pub(super) fn on_cannot_prepare(&mut self, attempt: Attempt, refusal: Refusal, fx: &mut Effects<Site>) {
+        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.outcome.is_none()) {
+            self.vote(attempt, Vote::No(refusal), Batch::new(), fx);
+        }
+    }
+
+    /// Casts this region's vote: to disk along with what is in `batch`, then to everybody.
+    pub(super) fn vote(&mut self, attempt: Attempt, vote: Vote, mut batch: Batch, fx: &mut Effects<Site>) {
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("a vote is cast on a known ballot");
+        assert!(ballot.vote.is_none(), "a vote is cast once");
+        fx.count(match vote {
+            Vote::Yes => "commit.vote_yes",
+            Vote::No(Refusal::Locked) => "commit.vote_no_locked",
+            Vote::No(Refusal::Stale) => "commit.vote_no_stale",
+            Vote::No(Refusal::TooOld(_)) => "commit.vote_no_too_old",
+            Vote::No(Refusal::NeverHeard) => "commit.vote_no_never_heard",
+            Vote::No(Refusal::Superseded) => "commit.vote_no_superseded",
+            Vote::No(Refusal::TimedOut) => "commit.vote_no_timed_out",
+        });
+        ballot.vote = Some(vote.clone());
+        let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), outcome: None };
+        batch.put_record(VOTES, records::attempt_key(&attempt), records::encode(&record));
+        #[cfg(feature = "planted")]
+        if self.has_planted(super::planted::Planted::RefusalNotDurable) && vote != Vote::Yes {
+            batch = Batch::new();
+        }
+        let meta = &self.coordinator.ballots[&attempt].meta;
+        let mut to: Vec<SiteId> = self.topology.replicas(meta.coordinator).collect();
+        if !to.contains(&attempt.txn.gateway) {
+            to.push(attempt.txn.gateway);
+        }
+        self.tell_vote(attempt, to, batch, fx);
+        if vote != Vote::Yes {
+            for shard in self.coordinator.ballots[&attempt].meta.participants.clone() {
+                let cohort = self.site(self.me.region, shard);
+                self.send(cohort, Note::Unprepare { attempt }, fx);
+            }
+        }
+    }
+
+    /// Tells this region's vote to `to`, after `batch` and all before it is on disk.
+    fn tell_vote(&mut self, attempt: Attempt, to: Vec<SiteId>, batch: Batch, fx: &mut Effects<Site>) {
+        let ballot = &self.coordinator.ballots[&attempt];
+        let vote = ballot.vote.clone().expect("told once cast");
+        let mut persist = fx.persist(batch);
+        for site in to {
+            persist = persist.send(site, Promise::Vote { meta: ballot.meta.clone(), region: self.me.region, vote: vote.clone() });
+        }
+    }
+
+    /// Somebody in doubt asks for this region's vote.
+    pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        if self.is_forgotten(&attempt) {
+            fx.count("commit.asked_forgotten");
+            let promise = Promise::Forgotten { attempt, region: self.me.region, log_end: self.cohort.log_end };
+            fx.persist(Batch::new()).send(from, promise);
+            return;
+        }
+        let now = self.now;
+        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta, now));
+        if ballot.vote.is_some() {
+            self.tell_vote(attempt, vec![from], Batch::new(), fx);
+        } else if ballot.parts.is_empty() || ballot.outcome.is_some() {
+            self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), fx);
+            self.tell_vote(attempt, vec![from], Batch::new(), fx);
+        }
+        // Else its cohorts are preparing; the vote goes to everybody soon, and who is in doubt asks again.
+    }
+
+    pub(super) fn on_vote_as_coordinator(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        if meta.coordinator != self.me.shard || self.is_forgotten(&attempt) {
+            return;
+        }
+        if !self.coordinator.ballots.contains_key(&attempt) && self.coordinator.ballots.len() >= ORPHANS_MAX + self.open_ballots() {
+            return fx.count("commit.orphan_dropped");
+        }
+        let now = self.now;
+        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        #[cfg(feature = "planted")]
+        ballot.tally.overwrite(region, vote.clone());
+        #[cfg(not(feature = "planted"))]
+        ballot.tally.record(region, vote.clone());
+        self.count_votes(attempt, fx);
+    }
+
+    fn open_ballots(&self) -> usize {
+        self.coordinator.ballots.values().filter(|ballot| ballot.vote.is_some()).count()
+    }
+
+    /// A region has resolved the attempt and forgotten it.
+    pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
+        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) {
+            ballot.forgotten_by.insert(region, log_end);
+            self.count_forgotten(attempt, fx);
+        }
+    }
+
+    /// A region that has forgotten the attempt, and in whose log it is not, did not commit it and never will vote yes.
+    fn count_forgotten(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        if ballot.outcome.is_some() {
+            return;
+        }
+        let read: Vec<RegionId> = ballot
+            .forgotten_by
+            .iter()
+            .filter(|(region, end)| self.catch_up.cursor(**region) >= **end && ballot.tally.of(**region).is_none())
+            .map(|(region, _)| *region)
+            .collect();
+        for region in read {
+            fx.count("commit.forgotten_counts_as_no");
+            ballot.tally.record(region, Vote::No(Refusal::NeverHeard));
+        }
+        self.count_votes(attempt, fx);
+    }
+
+    fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let regions = self.topology.region_count();
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        if ballot.outcome.is_none()
+            && let Some(outcome) = ballot.tally.outcome(regions)
+        {
+            self.distribute(attempt, outcome, fx);
+        }
+    }
+
+    /// A peer's log tells that the attempt committed.
+    pub(super) fn learn_committed(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.outcome.is_none()) {
+            fx.count("commit.learnt_from_log");
+            self.distribute(attempt, Outcome::Committed, fx);
+        }
+    }
+
+    /// The outcome is known: tell the cohorts of this region.
+    fn distribute(&mut self, attempt: Attempt, outcome: Outcome, fx: &mut Effects<Site>) {
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
+        assert!(ballot.outcome.is_none_or(|known| known == outcome), "an outcome never changes");
+        ballot.outcome = Some(outcome);
+        match outcome {
+            Outcome::Committed => self.have_applied(attempt, fx),
+            Outcome::Aborted => {
+                for shard in ballot.meta.participants.clone() {
+                    let cohort = self.site(self.me.region, shard);
+                    self.send(cohort, Note::Unprepare { attempt }, fx);
+                }
+                let mut batch = Batch::new();
+                self.resolve(attempt, &mut batch);
+                if !batch.ops.is_empty() {
+                    fx.persist(batch);
+                }
+            }
+        }
+    }
+
+    /// Has the cohorts apply a committed attempt, those that have not yet.
+    fn have_applied(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let meta = self.coordinator.ballots[&attempt].meta.clone();
+        for &shard in &meta.participants {
+            let ballot = &self.coordinator.ballots[&attempt];
+            if ballot.applied.contains(&shard) {
+                continue;
+            }
+            // A cohort of a region that voted yes has its part on disk; another one gets it, or catches up from peers.
+            let part = if ballot.vote == Some(Vote::Yes) { None } else { ballot.parts.get(&shard).cloned() };
+            if ballot.vote != Some(Vote::Yes) && part.is_none() {
+                fx.count("commit.outcome_without_rows");
+                self.catch_up.hurry();
+                continue;
+            }
+            let cohort = self.site(self.me.region, shard);
+            self.send(cohort, Note::Apply { meta: meta.clone(), part }, fx);
+        }
+    }
+
+    pub(super) fn on_applied(&mut self, attempt: Attempt, shard: u16, fx: &mut Effects<Site>) {
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        ballot.applied.insert(shard);
+        if ballot.meta.participants.iter().all(|shard| ballot.applied.contains(shard)) {
+            let mut batch = Batch::new();
+            self.resolve(attempt, &mut batch);
+            if !batch.ops.is_empty() {
+                fx.persist(batch);
+            }
+        }
+    }
+
+    /// Marks the ballot resolved: nobody in this region waits for it any more. Adds that to `batch`.
+    pub(super) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) {
+        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt)
+            && !ballot.resolved
+        {
+            ballot.resolved = true;
+            ballot.parts.clear();
+            if let Some(vote) = &ballot.vote {
+                let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), outcome: ballot.outcome };
+                batch.put_record(VOTES, records::attempt_key(&attempt), records::encode(&record));
+            }
+        }
+    }
+
+    /// Attempts that have waited long for votes that no region in reach can give.
+    pub(super) fn in_doubt(&self) -> usize {
+        let long = self.config.ask_after * 2;
+        self.coordinator.ballots.values().filter(|ballot| ballot.is_in_doubt() && self.now.since(ballot.since) > long).count()
+    }
+
+    pub(super) fn coordinator_tick(&mut self, fx: &mut Effects<Site>) {
+        let now = self.now;
+        let attempts: Vec<Attempt> = self.coordinator.ballots.keys().copied().collect();
+        for attempt in attempts {
+            let ballot = &self.coordinator.ballots[&attempt];
+            let age = now.since(ballot.since);
+            if ballot.resolved {
+                continue;
+            }
+            if ballot.is_in_doubt() && age >= self.config.ask_after {
+                self.ask_votes(attempt, fx);
+            } else if ballot.vote.is_none() && ballot.outcome.is_none() && !ballot.parts.is_empty() && age >= self.config.prepare_timeout {
+                self.vote(attempt, Vote::No(Refusal::TimedOut), Batch::new(), fx);
+            } else if ballot.outcome == Some(Outcome::Committed) && age >= self.config.resend_after {
+                self.have_applied(attempt, fx);
+            }
+        }
+        self.forget(fx);
+    }
+
+    fn ask_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        self.count_forgotten(attempt, fx);
+        let ballot = &self.coordinator.ballots[&attempt];
+        if ballot.outcome.is_some() {
+            return;
+        }
+        fx.count("commit.in_doubt_asks");
+        let meta = ballot.meta.clone();
+        let missing: Vec<RegionId> = self.topology.regions().filter(|region| ballot.tally.of(*region).is_none()).collect();
+        #[cfg(feature = "planted")]
+        if self.has_planted(super::planted::Planted::NaiveBallotOne) {
+            return self.repropose(meta, fx);
+        }
+        for region in missing {
+            // Its own vote is on its way from disk to itself; nobody else need be asked for it.
+            if region != self.me.region {
+                fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
+            }
+        }
+    }
+
+    /// Drops the ballots that are resolved, or that this region has no part in, once they are old.
+    fn forget(&mut self, fx: &mut Effects<Site>) {
+        let floor = Timestamp::from_time(self.now.minus(self.config.forget_after));
+        let old = |(attempt, ballot): (&Attempt, &Ballot)| {
+            (attempt.made <= floor
+                && (ballot.resolved || ballot.vote != Some(Vote::Yes))
+                && self.now.since(ballot.since) >= self.config.forget_after)
+                .then_some(*attempt)
+        };
+        let gone: Vec<Attempt> = self.coordinator.ballots.iter().filter_map(old).take(FORGET_MAX).collect();
+        if gone.is_empty() {
+            return;
+        }
+        let mut batch = Batch::new();
+        for attempt in &gone {
+            self.coordinator.ballots.remove(attempt);
+            batch.delete_record(VOTES, records::attempt_key(attempt));
+            self.forgotten = self.forgotten.max(attempt.made);
+        }
+        Number::Forgotten.put(&mut batch, self.forgotten.bits());
+        fx.persist(batch);
+    }
+}

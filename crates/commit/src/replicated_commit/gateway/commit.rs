@@ -1,0 +1,292 @@
+//! Commit as the gateway runs it: one attempt after another until one has an outcome that ends the transaction.
+//!
+//! ```text
+//!   Commit ─▶ Accept to the coordinator of every region ─▶ votes
+//!      a majority of yes ─────────────────────────────▶ Committed to the client, whichever regions those are
+//!      a majority impossible, only for timestamps ────▶ another attempt, above all timestamps shown
+//!      a majority impossible for another reason ──────▶ Conflict
+//!      votes missing: Accept again, then AskVote ─────▶ past the deadline: Unknown
+//! ```
+//!
+//! Invariant: another attempt is made only once the one before has certainly aborted.
+
+use super::Txn;
+use crate::replicated_commit::config::{ATTEMPTS_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
+use crate::replicated_commit::message::{Answer, Attempt, Meta, Note, Part, RangeCheck, ReadCheck};
+use crate::replicated_commit::site::Site;
+use crate::transaction::{Committed, TxnError};
+use crate::votes::{Outcome, Refusal, Tally, Vote};
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value};
+use std::collections::BTreeMap;
+
+/// A commit in progress.
+#[derive(Debug)]
+pub(super) struct Committing {
+    id: RequestId,
+    parts: BTreeMap<u16, Part>,
+    meta: Meta,
+    tally: Tally,
+    attempts: u32,
+    /// When the first attempt was made, when this one, and when its `Accept` was last sent.
+    since: Time,
+    made: Time,
+    sent: Time,
+}
+
+impl Site {
+    pub(in crate::replicated_commit) fn on_commit(
+        &mut self,
+        id: RequestId,
+        txn: TxnId,
+        writes: Vec<(Key, Option<Value>)>,
+        expect: Vec<(Key, Timestamp)>,
+        fx: &mut Effects<Site>,
+    ) {
+        let Some(state) = self.gateway.txns.get(&txn) else {
+            return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
+        };
+        let early = if state.committing.is_some() {
+            Some(Answer::Failed(TxnError::Invalid("the transaction is committing already".into())))
+        } else if state.mode.is_read_only() && !writes.is_empty() {
+            Some(Answer::Failed(TxnError::Invalid("cannot write in a read-only transaction".into())))
+        } else if state.mode.is_read_only() || (writes.is_empty() && state.evidence == 0) {
+            Some(Answer::Committed(Committed { at: state.snapshot, trips: state.trips }))
+        } else {
+            None
+        };
+        if let Some(answer) = early {
+            self.end(txn, fx);
+            return fx.answer(id, answer);
+        }
+        match self.parts_of(txn, writes, expect).and_then(|parts| {
+            let shards: Vec<u16> = parts.keys().copied().collect();
+            self.check_majority(&shards).map(|()| parts)
+        }) {
+            Ok(parts) => self.attempt(id, txn, parts, fx),
+            Err(error) => {
+                self.end(txn, fx);
+                fx.answer(id, Answer::Failed(error));
+            }
+        }
+    }
+
+    /// Evidence and writes of a transaction, by shard.
+    fn parts_of(
+        &self,
+        txn: TxnId,
+        writes: Vec<(Key, Option<Value>)>,
+        expect: Vec<(Key, Timestamp)>,
+    ) -> Result<BTreeMap<u16, Part>, TxnError> {
+        let state = &self.gateway.txns[&txn];
+        if writes.len() > TXN_ROWS_MAX {
+            return Err(TxnError::TooLarge(format!("the transaction writes {} rows; at most {TXN_ROWS_MAX} are possible", writes.len())));
+        }
+        let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
+        let mut bytes = 0;
+        for (key, evidence) in &state.rows {
+            bytes += key.0.len();
+            let check = ReadCheck { key: key.clone(), version: evidence.version, granted: evidence.granted };
+            parts.entry(self.topology.shard_of(key)).or_default().reads.push(check);
+        }
+        for (key, version) in expect.into_iter().filter(|(key, _)| !state.rows.contains_key(key)) {
+            let check = ReadCheck { key, version, granted: crate::regions::Regions::NONE };
+            let reads = &mut parts.entry(self.topology.shard_of(&check.key)).or_default().reads;
+            if !reads.contains(&check) {
+                reads.push(check);
+            }
+        }
+        for range in &state.ranges {
+            bytes += range.rows.iter().map(|(key, _)| key.0.len() + 8).sum::<usize>();
+            let check = RangeCheck { range: range.range.clone(), rows: range.rows.clone(), granted: range.granted };
+            parts.entry(range.shard).or_default().ranges.push(check);
+        }
+        for (key, value) in writes {
+            bytes += key.0.len() + value.as_ref().map_or(0, |value| value.0.len());
+            parts.entry(self.topology.shard_of(&key)).or_default().writes.push((key, value));
+        }
+        if bytes > TXN_BYTES_MAX {
+            return Err(TxnError::TooLarge(format!(
+                "the commit carries {bytes} bytes; at most {TXN_BYTES_MAX} are possible: split the transaction"
+            )));
+        }
+        Ok(parts)
+    }
+
+    /// The first attempt.
+    fn attempt(&mut self, id: RequestId, txn: TxnId, parts: BTreeMap<u16, Part>, fx: &mut Effects<Site>) {
+        // Where most is written, two-phase commit within the region saves a message by coordinating.
+        let coordinator =
+            parts.iter().max_by_key(|(shard, part)| (part.writes.len(), std::cmp::Reverse(**shard))).map_or(0, |(shard, _)| *shard);
+        let made = self.clock.now(self.now);
+        let newest_read = parts.values().flat_map(versions_read).max().unwrap_or(Timestamp::ZERO);
+        let meta = Meta {
+            attempt: Attempt { txn, made },
+            at: made.max(newest_read.next()),
+            coordinator,
+            participants: parts.keys().copied().collect(),
+        };
+        let committing =
+            Committing { id, parts, meta, tally: Tally::default(), attempts: 1, since: self.now, made: self.now, sent: self.now };
+        let state = self.gateway.txns.get_mut(&txn).expect("the commit is of an open transaction");
+        state.trips += u32::from(self.topology.region_count() > 1);
+        state.committing = Some(committing);
+        self.send_accepts(txn, fx);
+    }
+
+    /// Another attempt, at a timestamp above `above`, which the regions named as too old.
+    fn attempt_again(&mut self, txn: TxnId, above: Timestamp, fx: &mut Effects<Site>) {
+        let wide = self.topology.region_count() > 1;
+        let made = self.clock.now(self.now);
+        let now = self.now;
+        let Some(committing) = self.committing(txn) else { return };
+        // Whatever is read or written elsewhere goes on rising while the Accept is under way: aim as far ahead as the
+        // last attempt took, or a steady reader far away could refuse every attempt.
+        let ahead = Timestamp::from_time(now + now.since(committing.made));
+        let at = made.max(above.next()).max(ahead);
+        committing.meta.attempt.made = made;
+        committing.meta.at = at;
+        committing.tally = Tally::default();
+        committing.attempts += 1;
+        committing.made = now;
+        committing.sent = now;
+        self.clock.observe(above);
+        if let Some(state) = self.gateway.txns.get_mut(&txn) {
+            state.trips += u32::from(wide);
+        }
+        fx.count("commit.attempt_again");
+        self.send_accepts(txn, fx);
+    }
+
+    fn committing(&mut self, txn: TxnId) -> Option<&mut Committing> {
+        self.gateway.txns.get_mut(&txn)?.committing.as_mut()
+    }
+
+    /// Sends the `Accept` to the regions whose votes are missing.
+    fn send_accepts(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let now = self.now;
+        let regions: Vec<RegionId> = self.topology.regions().collect();
+        let Some(committing) = self.committing(txn) else { return };
+        committing.sent = now;
+        let accept = Note::Accept {
+            meta: committing.meta.clone(),
+            parts: committing.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect(),
+        };
+        let missing: Vec<SiteId> = regions
+            .into_iter()
+            .filter(|region| committing.tally.of(*region).is_none())
+            .map(|region| SiteId { region, shard: committing.meta.coordinator })
+            .collect();
+        for site in missing {
+            self.send(site, accept.clone(), fx);
+        }
+    }
+
+    pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
+        let txn = meta.attempt.txn;
+        let regions = self.topology.region_count();
+        if txn.gateway != self.me {
+            return;
+        }
+        let Some(committing) = self.committing(txn) else { return };
+        if committing.meta.attempt != meta.attempt {
+            return; // a late vote on an attempt given up
+        }
+        committing.tally.record(region, vote.clone());
+        let at = committing.meta.at;
+        match committing.tally.outcome(regions) {
+            Some(Outcome::Committed) => {
+                let trips = self.gateway.txns[&txn].trips;
+                self.finish_commit(txn, Answer::Committed(Committed { at, trips }), fx);
+            }
+            Some(Outcome::Aborted) => self.on_aborted(txn, fx),
+            None => {}
+        }
+    }
+
+    /// This attempt has certainly aborted.
+    fn on_aborted(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let Some(committing) = self.committing(txn) else { return };
+        let mut above = Timestamp::ZERO;
+        let mut reason = None;
+        for (_, refusal) in committing.tally.refusals() {
+            match refusal {
+                Refusal::TooOld(at) => above = above.max(at),
+                other => reason = Some(other),
+            }
+        }
+        match reason {
+            None if committing.attempts < ATTEMPTS_MAX => self.attempt_again(txn, above, fx),
+            reason => {
+                let reason = reason.unwrap_or(Refusal::TooOld(above));
+                self.finish_commit(txn, Answer::Failed(TxnError::Conflict(reason.to_string())), fx);
+            }
+        }
+    }
+
+    fn finish_commit(&mut self, txn: TxnId, answer: Answer, fx: &mut Effects<Site>) {
+        let Some(committing) = self.committing(txn) else { return };
+        let id = committing.id;
+        self.end(txn, fx);
+        fx.answer(id, answer);
+    }
+
+    pub(super) fn commits_tick(&mut self, fx: &mut Effects<Site>) {
+        let open: Vec<TxnId> = self.gateway.txns.iter().filter(|(_, state)| Txn::is_committing(state)).map(|(txn, _)| *txn).collect();
+        for txn in open {
+            let now = self.now;
+            let config = self.config.clone();
+            let Some(committing) = self.committing(txn) else { continue };
+            if now.since(committing.since) >= config.outcome_deadline {
+                self.give_up(txn, fx);
+            } else if now.since(committing.made) >= config.ask_after {
+                self.ask_missing_votes(txn, fx);
+            } else if now.since(committing.sent) >= config.resend_after {
+                fx.count("commit.accept_sent_again");
+                self.send_accepts(txn, fx);
+            }
+        }
+    }
+
+    /// Asks the regions whose votes are missing; one that never heard of the attempt votes no.
+    fn ask_missing_votes(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let regions: Vec<RegionId> = self.topology.regions().collect();
+        let Some(committing) = self.committing(txn) else { return };
+        let meta = committing.meta.clone();
+        let missing: Vec<RegionId> = regions.into_iter().filter(|region| committing.tally.of(*region).is_none()).collect();
+        fx.count("commit.gateway_asks");
+        for region in missing {
+            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
+        }
+    }
+
+    /// The deadline is past: nobody can say yet whether it committed.
+    fn give_up(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let total = self.topology.region_count();
+        let majority = self.topology.majority();
+        let names: Vec<String> = self.topology.regions().map(|region| self.topology.name(region).to_owned()).collect();
+        let Some(committing) = self.committing(txn) else { return };
+        let silent: Vec<&str> = (0..total as u16)
+            .filter(|&region| committing.tally.of(RegionId(region)).is_none())
+            .map(|region| names[usize::from(region)].as_str())
+            .collect();
+        let error = TxnError::Unknown(format!(
+            "{} of {total} regions voted in time, {majority} are needed; no vote from {}. It may have been committed or may yet be: check before you repeat it",
+            committing.tally.len(),
+            silent.join(", "),
+        ));
+        fx.count("commit.unknown");
+        self.finish_commit(txn, Answer::Failed(error), fx);
+    }
+}
+
+impl Txn {
+    fn is_committing(state: &Txn) -> bool {
+        state.committing.is_some()
+    }
+}
+
+fn versions_read(part: &Part) -> impl Iterator<Item = Timestamp> + '_ {
+    let rows = part.reads.iter().map(|read| read.version);
+    rows.chain(part.ranges.iter().flat_map(|range| range.rows.iter().map(|(_, version)| *version)))
+}

@@ -1,0 +1,149 @@
+//! The gateway: the client's side of the protocol. It remembers what each open transaction has read (its *evidence*),
+//! reads from the regions, and makes attempts to commit.
+//!
+//! A gateway holds nothing that matters to anybody else: if it dies, the regions work the outcome out by themselves, and
+//! its read locks expire. It is not needed for safety, only for its client's answer.
+
+mod commit;
+mod reads;
+
+pub(super) use reads::{ReadRetry, Reply, ScanAsked};
+
+use super::config::TRANSACTIONS_MAX;
+use super::message::{Answer, Note, ReadId};
+use super::site::Site;
+use crate::regions::Regions;
+use crate::transaction::{ReadMode, TxnError};
+use commit::Committing;
+use reads::PendingRead;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, Key, KeyRange, RegionId, SiteId, Timestamp, TxnId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a transaction has read of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RowEvidence {
+    version: Timestamp,
+    granted: Regions,
+}
+
+/// What a transaction has read of one range, in one shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RangeEvidence {
+    shard: u16,
+    range: KeyRange,
+    /// Every row found, deletions included, in key order.
+    rows: Vec<(Key, Timestamp)>,
+    granted: Regions,
+}
+
+/// An open transaction.
+#[derive(Debug)]
+struct Txn {
+    /// It reads in this mode now.
+    mode: ReadMode,
+    /// The timestamp that a read-only transaction reads at.
+    snapshot: Timestamp,
+    /// For each shard read in a snapshot: the highest commit that any replica asked knew when it was first read. A
+    /// commit above it cannot have ended before the transaction began.
+    horizon_of_known: BTreeMap<u16, Timestamp>,
+    /// True once rows were returned at `snapshot`: it cannot move any more.
+    pinned: bool,
+    rows: BTreeMap<Key, RowEvidence>,
+    ranges: Vec<RangeEvidence>,
+    /// Rows in `rows` and `ranges` together.
+    evidence: usize,
+    /// Sites that may hold read locks of it.
+    locked_at: BTreeSet<SiteId>,
+    trips: u32,
+    committing: Option<Committing>,
+}
+
+/// The gateway of a site.
+#[derive(Debug, Default)]
+pub(in crate::replicated_commit) struct Gateway {
+    txns: BTreeMap<TxnId, Txn>,
+    reads: BTreeMap<ReadId, PendingRead>,
+}
+
+impl Gateway {
+    /// The number of open transactions.
+    pub(in crate::replicated_commit) fn open(&self) -> usize {
+        self.txns.len()
+    }
+
+    /// When the oldest open transaction began.
+    pub(in crate::replicated_commit) fn oldest(&self) -> Option<Timestamp> {
+        self.txns.keys().next().map(|txn| txn.began)
+    }
+}
+
+impl Site {
+    pub(in crate::replicated_commit) fn on_begin(&mut self, id: RequestId, mode: ReadMode, fx: &mut Effects<Site>) {
+        if self.gateway.txns.len() >= TRANSACTIONS_MAX {
+            let error = TxnError::TooLarge(format!(
+                "this site already runs {TRANSACTIONS_MAX} transactions; close some, or connect to another site"
+            ));
+            return fx.answer(id, Answer::Failed(error));
+        }
+        let now = self.clock.now(self.now);
+        if let ReadMode::Stale(at) = mode
+            && at > now
+        {
+            let error = TxnError::OutOfRange(format!("cannot read as of {at}: that is in the future, now is {now}"));
+            return fx.answer(id, Answer::Failed(error));
+        }
+        let txn = TxnId { began: now, gateway: self.me };
+        let state = Txn {
+            mode,
+            snapshot: if let ReadMode::Stale(at) = mode { at } else { now },
+            horizon_of_known: BTreeMap::new(),
+            pinned: false,
+            rows: BTreeMap::new(),
+            ranges: Vec::new(),
+            evidence: 0,
+            locked_at: BTreeSet::new(),
+            trips: 0,
+            committing: None,
+        };
+        self.gateway.txns.insert(txn, state);
+        fx.answer(id, Answer::Began { txn });
+    }
+
+    pub(in crate::replicated_commit) fn on_rollback(&mut self, id: RequestId, txn: TxnId, fx: &mut Effects<Site>) {
+        self.end(txn, fx);
+        fx.answer(id, Answer::Done);
+    }
+
+    /// The transaction is over: forgets it and frees its read locks.
+    fn end(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        self.gateway.reads.retain(|_, read| read.txn != txn);
+        if let Some(state) = self.gateway.txns.remove(&txn) {
+            for site in state.locked_at {
+                self.send(site, Note::Release { txn }, fx);
+            }
+        }
+    }
+
+    pub(in crate::replicated_commit) fn gateway_tick(&mut self, fx: &mut Effects<Site>) {
+        self.reads_tick(fx);
+        self.commits_tick(fx);
+    }
+
+    /// Fails unless a majority of regions has all sites of `shards` alive.
+    fn check_majority(&self, shards: &[u16]) -> Result<(), TxnError> {
+        let reachable = self.reachable(shards);
+        if reachable.len() >= self.topology.majority() {
+            return Ok(());
+        }
+        let names =
+            |regions: &mut dyn Iterator<Item = RegionId>| regions.map(|region| self.topology.name(region)).collect::<Vec<_>>().join(", ");
+        let missing = names(&mut self.topology.regions().filter(|region| !reachable.contains(region)));
+        Err(TxnError::Unavailable(format!(
+            "no majority of regions can be reached: {} of {} answer, {} are needed; not heard of: {missing}",
+            reachable.len(),
+            self.topology.region_count(),
+            self.topology.majority(),
+        )))
+    }
+}

@@ -1,0 +1,473 @@
+//! Reads as the gateway runs them: ask one replica or all, wait for one or for a majority, merge, remember.
+//!
+//! ```text
+//!   locking, snapshot:  Read ─▶ every region ─▶ a majority of answers per shard ─▶ the newest version of each row
+//!   optimistic, stale:  Read ─▶ the nearest region that is alive ─▶ its answer
+//! ```
+//!
+//! A snapshot read whose answers show a version, or a prepared write, above its timestamp is read once more at the
+//! highest timestamp shown. Every commit that ended before the transaction began is prepared or applied at some replica
+//! of any majority, so the second round misses none, whatever the clocks' skew.
+
+use super::{RangeEvidence, RowEvidence, Txn};
+use crate::regions::Regions;
+use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, TXN_ROWS_MAX};
+use crate::replicated_commit::message::{Answer, Denial, How, Note, Query, ReadId};
+use crate::replicated_commit::site::{Site, Timer};
+use crate::transaction::{ReadMode, TxnError};
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One replica's answer.
+#[derive(Debug)]
+pub(in crate::replicated_commit) struct Reply {
+    pub(in crate::replicated_commit) rows: Vec<Row>,
+    pub(in crate::replicated_commit) more: bool,
+    pub(in crate::replicated_commit) above: Timestamp,
+    pub(in crate::replicated_commit) high: Timestamp,
+}
+
+/// Asks again for the locks that were denied to a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadRetry {
+    read: ReadId,
+}
+
+/// A scan as a client asks for it.
+#[derive(Debug)]
+pub(in crate::replicated_commit) struct ScanAsked {
+    pub(in crate::replicated_commit) range: KeyRange,
+    pub(in crate::replicated_commit) limit: u32,
+    pub(in crate::replicated_commit) reverse: bool,
+}
+
+/// A read of one shard.
+#[derive(Debug)]
+struct ShardRead {
+    query: Query,
+    replies: BTreeMap<RegionId, Reply>,
+    denied: BTreeSet<RegionId>,
+}
+
+/// What the client asked for.
+#[derive(Debug)]
+enum Asked {
+    Get { keys: Vec<Key>, expect: Vec<(Key, Timestamp)> },
+    Scan { scan: ScanAsked, expect: Vec<(Key, Timestamp)> },
+}
+
+/// A read in progress.
+#[derive(Debug)]
+pub(super) struct PendingRead {
+    id: RequestId,
+    pub(super) txn: TxnId,
+    how: How,
+    asked: Asked,
+    shards: BTreeMap<u16, ShardRead>,
+    /// Expected rows that are read along with a scan.
+    expected: BTreeMap<u16, ShardRead>,
+    lock_rounds: u32,
+    /// True once a snapshot read was moved to a higher timestamp.
+    second_round: bool,
+    since: Time,
+    sent: Time,
+}
+
+/// Whom to ask, of the replicas whose answers are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whom {
+    /// All of them.
+    Missing,
+    /// Those that denied a lock.
+    Denying,
+}
+
+impl How {
+    /// True if one replica's answer is enough.
+    fn is_local(self) -> bool {
+        matches!(self, How::Newest | How::Stale(_))
+    }
+}
+
+impl Site {
+    pub(in crate::replicated_commit) fn on_get(
+        &mut self,
+        id: RequestId,
+        txn: TxnId,
+        mode: ReadMode,
+        keys: Vec<Key>,
+        expect: Vec<(Key, Timestamp)>,
+        fx: &mut Effects<Site>,
+    ) {
+        let snapshot = mode == ReadMode::Snapshot;
+        let mut by_shard: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
+        let extra = expect.iter().filter(|_| snapshot).map(|(key, _)| key);
+        for key in keys.iter().chain(extra) {
+            by_shard.entry(self.topology.shard_of(key)).or_default().push(key.clone());
+        }
+        let shards = by_shard.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect();
+        self.start_read(id, txn, mode, Asked::Get { keys, expect }, shards, BTreeMap::new(), fx);
+    }
+
+    pub(in crate::replicated_commit) fn on_scan(
+        &mut self,
+        id: RequestId,
+        txn: TxnId,
+        mode: ReadMode,
+        scan: ScanAsked,
+        expect: Vec<(Key, Timestamp)>,
+        fx: &mut Effects<Site>,
+    ) {
+        let query = Query::Range { range: scan.range.clone(), limit: scan.limit.max(1), reverse: scan.reverse };
+        let shards = self.all_shards().into_iter().map(|shard| (shard, query.clone())).collect();
+        let mut expected: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
+        for (key, _) in expect.iter().filter(|_| mode == ReadMode::Snapshot) {
+            expected.entry(self.topology.shard_of(key)).or_default().push(key.clone());
+        }
+        let expected = expected.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect();
+        self.start_read(id, txn, mode, Asked::Scan { scan, expect }, shards, expected, fx);
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of one read, each named
+    fn start_read(
+        &mut self,
+        id: RequestId,
+        txn: TxnId,
+        mode: ReadMode,
+        asked: Asked,
+        shards: BTreeMap<u16, Query>,
+        expected: BTreeMap<u16, Query>,
+        fx: &mut Effects<Site>,
+    ) {
+        let Some(state) = self.gateway.txns.get_mut(&txn) else {
+            return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
+        };
+        state.mode = mode;
+        let how = match mode {
+            ReadMode::Locking => How::Lock,
+            ReadMode::Optimistic => How::Newest,
+            ReadMode::Snapshot => How::At(state.snapshot),
+            ReadMode::Stale(_) => How::Stale(state.snapshot),
+        };
+        let all: Vec<u16> = shards.keys().chain(expected.keys()).copied().collect();
+        if !how.is_local()
+            && let Err(error) = self.check_majority(&all)
+        {
+            return fx.answer(id, Answer::Failed(error));
+        }
+        let fresh = |queries: BTreeMap<u16, Query>| {
+            let read = |query| ShardRead { query, replies: BTreeMap::new(), denied: BTreeSet::new() };
+            queries.into_iter().map(|(shard, query)| (shard, read(query))).collect::<BTreeMap<_, _>>()
+        };
+        let (shards, expected) = (fresh(shards), fresh(expected));
+        let pending =
+            PendingRead { id, txn, how, asked, shards, expected, lock_rounds: 0, second_round: false, since: self.now, sent: self.now };
+        self.begin_round(pending, fx);
+    }
+
+    /// Sends a read under a new name, so that no answer to an earlier round is taken for one to this.
+    fn begin_round(&mut self, pending: PendingRead, fx: &mut Effects<Site>) {
+        // Named by a timestamp: no later life of this gateway uses it again.
+        let read = self.clock.now(self.now).bits() << 1;
+        self.gateway.reads.insert(read, pending);
+        self.ask_replicas(read, Whom::Missing, fx);
+    }
+
+    /// Sends a read, or sends it again, to replicas whose answers it lacks.
+    fn ask_replicas(&mut self, read: ReadId, whom: Whom, fx: &mut Effects<Site>) {
+        let Some(pending) = self.gateway.reads.get(&read) else { return };
+        let (txn, how) = (pending.txn, pending.how);
+        let mut sends = Vec::new();
+        for (name, reads) in [(read, &pending.shards), (read | 1, &pending.expected)] {
+            for (&shard, part) in reads {
+                let wanted = |region: &RegionId| match whom {
+                    Whom::Missing => !part.replies.contains_key(region),
+                    Whom::Denying => part.denied.contains(region),
+                };
+                let regions: Vec<RegionId> =
+                    if how.is_local() { vec![self.nearest(shard)] } else { self.topology.regions().filter(wanted).collect() };
+                sends.extend(regions.into_iter().map(|region| (self.site(region, shard), name, part.query.clone())));
+            }
+        }
+        let now = self.now;
+        if let Some(pending) = self.gateway.reads.get_mut(&read) {
+            pending.sent = now;
+            pending.shards.values_mut().chain(pending.expected.values_mut()).for_each(|part| part.denied.clear());
+        }
+        if how == How::Lock
+            && let Some(state) = self.gateway.txns.get_mut(&txn)
+        {
+            state.locked_at.extend(sends.iter().map(|(site, ..)| *site));
+        }
+        for (site, read, query) in sends {
+            self.send(site, Note::Read { read, txn, query, how }, fx);
+        }
+    }
+
+    /// The nearest region whose replica of `shard` is alive: this one if it can be.
+    fn nearest(&self, shard: u16) -> RegionId {
+        let here = self.me.region;
+        let site = |region| self.site(region, shard);
+        if site(here) == self.me || self.peers.is_alive(site(here), self.now, self.config.suspect_after) {
+            return here;
+        }
+        let alive = |region: &RegionId| self.peers.is_alive(site(*region), self.now, self.config.suspect_after);
+        let distance = |region: &RegionId| self.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
+        self.topology.regions().filter(alive).min_by_key(distance).unwrap_or(here)
+    }
+
+    pub(in crate::replicated_commit) fn on_rows(&mut self, from: SiteId, read: ReadId, reply: Reply, fx: &mut Effects<Site>) {
+        let Some(pending) = self.gateway.reads.get_mut(&(read & !1)) else { return };
+        let parts = if read & 1 == 0 { &mut pending.shards } else { &mut pending.expected };
+        let Some(part) = parts.get_mut(&from.shard) else { return };
+        part.denied.remove(&from.region);
+        part.replies.entry(from.region).or_insert(reply);
+        let needed = if pending.how.is_local() { 1 } else { self.topology.majority() };
+        if pending.shards.values().chain(pending.expected.values()).all(|part| part.replies.len() >= needed)
+            && let Some(pending) = self.gateway.reads.remove(&(read & !1))
+        {
+            self.finish_read(pending, fx);
+        }
+    }
+
+    pub(in crate::replicated_commit) fn on_denied(&mut self, from: SiteId, read: ReadId, denial: Denial, fx: &mut Effects<Site>) {
+        let regions = self.topology.region_count();
+        let majority = self.topology.majority();
+        let Some(pending) = self.gateway.reads.get_mut(&(read & !1)) else { return };
+        let parts = if read & 1 == 0 { &mut pending.shards } else { &mut pending.expected };
+        let Some(part) = parts.get_mut(&from.shard) else { return };
+        if part.replies.contains_key(&from.region) {
+            return;
+        }
+        part.denied.insert(from.region);
+        let lost = pending.how.is_local() || part.denied.len() > regions - majority;
+        if !lost {
+            return;
+        }
+        if denial == Denial::Locked && pending.lock_rounds < LOCK_ROUNDS_MAX {
+            if part.denied.len() == regions - majority + 1 {
+                // Once per round: wait a little, longer each time, then ask those that denied again.
+                fx.count("read.lock_round");
+                pending.lock_rounds += 1;
+                fx.set_timer(Timer::RetryRead(ReadRetry { read: read & !1 }), LOCK_BACKOFF * (1 << pending.lock_rounds));
+            }
+            return;
+        }
+        let error = match denial {
+            Denial::Locked => TxnError::Conflict("a row is locked by a transaction that is committing".into()),
+            Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
+            Denial::Collected(oldest) => {
+                TxnError::OutOfRange(format!("cannot read that far back: versions before {oldest} are no longer kept"))
+            }
+        };
+        if let Some(pending) = self.gateway.reads.remove(&(read & !1)) {
+            fx.answer(pending.id, Answer::Failed(error));
+        }
+    }
+
+    pub(in crate::replicated_commit) fn on_retry_read(&mut self, retry: ReadRetry, fx: &mut Effects<Site>) {
+        self.ask_replicas(retry.read, Whom::Denying, fx);
+    }
+
+    pub(super) fn reads_tick(&mut self, fx: &mut Effects<Site>) {
+        let now = self.now;
+        let overdue: Vec<ReadId> =
+            self.gateway.reads.iter().filter(|(_, read)| now.since(read.sent) >= self.config.resend_after).map(|(read, _)| *read).collect();
+        for read in overdue {
+            let Some(pending) = self.gateway.reads.get(&read) else { continue };
+            let (id, since) = (pending.id, pending.since);
+            if now.since(since) >= self.config.read_timeout {
+                self.gateway.reads.remove(&read);
+                let error = TxnError::Unavailable(format!("the read was not answered within {}", self.config.read_timeout));
+                fx.answer(id, Answer::Failed(error));
+            } else {
+                fx.count("read.sent_again");
+                self.ask_replicas(read, Whom::Missing, fx);
+            }
+        }
+    }
+
+    /// All replies that are needed are here.
+    fn finish_read(&mut self, mut pending: PendingRead, fx: &mut Effects<Site>) {
+        let wide = !pending.how.is_local() && self.topology.region_count() > 1;
+        let Some(txn) = self.gateway.txns.get_mut(&pending.txn) else { return };
+        txn.trips += u32::from(wide);
+        if let How::At(at) = pending.how {
+            match txn.check_snapshot(at, &pending) {
+                Ok(None) => {}
+                Ok(Some(higher)) => {
+                    fx.count("read.snapshot_second_round");
+                    txn.snapshot = higher;
+                    pending.how = How::At(higher);
+                    pending.second_round = true;
+                    for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
+                        part.replies.clear();
+                    }
+                    self.clock.observe(higher);
+                    return self.begin_round(pending, fx);
+                }
+                Err(error) => {
+                    fx.count("read.snapshot_uncertain");
+                    return fx.answer(pending.id, Answer::Failed(error));
+                }
+            }
+        }
+        match txn.take_rows(&pending) {
+            Ok((rows, covered, more)) => {
+                let newest = rows.iter().map(|row| row.version).max().unwrap_or(Timestamp::ZERO);
+                let trips = txn.trips;
+                self.clock.observe(newest);
+                fx.answer(pending.id, Answer::Rows { rows, covered, more, trips });
+            }
+            Err(error) => fx.answer(pending.id, Answer::Failed(error)),
+        }
+    }
+}
+
+type Merged = (Vec<Row>, Option<KeyRange>, bool);
+
+impl Txn {
+    /// Is the snapshot at `at` the right one? `Some(higher)`: read again at that timestamp.
+    fn check_snapshot(&mut self, at: Timestamp, pending: &PendingRead) -> Result<Option<Timestamp>, TxnError> {
+        let mut highest = Timestamp::ZERO;
+        for (shard, part) in pending.shards.iter().chain(&pending.expected) {
+            let above = part.replies.values().map(|reply| reply.above).max().unwrap_or(Timestamp::ZERO);
+            let known = part.replies.values().map(|reply| reply.high).max().unwrap_or(Timestamp::ZERO);
+            let limit = *self.horizon_of_known.entry(*shard).or_insert(known);
+            // Whatever ended before this transaction began was shown in the first round: what the second one shows
+            // above its timestamp is concurrent.
+            if self.pinned && !pending.second_round && above > at && above <= limit {
+                return Err(TxnError::Conflict(
+                    "a commit that may have ended before this transaction began lies above its snapshot".into(),
+                ));
+            }
+            highest = highest.max(above);
+        }
+        let moves = !self.pinned && highest > at;
+        self.pinned = true;
+        Ok(moves.then_some(highest))
+    }
+
+    /// Merges the replies, remembers them as evidence, and returns what the client asked for.
+    fn take_rows(&mut self, pending: &PendingRead) -> Result<Merged, TxnError> {
+        let expect = match &pending.asked {
+            Asked::Get { expect, .. } | Asked::Scan { expect, .. } => expect,
+        };
+        let mut by_key: BTreeMap<Key, RowEvidenceOf> = BTreeMap::new();
+        for part in pending.shards.values().chain(pending.expected.values()) {
+            if let Query::Keys(_) = part.query {
+                merge_keys(part, pending.how, &mut by_key);
+            }
+        }
+        if matches!(pending.how, How::At(_)) {
+            // Other modes have expected versions validated with the votes; a stale read has today's schema anyway.
+            for (key, version) in expect {
+                if by_key.get(key).is_some_and(|merged| merged.row.version != *version) {
+                    return Err(TxnError::Conflict(format!("what was expected at {key} has changed")));
+                }
+            }
+        }
+        let validated = matches!(pending.how, How::Lock | How::Newest);
+        match &pending.asked {
+            Asked::Get { keys, .. } => {
+                let rows: Vec<Row> = keys.iter().map(|key| by_key[key].row.clone()).collect();
+                if validated {
+                    by_key.iter().try_for_each(|(key, merged)| self.remember_row(key, merged.row.version, merged.granted))?;
+                }
+                Ok((rows, None, false))
+            }
+            Asked::Scan { scan, .. } => {
+                let (rows, covered, more, evidence) = merge_scan(scan, pending);
+                if validated {
+                    evidence.into_iter().try_for_each(|range| self.remember_range(range))?;
+                }
+                Ok((rows, Some(covered), more))
+            }
+        }
+    }
+
+    fn remember_row(&mut self, key: &Key, version: Timestamp, granted: Regions) -> Result<(), TxnError> {
+        match self.rows.get_mut(key) {
+            Some(known) if known.version != version => Err(TxnError::Conflict("a row changed between two reads of it".into())),
+            Some(known) => {
+                known.granted = granted;
+                Ok(())
+            }
+            None => {
+                self.rows.insert(key.clone(), RowEvidence { version, granted });
+                self.count_evidence(1)
+            }
+        }
+    }
+
+    fn remember_range(&mut self, range: RangeEvidence) -> Result<(), TxnError> {
+        let rows = range.rows.len() + 1;
+        match self.ranges.iter_mut().find(|known| known.shard == range.shard && known.range == range.range) {
+            Some(known) if known.rows != range.rows => Err(TxnError::Conflict("a range changed between two reads of it".into())),
+            Some(known) => {
+                known.granted = range.granted;
+                Ok(())
+            }
+            None => {
+                self.ranges.push(range);
+                self.count_evidence(rows)
+            }
+        }
+    }
+
+    fn count_evidence(&mut self, rows: usize) -> Result<(), TxnError> {
+        self.evidence += rows;
+        if self.evidence > TXN_ROWS_MAX {
+            let advice = "read less, or read in a read-only transaction, which has no such limit";
+            return Err(TxnError::TooLarge(format!("the transaction has read more than {TXN_ROWS_MAX} rows under validation; {advice}")));
+        }
+        Ok(())
+    }
+}
+
+/// The newest row among replies, and who granted a lock on it.
+struct RowEvidenceOf {
+    row: Row,
+    granted: Regions,
+}
+
+fn merge_keys(part: &ShardRead, how: How, into: &mut BTreeMap<Key, RowEvidenceOf>) {
+    let granted: Regions = part.replies.keys().copied().filter(|_| how == How::Lock).collect();
+    for row in part.replies.values().flat_map(|reply| &reply.rows) {
+        let merged = into.entry(row.key.clone()).or_insert_with(|| RowEvidenceOf { row: row.clone(), granted });
+        if row.version > merged.row.version {
+            merged.row = row.clone();
+        }
+    }
+}
+
+/// The rows of a scan that every replica asked agrees to have shown: replies cut off by the limit are good only up to
+/// their last row.
+fn merge_scan(scan: &ScanAsked, pending: &PendingRead) -> (Vec<Row>, KeyRange, bool, Vec<RangeEvidence>) {
+    let cut = |reply: &Reply| if reply.more { reply.rows.last().map(|row| row.key.clone()) } else { None };
+    let cuts = pending.shards.values().flat_map(|part| part.replies.values().filter_map(cut));
+    let bound = if scan.reverse { cuts.max() } else { cuts.min() };
+    let covered = match &bound {
+        Some(bound) if scan.reverse => KeyRange::new(bound.clone(), scan.range.end.clone()),
+        Some(bound) => KeyRange::new(scan.range.start.clone(), bound.successor()),
+        None => scan.range.clone(),
+    };
+    let mut rows = Vec::new();
+    let mut evidence = Vec::new();
+    for (&shard, part) in &pending.shards {
+        let mut newest: BTreeMap<&Key, &Row> = BTreeMap::new();
+        for row in part.replies.values().flat_map(|reply| &reply.rows).filter(|row| covered.contains(&row.key)) {
+            let known = newest.entry(&row.key).or_insert(row);
+            if row.version > known.version {
+                *known = row;
+            }
+        }
+        let granted = part.replies.keys().copied().filter(|_| pending.how == How::Lock).collect();
+        let versions = newest.values().map(|row| (row.key.clone(), row.version)).collect();
+        evidence.push(RangeEvidence { shard, range: covered.clone(), rows: versions, granted });
+        rows.extend(newest.into_values().filter(|row| row.value.is_some()).cloned());
+    }
+    rows.sort_unstable_by(|a, b| if scan.reverse { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) });
+    (rows, covered, bound.is_some(), evidence)
+}

@@ -1,0 +1,363 @@
+//! What sites say to each other, and what clients ask their gateway. Every message has one compact `Display`, used by
+//! traces, logs and golden files.
+
+use crate::regions::Regions;
+use crate::transaction::{Committed, ReadMode, TxnError};
+use crate::votes::{Refusal, Vote};
+use rhumb_core::{Key, KeyRange, RegionId, Row, Time, Timestamp, TxnId, Value};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One attempt to commit a transaction. A gateway makes another only when the one before has certainly aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The transaction.
+    pub txn: TxnId,
+    /// When its gateway made it; a later attempt of the same transaction has a later one.
+    pub made: Timestamp,
+}
+
+/// What every participant must know of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Which attempt.
+    pub attempt: Attempt,
+    /// The commit timestamp that it proposes.
+    pub at: Timestamp,
+    /// The shard whose site coordinates in each region.
+    pub coordinator: u16,
+    /// The shards that it touches, in order; the coordinator's is among them.
+    pub participants: Vec<u16>,
+}
+
+/// A row that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadCheck {
+    /// Its key.
+    pub key: Key,
+    /// The version that was read; zero if there was none.
+    pub version: Timestamp,
+    /// The regions that granted a shared lock on it and whose answer was taken into account.
+    pub granted: Regions,
+}
+
+/// A range that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeCheck {
+    /// The range, cut to what was read of it.
+    pub range: KeyRange,
+    /// Every row found in it, deletions included, with its version, in key order.
+    pub rows: Vec<(Key, Timestamp)>,
+    /// The regions that granted a range lock and whose answer was taken into account.
+    pub granted: Regions,
+}
+
+/// What an attempt does in one shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Rows that were read.
+    pub reads: Vec<ReadCheck>,
+    /// Ranges that were read.
+    pub ranges: Vec<RangeCheck>,
+    /// Rows to write; `None` deletes.
+    pub writes: Vec<(Key, Option<Value>)>,
+}
+
+/// Which rows to read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Query {
+    /// These keys.
+    Keys(Vec<Key>),
+    /// A range, `limit` rows at the most, deletions counted.
+    Range {
+        /// Which keys.
+        range: KeyRange,
+        /// At most so many rows.
+        limit: u32,
+        /// From the end downwards.
+        reverse: bool,
+    },
+}
+
+/// How a replica is to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum How {
+    /// Take a shared lock, then the newest version.
+    Lock,
+    /// The newest version, no lock.
+    Newest,
+    /// As of a timestamp that no later commit may undercut.
+    At(Timestamp),
+    /// As of a timestamp that is closed already, or soon will be.
+    Stale(Timestamp),
+}
+
+/// Names a read at its gateway; never reused, not even by a later life.
+pub type ReadId = u64;
+
+/// Why a replica did not serve a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Denial {
+    /// Another transaction holds a row exclusively.
+    Locked,
+    /// Too many reads wait already.
+    Busy,
+    /// Versions that old are no longer kept; this is the oldest timestamp that can be read.
+    Collected(Timestamp),
+}
+
+/// A commit in a shard's log, without its rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogHead {
+    /// Its place in the log of the replica that says so.
+    pub seq: u64,
+    /// The attempt that committed.
+    pub attempt: Attempt,
+    /// Its commit timestamp.
+    pub at: Timestamp,
+}
+
+/// A commit in a shard's log, with its rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogEntry {
+    /// Its place in the log.
+    pub seq: u64,
+    /// The attempt that committed.
+    pub attempt: Attempt,
+    /// Its commit timestamp.
+    pub at: Timestamp,
+    /// What it wrote in this shard, as far as these versions are still kept.
+    pub writes: Vec<(Key, Option<Value>)>,
+    /// True if some were collected in the meantime.
+    pub partial: bool,
+}
+
+/// A message that promises nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the variants are documented; their fields are named after the types above
+pub enum Note {
+    /// Gateway to replica: read.
+    Read { read: ReadId, txn: TxnId, query: Query, how: How },
+    /// Replica to gateway: what was read. `above` is the highest timestamp above the one asked for at which a row has a
+    /// version or a prepared write, `high` the highest of any commit that this replica knows; both zero unless `At`.
+    Rows { read: ReadId, rows: Vec<Row>, more: bool, above: Timestamp, high: Timestamp },
+    /// Replica to gateway: not served.
+    Denied { read: ReadId, denial: Denial },
+    /// Gateway to replica: the transaction is over, its read locks may go.
+    Release { txn: TxnId },
+    /// Gateway to each region's coordinator: vote on this.
+    Accept { meta: Meta, parts: Vec<(u16, Part)> },
+    /// Coordinator to the cohorts of its region: prepare.
+    Prepare { meta: Meta, part: Part },
+    /// Cohort to its coordinator: cannot prepare.
+    CannotPrepare { attempt: Attempt, refusal: Refusal },
+    /// Coordinator to the cohorts of its region: the region has voted no, or all regions together; let go of the locks.
+    Unprepare { attempt: Attempt },
+    /// Coordinator to the cohorts of its region: committed, apply it. A cohort that is not prepared gets its part too.
+    Apply { meta: Meta, part: Option<Part> },
+    /// Anybody in doubt to each region's coordinator: what is your vote?
+    AskVote { meta: Meta },
+    /// Replica to a peer: the rows of these log entries.
+    Fetch { seqs: Vec<u64> },
+    /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender.
+    Ping { sent: Time, oldest: Timestamp },
+    /// Answer to `Ping`.
+    Pong { sent: Time },
+    /// A planted bug: somebody in doubt proposes commit at a higher ballot.
+    #[cfg(feature = "planted")]
+    Repropose { meta: Meta },
+}
+
+/// A message that promises something durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Promise {
+    /// Cohort to its coordinator: prepared.
+    Prepared { attempt: Attempt, shard: u16 },
+    /// Coordinator to gateway, to the other coordinators and to whoever asked: the region's vote.
+    Vote { meta: Meta, region: RegionId, vote: Vote },
+    /// Coordinator to whoever asked: resolved here long ago. If it committed, the log up to `log_end` has it.
+    Forgotten { attempt: Attempt, region: RegionId, log_end: u64 },
+    /// Cohort to its coordinator: the outcome is applied.
+    Applied { attempt: Attempt, shard: u16 },
+    /// Replica to its peers in other regions: your log up to `after` is taken over, and every commit at or below `safe` is
+    /// applied; what came after?
+    Pull { after: u64, safe: Timestamp },
+    /// Replica to the peer that pulled: the log after `after`. Once all up to `end` is applied (`more` false), nothing
+    /// at or below `closed` will ever be committed with this replica's vote that is not in it.
+    Log { after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Timestamp },
+    /// Replica to the peer that fetched.
+    Entries { entries: Vec<LogEntry> },
+}
+
+/// What a client asks its gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Request {
+    /// Begin a transaction. Answered by `Began`.
+    Begin { mode: ReadMode },
+    /// Read rows. `expect` are versions that the transaction depends on besides. Answered by `Rows`.
+    Get { txn: TxnId, mode: ReadMode, keys: Vec<Key>, expect: Vec<(Key, Timestamp)> },
+    /// Read a range. Answered by `Rows`.
+    Scan { txn: TxnId, mode: ReadMode, range: KeyRange, limit: u32, reverse: bool, expect: Vec<(Key, Timestamp)> },
+    /// Commit. Answered by `Committed`.
+    Commit { txn: TxnId, writes: Vec<(Key, Option<Value>)>, expect: Vec<(Key, Timestamp)> },
+    /// Give up. Answered by `Done`.
+    Rollback { txn: TxnId },
+    /// How is this site? Answered by `Status`.
+    Status,
+}
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Answer {
+    /// The transaction has begun.
+    Began { txn: TxnId },
+    /// Rows, one per key of a `Get`; of a `Scan` the live rows of `covered`, which is the whole range unless `more`.
+    Rows { rows: Vec<Row>, covered: Option<KeyRange>, more: bool, trips: u32 },
+    /// Committed.
+    Committed(Committed),
+    /// Not done.
+    Failed(TxnError),
+    /// Rolled back.
+    Done,
+    /// The state of this site.
+    Status(Status),
+}
+
+/// The state of a site, for operators.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// False while it recovers from its own disk.
+    pub serving: bool,
+    /// Transactions that its clients have open.
+    pub open_transactions: usize,
+    /// Attempts prepared here, outcome unknown.
+    pub prepared: usize,
+    /// Of these, those that wait for a vote that no reachable region can give.
+    pub in_doubt: usize,
+    /// Up to this timestamp every commit of the cluster is applied here.
+    pub safe: Timestamp,
+    /// The regions whose sites all answered lately.
+    pub reachable: Vec<RegionId>,
+    /// Round trips to the sites of this site's shard, by region, where measured.
+    pub rtts: Vec<(RegionId, rhumb_core::Span)>,
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.txn, self.made)
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Query::Keys(keys) => list(f, keys.iter()),
+            Query::Range { range, limit, reverse } => write!(f, "{range}{}{limit}", if *reverse { "⇣" } else { "⇡" }),
+        }
+    }
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            How::Lock => write!(f, "lock"),
+            How::Newest => write!(f, "newest"),
+            How::At(at) => write!(f, "at {at}"),
+            How::Stale(at) => write!(f, "stale {at}"),
+        }
+    }
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Denial::Locked => write!(f, "locked"),
+            Denial::Busy => write!(f, "busy"),
+            Denial::Collected(horizon) => write!(f, "collected below {horizon}"),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r")?;
+        list(f, self.reads.iter().map(|read| &read.key))?;
+        if !self.ranges.is_empty() {
+            write!(f, " s")?;
+            list(f, self.ranges.iter().map(|range| &range.range))?;
+        }
+        write!(f, " w")?;
+        list(f, self.writes.iter().map(|(key, _)| key))
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Read { txn, query, how, .. } => write!(f, "Read {txn} {how} {query}"),
+            Note::Rows { rows, more, above, .. } => {
+                write!(f, "Rows ")?;
+                list(f, rows.iter().map(|row| format!("{}@{}", row.key, row.version)))?;
+                if *more {
+                    write!(f, "…")?;
+                }
+                if *above > Timestamp::ZERO {
+                    write!(f, " above {above}")?;
+                }
+                Ok(())
+            }
+            Note::Denied { denial, .. } => write!(f, "Denied {denial}"),
+            Note::Release { txn } => write!(f, "Release {txn}"),
+            Note::Accept { meta, parts } => {
+                write!(f, "Accept {} at {}", meta.attempt, meta.at)?;
+                parts.iter().try_for_each(|(shard, part)| write!(f, " {shard}:{part}"))
+            }
+            Note::Prepare { meta, part } => write!(f, "Prepare {} at {} {part}", meta.attempt, meta.at),
+            Note::CannotPrepare { attempt, refusal } => write!(f, "CannotPrepare {attempt} {refusal}"),
+            Note::Unprepare { attempt } => write!(f, "Unprepare {attempt}"),
+            Note::Apply { meta, part } => {
+                write!(f, "Apply {}{}", meta.attempt, if part.is_some() { " with its part" } else { "" })
+            }
+            Note::AskVote { meta } => write!(f, "AskVote {}", meta.attempt),
+            Note::Fetch { seqs } => {
+                write!(f, "Fetch ")?;
+                list(f, seqs.iter())
+            }
+            Note::Ping { oldest, .. } => write!(f, "Ping oldest {oldest}"),
+            Note::Pong { .. } => write!(f, "Pong"),
+            #[cfg(feature = "planted")]
+            Note::Repropose { meta } => write!(f, "Repropose {}", meta.attempt),
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promise::Prepared { attempt, shard } => write!(f, "Prepared {attempt} shard {shard}"),
+            Promise::Vote { meta, region, vote } => write!(f, "Vote {} {region} {vote}", meta.attempt),
+            Promise::Forgotten { attempt, region, log_end } => write!(f, "Forgotten {attempt} {region} log {log_end}"),
+            Promise::Applied { attempt, shard } => write!(f, "Applied {attempt} shard {shard}"),
+            Promise::Pull { after, safe } => write!(f, "Pull after {after} safe {safe}"),
+            Promise::Log { after, heads, end, more, closed } => {
+                write!(f, "Log {after}..{end}{} closed {closed} ", if *more { "…" } else { "" })?;
+                list(f, heads.iter().map(|head| head.attempt))
+            }
+            Promise::Entries { entries } => {
+                write!(f, "Entries ")?;
+                list(f, entries.iter().map(|entry| entry.attempt))
+            }
+        }
+    }
+}
+
+fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: impl Iterator<Item = T>) -> fmt::Result {
+    write!(f, "{{")?;
+    for (index, item) in items.enumerate() {
+        write!(f, "{}{item}", if index > 0 { "," } else { "" })?;
+    }
+    write!(f, "}}")
+}

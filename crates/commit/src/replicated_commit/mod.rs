@@ -1,0 +1,62 @@
+//! Replicated Commit: serializable transactions that commit in one wide-area round trip to the nearest majority.
+//!
+//! Instead of replicating a log and running two-phase commit on top, every region runs two-phase commit by itself, and
+//! the regions vote. Source: Mahmoud et al., "Low-Latency Multi-Datacenter Databases using Replicated Commit", VLDB
+//! 2013, section 3. What differs from the paper, and why, stands in `docs/decisions/`.
+//!
+//! ```text
+//!   client        gateway          coordinator in each region            cohorts of that region
+//!     │  commit      │ Accept           │                                      │
+//!     ├─────────────▶├─────────────────▶│ Prepare                              │
+//!     │              │ (to all regions) ├─────────────────────────────────────▶│ lock, check, sync
+//!     │              │                  │◀──────────────────────────  Prepared ┤
+//!     │              │             Vote │ sync                                 │
+//!     │  committed   │◀─────────────────┤                                      │
+//!     │◀─────────────┤ at a majority    │◀─ Votes of the other regions         │
+//!     │              │                  │ Apply, at a majority                 │
+//!     │              │                  ├─────────────────────────────────────▶│ apply, release
+//!     │              │                  │◀────────────────────────────  Applied ┤
+//! ```
+//!
+//! With one site per region, coordinator and cohort are the same site and its two syncs are one.
+//!
+//! What holds at all times:
+//!
+//! 1. A region's vote on an attempt is written once, and is on disk before anybody hears it ([`votes`](crate::votes)).
+//! 2. From its yes to the outcome a region keeps the attempt's exclusive locks, and firm shared locks on what it read.
+//! 3. A region votes yes only if it knows no version newer than those read, and nothing written or read at or above the
+//!    commit timestamp on the keys written.
+//! 4. Hence any two conflicting transactions that commit were prepared one after the other in some common region, in
+//!    the order of their timestamps; the order of timestamps is a serial order, and agrees with real time for
+//!    everybody who reads from a majority.
+//! 5. A committed attempt stands in the log of every shard replica that voted yes, until every peer has taken it over.
+//!
+//! | file | role |
+//! |---|---|
+//! | `message.rs` | what is said |
+//! | `records.rs` | what is kept on disk |
+//! | `site.rs` | the actor: dispatch, timers, ceiling of the clock |
+//! | `recovery.rs` | from disk to serving |
+//! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
+//! | `coordinator.rs` | one region's vote and its two-phase commit |
+//! | `cohort.rs` | one shard replica: prepare, apply |
+//! | `reads.rs` | one shard replica: the four kinds of read |
+//! | `catch_up.rs` | one shard replica: taking over what it missed; closed timestamps |
+
+mod catch_up;
+mod cohort;
+mod config;
+mod coordinator;
+mod gateway;
+pub mod message;
+mod peers;
+#[cfg(feature = "planted")]
+pub mod planted;
+mod reads;
+pub mod records;
+mod recovery;
+mod site;
+
+pub use config::Config;
+pub use message::{Answer, Note, Promise, Request, Status};
+pub use site::{Site, Timer};

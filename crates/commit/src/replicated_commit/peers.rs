@@ -1,0 +1,65 @@
+//! Which sites are alive, how far away, and since when their transactions run: learnt from pings and from every other
+//! message. A hint only: it decides whom to ask first and when to fail fast, never what is true.
+
+use rhumb_core::{RegionId, SiteId, Span, Time, Timestamp, Topology};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    heard: Time,
+    rtt: Option<Span>,
+    oldest: Timestamp,
+}
+
+/// What a site knows of the others.
+#[derive(Debug, Default)]
+pub struct Peers {
+    peers: BTreeMap<SiteId, Peer>,
+}
+
+impl Peers {
+    /// A message of `from` arrived.
+    pub fn heard(&mut self, from: SiteId, now: Time) {
+        self.peers.entry(from).or_insert(Peer { heard: now, rtt: None, oldest: Timestamp::ZERO }).heard = now;
+    }
+
+    /// A ping of `from` arrived: no transaction that began there before `oldest` still runs.
+    pub fn running_since(&mut self, from: SiteId, oldest: Timestamp) {
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.oldest = oldest.max(peer.oldest);
+        }
+    }
+
+    /// An answer to the ping sent at `sent` arrived.
+    pub fn measured(&mut self, from: SiteId, sent: Time, now: Time) {
+        if let Some(peer) = self.peers.get_mut(&from) {
+            let rtt = now.since(sent);
+            // A moving minimum that forgets slowly: queueing delays a ping, nothing speeds one up.
+            peer.rtt = Some(
+                peer.rtt
+                    .map_or(rtt, |known| if rtt < known { rtt } else { Span::from_micros((known.as_micros() * 7 + rtt.as_micros()) / 8) }),
+            );
+        }
+    }
+
+    /// The round trip to `site`, if it was measured.
+    pub fn rtt(&self, site: SiteId) -> Option<Span> {
+        self.peers.get(&site).and_then(|peer| peer.rtt)
+    }
+
+    /// True if `site` was heard within `window`.
+    pub fn is_alive(&self, site: SiteId, now: Time, window: Span) -> bool {
+        self.peers.get(&site).is_some_and(|peer| now.since(peer.heard) <= window)
+    }
+
+    /// The start of the oldest transaction that may still run at gateway `site`.
+    pub fn oldest(&self, site: SiteId) -> Timestamp {
+        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.oldest)
+    }
+
+    /// The regions in which the sites of all `shards` are alive.
+    pub fn reachable(&self, topology: &Topology, shards: &[u16], now: Time, window: Span) -> Vec<RegionId> {
+        let alive = |region: RegionId| shards.iter().all(|&shard| self.is_alive(SiteId { region, shard }, now, window));
+        topology.regions().filter(|&region| alive(region)).collect()
+    }
+}

@@ -1,0 +1,187 @@
+//! The four kinds of read, as one shard replica serves them.
+//!
+//! | kind | waits for | promises | shows |
+//! |---|---|---|---|
+//! | lock | nothing: denied if a row is held exclusively | a lock, until a writer takes it over | the newest version |
+//! | newest | prepared writes of the rows | nothing: the votes validate it | the newest version |
+//! | at *t* | prepared writes at or below *t*; the ceiling on disk | no write at or below *t* will be prepared here | the version at *t*, and what lies above |
+//! | stale *t* | *t* being closed here | nothing needed | the version at *t* |
+//!
+//! A read that waits is served again from the start once what it waits for has ended. Readers wait for prepared
+//! transactions only, and those wait for nothing but votes: no cycle can form.
+//!
+//! Invariant: before an answer at *t* leaves, the ceilings of its rows are at least *t*, and so is the ceiling on disk.
+
+use super::message::{Denial, How, Note, Query, ReadId};
+use super::site::{Pending, Site};
+use crate::locks::Strength;
+use rhumb_core::{Effects, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
+
+/// A read on its way through a replica.
+#[derive(Clone, Debug)]
+pub(super) struct ReadJob {
+    from: SiteId,
+    read: ReadId,
+    txn: TxnId,
+    query: Query,
+    how: How,
+    pub(super) since: Time,
+    /// The highest timestamp above the one asked for that was seen.
+    above: Timestamp,
+    /// True once `above` is known and the rows asked for are those at the timestamp.
+    at_timestamp: bool,
+}
+
+impl Site {
+    pub(super) fn on_read(&mut self, from: SiteId, read: ReadId, txn: TxnId, query: Query, how: How, fx: &mut Effects<Site>) {
+        let job = ReadJob { from, read, txn, query, how, since: self.now, above: Timestamp::ZERO, at_timestamp: false };
+        self.serve_read(job, fx);
+    }
+
+    /// Serves a read from its start.
+    pub(super) fn serve_read(&mut self, mut job: ReadJob, fx: &mut Effects<Site>) {
+        job.above = Timestamp::ZERO;
+        job.at_timestamp = false;
+        match job.how {
+            How::Lock => self.read_locked(job, fx),
+            How::Newest => match self.exclusive_holders(&job.query).into_iter().next() {
+                Some(holder) => self.block(holder, job, fx),
+                None => self.load_rows(job, Timestamp::MAX, fx),
+            },
+            How::At(at) => self.read_at(job, at, fx),
+            How::Stale(at) => self.read_stale(job, at, fx),
+        }
+    }
+
+    fn read_locked(&mut self, job: ReadJob, fx: &mut Effects<Site>) {
+        let locks = &mut self.cohort.locks;
+        let holder = match &job.query {
+            Query::Keys(keys) => keys.iter().find_map(|key| locks.exclusive_holder(key, Some(job.txn))),
+            Query::Range { range, .. } => locks.exclusive_holder_within(range, Some(job.txn)),
+        };
+        if holder.is_some() {
+            fx.count("read.denied_locked");
+            return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Locked }, fx);
+        }
+        match &job.query {
+            Query::Keys(keys) => keys.iter().for_each(|key| locks.share(key, job.txn, Strength::Reading)),
+            Query::Range { range, .. } => locks.share_range(range, job.txn, Strength::Reading),
+        }
+        self.load_rows(job, Timestamp::MAX, fx);
+    }
+
+    fn read_at(&mut self, mut job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
+        self.clock.observe(at);
+        if at < self.cohort.history_floor || at < self.horizon() {
+            return self.deny_collected(&job, fx);
+        }
+        if at > self.ceiling {
+            self.raise_ceiling(at, fx);
+            fx.count("read.waits_for_ceiling");
+            self.cohort.awaiting_ceiling.push(job);
+            return;
+        }
+        for holder in self.exclusive_holders(&job.query) {
+            let Some(prepared_at) = self.cohort.entry_of(holder).map(|entry| entry.meta.at) else { continue };
+            if prepared_at > at {
+                job.above = prepared_at.max(job.above);
+            } else if !self.snapshot_skips_prepared() {
+                return self.block(holder, job, fx);
+            }
+        }
+        match &job.query {
+            Query::Keys(keys) => keys.iter().for_each(|key| self.cohort.ceilings.raise(key, at)),
+            Query::Range { range, .. } => self.cohort.ceilings.raise_range(range, at),
+        }
+        self.load_rows(job, Timestamp::MAX, fx);
+    }
+
+    fn snapshot_skips_prepared(&self) -> bool {
+        #[cfg(feature = "planted")]
+        return self.has_planted(super::planted::Planted::SnapshotDoesNotWait);
+        #[cfg(not(feature = "planted"))]
+        false
+    }
+
+    fn read_stale(&mut self, job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
+        if at < self.cohort.history_floor || at < self.horizon() {
+            return self.deny_collected(&job, fx);
+        }
+        if at <= self.safe() {
+            return self.load_rows(job, at, fx);
+        }
+        if !self.cohort.may_wait() {
+            return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy }, fx);
+        }
+        fx.count("read.waits_for_closed");
+        self.cohort.awaiting_safe.push(job);
+    }
+
+    fn deny_collected(&mut self, job: &ReadJob, fx: &mut Effects<Site>) {
+        let oldest = self.cohort.history_floor.max(self.horizon());
+        self.send(job.from, Note::Denied { read: job.read, denial: Denial::Collected(oldest) }, fx);
+    }
+
+    /// The transactions that hold a row of the query exclusively.
+    fn exclusive_holders(&self, query: &Query) -> Vec<TxnId> {
+        match query {
+            Query::Keys(keys) => keys.iter().filter_map(|key| self.cohort.locks.exclusive_holder(key, None)).collect(),
+            Query::Range { range, .. } => self.cohort.locks.exclusive_holders_within(range).into_iter().collect(),
+        }
+    }
+
+    fn block(&mut self, holder: TxnId, job: ReadJob, fx: &mut Effects<Site>) {
+        if !self.cohort.may_wait() {
+            fx.count("read.denied_busy");
+            return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy }, fx);
+        }
+        fx.count("read.waits_for_prepared");
+        self.cohort.block(holder, job);
+    }
+
+    fn load_rows(&mut self, job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
+        let load = match &job.query {
+            Query::Keys(keys) => Load::Get { keys: keys.clone(), at },
+            Query::Range { range, limit, reverse } => Load::Scan { range: range.clone(), at, limit: *limit as usize, reverse: *reverse },
+        };
+        let token = self.token(Pending::Read(job));
+        fx.load(token, load);
+    }
+
+    pub(super) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
+        if let (How::At(at), false) = (job.how, job.at_timestamp) {
+            let above = rows.iter().map(|row: &Row| row.version).filter(|version| *version > at).max();
+            if let Some(above) = above {
+                // The newest versions lie above the timestamp asked for: tell so, and load those at it.
+                job.above = above.max(job.above);
+                job.at_timestamp = true;
+                return self.load_rows(job, at, fx);
+            }
+        }
+        let high = if matches!(job.how, How::At(_)) { self.cohort.highest } else { Timestamp::ZERO };
+        self.send(job.from, Note::Rows { read: job.read, rows, more, above: job.above, high }, fx);
+    }
+
+    /// The ceiling on disk has risen.
+    pub(super) fn serve_reads_below_ceiling(&mut self, fx: &mut Effects<Site>) {
+        let ceiling = self.ceiling;
+        let (ready, wait): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.cohort.awaiting_ceiling).into_iter().partition(|job| matches!(job.how, How::At(at) if at <= ceiling));
+        self.cohort.awaiting_ceiling = wait;
+        for job in ready {
+            self.serve_read(job, fx);
+        }
+    }
+
+    /// The closed timestamp has risen.
+    pub(super) fn serve_stale_reads(&mut self, fx: &mut Effects<Site>) {
+        let safe = self.safe();
+        let (ready, wait): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.cohort.awaiting_safe).into_iter().partition(|job| matches!(job.how, How::Stale(at) if at <= safe));
+        self.cohort.awaiting_safe = wait;
+        for job in ready {
+            self.serve_read(job, fx);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What a site keeps on disk besides rows: its votes, what it is prepared for, its log of commits, and a few numbers.
+//!
+//! | space | key | holds |
+//! |---|---|---|
+//! | [`VOTES`] | attempt | [`VoteRecord`]: this region's vote, and the outcome once known |
+//! | [`PREPARED`] | attempt | [`PreparedRecord`]: the locks and writes of a prepared attempt |
+//! | [`LOG`] | sequence number, big-endian | [`LogRecord`]: a commit applied by this site's own vote or decision |
+//! | [`NUMBERS`] | a [`Number`] | ceiling, floor of forgetting, length of the log, a cursor per peer |
+//!
+//! Records are encoded with postcard; the version of the data folder covers their format.
+
+use super::message::{Attempt, Meta, Part};
+use crate::votes::{Outcome, Vote};
+use bytes::Bytes;
+use rhumb_core::actor::Space;
+use rhumb_core::{Batch, Key, RegionId, Timestamp};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Votes of this site as coordinator.
+pub const VOTES: Space = Space(1);
+/// Prepared attempts of this site as cohort.
+pub const PREPARED: Space = Space(2);
+/// Commits of this shard, in the order in which this site applied them.
+pub const LOG: Space = Space(3);
+/// Single numbers.
+pub const NUMBERS: Space = Space(4);
+
+/// A vote of this region.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VoteRecord {
+    /// On what.
+    pub meta: Meta,
+    /// The vote; never changed.
+    pub vote: Vote,
+    /// The outcome, once every cohort of the region has applied it.
+    pub outcome: Option<Outcome>,
+}
+
+/// A prepared attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreparedRecord {
+    /// Which.
+    pub meta: Meta,
+    /// Its locks and writes in this shard.
+    pub part: Part,
+}
+
+/// A commit in the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRecord {
+    /// Which.
+    pub attempt: Attempt,
+    /// Its commit timestamp.
+    pub at: Timestamp,
+    /// The keys that it wrote in this shard.
+    pub keys: Vec<Key>,
+}
+
+/// A number kept on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Number {
+    /// No timestamp above it was issued, and nothing was read above it, by any life of this site.
+    Ceiling,
+    /// Attempts of transactions that began at or below it and have no record are forgotten.
+    Forgotten,
+    /// The sequence number of the last log record.
+    LogEnd,
+    /// Below it the history of rows may have holes.
+    HistoryFloor,
+    /// The log holds nothing up to this sequence number.
+    Truncated,
+    /// Deletions at or below it may be gone; nothing at or below it is taken over any more.
+    Collected,
+    /// How far this site has taken over the log of its peer in a region.
+    Cursor(RegionId),
+}
+
+impl Number {
+    /// Adds to `batch` that this number is now `value`.
+    pub fn put(self, batch: &mut Batch, value: u64) {
+        batch.put_record(NUMBERS, self.key(), value.to_be_bytes().to_vec());
+    }
+
+    fn key(self) -> Vec<u8> {
+        match self {
+            Number::Ceiling => vec![1],
+            Number::Forgotten => vec![2],
+            Number::LogEnd => vec![3],
+            Number::HistoryFloor => vec![4],
+            Number::Truncated => vec![6],
+            Number::Collected => vec![7],
+            Number::Cursor(region) => [&[5][..], &region.0.to_be_bytes()].concat(),
+        }
+    }
+
+    /// The number and its value in a record of [`NUMBERS`].
+    pub fn decode(key: &[u8], bytes: &[u8]) -> Option<(Number, u64)> {
+        let number = match key {
+            [1] => Number::Ceiling,
+            [2] => Number::Forgotten,
+            [3] => Number::LogEnd,
+            [4] => Number::HistoryFloor,
+            [6] => Number::Truncated,
+            [7] => Number::Collected,
+            [5, high, low] => Number::Cursor(RegionId(u16::from_be_bytes([*high, *low]))),
+            _ => return None,
+        };
+        Some((number, u64::from_be_bytes(bytes.try_into().ok()?)))
+    }
+}
+
+/// The key of an attempt's records: ordered by when it was made.
+pub fn attempt_key(attempt: &Attempt) -> Vec<u8> {
+    let mut key = Vec::with_capacity(20);
+    key.extend_from_slice(&attempt.made.bits().to_be_bytes());
+    key.extend_from_slice(&attempt.txn.began.bits().to_be_bytes());
+    key.extend_from_slice(&attempt.txn.gateway.region.0.to_be_bytes());
+    key.extend_from_slice(&attempt.txn.gateway.shard.to_be_bytes());
+    key
+}
+
+/// Encodes a record.
+pub fn encode<T: Serialize>(record: &T) -> Bytes {
+    postcard::to_stdvec(record).expect("records hold nothing that cannot be encoded").into()
+}
+
+/// Decodes a record.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    postcard::from_bytes(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhumb_core::{SiteId, TxnId};
+
+    #[test]
+    fn attempt_keys_sort_by_when_the_attempt_was_made() {
+        let attempt = |began, region, made| Attempt {
+            txn: TxnId { began: Timestamp::from_bits(began), gateway: SiteId::new(region, 1) },
+            made: Timestamp::from_bits(made),
+        };
+        assert!(attempt_key(&attempt(9, 9, 300)) < attempt_key(&attempt(1, 0, 301)));
+        assert_ne!(attempt_key(&attempt(9, 9, 300)), attempt_key(&attempt(9, 8, 300)));
+    }
+
+    #[test]
+    fn numbers_round_trip() {
+        use Number::{Ceiling, Collected, Cursor, Forgotten, HistoryFloor, LogEnd, Truncated};
+        for number in [Ceiling, Forgotten, LogEnd, HistoryFloor, Truncated, Collected, Cursor(RegionId(300))] {
+            let mut batch = Batch::new();
+            number.put(&mut batch, 77);
+            let [rhumb_core::actor::Op::PutRecord { key, bytes, .. }] = &batch.ops[..] else { panic!("one record") };
+            assert_eq!(Number::decode(key, bytes), Some((number, 77)));
+        }
+        assert_eq!(Number::decode(&[9], &[0; 8]), None);
+        assert_eq!(Number::decode(&[1], &[0; 7]), None);
+    }
+}

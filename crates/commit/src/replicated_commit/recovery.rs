@@ -1,0 +1,79 @@
+//! From disk to serving: a new life loads its numbers, its votes and what it is prepared for, takes its locks again, and
+//! only then hears anybody.
+
+use super::config::RECOVERY_PAGE;
+use super::message::Attempt;
+use super::records::{self, NUMBERS, Number, PREPARED, PreparedRecord, VOTES, VoteRecord};
+use super::site::{Pending, Site};
+use bytes::Bytes;
+use rhumb_core::actor::Space;
+use rhumb_core::{Effects, Load, Loaded, Timestamp};
+
+/// How far recovery has come.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    /// The space being loaded, as an index into [`ORDER`].
+    stage: usize,
+    from: Bytes,
+    attempts: Vec<Attempt>,
+}
+
+const ORDER: [Space; 3] = [NUMBERS, VOTES, PREPARED];
+
+impl Site {
+    /// Takes a page of records, if there is one, and asks for the next.
+    pub(super) fn recover(&mut self, loaded: Option<Loaded>, fx: &mut Effects<Site>) {
+        if let Some(loaded) = loaded {
+            let Loaded::Records { records, more } = loaded else { unreachable!("recovery loads records") };
+            let stage = self.recovery().stage;
+            for (key, bytes) in &records {
+                self.recover_record(ORDER[stage], key, bytes);
+            }
+            let recovery = self.recovery();
+            match records.last() {
+                Some((last, _)) if more => {
+                    let mut next = last.to_vec();
+                    next.push(0);
+                    recovery.from = next.into();
+                }
+                _ => {
+                    recovery.stage += 1;
+                    recovery.from = Bytes::new();
+                }
+            }
+        }
+        let recovery = self.recovery();
+        if recovery.stage == ORDER.len() {
+            let attempts = std::mem::take(&mut recovery.attempts);
+            fx.trace(|| format!("recovered {} prepared attempts", attempts.len()));
+            return self.serve(fx);
+        }
+        let load = Load::Records { space: ORDER[recovery.stage], from: recovery.from.clone(), limit: RECOVERY_PAGE };
+        let token = self.token(Pending::Recover);
+        fx.load(token, load);
+    }
+
+    fn recover_record(&mut self, space: Space, key: &[u8], bytes: &[u8]) {
+        let damaged = "the store verifies checksums, and records are written by this format version only";
+        match space {
+            NUMBERS => match Number::decode(key, bytes).expect(damaged) {
+                (Number::Ceiling, value) => self.ceiling = Timestamp::from_bits(value),
+                (Number::Forgotten, value) => self.forgotten = Timestamp::from_bits(value),
+                (Number::LogEnd, value) => self.cohort.log_end = value,
+                (Number::HistoryFloor, value) => self.cohort.history_floor = Timestamp::from_bits(value),
+                (Number::Truncated, value) => self.catch_up.truncated = value,
+                (Number::Collected, value) => self.catch_up.collected = Timestamp::from_bits(value),
+                (Number::Cursor(region), value) => self.catch_up.set_cursor(region, value),
+            },
+            VOTES => {
+                let record: VoteRecord = records::decode(bytes).expect(damaged);
+                self.recover_ballot(record);
+            }
+            _ => {
+                let record: PreparedRecord = records::decode(bytes).expect(damaged);
+                self.recovery().attempts.push(record.meta.attempt);
+                self.recover_prepared(record);
+            }
+        }
+    }
+}

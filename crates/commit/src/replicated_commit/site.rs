@@ -1,0 +1,344 @@
+//! The actor: one site with its three roles, gateway, coordinator and cohort, and what they share.
+//!
+//! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way. Messages to
+//! itself are handled at the end of the same step.
+//!
+//! Invariant kept here: the *ceiling*. No transaction begins at a timestamp, and no read is answered at one, that lies
+//! above the ceiling on disk; a new life starts its clock, and refuses writes, at the ceiling of the lives before.
+
+use super::catch_up::CatchUp;
+use super::cohort::Cohort;
+use super::config::Config;
+use super::coordinator::Coordinator;
+use super::gateway::{Gateway, ReadRetry};
+use super::message::{Answer, Attempt, Note, Promise, Request, Status};
+use super::peers::Peers;
+use super::reads::ReadJob;
+use super::records::Number;
+use super::recovery::Recovery;
+use crate::transaction::TxnError;
+use rhumb_core::actor::{RequestId, Token};
+use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Loaded, RegionId, SiteId, Time, Timestamp, Topology};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The timers of a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Look after what is overdue, ping, pull.
+    Tick,
+    /// Ask again for locks that were denied.
+    RetryRead(ReadRetry),
+}
+
+/// What a load or a persist is for.
+#[derive(Debug)]
+pub(super) enum Pending {
+    /// A page of records of an earlier life.
+    Recover,
+    /// The newest rows for a prepare.
+    Validate(Attempt),
+    /// Rows for a read.
+    Read(ReadJob),
+    /// Heads of the log for a peer.
+    Log { to: SiteId, after: u64, closed: Timestamp },
+    /// Log records whose rows a peer fetches.
+    FetchRecords { to: SiteId, seqs: Vec<u64> },
+    /// Rows of log records for a peer.
+    FetchRows { to: SiteId, records: Vec<(u64, super::records::LogRecord)> },
+    /// The ceiling is on disk.
+    Ceiling(Timestamp),
+}
+
+/// One site.
+pub struct Site {
+    pub(super) me: SiteId,
+    pub(super) topology: Arc<Topology>,
+    pub(super) config: Config,
+    /// This site's clock at the current step.
+    pub(super) now: Time,
+    pub(super) clock: HybridClock,
+    pub(super) peers: Peers,
+    pub(super) gateway: Gateway,
+    pub(super) coordinator: Coordinator,
+    pub(super) cohort: Cohort,
+    pub(super) catch_up: CatchUp,
+    /// Attempts made at or below it, and not on record, are forgotten.
+    pub(super) forgotten: Timestamp,
+    /// The ceiling that is on disk.
+    pub(super) ceiling: Timestamp,
+    /// The highest ceiling on its way there.
+    ceiling_asked: Timestamp,
+    recovery: Option<Recovery>,
+    pending: BTreeMap<Token, Pending>,
+    next_token: Token,
+    /// Messages to itself, handled before the step ends.
+    inbox: VecDeque<Note>,
+    /// Clients that want to begin above the ceiling.
+    waiting_to_begin: Vec<(RequestId, Request)>,
+    #[cfg(feature = "planted")]
+    pub(super) planted: Option<super::planted::Planted>,
+}
+
+impl Site {
+    /// The site `me`, before its first step.
+    pub fn new(me: SiteId, topology: Arc<Topology>, config: Config) -> Site {
+        assert!(topology.has(me), "a site belongs to its cluster");
+        Site {
+            me,
+            config,
+            now: Time::ZERO,
+            clock: HybridClock::default(),
+            peers: Peers::default(),
+            gateway: Gateway::default(),
+            coordinator: Coordinator::default(),
+            cohort: Cohort::default(),
+            catch_up: CatchUp::default(),
+            forgotten: Timestamp::ZERO,
+            ceiling: Timestamp::ZERO,
+            ceiling_asked: Timestamp::ZERO,
+            recovery: Some(Recovery::default()),
+            pending: BTreeMap::new(),
+            next_token: 0,
+            inbox: VecDeque::new(),
+            waiting_to_begin: Vec::new(),
+            topology,
+            #[cfg(feature = "planted")]
+            planted: None,
+        }
+    }
+
+    /// True once it has recovered from its disk.
+    pub fn is_serving(&self) -> bool {
+        self.recovery.is_none()
+    }
+
+    /// The state of the site, for operators and tests.
+    pub fn status(&self) -> Status {
+        let same_shard = |region: RegionId| SiteId { region, shard: self.me.shard };
+        Status {
+            serving: self.is_serving(),
+            open_transactions: self.gateway.open(),
+            prepared: self.cohort.prepared(),
+            in_doubt: self.in_doubt(),
+            safe: self.safe(),
+            reachable: self.reachable(&self.all_shards()),
+            rtts: self.topology.regions().filter_map(|region| Some((region, self.peers.rtt(same_shard(region))?))).collect(),
+        }
+    }
+
+    pub(super) fn all_shards(&self) -> Vec<u16> {
+        (0..self.topology.shard_count()).collect()
+    }
+
+    /// The regions in which the sites of all `shards` answered lately.
+    pub(super) fn reachable(&self, shards: &[u16]) -> Vec<RegionId> {
+        self.peers.reachable(&self.topology, shards, self.now, self.config.suspect_after)
+    }
+
+    /// Names a load or a persist.
+    pub(super) fn token(&mut self, pending: Pending) -> Token {
+        self.next_token += 1;
+        self.pending.insert(self.next_token, pending);
+        self.next_token
+    }
+
+    /// Sends a note; one to itself is handled before this step ends.
+    pub(super) fn send(&mut self, to: SiteId, note: Note, fx: &mut Effects<Site>) {
+        if to == self.me {
+            self.inbox.push_back(note);
+        } else {
+            fx.send(to, note);
+        }
+    }
+
+    /// The site that coordinates for shard `shard` in `region`.
+    pub(super) fn site(&self, region: RegionId, shard: u16) -> SiteId {
+        SiteId { region, shard }
+    }
+
+    /// Writes `batch` with a ceiling of at least `at` in it, unless the one on disk is high enough.
+    pub(super) fn raise_ceiling_in(&self, batch: &mut Batch, at: Timestamp) {
+        if at > self.ceiling {
+            Number::Ceiling.put(batch, at.max(self.ceiling_asked).bits());
+        }
+    }
+
+    /// Has a ceiling of at least `at`, and some way ahead of the clock, put on disk.
+    pub(super) fn raise_ceiling(&mut self, at: Timestamp, fx: &mut Effects<Site>) {
+        let ahead = Timestamp::from_time(self.now + self.config.ceiling_lead);
+        let wanted = at.max(ahead);
+        if at <= self.ceiling_asked {
+            return;
+        }
+        self.ceiling_asked = wanted;
+        let mut batch = Batch::new();
+        Number::Ceiling.put(&mut batch, wanted.bits());
+        let token = self.token(Pending::Ceiling(wanted));
+        fx.persist(batch).notify(token);
+    }
+
+    fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
+        match self.pending.remove(&token) {
+            Some(Pending::Ceiling(ceiling)) => {
+                self.ceiling = ceiling.max(self.ceiling);
+                for (id, request) in std::mem::take(&mut self.waiting_to_begin) {
+                    self.on_request(id, request, fx);
+                }
+                self.serve_reads_below_ceiling(fx);
+            }
+            other => unreachable!("nothing but a ceiling asks to be told: {other:?}"),
+        }
+    }
+
+    fn on_loaded(&mut self, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
+        match self.pending.remove(&token).expect("every load was asked for by this life") {
+            Pending::Recover => self.recover(Some(loaded), fx),
+            Pending::Validate(attempt) => self.on_validation(attempt, loaded, fx),
+            Pending::Read(job) => self.on_read_loaded(job, loaded, fx),
+            Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
+            Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
+            Pending::FetchRows { to, records } => self.on_fetch_rows(to, records, loaded, fx),
+            Pending::Ceiling(_) => unreachable!("a ceiling is not loaded"),
+        }
+    }
+
+    fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
+        match note {
+            Note::Read { read, txn, query, how } => self.on_read(from, read, txn, query, how, fx),
+            Note::Rows { read, rows, more, above, high } => self.on_rows(from, read, super::gateway::Reply { rows, more, above, high }, fx),
+            Note::Denied { read, denial } => self.on_denied(from, read, denial, fx),
+            Note::Release { txn } => self.on_release(txn, fx),
+            Note::Accept { meta, parts } => self.on_accept(meta, parts, fx),
+            Note::Prepare { meta, part } => self.on_prepare(meta, part, fx),
+            Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, fx),
+            Note::Unprepare { attempt } => self.unprepare(attempt, fx),
+            Note::Apply { meta, part } => self.on_apply(&meta, part, fx),
+            Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
+            Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
+            Note::Ping { sent, oldest } => {
+                self.peers.running_since(from, oldest);
+                self.send(from, Note::Pong { sent }, fx);
+            }
+            Note::Pong { sent } => self.peers.measured(from, sent, self.now),
+            #[cfg(feature = "planted")]
+            Note::Repropose { meta } => self.on_repropose(meta, fx),
+        }
+    }
+
+    fn on_promise(&mut self, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
+        match promise {
+            Promise::Prepared { attempt, shard } => self.on_prepared(attempt, shard, fx),
+            Promise::Vote { meta, region, vote } => {
+                // One message serves all roles that this site may have in the attempt.
+                self.on_vote_as_coordinator(&meta, region, &vote, fx);
+                self.on_vote_as_cohort(&meta, region, &vote, fx);
+                self.on_vote_as_gateway(&meta, region, &vote, fx);
+            }
+            Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, fx),
+            Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, fx),
+            Promise::Pull { after, safe } => self.on_pull(from, after, safe, fx),
+            Promise::Log { after, heads, end, more, closed } => {
+                self.on_log(from, super::catch_up::Page { after, heads, end, more, closed }, fx)
+            }
+            Promise::Entries { entries } => self.on_entries(from, entries, fx),
+        }
+    }
+
+    fn on_request(&mut self, id: RequestId, request: Request, fx: &mut Effects<Site>) {
+        if let Request::Status = request {
+            return fx.answer(id, Answer::Status(self.status()));
+        }
+        if !self.is_serving() {
+            let error = TxnError::Unavailable("this site is still recovering from its disk; try again shortly".into());
+            return fx.answer(id, Answer::Failed(error));
+        }
+        match request {
+            Request::Begin { mode } => {
+                let next = self.clock.last().next().max(Timestamp::from_time(self.now));
+                if next > self.ceiling {
+                    self.waiting_to_begin.push((id, Request::Begin { mode }));
+                    return self.raise_ceiling(next, fx);
+                }
+                self.on_begin(id, mode, fx);
+            }
+            Request::Get { txn, mode, keys, expect } => self.on_get(id, txn, mode, keys, expect, fx),
+            Request::Scan { txn, mode, range, limit, reverse, expect } => {
+                self.on_scan(id, txn, mode, super::gateway::ScanAsked { range, limit, reverse }, expect, fx);
+            }
+            Request::Commit { txn, writes, expect } => self.on_commit(id, txn, writes, expect, fx),
+            Request::Rollback { txn } => self.on_rollback(id, txn, fx),
+            Request::Status => unreachable!("answered above"),
+        }
+    }
+
+    fn on_tick(&mut self, fx: &mut Effects<Site>) {
+        fx.set_timer(Timer::Tick, self.config.tick);
+        self.peers.heard(self.me, self.now);
+        let half_lead = rhumb_core::Span::from_micros(self.config.ceiling_lead.as_micros() / 2);
+        let soon = Timestamp::from_time(self.now + half_lead);
+        if soon > self.ceiling_asked {
+            self.raise_ceiling(soon, fx);
+        }
+        let oldest = self.gateway.oldest().unwrap_or(self.clock.last());
+        for site in self.topology.sites().filter(|site| *site != self.me) {
+            fx.send(site, Note::Ping { sent: self.now, oldest });
+        }
+        self.gateway_tick(fx);
+        self.coordinator_tick(fx);
+        self.cohort_tick(fx);
+        self.catch_up_tick(fx);
+    }
+
+    /// Begins to serve, once recovered.
+    pub(super) fn serve(&mut self, fx: &mut Effects<Site>) {
+        self.recovery = None;
+        self.clock = HybridClock::above(self.ceiling);
+        self.cohort.ceilings.raise_floor(self.ceiling);
+        self.ceiling_asked = self.ceiling;
+        fx.trace(|| format!("serves above {}", self.ceiling));
+        self.on_tick(fx);
+    }
+
+    /// What recovery has found so far; only while recovering.
+    pub(super) fn recovery(&mut self) -> &mut Recovery {
+        self.recovery.as_mut().expect("recovery is asked for only while recovering")
+    }
+}
+
+impl Actor for Site {
+    type Note = Note;
+    type Promise = Promise;
+    type Timer = Timer;
+    type Request = Request;
+    type Answer = Answer;
+
+    fn step(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) {
+        self.now = now;
+        match input {
+            Input::Start => self.recover(None, fx),
+            Input::Loaded { token, loaded } => self.on_loaded(token, loaded, fx),
+            Input::Persisted { token } => self.on_persisted(token, fx),
+            Input::Client { id, request } => self.on_request(id, request, fx),
+            Input::Message { .. } if !self.is_serving() => {}
+            Input::Message { from, body } => {
+                self.peers.heard(from, now);
+                match body {
+                    Body::Note(note) => self.on_note(from, note, fx),
+                    Body::Promise(promise) => self.on_promise(from, promise, fx),
+                }
+            }
+            Input::Timer(Timer::Tick) => self.on_tick(fx),
+            Input::Timer(Timer::RetryRead(retry)) => self.on_retry_read(retry, fx),
+        }
+        loop {
+            if let Some(note) = self.inbox.pop_front() {
+                self.on_note(self.me, note, fx);
+            } else if let Some(job) = self.cohort.ready.pop_front() {
+                self.serve_read(job, fx);
+            } else {
+                break;
+            }
+        }
+    }
+}
