@@ -11,7 +11,9 @@
 pub mod alarm;
 pub mod config;
 pub mod frame;
+pub mod http;
 pub mod metrics;
+pub mod process;
 pub mod runtime;
 pub mod status;
 pub mod transport;

@@ -7,6 +7,7 @@ use crate::transport::{Fault, Peer, Transport};
 use rhumb_commit::transaction::RegionStatus;
 use rhumb_core::{RegionId, SiteId, Span, Time};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -20,6 +21,7 @@ pub struct Status {
     clock: Clock,
     recovered: watch::Sender<bool>,
     failure: Failure,
+    stopping: AtomicBool,
     metrics: Arc<Metrics>,
 }
 
@@ -32,7 +34,7 @@ impl Status {
         failure: Failure,
         metrics: Arc<Metrics>,
     ) -> Status {
-        Status { setup, transport, clock, recovered, failure, metrics }
+        Status { setup, transport, clock, recovered, failure, stopping: AtomicBool::new(false), metrics }
     }
 
     /// What the site was configured to be.
@@ -53,6 +55,11 @@ impl Status {
     /// What ends the site, if something does.
     pub fn failure(&self) -> &Failure {
         &self.failure
+    }
+
+    /// From now on the site is not ready: it stops.
+    pub(crate) fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
     }
 
     /// Waits until the actor has recovered what its lives before left on disk.
@@ -76,12 +83,16 @@ impl Status {
         if let Some(reason) = self.failure.reason() {
             return Err(reason);
         }
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err("the site is stopping".to_owned());
+        }
         if !*self.recovered.borrow() {
             return Err("the site is recovering what is on its disk".to_owned());
         }
         let topology = &self.setup.topology;
+        let peers = self.peers();
         let heard: Vec<&str> =
-            topology.regions().filter(|&region| self.reachable(region, &self.peers()) > 0).map(|region| topology.name(region)).collect();
+            topology.regions().filter(|&region| self.reachable(region, &peers) > 0).map(|region| topology.name(region)).collect();
         if heard.len() < topology.majority() {
             return Err(format!(
                 "only {} of {} regions can be heard ({}); a majority is {}",

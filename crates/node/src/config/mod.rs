@@ -108,7 +108,7 @@ pub struct Storage {
 
 impl Default for Storage {
     fn default() -> Storage {
-        Storage { cache_mib: 64 }
+        Storage { cache_mib: 32 }
     }
 }
 

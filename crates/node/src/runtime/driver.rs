@@ -10,7 +10,8 @@ use super::failure::Failure;
 use super::loader::{self, Loaders};
 use super::mailbox::Mailbox;
 use super::requests::Requests;
-use super::writer::Written;
+use super::unapplied::Unapplied;
+use super::writer::Queued;
 use crate::metrics::ActorMetrics;
 use crate::transport::Transport;
 use prometheus_client::metrics::counter::Counter;
@@ -32,8 +33,9 @@ pub struct Driver<A: Hosted, E> {
     pub mailbox: Arc<Mailbox<A>>,
     pub requests: Arc<Requests<A>>,
     pub transport: Arc<Transport>,
-    pub writes: SyncSender<Written<A>>,
-    pub loaders: Loaders,
+    pub queue: SyncSender<Queued<A>>,
+    pub unapplied: Unapplied,
+    pub loaders: Arc<Loaders>,
     pub failure: Failure,
     pub recovered: watch::Sender<bool>,
     pub metrics: ActorMetrics,
@@ -142,7 +144,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
                 progress.timers.insert((Instant::now() + duration(after), progress.timers_set), timer);
             }
             Effect::Load { token, load } => self.load(token, load, progress)?,
-            Effect::Persist { batch, token, then } => self.persist(&batch, token, then, progress)?,
+            Effect::Persist { batch, token, then } => self.persist(batch, token, then, progress)?,
             Effect::Answer { id, answer } => self.requests.answer(id, answer),
             Effect::Collect(collect) => self.loaders.collect(collect),
             Effect::Count(event) => {
@@ -153,26 +155,34 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
         Ok(())
     }
 
-    fn load(&self, token: Token, load: Load, progress: &mut Progress<A>) -> Result<(), Ended> {
+    fn load(&mut self, token: Token, load: Load, progress: &mut Progress<A>) -> Result<(), Ended> {
         progress.outstanding += 1;
-        if !loader::is_short(&load) {
-            return if self.loaders.load(token, load) { Ok(()) } else { Err(Ended) };
+        if self.unapplied.concern(&load) {
+            return self.queue(Queued::Load { token, load });
         }
-        let loaded = self.store.load(&load).map_err(|error| self.fail(&error))?;
-        progress.loaded.push_back(Input::Loaded { token, loaded });
+        if !loader::is_short(&load) {
+            self.loaders.load(token, load);
+            return Ok(());
+        }
+        match self.store.load(&load) {
+            Ok(loaded) => progress.loaded.push_back(Input::Loaded { token, loaded }),
+            Err(error) => {
+                self.failure.report(error.to_string());
+                return Err(Ended);
+            }
+        }
         Ok(())
     }
 
-    fn persist(&self, batch: &Batch, token: Option<Token>, then: Vec<Gated<A>>, progress: &mut Progress<A>) -> Result<(), Ended> {
-        self.store.apply(batch).map_err(|error| self.fail(&error))?;
+    fn persist(&mut self, batch: Batch, token: Option<Token>, then: Vec<Gated<A>>, progress: &mut Progress<A>) -> Result<(), Ended> {
         progress.outstanding += usize::from(token.is_some());
-        // The writer ends only after it has reported why.
-        self.writes.send(Written { dirty: !batch.ops.is_empty(), token, then }).map_err(|_| Ended)
+        self.unapplied.queue(&batch);
+        self.queue(Queued::Write { batch, token, then })
     }
 
-    fn fail(&self, error: &rhumb_store::StoreError) -> Ended {
-        self.failure.report(error.to_string());
-        Ended
+    /// Queues for the writer, which ends before its queue does only after it has reported why.
+    fn queue(&self, queued: Queued<A>) -> Result<(), Ended> {
+        self.queue.send(queued).map_err(|_| Ended)
     }
 }
 

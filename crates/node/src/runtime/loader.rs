@@ -9,7 +9,7 @@ use super::mailbox::Mailbox;
 use rhumb_core::actor::{Collect, Input, Load, Token};
 use rhumb_store::{Engine, Store};
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -58,16 +58,15 @@ impl Loaders {
         Ok((Loaders { loads, collects }, threads))
     }
 
-    /// Has `load` answered. False if the threads are gone.
-    pub fn load(&self, token: Token, load: Load) -> bool {
-        self.loads.send((token, load)).is_ok()
+    /// Has `load` answered.
+    pub fn load(&self, token: Token, load: Load) {
+        // The threads go before this only if the disk has failed, which they report: then there is no answer.
+        let _ = self.loads.send((token, load));
     }
 
     /// Has garbage collected, unless a collection waits already: the actor asks again.
     pub fn collect(&self, collect: Collect) {
-        match self.collects.try_send(collect) {
-            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
-        }
+        let _ = self.collects.try_send(collect);
     }
 }
 

@@ -1,7 +1,7 @@
 //! One actor, driven: its thread, the threads of its store, and its links to the other sites.
 //!
 //! ```text
-//!   clients ─ask/tell─▶┌─────────┐      ┌────────┐ apply, queue ┌────────┐ sync ┌──────┐
+//!   clients ─ask/tell─▶┌─────────┐      ┌────────┐ queue        ┌────────┐      ┌──────┐
 //!   peers ───notes────▶│ Mailbox │─────▶│ Driver │─────────────▶│ Writer │─────▶│ disk │
 //!   timers, loads ────▶└─────────┘      └────────┘              └────────┘      └──────┘
 //!                           ▲               │ notes, answers          │ promises, answers, notifications
@@ -16,6 +16,7 @@ mod failure;
 mod loader;
 mod mailbox;
 mod requests;
+mod unapplied;
 mod writer;
 
 pub use clock::Clock;
@@ -44,7 +45,8 @@ use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use writer::{PERSISTS_MAX, Writer};
+use unapplied::Unapplied;
+use writer::{QUEUE_MAX, Writer};
 
 /// What can go over a wire and between threads.
 pub trait Wire: Serialize + DeserializeOwned + Send + 'static {}
@@ -86,12 +88,16 @@ impl<A: Hosted> Site<A> {
         let recovered = watch::Sender::new(false);
         let store = Arc::new(store);
 
-        let (writes, queue) = sync_channel(PERSISTS_MAX);
+        let unapplied = Unapplied::default();
+        let (queue, queued) = sync_channel(QUEUE_MAX);
         let (loaders, mut threads) = Loaders::start(&store, &mailbox, &failure)?;
+        let loaders = Arc::new(loaders);
         let writer = Writer {
             site: setup.site,
             store: Arc::clone(&store),
-            queue,
+            queue: queued,
+            applied: unapplied.counter(),
+            loaders: Arc::clone(&loaders),
             mailbox: Arc::clone(&mailbox),
             requests: Arc::clone(&requests),
             transport: Arc::clone(&transport),
@@ -107,7 +113,8 @@ impl<A: Hosted> Site<A> {
             mailbox: Arc::clone(&mailbox),
             requests: Arc::clone(&requests),
             transport: Arc::clone(&transport),
-            writes,
+            queue,
+            unapplied,
             loaders,
             failure: failure.clone(),
             recovered: recovered.clone(),

@@ -1,42 +1,58 @@
-//! Group commit: the thread that syncs the store and then lets go of what waited for that.
+//! Group commit: the thread that writes, syncs, and then lets go of what waited for that.
 //!
-//! The actor's thread applies each batch, which makes it visible, and queues what waits for it here. This thread takes
-//! all that is queued, syncs once for all of it, and carries out promises, answers and notifications in the order of
-//! the queue. While it syncs, the next group gathers. Empty batches cost no sync: all before them are durable already.
+//! It takes all that is queued, applies each batch, syncs once for all of them, and carries out promises, answers and
+//! notifications in the order of the queue. While it syncs, the next group gathers. A group of empty batches costs no
+//! sync: all before them is durable already.
 //!
-//! If a sync fails, nothing that waited leaves, now or later, and the site ends.
+//! If a write or a sync fails, nothing that waited leaves, now or later, and the site ends.
 
 use super::Hosted;
 use super::failure::Failure;
+use super::loader::Loaders;
 use super::mailbox::Mailbox;
 use super::requests::Requests;
 use crate::metrics::WriterMetrics;
 use crate::transport::Transport;
 use rhumb_core::SiteId;
-use rhumb_core::actor::{Body, Gated, Input, Token};
-use rhumb_store::{Engine, Store};
+use rhumb_core::actor::{Batch, Body, Gated, Input, Load, Token};
+use rhumb_store::{Engine, Store, StoreError};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-/// So many batches may be on their way to disk. With one more the actor waits for the disk.
-pub const PERSISTS_MAX: usize = 65_536;
+/// So much may wait for this thread. With one more the actor waits for the disk.
+pub const QUEUE_MAX: usize = 65_536;
+/// So much is taken at once, which bounds how long the first waits for the last to be applied.
+const GROUP_MAX: usize = 4_096;
 
-/// What waits for a batch to be durable.
-pub struct Written<A: Hosted> {
-    /// True if the batch changed something, so that it takes a sync.
-    pub dirty: bool,
-    /// Whom to notify.
-    pub token: Option<Token>,
-    /// What to let go of.
-    pub then: Vec<Gated<A>>,
+/// What is queued, in the order of the actor's effects.
+pub enum Queued<A: Hosted> {
+    /// A batch, and what waits for it to be durable.
+    Write {
+        /// What to write.
+        batch: Batch,
+        /// Whom to notify.
+        token: Option<Token>,
+        /// What to let go of.
+        then: Vec<Gated<A>>,
+    },
+    /// A load that must see the batches before it.
+    Load {
+        /// Names the answer.
+        token: Token,
+        /// What to read.
+        load: Load,
+    },
 }
 
 /// The thread's belongings.
 pub struct Writer<A: Hosted, E> {
     pub site: SiteId,
     pub store: Arc<Store<E>>,
-    pub queue: Receiver<Written<A>>,
+    pub queue: Receiver<Queued<A>>,
+    pub applied: Arc<AtomicU64>,
+    pub loaders: Arc<Loaders>,
     pub mailbox: Arc<Mailbox<A>>,
     pub requests: Arc<Requests<A>>,
     pub transport: Arc<Transport>,
@@ -49,23 +65,43 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
     pub fn run(self) {
         let _guard = self.failure.guard("the thread that writes to disk");
         while let Ok(first) = self.queue.recv() {
-            let group: Vec<Written<A>> = std::iter::once(first).chain(self.queue.try_iter().take(PERSISTS_MAX)).collect();
-            if group.iter().any(|written| written.dirty) {
-                let begun = Instant::now();
-                if let Err(error) = self.store.sync() {
+            let group = std::iter::once(first).chain(self.queue.try_iter().take(GROUP_MAX));
+            match self.write(group) {
+                Ok(waiting) => waiting.into_iter().for_each(|(token, then)| self.release(token, then)),
+                Err(error) => {
                     self.failure.report(error.to_string());
-                    self.mailbox.close();
-                    return;
+                    return self.mailbox.close();
                 }
-                self.metrics.sync.observe(begun.elapsed().as_secs_f64());
-                self.metrics.batches.observe(group.len() as f64);
             }
-            group.into_iter().for_each(|written| self.release(written));
         }
     }
 
-    fn release(&self, written: Written<A>) {
-        for gated in written.then {
+    /// Makes `group` durable, and returns what waited for that.
+    fn write(&self, group: impl Iterator<Item = Queued<A>>) -> Result<Vec<(Option<Token>, Vec<Gated<A>>)>, StoreError> {
+        let mut waiting = Vec::new();
+        let mut batches = 0_u32;
+        for queued in group {
+            match queued {
+                Queued::Write { batch, token, then } => {
+                    self.store.apply(&batch)?;
+                    self.applied.fetch_add(1, Ordering::Release);
+                    batches += u32::from(!batch.ops.is_empty());
+                    waiting.push((token, then));
+                }
+                Queued::Load { token, load } => self.loaders.load(token, load),
+            }
+        }
+        if batches > 0 {
+            let begun = Instant::now();
+            self.store.sync()?;
+            self.metrics.sync.observe(begun.elapsed().as_secs_f64());
+            self.metrics.batches.observe(f64::from(batches));
+        }
+        Ok(waiting)
+    }
+
+    fn release(&self, token: Option<Token>, then: Vec<Gated<A>>) {
+        for gated in then {
             match gated {
                 Gated::Send { to, promise } if to == self.site => {
                     self.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
@@ -74,7 +110,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                 Gated::Answer { id, answer } => self.requests.answer(id, answer),
             }
         }
-        if let Some(token) = written.token {
+        if let Some(token) = token {
             self.mailbox.push_inner(Input::Persisted { token });
         }
     }

@@ -1,0 +1,185 @@
+//! What a site shows over HTTP, to people, probes and Prometheus.
+//!
+//! ```text
+//!   GET  /healthz   200 as long as the process can go on
+//!   GET  /readyz    200 if clients can be served, else 503 and the reason
+//!   GET  /metrics   Prometheus text
+//!   GET  /status    JSON: the site, its regions and peers
+//!   POST /chaos     cut, slow and heal links; only if the configuration says `chaos = true`
+//! ```
+
+use crate::status::Status;
+use crate::transport::{Direction, Fault};
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use rhumb_core::{SiteId, Span};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A slow link gets at most so much slower.
+const EXTRA_MS_MAX: f64 = 60_000.0;
+
+/// The routes of a site.
+pub fn router(status: Arc<Status>) -> Router {
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .route("/status", get(show))
+        .route("/chaos", post(chaos))
+        .with_state(status)
+}
+
+async fn healthz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
+    match status.failure().reason() {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some(reason) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{reason}\n")),
+    }
+}
+
+async fn readyz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
+    match status.ready() {
+        Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+    }
+}
+
+async fn metrics(State(status): State<Arc<Status>>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], status.metrics())
+}
+
+/// What `/status` shows. Times in milliseconds.
+#[derive(Serialize)]
+struct Shown {
+    cluster: String,
+    site: String,
+    ready: bool,
+    reason: Option<String>,
+    regions: Vec<ShownRegion>,
+    peers: Vec<ShownPeer>,
+}
+
+#[derive(Serialize)]
+struct ShownRegion {
+    name: String,
+    local: bool,
+    sites: u32,
+    reachable: u32,
+    rtt_ms: Option<f64>,
+    floor_ms: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ShownPeer {
+    site: String,
+    address: String,
+    connected: bool,
+    rtt_ms: Option<f64>,
+    heard_ms_ago: Option<u64>,
+}
+
+async fn show(State(status): State<Arc<Status>>) -> impl IntoResponse {
+    let setup = status.setup();
+    let ready = status.ready();
+    let regions = status.regions().into_iter().map(|region| ShownRegion {
+        name: region.name,
+        local: region.local,
+        sites: region.sites,
+        reachable: region.reachable,
+        rtt_ms: region.rtt.map(Span::as_millis_f64),
+        floor_ms: region.floor.map(Span::as_millis_f64),
+    });
+    let peers = status.peers().into_iter().map(|peer| ShownPeer {
+        site: setup.name(peer.site),
+        address: setup.addresses[&peer.site].to_string(),
+        connected: peer.connected,
+        rtt_ms: peer.rtt.map(Span::as_millis_f64),
+        heard_ms_ago: peer.heard.map(|silence| silence.as_millis() as u64),
+    });
+    Json(Shown {
+        cluster: setup.cluster.clone(),
+        site: setup.name(setup.site),
+        ready: ready.is_ok(),
+        reason: ready.err(),
+        regions: regions.collect(),
+        peers: peers.collect(),
+    })
+}
+
+/// What `POST /chaos` takes: what to do to the links between this site and those of `region`, or only the one of
+/// `shard`. Without a region: to all links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chaos {
+    /// What to do.
+    #[serde(flatten)]
+    pub action: Action,
+    /// To the links to which region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// To the link to which of its sites.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<u16>,
+}
+
+/// What to do to links.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "lowercase")]
+pub enum Action {
+    /// Drop every message.
+    Cut {
+        /// Which way, seen from the site that is told.
+        #[serde(default)]
+        direction: Direction,
+    },
+    /// Delay what the site that is told sends.
+    Slow {
+        /// By so many milliseconds more.
+        extra_ms: f64,
+    },
+    /// Undo all that.
+    Heal,
+}
+
+async fn chaos(State(status): State<Arc<Status>>, Json(chaos): Json<Chaos>) -> (StatusCode, String) {
+    if !status.setup().chaos {
+        return (StatusCode::FORBIDDEN, "links are not to be tampered with: the configuration does not say `chaos = true`\n".to_owned());
+    }
+    match apply(&status, &chaos) {
+        Ok(changed) => {
+            tracing::warn!("chaos: {:?} on the links to {}", chaos.action, changed.join(", "));
+            (StatusCode::OK, format!("{}\n", changed.join(" ")))
+        }
+        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")),
+    }
+}
+
+/// Carries it out, and returns the names of the peers whose links changed.
+fn apply(status: &Status, chaos: &Chaos) -> Result<Vec<String>, String> {
+    let setup = status.setup();
+    let fault = match chaos.action {
+        Action::Cut { direction } => Fault::Cut(direction),
+        Action::Slow { extra_ms } => match Span::from_millis_f64(extra_ms).filter(|_| extra_ms <= EXTRA_MS_MAX) {
+            Some(extra) => Fault::Slow(extra),
+            None => return Err(format!("extra_ms: is {extra_ms}; expected 0 to {EXTRA_MS_MAX}")),
+        },
+        Action::Heal => Fault::Heal,
+    };
+    let region = match &chaos.region {
+        None => None,
+        Some(name) => match setup.topology.region(name) {
+            None => return Err(format!("region: there is no region `{name}`")),
+            known => known,
+        },
+    };
+    let wanted = |site: &SiteId| region.is_none_or(|region| site.region == region) && chaos.shard.is_none_or(|shard| site.shard == shard);
+    let changed: Vec<String> =
+        setup.topology.sites().filter(wanted).filter(|&peer| status.fault(peer, fault)).map(|peer| setup.name(peer)).collect();
+    if changed.is_empty() {
+        return Err("no such link: expected the region, and the shard if given, of another site".to_owned());
+    }
+    Ok(changed)
+}
