@@ -6,13 +6,15 @@
 //!
 //! **Damage.** Blocks of table files carry checksums that fjall verifies whenever it reads one from disk. Its journal has
 //! checksums too, but recovery takes the first unreadable entry for the end of what was written and cuts off the rest;
-//! [`journal`](crate::journal) therefore checks the journals before fjall opens them, with the help of marks: the first
+//! [`journal`] therefore checks the journals before fjall opens them, with the help of marks: the first
 //! write after a sync carries one, so damage that a mark follows lies in what was synced, and no crash can have made it.
+//! The lists of table files are checked by [`manifest`].
 
 use crate::engine::{Engine, Entries, View, Write};
 use crate::error::StoreError;
 use crate::folder::{Folder, io_error};
 use crate::journal;
+use crate::manifest;
 use bytes::Bytes;
 use fjall::config::FilterPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
@@ -70,6 +72,7 @@ impl FjallEngine {
             database.persist(PersistMode::SyncAll).map_err(|error| store_error(path, error))
         })?;
         let engine = folder.engine();
+        manifest::check(&engine)?;
         journal::check(&engine)?;
         let (database, keyspace) = start(&engine, options).map_err(|error| store_error(&engine, error))?;
         let engine = FjallEngine { path: engine, synced: Mutex::new(true), keyspace, database, _folder: folder };

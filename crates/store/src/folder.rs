@@ -139,3 +139,18 @@ fn lock(path: &Path) -> Result<File, StoreError> {
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_the_system_becomes_what_the_operator_can_act_on() {
+        let message = |kind: io::ErrorKind| io_error(Path::new("data"), kind.into()).to_string();
+        assert!(message(io::ErrorKind::StorageFull).starts_with("no space is left on the disk of data"));
+        assert!(message(io::ErrorKind::QuotaExceeded).starts_with("no space is left on the disk of data"));
+        assert!(message(io::ErrorKind::ReadOnlyFilesystem).starts_with("data cannot be written"));
+        assert!(message(io::ErrorKind::PermissionDenied).starts_with("data cannot be written"));
+        assert_eq!(message(io::ErrorKind::Interrupted), "data: operation interrupted");
+    }
+}

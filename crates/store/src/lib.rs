@@ -13,6 +13,7 @@ mod garbage;
 mod journal;
 mod layout;
 mod log;
+mod manifest;
 mod memory;
 mod scan;
 mod store;

@@ -55,7 +55,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What came of one flipped byte.
+/// What came of damage.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Refused,
@@ -63,54 +63,84 @@ enum Outcome {
     Wrong,
 }
 
-/// Opens and reads a copy of `whole` with the byte at `offset` of `file` flipped.
-fn flip(whole: &Path, file: &Path, offset: usize, options: FjallOptions, expected: &Loaded) -> Outcome {
+/// Opens and reads a copy of `whole` in which `file` has other bytes, or none if it is removed.
+fn harm(whole: &Path, file: &Path, bytes: Option<&[u8]>, options: FjallOptions, expected: &Loaded) -> Outcome {
     let folder = tempfile::tempdir().expect("a folder can be made");
     copy(whole, folder.path());
     let target = folder.path().join(file.strip_prefix(whole).expect("below"));
-    let mut bytes = fs::read(&target).expect("readable");
-    bytes[offset] ^= 0x55;
-    fs::write(&target, &bytes).expect("writable");
+    match bytes {
+        Some(bytes) => fs::write(&target, bytes).expect("writable"),
+        None => fs::remove_file(&target).expect("removable"),
+    }
     match open(folder.path(), options).and_then(|store| read_all(&store)) {
         Err(StoreError::Corrupt { place, .. }) => {
             assert!(place.starts_with(&folder.path().display().to_string()), "{place} names the place");
-            assert_eq!(fs::read(&target).expect("readable"), bytes, "the refusal changed the file");
+            assert_eq!(fs::read(&target).ok().as_deref(), bytes, "the refusal changed the file");
             Outcome::Refused
         }
-        Err(error) => panic!("{} at {offset}: {error}", file.display()),
+        Err(error) => panic!("{}: {error}", file.display()),
         Ok(found) if found == *expected => Outcome::Harmless,
         Ok(_) => Outcome::Wrong,
     }
 }
 
-#[test]
-fn a_byte_flipped_anywhere_in_the_journal_is_refused_or_harmless() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let expected = fill(folder.path(), LARGE, 25);
-    let journal = folder.path().join("engine/0.jnl");
-    let length = fs::metadata(&journal).expect("there").len() as usize;
-    let mut refused = 0;
-    for offset in 0..length {
-        match flip(folder.path(), &journal, offset, LARGE, &expected) {
-            Outcome::Refused => refused += 1,
-            Outcome::Harmless => {}
-            Outcome::Wrong => panic!("byte {offset} of {length}"),
-        }
-    }
-    assert!(refused > length * 9 / 10, "only {refused} of {length} were noticed");
+fn flipped(bytes: &[u8], offset: usize) -> Vec<u8> {
+    let mut flipped = bytes.to_vec();
+    flipped[offset] ^= 0x55;
+    flipped
 }
 
 #[test]
-fn a_byte_flipped_anywhere_in_another_file_is_never_answered_wrongly() {
+fn a_byte_flipped_anywhere_in_the_journal_is_refused_or_harmless() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let expected = fill(folder.path(), SMALL, ROWS);
-    let files = files(&folder.path().join("engine"));
-    assert!(files.iter().any(|file| file.components().any(|part| part.as_os_str() == "tables")), "{files:?}");
-    for file in files.iter().filter(|file| file.extension().is_none_or(|extension| extension != "jnl")) {
-        let length = fs::metadata(file).expect("there").len() as usize;
-        for offset in (0..length).step_by((length / 16).max(1)) {
-            let outcome = flip(folder.path(), file, offset, SMALL, &expected);
-            println!("{} {offset}/{length} {outcome:?}", file.strip_prefix(folder.path()).unwrap().display());
+    let expected = fill(folder.path(), LARGE, 15);
+    let journal = folder.path().join("engine/0.jnl");
+    let bytes = fs::read(&journal).expect("readable");
+    let offsets: Vec<usize> = (0..bytes.len()).step_by(3).collect();
+    let mut refused = 0;
+    for &offset in &offsets {
+        match harm(folder.path(), &journal, Some(&flipped(&bytes, offset)), LARGE, &expected) {
+            Outcome::Refused => refused += 1,
+            Outcome::Harmless => {}
+            Outcome::Wrong => panic!("byte {offset} of {}", bytes.len()),
         }
     }
+    // Harmless is damage to the last mark, which nothing follows.
+    assert!(refused > offsets.len() * 9 / 10, "only {refused} of {} were noticed", offsets.len());
+}
+
+#[test]
+fn a_lost_journal_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let expected = fill(folder.path(), SMALL, ROWS);
+    let journal = folder.path().join("engine/0.jnl");
+    assert_eq!(harm(folder.path(), &journal, None, SMALL, &expected), Outcome::Refused);
+}
+
+#[test]
+fn damage_to_any_other_file_is_never_answered_wrongly() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let expected = fill(folder.path(), SMALL, ROWS);
+    let current = |file: &Path| {
+        let tree = file.parent().expect("below");
+        let number = fs::read(tree.join("current")).map(|bytes| bytes[0]).unwrap_or_default();
+        !file.ends_with("lock") && (!tree.join("current").exists() || file.ends_with("current") || file.ends_with(format!("v{number}")))
+    };
+    let files = files(&folder.path().join("engine"));
+    let tables = files.iter().filter(|file| file.parent().expect("below").ends_with("tables")).count();
+    assert!(tables >= 3, "too few table files: {files:?}");
+    let mut refused = 0;
+    let mut tried = 0;
+    for file in files.iter().filter(|file| current(file) && file.extension().is_none_or(|extension| extension != "jnl")) {
+        let bytes = fs::read(file).expect("readable");
+        let flips = (0..bytes.len()).step_by((bytes.len() / 12).max(1)).map(|offset| Some(flipped(&bytes, offset)));
+        let others = [None, Some(Vec::new()), Some(bytes[..bytes.len() / 2].to_vec())];
+        for (number, harmed) in flips.chain(others).enumerate() {
+            let outcome = harm(folder.path(), file, harmed.as_deref(), SMALL, &expected);
+            assert_ne!(outcome, Outcome::Wrong, "{} number {number}", file.display());
+            tried += 1;
+            refused += usize::from(outcome == Outcome::Refused);
+        }
+    }
+    assert!(refused > tried * 9 / 10, "only {refused} of {tried} were noticed");
 }
