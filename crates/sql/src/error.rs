@@ -72,6 +72,8 @@ sql_states! {
     InFailedSqlTransaction = "25P02",
     /// A prepared statement that does not exist.
     InvalidSqlStatementName = "26000",
+    /// Something else depends on the object.
+    DependentObjectsStillExist = "2BP01",
     /// No such database.
     InvalidCatalogName = "3D000",
     /// Another transaction was in the way; run the transaction again.

@@ -1,32 +1,304 @@
-//! A gateway in memory, for tests of this crate.
+//! A database in memory behind the same traits as the real one, for tests.
+//!
+//! Transactions are multi-version and optimistic for good: each remembers the version of every key and the live rows of
+//! every range that it read, and its commit fails with a conflict if any of them changed. Locking reads take no locks
+//! here, which costs conflicts but no correctness. Simplified: one process, no delays, versions kept for ever.
 
 use async_trait::async_trait;
-use rhumb_commit::transaction::{Gateway, ReadMode, RegionStatus, Transaction, TxnError};
-use rhumb_core::Timestamp;
+use rhumb_commit::transaction::{Committed, Gateway, ReadMode, RegionStatus, Transaction, TxnError};
+use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A database of one process: multi-version, serial, with real optimistic validation.
+/// A gateway to an empty database. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct LocalGateway {
+    shared: Arc<Mutex<Shared>>,
+}
+
 #[derive(Debug, Default)]
-pub struct LocalGateway {}
+struct Shared {
+    versions: BTreeMap<Key, BTreeMap<Timestamp, Option<Value>>>,
+    clock: Timestamp,
+    rounds: u64,
+    failures: VecDeque<TxnError>,
+}
 
 impl LocalGateway {
-    /// An empty one.
+    /// An empty database.
     pub fn new() -> LocalGateway {
         LocalGateway::default()
+    }
+
+    /// The reads answered so far, each `get` and each `scan` counting as one whatever the number of its keys.
+    pub fn rounds(&self) -> u64 {
+        self.lock().rounds
+    }
+
+    /// The number of keys that have a value.
+    pub fn live_keys(&self) -> usize {
+        let shared = self.lock();
+        shared.versions.values().filter(|versions| versions.values().next_back().is_some_and(Option::is_some)).count()
+    }
+
+    /// Makes the next commits that write fail, one for each error, and write nothing.
+    pub fn fail_commits(&self, errors: impl IntoIterator<Item = TxnError>) {
+        self.lock().failures.extend(errors);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().expect("no test panics while it holds the lock")
+    }
+}
+
+impl Shared {
+    fn tick(&mut self) -> Timestamp {
+        self.clock = self.clock.next();
+        self.clock
+    }
+
+    /// The newest version of `key` at or below `at`.
+    fn read(&self, key: &Key, at: Timestamp) -> Row {
+        let newest = self.versions.get(key).and_then(|versions| versions.range(..=at).next_back());
+        match newest {
+            Some((version, value)) => Row { key: key.clone(), version: *version, value: value.clone() },
+            None => Row { key: key.clone(), version: Timestamp::ZERO, value: None },
+        }
+    }
+
+    fn live(&self, range: &KeyRange, at: Timestamp) -> Vec<Row> {
+        if range.is_empty() {
+            return Vec::new();
+        }
+        let keys = self.versions.range(range.start.clone()..range.end.clone());
+        keys.map(|(key, _)| self.read(key, at)).filter(|row| row.value.is_some()).collect()
     }
 }
 
 #[async_trait]
 impl Gateway for LocalGateway {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn Transaction>, TxnError> {
-        let _ = mode;
-        todo!()
+        let mut shared = self.lock();
+        let at = match mode {
+            ReadMode::Stale(at) if at > shared.clock => return Err(TxnError::OutOfRange("timestamp lies in the future".into())),
+            ReadMode::Stale(at) => at,
+            ReadMode::Snapshot => shared.tick(),
+            ReadMode::Locking | ReadMode::Optimistic => Timestamp::MAX,
+        };
+        drop(shared);
+        Ok(Box::new(LocalTransaction {
+            gateway: self.clone(),
+            mode,
+            at,
+            keys: Vec::new(),
+            ranges: Vec::new(),
+            writes: BTreeMap::new(),
+            trips: 0,
+        }))
     }
 
     fn now(&self) -> Timestamp {
-        todo!()
+        self.lock().tick()
     }
 
     fn regions(&self) -> Vec<RegionStatus> {
-        Vec::new()
+        let near = Some(Span::ZERO);
+        vec![RegionStatus { name: "local".into(), local: true, sites: 1, reachable: 1, rtt: near, floor: near }]
+    }
+}
+
+/// A transaction of a [`LocalGateway`].
+struct LocalTransaction {
+    gateway: LocalGateway,
+    mode: ReadMode,
+    /// What it reads at: the newest, unless it is read-only.
+    at: Timestamp,
+    keys: Vec<(Key, Timestamp)>,
+    ranges: Vec<(KeyRange, Vec<(Key, Timestamp)>)>,
+    writes: BTreeMap<Key, Option<Value>>,
+    trips: u32,
+}
+
+impl LocalTransaction {
+    fn count_round(&mut self) {
+        self.gateway.lock().rounds += 1;
+        self.trips += u32::from(matches!(self.mode, ReadMode::Locking | ReadMode::Snapshot));
+    }
+
+    fn write(&mut self, key: Key, value: Option<Value>) -> Result<(), TxnError> {
+        if self.mode.is_read_only() {
+            return Err(TxnError::Invalid("cannot write in a read-only transaction".into()));
+        }
+        self.writes.insert(key, value);
+        Ok(())
+    }
+
+    /// The first key read that is not any more as it was read.
+    fn changed(&self, shared: &Shared) -> Option<Key> {
+        let moved = |(key, version): &&(Key, Timestamp)| shared.read(key, self.at).version != *version;
+        if let Some((key, _)) = self.keys.iter().find(moved) {
+            return Some(key.clone());
+        }
+        let differs = |(range, seen): &&(KeyRange, Vec<(Key, Timestamp)>)| versions(&shared.live(range, self.at)) != *seen;
+        self.ranges.iter().find(differs).map(|(range, _)| range.start.clone())
+    }
+}
+
+fn versions(rows: &[Row]) -> Vec<(Key, Timestamp)> {
+    rows.iter().map(|row| (row.key.clone(), row.version)).collect()
+}
+
+#[async_trait]
+impl Transaction for LocalTransaction {
+    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+        self.count_round();
+        let shared = self.gateway.lock();
+        let mut rows = Vec::with_capacity(keys.len());
+        for key in keys {
+            if let Some(value) = self.writes.get(key) {
+                rows.push(Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() });
+                continue;
+            }
+            let row = shared.read(key, self.at);
+            self.keys.push((key.clone(), row.version));
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<Row>, TxnError> {
+        self.count_round();
+        if range.is_empty() || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let committed = self.gateway.lock().live(&range, self.at);
+        let mut merged: BTreeMap<Key, Row> = committed.iter().map(|row| (row.key.clone(), row.clone())).collect();
+        for (key, value) in self.writes.range(range.start.clone()..range.end.clone()) {
+            merged.insert(key.clone(), Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() });
+        }
+        let live = merged.into_values().filter(|row| row.value.is_some());
+        let rows: Vec<Row> = if reverse {
+            let descending: Vec<Row> = live.collect();
+            descending.into_iter().rev().take(limit).collect()
+        } else {
+            live.take(limit).collect()
+        };
+        // What lies past a full page was not read.
+        let read = match rows.last() {
+            Some(last) if rows.len() == limit && reverse => KeyRange::new(last.key.clone(), range.end),
+            Some(last) if rows.len() == limit => KeyRange::new(range.start, last.key.successor()),
+            _ => range,
+        };
+        let seen = versions(&committed).into_iter().filter(|(key, _)| read.contains(key)).collect();
+        self.ranges.push((read, seen));
+        Ok(rows)
+    }
+
+    fn expect(&mut self, key: Key, version: Timestamp) {
+        self.keys.push((key, version));
+    }
+
+    fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError> {
+        self.write(key, Some(value))
+    }
+
+    fn delete(&mut self, key: Key) -> Result<(), TxnError> {
+        self.write(key, None)
+    }
+
+    fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError> {
+        if self.mode.is_read_only() || mode.is_read_only() {
+            return Err(TxnError::Invalid("the mode of a read-only transaction cannot be changed".into()));
+        }
+        self.mode = mode;
+        Ok(())
+    }
+
+    fn mode(&self) -> ReadMode {
+        self.mode
+    }
+
+    fn trips(&self) -> u32 {
+        self.trips
+    }
+
+    async fn commit(self: Box<Self>) -> Result<Committed, TxnError> {
+        let mut shared = self.gateway.lock();
+        if !matches!(self.mode, ReadMode::Stale(_))
+            && let Some(key) = self.changed(&shared)
+        {
+            return Err(TxnError::Conflict(format!("another transaction wrote {key}")));
+        }
+        if self.mode.is_read_only() {
+            return Ok(Committed { at: self.at, trips: self.trips });
+        }
+        if !self.writes.is_empty()
+            && let Some(error) = shared.failures.pop_front()
+        {
+            return Err(error);
+        }
+        let at = shared.tick();
+        let trips = self.trips + u32::from(!self.writes.is_empty());
+        for (key, value) in self.writes {
+            shared.versions.entry(key).or_default().insert(at, value);
+        }
+        Ok(Committed { at, trips })
+    }
+
+    async fn rollback(self: Box<Self>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn begin(gateway: &LocalGateway) -> Box<dyn Transaction> {
+        gateway.begin(ReadMode::Optimistic).await.expect("a local transaction begins")
+    }
+
+    #[tokio::test]
+    async fn of_two_transactions_that_read_what_the_other_writes_one_fails() {
+        let gateway = LocalGateway::new();
+        let (mut one, mut two) = (begin(&gateway).await, begin(&gateway).await);
+        one.get(&["b".into()]).await.expect("a read");
+        two.get(&["a".into()]).await.expect("a read");
+        one.put("a".into(), "1".into()).expect("a write");
+        two.put("b".into(), "2".into()).expect("a write");
+        assert!(one.commit().await.is_ok());
+        assert!(matches!(two.commit().await, Err(TxnError::Conflict(_))));
+    }
+
+    #[tokio::test]
+    async fn a_key_inserted_into_a_range_read_is_a_conflict_and_one_past_the_page_is_none() {
+        let gateway = LocalGateway::new();
+        let mut fill = begin(&gateway).await;
+        for key in ["a", "c", "e"] {
+            fill.put(key.into(), "".into()).expect("a write");
+        }
+        fill.commit().await.expect("no one is in the way");
+        for (inserted, conflicts) in [("b", true), ("d", false)] {
+            let mut reader = begin(&gateway).await;
+            let page = reader.scan(KeyRange::new("a".into(), "z".into()), 2, false).await.expect("a read");
+            assert_eq!(page.len(), 2);
+            let mut writer = begin(&gateway).await;
+            writer.put(inserted.into(), "".into()).expect("a write");
+            writer.commit().await.expect("no one is in the way");
+            assert_eq!(reader.commit().await.is_err(), conflicts, "{inserted}");
+            let mut undo = begin(&gateway).await;
+            undo.delete(inserted.into()).expect("a write");
+            undo.commit().await.expect("no one is in the way");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_does_not_see_later_commits() {
+        let gateway = LocalGateway::new();
+        let mut snapshot = gateway.begin(ReadMode::Snapshot).await.expect("a local transaction begins");
+        let mut writer = begin(&gateway).await;
+        writer.put("a".into(), "1".into()).expect("a write");
+        writer.commit().await.expect("no one is in the way");
+        assert_eq!(snapshot.get(&["a".into()]).await.expect("a read")[0].value, None);
+        assert!(matches!(snapshot.put("a".into(), "2".into()), Err(TxnError::Invalid(_))));
+        assert!(snapshot.commit().await.is_ok());
     }
 }

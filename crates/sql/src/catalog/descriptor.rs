@@ -60,7 +60,7 @@ pub struct TableDescriptor {
     pub columns: Vec<Column>,
     /// The positions of the primary key's columns, at least one.
     pub primary_key: Vec<usize>,
-    /// The name of the primary key's constraint.
+    /// The name of the primary key's constraint; empty if the key is the hidden row id.
     pub primary_key_name: String,
     /// Its secondary indexes.
     pub indexes: Vec<Index>,
@@ -87,5 +87,23 @@ impl TableDescriptor {
     /// The index of that name.
     pub fn index(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The names of its indexes, the primary key's included if it has one.
+    pub(super) fn index_names(&self) -> impl Iterator<Item = &str> {
+        let primary = Some(self.primary_key_name.as_str()).filter(|name| !name.is_empty());
+        primary.into_iter().chain(self.indexes.iter().map(|index| index.name.as_str()))
+    }
+
+    /// True if all positions, ids and types are as the rest of the crate relies on: a descriptor read from the store is
+    /// not used before this was checked.
+    pub(super) fn is_sound(&self) -> bool {
+        let key = |positions: &[usize]| !positions.is_empty() && positions.iter().all(|position| *position < self.columns.len());
+        self.database.0 > 0
+            && self.columns.windows(2).all(|pair| pair[0].id < pair[1].id)
+            && self.columns.iter().all(|column| column.ty.is_sound())
+            && key(&self.primary_key)
+            && self.primary_key.iter().all(|position| !self.columns[*position].nullable)
+            && self.indexes.iter().all(|index| key(&index.columns) && (1..self.next_index).contains(&index.id.0))
     }
 }

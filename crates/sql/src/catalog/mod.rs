@@ -6,18 +6,31 @@
 //!
 //! **A stale cache is caught by the commit.** Whoever uses a cached descriptor makes its transaction expect the version
 //! that the descriptor was read at ([`Transaction::expect`]); if another gateway changed the table meanwhile, the
-//! transaction ends in a conflict, the view is invalidated and the transaction runs again.
+//! transaction ends in a conflict, the view is invalidated and the transaction runs again. What a statement is told
+//! *before* its commit may still be wrong, such as that a column does not exist: see [`CatalogView::used_cache`].
 //!
 //! [`Transaction::expect`]: rhumb_commit::transaction::Transaction::expect
 
 mod cache;
 mod database;
+mod define;
 mod descriptor;
+mod garbage;
+mod indexes;
+mod layout;
+mod names;
 mod spec;
+mod tables;
 mod view;
+
+#[cfg(test)]
+mod tests;
 
 pub use cache::Catalog;
 pub use database::{DEFAULT_DATABASE, DatabaseDescriptor, PROTOCOLS};
 pub use descriptor::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableId};
+pub use garbage::reclaim;
+pub use layout::{Entry, decode_entry};
+pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use spec::{ColumnSpec, IndexSpec, KeySpec, TableSpec};
 pub use view::CatalogView;

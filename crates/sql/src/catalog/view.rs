@@ -1,94 +1,179 @@
 //! The catalog as one transaction reads and writes it.
 
-use crate::catalog::{Catalog, DatabaseDescriptor, IndexSpec, TableDescriptor, TableSpec};
-use crate::error::SqlResult;
-use rhumb_commit::transaction::Transaction;
+use crate::catalog::database::DEFAULT_DATABASE;
+use crate::catalog::layout::{Entry, counter_key, database_key, decode, decode_entry, encode, relation_key, relations};
+use crate::catalog::{Catalog, DatabaseDescriptor, TableDescriptor};
+use crate::error::{SqlError, SqlResult, SqlState};
+use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
+use rhumb_core::{Key, KeyRange, Row};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Entries read in one round by a listing.
+const LISTING_PAGE: usize = 2_048;
+/// The id before the first that is given out: 0 is the catalog, 1 the default database.
+const LAST_RESERVED_ID: u32 = 1;
 
 /// One transaction's use of the catalog. It answers from the gateway's cache where that is sound, sees what the
 /// transaction itself created or dropped, and remembers what it used, so that a conflict can drop it from the cache.
+///
+/// A stale read sees the catalog of its own time, so it neither uses the cache nor fills it.
+#[derive(Debug)]
 pub struct CatalogView {
-    pub(super) catalog: Arc<Catalog>,
+    catalog: Arc<Catalog>,
+    /// What this transaction was told already.
+    used: BTreeMap<Key, Entry>,
+    /// What it created or dropped: to be read from its own writes.
+    changed: BTreeSet<Key>,
+    used_cache: bool,
 }
 
-#[allow(unused_variables, clippy::todo, missing_docs)]
 impl CatalogView {
+    pub(super) fn new(catalog: Arc<Catalog>) -> CatalogView {
+        CatalogView { catalog, used: BTreeMap::new(), changed: BTreeSet::new(), used_cache: false }
+    }
+
     /// The database of that name. Error 3D000.
     pub async fn database(&mut self, txn: &mut dyn Transaction, name: &str) -> SqlResult<Arc<DatabaseDescriptor>> {
-        todo!()
+        if name == DEFAULT_DATABASE {
+            return Ok(Arc::new(DatabaseDescriptor::default_database()));
+        }
+        match self.lookup(txn, database_key(name)).await? {
+            Some(Entry::Database(database)) => Ok(database),
+            _ => Err(SqlError::undefined_database(name)),
+        }
     }
 
-    /// The table of that name. Errors 3D000, 42P01, and 42809 for the name of an index.
+    /// The table of that name. Errors: 3D000, 42P01; 42809 for the name of an index.
     pub async fn table(&mut self, txn: &mut dyn Transaction, database: &str, name: &str) -> SqlResult<Arc<TableDescriptor>> {
-        todo!()
-    }
-
-    /// All databases by name, read afresh.
-    pub async fn databases(&mut self, txn: &mut dyn Transaction) -> SqlResult<Vec<Arc<DatabaseDescriptor>>> {
-        todo!()
+        let database = self.database(txn, database).await?;
+        match self.lookup(txn, relation_key(database.id, name)).await? {
+            Some(Entry::Table(table)) => Ok(table),
+            Some(_) => Err(SqlError::new(SqlState::WrongObjectType, format!("cannot open relation \"{name}\"")).with_detail("This is an index.")),
+            None => Err(SqlError::undefined_table(name)),
+        }
     }
 
     /// All tables of a database by name, read afresh.
     pub async fn tables(&mut self, txn: &mut dyn Transaction, database: &str) -> SqlResult<Vec<Arc<TableDescriptor>>> {
-        todo!()
+        let database = self.database(txn, database).await?;
+        let entries = self.scan_entries(txn, relations(database.id)).await?;
+        Ok(entries.into_iter().filter_map(|(_, entry)| if let Entry::Table(table) = entry { Some(table) } else { None }).collect())
     }
 
-    /// `CREATE DATABASE`. Errors 42P04, 22023 for an unknown protocol.
-    pub async fn create_database(&mut self, txn: &mut dyn Transaction, name: &str, protocol: Option<&str>) -> SqlResult<()> {
-        todo!()
-    }
-
-    /// `DROP DATABASE`. False if there was none and `if_exists`.
-    pub async fn drop_database(&mut self, txn: &mut dyn Transaction, name: &str, if_exists: bool) -> SqlResult<bool> {
-        todo!()
-    }
-
-    /// `CREATE TABLE`. False if it existed and `if_not_exists`.
-    pub async fn create_table(
-        &mut self,
-        txn: &mut dyn Transaction,
-        database: &str,
-        spec: &TableSpec,
-        if_not_exists: bool,
-    ) -> SqlResult<bool> {
-        todo!()
-    }
-
-    /// `DROP TABLE`. False if there was none and `if_exists`.
-    pub async fn drop_table(&mut self, txn: &mut dyn Transaction, database: &str, name: &str, if_exists: bool) -> SqlResult<bool> {
-        todo!()
-    }
-
-    /// `CREATE INDEX`, filling it from the rows there are. False if it existed and `if_not_exists`.
-    pub async fn create_index(
-        &mut self,
-        txn: &mut dyn Transaction,
-        database: &str,
-        spec: &IndexSpec,
-        if_not_exists: bool,
-    ) -> SqlResult<bool> {
-        todo!()
-    }
-
-    /// `DROP INDEX`. False if there was none and `if_exists`.
-    pub async fn drop_index(&mut self, txn: &mut dyn Transaction, database: &str, name: &str, if_exists: bool) -> SqlResult<bool> {
-        todo!()
-    }
-
-    /// True if a descriptor came from the cache, so that an error of planning (class 42) may be the fault of a stale
-    /// one: then `invalidate` and plan again, once.
+    /// True if a descriptor came from the cache, so that an error of planning (class 42 or 3D) may be the fault of a stale
+    /// one: then `invalidate` and plan again, once, before telling the client.
     pub fn used_cache(&self) -> bool {
-        todo!()
-    }
-
-    /// Drops from the cache all that this view used or changed. Call it when the transaction ended in a conflict, and
-    /// after the commit of one for which `changed` holds.
-    pub fn invalidate(&mut self) {
-        todo!()
+        self.used_cache
     }
 
     /// True if the transaction created or dropped something.
     pub fn changed(&self) -> bool {
-        todo!()
+        !self.changed.is_empty()
     }
+
+    /// Drops from the cache all that this view used or changed. Call it when the transaction ended in a conflict, and
+    /// after the commit of one for which [`CatalogView::changed`] holds.
+    pub fn invalidate(&mut self) {
+        self.catalog.forget(self.used.keys().chain(&self.changed));
+        self.used.clear();
+        self.used_cache = false;
+    }
+
+    async fn lookup(&mut self, txn: &mut dyn Transaction, key: Key) -> SqlResult<Option<Entry>> {
+        if let Some(entry) = self.used.get(&key) {
+            return Ok(Some(entry.clone()));
+        }
+        let cacheable = !matches!(txn.mode(), ReadMode::Stale(_)) && !self.changed.contains(&key);
+        if cacheable && let Some((version, entry)) = self.catalog.get(&key) {
+            txn.expect(key.clone(), version);
+            self.used.insert(key, entry.clone());
+            self.used_cache = true;
+            return Ok(Some(entry));
+        }
+        let row = get_from_majority(txn, std::slice::from_ref(&key)).await?.remove(0);
+        let Some(value) = row.value else { return Ok(None) };
+        let entry = decode_entry(&value.0)?;
+        if cacheable {
+            self.catalog.insert(key.clone(), row.version, entry.clone());
+        }
+        if !self.changed.contains(&key) {
+            self.used.insert(key, entry.clone());
+        }
+        Ok(Some(entry))
+    }
+
+    /// The entries under these keys as they are now, past the cache.
+    pub(super) async fn read_fresh(&mut self, txn: &mut dyn Transaction, keys: &[Key]) -> SqlResult<Vec<Option<Entry>>> {
+        let rows = get_from_majority(txn, keys).await?;
+        rows.into_iter().map(|row| row.value.map(|value| decode_entry(&value.0)).transpose()).collect()
+    }
+
+    /// The database of that name as it is now, past the cache, so that the transaction depends on its existence.
+    pub(super) async fn fresh_database(&mut self, txn: &mut dyn Transaction, name: &str) -> SqlResult<Arc<DatabaseDescriptor>> {
+        if name == DEFAULT_DATABASE {
+            return Ok(Arc::new(DatabaseDescriptor::default_database()));
+        }
+        match self.read_fresh(txn, &[database_key(name)]).await?.remove(0) {
+            Some(Entry::Database(database)) => Ok(database),
+            _ => Err(SqlError::undefined_database(name)),
+        }
+    }
+
+    pub(super) async fn scan_entries(&mut self, txn: &mut dyn Transaction, mut range: KeyRange) -> SqlResult<Vec<(Key, Entry)>> {
+        let mut entries = Vec::new();
+        loop {
+            let page = txn.scan(range.clone(), LISTING_PAGE, false).await?;
+            let full = page.len() == LISTING_PAGE;
+            if let Some(last) = page.last() {
+                range.start = last.key.successor();
+            }
+            for row in page {
+                if let Some(value) = row.value {
+                    entries.push((row.key, decode_entry(&value.0)?));
+                }
+            }
+            if !full {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// An id that no database or table ever had.
+    pub(super) async fn allocate_id(&mut self, txn: &mut dyn Transaction) -> SqlResult<u32> {
+        let row = get_from_majority(txn, &[counter_key()]).await?.remove(0);
+        let last: u32 = row.value.map_or(Ok(LAST_RESERVED_ID), |value| decode(&value.0))?;
+        let id = last.checked_add(1).ok_or_else(|| SqlError::too_large("all ids of databases and tables have been used"))?;
+        txn.put(counter_key(), encode(&id)?)?;
+        Ok(id)
+    }
+
+    pub(super) fn write(&mut self, txn: &mut dyn Transaction, key: Key, entry: &Entry) -> SqlResult<()> {
+        txn.put(key.clone(), encode(entry)?)?;
+        self.mark_changed(key);
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, txn: &mut dyn Transaction, key: Key) -> SqlResult<()> {
+        txn.delete(key.clone())?;
+        self.mark_changed(key);
+        Ok(())
+    }
+
+    fn mark_changed(&mut self, key: Key) {
+        self.used.remove(&key);
+        self.changed.insert(key);
+    }
+}
+
+/// Reads what must not be missed because this region's replica lags: from a majority, even if the transaction reads
+/// optimistically otherwise.
+async fn get_from_majority(txn: &mut dyn Transaction, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+    if txn.mode() != ReadMode::Optimistic {
+        return txn.get(keys).await;
+    }
+    txn.set_mode(ReadMode::Locking)?;
+    let rows = txn.get(keys).await;
+    txn.set_mode(ReadMode::Optimistic)?;
+    rows
 }

@@ -3,15 +3,33 @@
 //! A row is stored once, under its primary key; an index entry holds the primary key of its row. What a statement needs
 //! is asked in as few rounds as can be, since a round may cost a wide-area trip: an `INSERT` of a hundred rows asks once
 //! for all of its primary and unique keys.
+//!
+//! The caller has put each value into the variant that its column's type uses ([`coerce`](crate::types::coerce)); NOT
+//! NULL and uniqueness are checked here.
 
-mod rows;
+mod backfill;
+mod key_codec;
+mod layout;
+mod row_codec;
 mod row_id;
+mod rows;
 mod scan;
 mod write;
 
+#[cfg(test)]
+mod codec_tests;
+#[cfg(test)]
+mod tests;
+
+
+pub use backfill::BACKFILL_ROWS_MAX;
+pub(crate) use backfill::fill_index;
+pub use layout::{KEY_BYTES_MAX, PRIMARY, decode_row};
+pub(crate) use layout::index_prefix;
 pub use row_id::RowIds;
+pub(crate) use row_id::{ROW_ID_COLUMN, ROW_ID_TYPE};
 pub use rows::{get_by_index, get_by_primary_key};
-pub use scan::{Cursor, ScanSpec, SearchedIndex};
+pub use scan::{Cursor, SCAN_PAGE_ROWS, ScanSpec, SearchedIndex};
 pub use write::{Inserted, OnConflict, delete, insert, update};
 
 use crate::types::Datum;

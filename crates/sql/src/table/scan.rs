@@ -1,12 +1,19 @@
 //! Ranges of a table in the order of its primary key or of an index, a page at a time.
 
-use crate::catalog::{IndexId, TableDescriptor};
-use crate::error::SqlResult;
+use crate::catalog::{Index, IndexId, TableDescriptor};
+use crate::error::{SqlError, SqlResult};
+use crate::table::key_codec::{NULL, PRESENT, encode};
+use crate::table::layout::{PRIMARY, decode_row, entry_target, index_prefix, push_columns};
+use crate::table::rows::{dangling, get_rows};
 use crate::table::Row;
 use crate::types::Datum;
 use rhumb_commit::transaction::Transaction;
+use rhumb_core::{Key, KeyRange};
 use std::ops::Bound;
 use std::sync::Arc;
+
+/// The most rows of a page. A page is one round, so large; it is held in memory, so not larger.
+pub const SCAN_PAGE_ROWS: usize = 2_048;
 
 /// The order that a scan follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,14 +24,14 @@ pub enum SearchedIndex {
     Secondary(IndexId),
 }
 
-/// What to scan. The default bounds are the whole table.
+/// What to scan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanSpec {
     /// In which order.
     pub index: SearchedIndex,
     /// The values of the first columns of the key, of their columns' types. A NULL here matches NULL (`IS NULL`).
     pub prefix: Vec<Datum>,
-    /// The lower bound of the column after the prefix.
+    /// The lower bound of the column after the prefix. A NULL as a bound matches nothing.
     pub lower: Bound<Datum>,
     /// The upper bound of that column. If either bound is given, NULLs of that column are left out.
     pub upper: Bound<Datum>,
@@ -34,22 +41,95 @@ pub struct ScanSpec {
     pub limit: Option<usize>,
 }
 
+impl ScanSpec {
+    /// The whole of an index, ascending.
+    pub fn all(index: SearchedIndex) -> ScanSpec {
+        ScanSpec { index, prefix: Vec::new(), lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: false, limit: None }
+    }
+}
+
 /// A scan in progress. It borrows no transaction between pages, so that a session can lock its transaction page by page.
-/// A statement must not write to the table while its own cursor is open on it.
+/// A statement must not write to the table while its own cursor is open on it: it might meet the rows it wrote.
+#[derive(Debug)]
 pub struct Cursor {
-    _table: Arc<TableDescriptor>,
-    _spec: ScanSpec,
+    table: Arc<TableDescriptor>,
+    /// Where in the table's indexes the order comes from; `None` for the primary key.
+    index: Option<usize>,
+    /// What is still to be read.
+    rest: KeyRange,
+    reverse: bool,
+    /// The most rows still to return.
+    left: usize,
 }
 
 impl Cursor {
     /// Opens a scan; reads nothing yet.
-    pub fn open(table: Arc<TableDescriptor>, spec: ScanSpec) -> SqlResult<Cursor> {
-        Ok(Cursor { _table: table, _spec: spec })
+    pub fn open(table: Arc<TableDescriptor>, spec: &ScanSpec) -> SqlResult<Cursor> {
+        let index = match spec.index {
+            SearchedIndex::Primary => None,
+            SearchedIndex::Secondary(id) => {
+                let position = table.indexes.iter().position(|index| index.id == id);
+                Some(position.ok_or_else(|| SqlError::internal(format!("table \"{}\" has no index {}", table.name, id.0)))?)
+            }
+        };
+        let rest = range(&table, index.map(|position| &table.indexes[position]), spec)?;
+        Ok(Cursor { table, index, rest, reverse: spec.reverse, left: spec.limit.unwrap_or(usize::MAX) })
     }
 
-    /// The next rows; empty at the end.
+    /// The next rows, in one round (two by a secondary index); empty at the end.
     pub async fn next_page(&mut self, txn: &mut dyn Transaction) -> SqlResult<Vec<Row>> {
-        let _ = txn;
-        todo!()
+        let size = self.left.min(SCAN_PAGE_ROWS);
+        if size == 0 || self.rest.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = txn.scan(self.rest.clone(), size, self.reverse).await?;
+        self.left -= found.len();
+        match found.last() {
+            Some(last) if found.len() == size && self.reverse => self.rest.end = last.key.clone(),
+            Some(last) if found.len() == size => self.rest.start = last.key.successor(),
+            _ => self.left = 0,
+        }
+        let live = found.iter().filter_map(|row| Some((&row.key, row.value.as_ref()?)));
+        let Some(index) = self.index.map(|position| &self.table.indexes[position]) else {
+            return live.map(|(key, value)| decode_row(&self.table, key, value)).collect();
+        };
+        let targets: Vec<Option<Key>> = live.map(|(_, value)| entry_target(&self.table, index, value).map(Some)).collect::<SqlResult<_>>()?;
+        let rows: Option<Vec<Row>> = get_rows(txn, &self.table, &targets).await?.into_iter().collect();
+        rows.ok_or_else(|| dangling(txn, index))
     }
+}
+
+/// The keys that a scan covers.
+fn range(table: &TableDescriptor, index: Option<&Index>, spec: &ScanSpec) -> SqlResult<KeyRange> {
+    let (id, columns) = index.map_or((PRIMARY, &table.primary_key), |index| (index.id, &index.columns));
+    let bounded = !matches!((&spec.lower, &spec.upper), (Bound::Unbounded, Bound::Unbounded));
+    if spec.prefix.len() + usize::from(bounded) > columns.len() {
+        return Err(SqlError::internal(format!("a scan of table \"{}\" bounds more columns than its index has", table.name)));
+    }
+    let mut base = index_prefix(table.database, table.id, id);
+    push_columns(&mut base, table, columns, spec.prefix.iter())?;
+    if !bounded {
+        return Ok(KeyRange::prefix(&base));
+    }
+    let ty = &table.columns[columns[spec.prefix.len()]].ty;
+    let at = |value: &Datum| {
+        let mut bytes = base.clone();
+        encode(&mut bytes, ty, value).map(|()| bytes)
+    };
+    let marker = |marker: u8| Key::new([&base[..], &[marker]].concat());
+    let is_null = |bound: &Bound<Datum>| matches!(bound, Bound::Included(value) | Bound::Excluded(value) if value.is_null());
+    if is_null(&spec.lower) || is_null(&spec.upper) {
+        return Ok(KeyRange::new(marker(PRESENT), marker(PRESENT)));
+    }
+    let start = match &spec.lower {
+        Bound::Unbounded => marker(PRESENT),
+        Bound::Included(value) => Key::new(at(value)?),
+        Bound::Excluded(value) => KeyRange::prefix(&at(value)?).end,
+    };
+    let end = match &spec.upper {
+        Bound::Unbounded => marker(NULL),
+        Bound::Included(value) => KeyRange::prefix(&at(value)?).end,
+        Bound::Excluded(value) => Key::new(at(value)?),
+    };
+    Ok(KeyRange::new(start, end))
 }

@@ -33,6 +33,7 @@ mod text;
 pub use coerce::coerce;
 pub use parse::parse_text;
 pub use sql_type::SqlType;
+pub(crate) use sql_type::UTC;
 pub use text::to_text;
 
 /// A value.

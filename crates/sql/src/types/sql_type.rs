@@ -203,6 +203,7 @@ impl SqlType {
             2950 => SqlType::Uuid,
             _ => return None,
         })
+        .filter(SqlType::is_sound)
     }
 
     /// The bytes of a value as PostgreSQL's `typlen` says: -1 if they vary.
@@ -244,6 +245,15 @@ impl SqlType {
         match self {
             SqlType::Numeric(Some((precision, scale))) => (*precision, *scale as i8),
             _ => (NUMERIC_DEFAULT_PRECISION, NUMERIC_DEFAULT_SCALE as i8),
+        }
+    }
+
+    /// True if its length or digits are within their bounds.
+    pub(crate) fn is_sound(&self) -> bool {
+        match self {
+            SqlType::Numeric(Some((precision, scale))) => (1..=NUMERIC_PRECISION_MAX).contains(precision) && scale <= precision,
+            SqlType::Varchar(Some(length)) | SqlType::Char(length) => (1..=CHARACTERS_MAX).contains(length),
+            _ => true,
         }
     }
 

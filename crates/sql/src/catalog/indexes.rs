@@ -1,0 +1,65 @@
+//! `CREATE INDEX` and `DROP INDEX`.
+
+use crate::catalog::layout::{Entry, garbage_key, relation_key};
+use crate::catalog::names::{candidates, choose, key_positions};
+use crate::catalog::{CatalogView, Index, IndexId, IndexSpec, TableDescriptor};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::table::{fill_index, index_prefix};
+use rhumb_commit::transaction::Transaction;
+use rhumb_core::Value;
+use std::sync::Arc;
+
+impl CatalogView {
+    /// `CREATE INDEX`, filling it from the rows there are, all in this transaction. False if the name is taken and
+    /// `if_not_exists`. Errors: 3D000, 42P01, 42P07, 42703; 23505 if the rows break a unique index, 54000 if there are
+    /// too many of them.
+    pub async fn create_index(
+        &mut self,
+        txn: &mut dyn Transaction,
+        database: &str,
+        spec: &IndexSpec,
+        if_not_exists: bool,
+    ) -> SqlResult<bool> {
+        let database = self.fresh_database(txn, database).await?;
+        let table = self.fresh_table(txn, database.id, &spec.table).await?;
+        let columns: Vec<&str> = table.visible_columns().map(|position| table.columns[position].name.as_str()).collect();
+        let columns = key_positions(&columns, &spec.columns)?;
+        let names = candidates(spec.name.as_deref(), &spec.table, &spec.columns, "idx")?;
+        let taken = self.taken_names(txn, database.id, &names).await?;
+        let name = match choose(&names, &taken) {
+            Err(_) if if_not_exists && spec.name.is_some() => return Ok(false),
+            chosen => chosen?,
+        };
+        let index = Index { id: IndexId(table.next_index), name: name.clone(), unique: spec.unique, columns };
+        fill_index(txn, &table, &index).await?;
+        let mut table = TableDescriptor::clone(&table);
+        table.next_index += 1;
+        table.indexes.push(index);
+        self.write(txn, relation_key(database.id, &name), &Entry::Index(spec.table.clone()))?;
+        self.write(txn, relation_key(database.id, &spec.table), &Entry::Table(Arc::new(table)))?;
+        Ok(true)
+    }
+
+    /// `DROP INDEX`. False if there was none and `if_exists`. Errors: 3D000, 42704; 42809 for the name of a table; 2BP01
+    /// for the index of a primary key.
+    pub async fn drop_index(&mut self, txn: &mut dyn Transaction, database: &str, name: &str, if_exists: bool) -> SqlResult<bool> {
+        let database = self.fresh_database(txn, database).await?;
+        let table = match self.read_fresh(txn, &[relation_key(database.id, name)]).await?.remove(0) {
+            Some(Entry::Index(table)) => table,
+            Some(_) => return Err(SqlError::new(SqlState::WrongObjectType, format!("\"{name}\" is not an index"))),
+            None if if_exists => return Ok(false),
+            None => return Err(SqlError::undefined_index(name)),
+        };
+        let mut table = TableDescriptor::clone(&*self.fresh_table(txn, database.id, &table).await?);
+        let Some(position) = table.indexes.iter().position(|index| index.name == name) else {
+            let message = format!("cannot drop index {name} because constraint {name} on table {} requires it", table.name);
+            return Err(SqlError::new(SqlState::DependentObjectsStillExist, message));
+        };
+        let index = table.indexes.remove(position);
+        txn.put(garbage_key(&index_prefix(database.id, table.id, index.id)), Value::default())?;
+        self.remove(txn, relation_key(database.id, name))?;
+        let key = relation_key(database.id, &table.name);
+        self.write(txn, key, &Entry::Table(Arc::new(table)))?;
+        Ok(true)
+    }
+}

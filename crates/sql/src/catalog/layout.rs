@@ -1,0 +1,112 @@
+//! Where the catalog lies in the key space, and how its values are written.
+//!
+//! ```text
+//!   [0][1][0]                          → the last id given to a database or table
+//!   [0][2][0] name                     → a database
+//!   [0][3][0] [database] name          → a relation: a table, or the table that an index belongs to
+//!   [0][4][0] prefix of dropped keys   → nothing: to be reclaimed
+//! ```
+//!
+//! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in `postcard`.
+//! Decoding is total, and checks what the rest of the crate relies on.
+
+use crate::catalog::{DatabaseDescriptor, DatabaseId, IndexId, TableDescriptor, TableId};
+use crate::error::{SqlError, SqlResult};
+use crate::table::index_prefix;
+use rhumb_core::{Key, KeyRange, Value};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The database id under which the catalog lies.
+const CATALOG: DatabaseId = DatabaseId(0);
+const COUNTER: TableId = TableId(1);
+const DATABASES: TableId = TableId(2);
+const RELATIONS: TableId = TableId(3);
+const GARBAGE: TableId = TableId(4);
+/// The first byte of every value that this version writes.
+const FORMAT: u8 = 1;
+
+/// What a name in the catalog stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry {
+    /// A database.
+    Database(Arc<DatabaseDescriptor>),
+    /// A table.
+    Table(Arc<TableDescriptor>),
+    /// An index of the table of this name.
+    Index(String),
+}
+
+pub(super) fn counter_key() -> Key {
+    Key::new(index_prefix(CATALOG, COUNTER, IndexId(0)))
+}
+
+pub(super) fn database_key(name: &str) -> Key {
+    named(DATABASES, &[], name)
+}
+
+pub(super) fn databases() -> KeyRange {
+    KeyRange::prefix(&index_prefix(CATALOG, DATABASES, IndexId(0)))
+}
+
+pub(super) fn relation_key(database: DatabaseId, name: &str) -> Key {
+    named(RELATIONS, &database.0.to_be_bytes(), name)
+}
+
+pub(super) fn relations(database: DatabaseId) -> KeyRange {
+    KeyRange::prefix(&named(RELATIONS, &database.0.to_be_bytes(), "").0)
+}
+
+pub(super) fn garbage() -> KeyRange {
+    KeyRange::prefix(&index_prefix(CATALOG, GARBAGE, IndexId(0)))
+}
+
+/// The key that says that the keys with this prefix are to be reclaimed.
+pub(super) fn garbage_key(prefix: &[u8]) -> Key {
+    Key::new([&index_prefix(CATALOG, GARBAGE, IndexId(0)), prefix].concat())
+}
+
+/// The prefix in a key made by [`garbage_key`].
+pub(super) fn garbage_prefix(key: &Key) -> &[u8] {
+    key.0.strip_prefix(&index_prefix(CATALOG, GARBAGE, IndexId(0))[..]).unwrap_or_default()
+}
+
+/// The first 4 bytes of the keys of a database, or the first 8 of those of a table.
+pub(super) fn data_prefix(database: DatabaseId, table: Option<TableId>) -> Vec<u8> {
+    let mut prefix = database.0.to_be_bytes().to_vec();
+    prefix.extend(table.into_iter().flat_map(|table| table.0.to_be_bytes()));
+    prefix
+}
+
+fn named(table: TableId, scope: &[u8], name: &str) -> Key {
+    Key::new([&index_prefix(CATALOG, table, IndexId(0)), scope, name.as_bytes()].concat())
+}
+
+pub(super) fn encode<T: Serialize>(structure: &T) -> SqlResult<Value> {
+    let bytes = postcard::to_extend(structure, vec![FORMAT]);
+    bytes.map(Value::new).map_err(|error| SqlError::internal(format!("cannot encode a descriptor: {error}")))
+}
+
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> SqlResult<T> {
+    let corrupted = |why: &str| SqlError::corrupted("a catalog entry", why);
+    match bytes.split_first() {
+        Some((&FORMAT, body)) => match postcard::take_from_bytes(body) {
+            Ok((structure, [])) => Ok(structure),
+            Ok(_) => Err(corrupted("bytes follow its end")),
+            Err(error) => Err(corrupted(&error.to_string())),
+        },
+        Some(_) => Err(corrupted("it was written in a format that this version does not know")),
+        None => Err(corrupted("it is empty")),
+    }
+}
+
+/// Reads an entry, and checks its positions, ids and types. Total: bytes that no version of Rhumb wrote are an error
+/// (XX001).
+pub fn decode_entry(bytes: &[u8]) -> SqlResult<Entry> {
+    let entry = decode(bytes)?;
+    match &entry {
+        Entry::Table(table) if !table.is_sound() => Err(SqlError::corrupted("a table descriptor", "it contradicts itself")),
+        _ => Ok(entry),
+    }
+}
