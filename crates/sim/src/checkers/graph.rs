@@ -91,7 +91,7 @@ impl Graph {
     /// `Onward` edges are always allowed and never wanted.
     pub fn cycle(&self, allowed: impl Fn(Label) -> bool, wanted: impl Fn(Label) -> bool) -> Option<Vec<Step>> {
         let allowed = |label| label == Label::Onward || allowed(label);
-        let component = components(self, &allowed);
+        let component = components(self, allowed);
         let mut sizes = vec![0_usize; self.edges.len()];
         component.iter().for_each(|&of| sizes[of as usize] += 1);
         let mut starts: Vec<(usize, u32, NodeNo, NodeNo, Label)> = Vec::new();
@@ -107,7 +107,7 @@ impl Graph {
         let (_, smallest, ..) = *starts.first()?;
         let of_smallest = starts.iter().take_while(|start| start.1 == smallest).take(STARTS_MAX);
         let within = |node: NodeNo| component[node as usize] == smallest;
-        let cycles = of_smallest.map(|&(_, _, from, to, label)| self.close(from, to, label, &allowed, within));
+        let cycles = of_smallest.map(|&(_, _, from, to, label)| self.close(from, to, label, allowed, within));
         cycles.min_by_key(Vec::len)
     }
 

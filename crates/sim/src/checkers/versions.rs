@@ -18,6 +18,8 @@ pub(super) struct Versions<'o, 'a> {
     key: KeyNo,
     /// Ascending, without repetition.
     order: Vec<(Timestamp, TxnNo)>,
+    /// The positions at which there is no such row, ascending.
+    nothing: Vec<usize>,
 }
 
 /// The positions that a read may be of, both ends included.
@@ -39,7 +41,10 @@ impl<'o, 'a> Versions<'o, 'a> {
                 return Err(observations.violation(Anomaly::TimestampCollision, story, [one, other]));
             }
         }
-        Ok(Versions { observations, key, order })
+        let is_deletion = |&(_, no): &(_, TxnNo)| observations.facts(no).writes[&key].is_deletion();
+        let deletions = order.iter().enumerate().filter(|(_, version)| is_deletion(version)).map(|(index, _)| index + 1);
+        let nothing = std::iter::once(0).chain(deletions).collect();
+        Ok(Versions { observations, key, order, nothing })
     }
 
     /// Who wrote them, oldest first.
@@ -73,8 +78,8 @@ impl<'o, 'a> Versions<'o, 'a> {
     pub fn positions_of_nothing(&self, reader: &Txn, read: &Read<'_>) -> Option<Positions> {
         if let Some(version) = read.version
             && let position = self.as_of(version)
-            && self.is_nothing(position)
             && self.at(position) == Some(version)
+            && self.nothing.binary_search(&position).is_ok()
         {
             return Some(Positions { lowest: position, highest: position });
         }
@@ -84,21 +89,17 @@ impl<'o, 'a> Versions<'o, 'a> {
         // Before the reader's own version, if it has one, and not of a deletion that began after the reader had ended.
         let own = self.position(reader.no).map_or(self.order.len(), |position| position - 1);
         let began_in_time = |no| reader.acknowledged().is_none_or(|ended| self.txn(no).invoked <= ended);
-        let possible = |&position: &usize| self.is_nothing(position) && self.before(position).is_none_or(began_in_time);
-        let highest = (0..=own).rev().find(possible).expect("the initial state is always possible");
+        let possible = |&position: &usize| position <= own && self.before(position).is_none_or(began_in_time);
+        let highest = self.nothing.iter().copied().rfind(possible).expect("the initial state is always possible");
         // Nor of a state that another version had replaced before the reader began.
         let replaced = |position| self.after(position).and_then(|no| self.txn(no).acknowledged()).is_some_and(|time| time < reader.invoked);
-        let lowest = (0..highest).find(|&position| self.is_nothing(position) && !replaced(position)).unwrap_or(highest);
-        Some(Positions { lowest, highest })
+        let lowest = self.nothing.iter().copied().take_while(|&position| position < highest).find(|&position| !replaced(position));
+        Some(Positions { lowest: lowest.unwrap_or(highest), highest })
     }
 
     /// The timestamp of the version that leads to `position`.
-    pub fn at(&self, position: usize) -> Option<Timestamp> {
+    fn at(&self, position: usize) -> Option<Timestamp> {
         position.checked_sub(1).map(|index| self.order[index].0)
-    }
-
-    fn is_nothing(&self, position: usize) -> bool {
-        self.before(position).is_none_or(|no| self.observations.facts(no).writes[&self.key].is_deletion())
     }
 
     fn txn(&self, no: TxnNo) -> &'a Txn {

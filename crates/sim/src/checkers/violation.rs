@@ -1,6 +1,6 @@
 //! A counterexample: what kind of anomaly, the story of it, and the transactions it is about.
 
-use crate::history::Txn;
+use crate::history::{Garbled, Txn};
 use std::error::Error;
 use std::fmt;
 
@@ -68,6 +68,13 @@ impl Violation {
     /// A violation whose story is about `involved`.
     pub(super) fn new<'a>(anomaly: Anomaly, story: impl Into<String>, involved: impl IntoIterator<Item = &'a Txn>) -> Violation {
         Violation { anomaly, story: story.into(), involved: involved.into_iter().map(Txn::to_string).collect() }
+    }
+}
+
+impl From<Garbled> for Violation {
+    /// A value that no client wrote.
+    fn from(garbled: Garbled) -> Violation {
+        Violation::new(Anomaly::UnwrittenRead, garbled.to_string(), [])
     }
 }
 

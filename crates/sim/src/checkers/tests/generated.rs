@@ -9,7 +9,7 @@ use rhumb_core::{Key, Rng};
 const SEEDS: u64 = 60;
 
 fn shape(seed: u64) -> Shape {
-    Shape { txns: 150, ops_max: 6, keys: 2 + seed % 7, scanned: 3, versions: seed.is_multiple_of(2) }
+    Shape { txns: 150, ops_max: 6, keys: 2 + seed % 7, scanned: 3, versions: seed.is_multiple_of(2), lag: 0 }
 }
 
 /// Damages the history; false if it offers no place for that.
@@ -52,9 +52,17 @@ fn clean_histories_pass() {
 
 #[test]
 fn ten_thousand_transactions_pass() {
-    let run = run(1, Shape { txns: 10_000, ops_max: 7, keys: 500, scanned: 20, versions: true });
+    let run = run(1, Shape { txns: 10_000, ops_max: 7, keys: 500, scanned: 20, versions: true, lag: 0 });
     for check in [STRICT, NO_LOST_WRITE, NO_PHANTOM, STALE_READS] {
         assert_eq!(check(&run), Ok(()));
+    }
+}
+
+#[test]
+fn transactions_that_read_a_little_of_the_past_and_do_not_notice() {
+    for seed in 0..SEEDS {
+        let run = run(seed, Shape { lag: 25, ..shape(seed) });
+        assert!(STRICT(&run).is_err(), "seed {seed} passes\n{}", run.history);
     }
 }
 

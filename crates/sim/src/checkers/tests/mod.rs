@@ -6,6 +6,7 @@
 mod anomalies;
 mod deletions;
 mod generated;
+mod graphs;
 mod invariants;
 mod model;
 mod phantoms;

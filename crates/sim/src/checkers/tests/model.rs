@@ -1,4 +1,4 @@
-//! A database that cannot be wrong, to make clean histories with: one transaction after the other, in one thread.
+//! A database that cannot be wrong unless told to, to make histories with: one transaction after the other, in one thread.
 //!
 //! Transaction `n` takes effect at `10 n` milliseconds, its timestamp; its client began it some time before and learns of it some
 //! time after. Some abort, some have unknown outcomes (and take effect or not, perhaps after the client gave up), some read
@@ -24,6 +24,8 @@ pub struct Shape {
     pub scanned: u64,
     /// True if reads tell the versions they found.
     pub versions: bool,
+    /// By how many milliseconds read-write transactions read the past and never notice: not clean unless zero.
+    pub lag: u64,
 }
 
 /// A clean history and its final read.
@@ -69,7 +71,8 @@ impl Model {
             1 => Mode::Stale(stamp(self.rng.below(effect))),
             _ => Mode::ReadWrite,
         };
-        let as_of = if let Mode::Stale(at) = txn.mode { at } else { stamp(effect) };
+        let at = if let Mode::Stale(at) = txn.mode { at } else { stamp(effect) };
+        let as_of = if txn.mode == Mode::ReadWrite { stamp(effect - self.shape.lag) } else { at };
         for _ in 0..self.rng.between(1, self.shape.ops_max) {
             txn = self.operation(txn, as_of, &mut own);
         }
@@ -79,7 +82,7 @@ impl Model {
             _ => true,
         };
         if takes_effect {
-            own.into_iter().for_each(|(key, cell)| self.versions.entry(key).or_default().push((as_of, cell)));
+            own.into_iter().for_each(|(key, cell)| self.versions.entry(key).or_default().push((at, cell)));
         }
         match kind {
             2 => txn.aborted(time(ended)),
@@ -89,7 +92,7 @@ impl Model {
                 let earliest = if read { effect } else { invoked };
                 txn.unknown(time(self.rng.between(earliest, ended)))
             }
-            _ => txn.committed(time(ended), as_of),
+            _ => txn.committed(time(ended), at),
         }
     }
 
