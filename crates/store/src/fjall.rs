@@ -18,7 +18,6 @@ use crate::manifest;
 use bytes::Bytes;
 use fjall::config::FilterPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -151,10 +150,10 @@ impl Engine for FjallEngine {
         if *synced {
             batch.insert(&self.keyspace, journal::MARK, Bytes::new());
         }
-        for (key, value) in last_of_each_key(writes) {
-            match value {
-                Some(value) => batch.insert(&self.keyspace, key, value),
-                None => batch.remove(&self.keyspace, key),
+        for write in writes {
+            match write {
+                Write::Put { key, value } => batch.insert(&self.keyspace, key, value),
+                Write::Remove { key } => batch.remove(&self.keyspace, key),
             }
         }
         batch.commit().map_err(|error| self.error(error))?;
@@ -168,16 +167,6 @@ impl Engine for FjallEngine {
         *synced = true;
         Ok(())
     }
-}
-
-/// What the writes amount to. All of a batch have one sequence number in fjall, so that of two writes of a key it would not
-/// know the later.
-fn last_of_each_key(writes: Vec<Write>) -> BTreeMap<Bytes, Option<Bytes>> {
-    let pairs = writes.into_iter().map(|write| match write {
-        Write::Put { key, value } => (key, Some(value)),
-        Write::Remove { key } => (key, None),
-    });
-    pairs.collect()
 }
 
 struct FjallView<'a> {

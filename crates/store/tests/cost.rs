@@ -126,3 +126,15 @@ fn each_call_of_collect_is_bounded_and_each_version_is_visited_once() {
     store.collect(collect, 100).expect("in memory");
     assert_eq!(counts.take().1, 0, "what was collected is not looked at again");
 }
+
+#[test]
+fn a_version_that_arrives_below_what_was_collected_is_collected_too() {
+    let store = store().0;
+    let collect = Collect { horizon: Timestamp::from_bits(VERSIONS), deletions: Timestamp::ZERO };
+    while store.collect(collect, 1_000).expect("in memory").more {}
+    let mut batch = Batch::new();
+    batch.put_version(key(3), Timestamp::from_bits(7), None);
+    batch.put_version(key(4), Timestamp::from_bits(9), Some(Value::from("late")));
+    store.apply(&batch).expect("in memory");
+    assert_eq!(store.collect(collect, 1_000).expect("in memory"), Collected { versions: 2, more: false });
+}

@@ -18,12 +18,12 @@ fn open(path: &Path, options: FjallOptions) -> Result<Store<FjallEngine>, StoreE
     Store::open(FjallEngine::open(path, options)?)
 }
 
-fn fill(path: &Path, options: FjallOptions, rows: u16) -> Loaded {
+fn fill(path: &Path, options: FjallOptions, rows: u16) -> Answers {
     let store = open(path, options).expect("a new folder");
     for n in 0..rows {
         let mut batch = Batch::new();
         batch.put_version(Key::new(n.to_be_bytes().to_vec()), Timestamp::from_bits(1), Some(Value::new(vec![n as u8; 100])));
-        batch.put_record(Space(1), n.to_be_bytes().to_vec(), vec![]);
+        batch.put_record(Space(1), "last", n.to_be_bytes().to_vec());
         store.apply(&batch).expect("writable");
         if n % 10 == 0 {
             store.sync().expect("syncs");
@@ -32,9 +32,13 @@ fn fill(path: &Path, options: FjallOptions, rows: u16) -> Loaded {
     read_all(&store).expect("readable")
 }
 
-fn read_all(store: &Store<FjallEngine>) -> Result<Loaded, StoreError> {
+/// All rows, and the record that every batch wrote anew.
+type Answers = [Loaded; 2];
+
+fn read_all(store: &Store<FjallEngine>) -> Result<Answers, StoreError> {
     let range = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
-    store.load(&Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, reverse: false })
+    let rows = store.load(&Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, reverse: false })?;
+    Ok([rows, store.load(&Load::Records { space: Space(1), from: vec![].into(), limit: 2 })?])
 }
 
 fn files(path: &Path) -> Vec<PathBuf> {
@@ -64,7 +68,7 @@ enum Outcome {
 }
 
 /// Opens and reads a copy of `whole` in which `file` has other bytes, or none if it is removed.
-fn harm(whole: &Path, file: &Path, bytes: Option<&[u8]>, options: FjallOptions, expected: &Loaded) -> Outcome {
+fn harm(whole: &Path, file: &Path, bytes: Option<&[u8]>, options: FjallOptions, expected: &Answers) -> Outcome {
     let folder = tempfile::tempdir().expect("a folder can be made");
     copy(whole, folder.path());
     let target = folder.path().join(file.strip_prefix(whole).expect("below"));
@@ -96,7 +100,7 @@ fn a_byte_flipped_anywhere_in_the_journal_is_refused_or_harmless() {
     let expected = fill(folder.path(), LARGE, 15);
     let journal = folder.path().join("engine/0.jnl");
     let bytes = fs::read(&journal).expect("readable");
-    let offsets: Vec<usize> = (0..bytes.len()).step_by(3).collect();
+    let offsets: Vec<usize> = (0..bytes.len()).step_by(5).collect();
     let mut refused = 0;
     for &offset in &offsets {
         match harm(folder.path(), &journal, Some(&flipped(&bytes, offset)), LARGE, &expected) {
@@ -107,6 +111,30 @@ fn a_byte_flipped_anywhere_in_the_journal_is_refused_or_harmless() {
     }
     // Harmless is damage to the last mark, which nothing follows.
     assert!(refused > offsets.len() * 9 / 10, "only {refused} of {} were noticed", offsets.len());
+}
+
+/// The process died: no mark was left at the end, only those of the writes after each sync.
+#[test]
+fn damage_to_what_was_synced_before_the_last_sync_is_refused_after_a_crash() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (live, image) = (folder.path().join("live"), folder.path().join("image"));
+    let store = open(&live, LARGE).expect("a new folder");
+    let journal = live.join("engine/0.jnl");
+    let put = |n: u8| {
+        let mut batch = Batch::new();
+        batch.put_version(Key::new(vec![n]), Timestamp::from_bits(1), Some(Value::new(vec![n; 100])));
+        store.apply(&batch).expect("writable");
+        store.sync().expect("syncs");
+        fs::metadata(&journal).expect("there").len() as usize
+    };
+    let ends = [put(1), put(2), put(3)];
+    let expected = read_all(&store).expect("readable");
+    copy(&live, &image);
+    let bytes = fs::read(image.join("engine/0.jnl")).expect("readable");
+    for offset in (ends[0] - 60..ends[1]).step_by(7) {
+        let outcome = harm(&image, &image.join("engine/0.jnl"), Some(&flipped(&bytes, offset)), LARGE, &expected);
+        assert_eq!(outcome, Outcome::Refused, "byte {offset}, batches end at {ends:?}");
+    }
 }
 
 #[test]
