@@ -31,11 +31,25 @@ const FORMAT: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry {
     /// A database.
-    Database(Arc<DatabaseDescriptor>),
+    Database(#[serde(with = "shared")] Arc<DatabaseDescriptor>),
     /// A table.
-    Table(Arc<TableDescriptor>),
+    Table(#[serde(with = "shared")] Arc<TableDescriptor>),
     /// An index of the table of this name.
     Index(String),
+}
+
+/// A shared structure is written as the structure. By hand, since serde's own feature for it is one of the whole build.
+mod shared {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::sync::Arc;
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(shared: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        T::serialize(shared, serializer)
+    }
+
+    pub(super) fn deserialize<'a, T: Deserialize<'a>, D: Deserializer<'a>>(deserializer: D) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
+    }
 }
 
 pub(super) fn counter_key() -> Key {
@@ -99,6 +113,11 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> SqlResult<T> {
         Some(_) => Err(corrupted("it was written in a format that this version does not know")),
         None => Err(corrupted("it is empty")),
     }
+}
+
+/// The value of an entry.
+pub fn encode_entry(entry: &Entry) -> SqlResult<Value> {
+    encode(entry)
 }
 
 /// Reads an entry, and checks its positions, ids and types. Total: bytes that no version of Rhumb wrote are an error
