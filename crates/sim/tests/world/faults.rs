@@ -67,13 +67,23 @@ fn a_crash_in_the_middle_of_a_step_carries_out_a_prefix_of_its_effects() {
 fn a_site_that_stands_still_goes_on_with_all_that_piled_up() {
     let mut world = world(five_regions(), 1);
     world.run_until(START).expect("runs");
-    world.strike(&Fault::Stall { site: O, span: Span::from_millis(200) });
+    world.strike(&Fault::Stall { site: O, span: Span::from_micros(200_003) });
     for value in [1, 2, 3] {
         world.submit(C, Request::Put(value));
     }
     world.run_for(Span::from_millis(300)).expect("runs");
-    let expected = ["1.200000 r1.0 ← r0.0 store 1", "1.200010 r1.0 ← r0.0 store 2", "1.200020 r1.0 ← r0.0 store 3"];
+    let expected = ["1.200003 r1.0 ← r0.0 store 1", "1.200013 r1.0 ← r0.0 store 2", "1.200023 r1.0 ← r0.0 store 3"];
     assert_eq!(lines(&world, "r1.0 ← r0.0"), expected);
+}
+
+#[test]
+fn a_stall_holds_up_an_input_that_waits_already() {
+    let mut world = world(five_regions(), 1);
+    world.run_until(START).expect("runs");
+    world.submit(C, Request::PutHere(1));
+    world.strike(&Fault::Stall { site: C, span: Span::from_micros(777) });
+    world.run_for(Span::from_millis(10)).expect("runs");
+    assert_eq!(replies(&mut world, START), [(777 + LOCAL.sync.as_micros(), Some(Answer::Done))]);
 }
 
 #[test]
