@@ -24,15 +24,14 @@ fn g0_dirty_write() {
 }
 
 #[test]
-fn g0_appends_of_two_transactions_interleaved_in_one_list() {
-    assert_caught(
-        [
-            begin(1, 0).append("x", 1).append("x", 2).ok(10, 5),
-            begin(2, 0).append("x", 3).ok(10, 6),
-            begin(3, 20).list("x", &[1, 3, 2]).ok(30, 25),
-        ],
-        Anomaly::DirtyWrite,
-    );
+fn g0_appends_of_one_transaction_turned_round_interleaved_or_torn() {
+    for seen in [[2, 1, 3], [1, 3, 2]] {
+        let writers = [begin(1, 0).append("x", 1).append("x", 2).ok(10, 5), begin(2, 0).append("x", 3).ok(10, 6)];
+        assert_caught(writers.into_iter().chain([begin(3, 20).list("x", &seen).ok(30, 25)]), Anomaly::DirtyWrite);
+    }
+    let torn = [begin(1, 0).append("x", 1).append("x", 2).ok(10, 5), begin(2, 0).append("x", 3).ok(10, 6)];
+    let violation = assert_caught(torn.into_iter().chain([begin(3, 20).list("x", &[1, 3]).ok(30, 25)]), Anomaly::DirtyWrite);
+    assert_eq!(violation.story, "T0 wrote x+=1 x+=2, which does not stand in one piece in x=[1 3]");
 }
 
 #[test]

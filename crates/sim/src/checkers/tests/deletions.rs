@@ -50,6 +50,32 @@ fn a_transaction_that_read_nothing_and_wrote_stands_right_after_a_deletion() {
 }
 
 #[test]
+fn who_finds_nothing_where_a_write_was_acknowledged_saw_the_deletion() {
+    let txns = |seen: &[u64]| {
+        [
+            begin(1, 0).write("x", 1).ok(10, 5),
+            begin(1, 20).delete("x").append("y", 1).ok(60, 25),
+            begin(2, 30).nothing("x").list("y", seen).ok(50, 35),
+        ]
+    };
+    assert_clean(txns(&[1]));
+    assert_caught(txns(&[]), Anomaly::SingleAntiDependency);
+}
+
+#[test]
+fn a_deletion_yet_to_begin_explains_nothing() {
+    let txns = |later: u64| {
+        [
+            begin(1, 0).nothing("x").write("x", 1).append("y", 1).ok(60, 25),
+            begin(2, 0).nothing("x").list("y", &[1]).ok(50, 35),
+            begin(3, later).delete("x").ok(100, 30),
+        ]
+    };
+    assert_clean(txns(40));
+    assert_caught(txns(51), Anomaly::SingleAntiDependency);
+}
+
+#[test]
 fn an_unknown_deletion_may_explain_a_read_of_nothing() {
     let write = || begin(1, 0).write("x", 1).ok(10, 5);
     assert_clean([write(), begin(2, 20).delete("x").perhaps(30), begin(3, 40).nothing("x").ok(50, 45)]);

@@ -41,6 +41,12 @@ fn a_scan_that_misses_a_row_acknowledged_before_it() {
 }
 
 #[test]
+fn a_phantom_that_was_also_read_by_its_key() {
+    let reader = begin(2, 20).nothing("b").values(range("a", "d"), &[]).ok(30, 25);
+    assert_eq!(assert_phantom([begin(1, 0).write("b", 1).ok(10, 5), reader]).lines().next(), Some("T1 -rw[b absent]-> T0 -rt-> T1"));
+}
+
+#[test]
 fn a_row_that_appears_between_two_scans_of_a_transaction() {
     let scans = begin(2, 0).values(range("a", "d"), &[]).values(range("a", "d"), &[("b", 1)]).ok(10, 6);
     assert_eq!(assert_phantom([begin(1, 0).write("b", 1).ok(10, 5), scans]), "T1 read b=1, against what it read there before");
