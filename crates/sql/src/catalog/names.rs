@@ -55,9 +55,10 @@ pub(super) fn key_positions(names: &[&str], key: &[String]) -> SqlResult<Vec<usi
     }
     let mut positions = Vec::with_capacity(key.len());
     for column in key {
-        let position = names.iter().position(|name| name == column).ok_or_else(|| {
-            SqlError::new(SqlState::UndefinedColumn, format!("column \"{column}\" named in key does not exist"))
-        })?;
+        let position = names
+            .iter()
+            .position(|name| name == column)
+            .ok_or_else(|| SqlError::new(SqlState::UndefinedColumn, format!("column \"{column}\" named in key does not exist")))?;
         if positions.contains(&position) {
             return Err(SqlError::new(SqlState::DuplicateColumn, format!("column \"{column}\" appears twice in the key")));
         }

@@ -25,11 +25,8 @@ impl CatalogView {
             Some(key) => candidates(key.name.as_deref(), &spec.name, &[], "pkey")?,
             None => Vec::new(),
         };
-        let unique: Vec<Vec<String>> = spec
-            .unique
-            .iter()
-            .map(|key| candidates(key.name.as_deref(), &spec.name, &key.columns, "key"))
-            .collect::<SqlResult<_>>()?;
+        let unique: Vec<Vec<String>> =
+            spec.unique.iter().map(|key| candidates(key.name.as_deref(), &spec.name, &key.columns, "key")).collect::<SqlResult<_>>()?;
         let wanted: Vec<String> = std::iter::once(&spec.name).chain(&primary).chain(unique.iter().flatten()).cloned().collect();
         let mut taken = self.taken_names(txn, database.id, &wanted).await?;
         if !taken.insert(spec.name.clone()) {

@@ -1,7 +1,7 @@
 //! The catalog as one transaction reads and writes it.
 
 use crate::catalog::database::DEFAULT_DATABASE;
-use crate::catalog::layout::{Entry, counter_key, database_key, decode, decode_entry, encode, relation_key, relations};
+use crate::catalog::layout::{Entry, counter_key, database_key, decode, decode_entry, encode, encode_entry, relation_key, relations};
 use crate::catalog::{Catalog, DatabaseDescriptor, TableDescriptor};
 use crate::error::{SqlError, SqlResult, SqlState};
 use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
@@ -49,7 +49,9 @@ impl CatalogView {
         let database = self.database(txn, database).await?;
         match self.lookup(txn, relation_key(database.id, name)).await? {
             Some(Entry::Table(table)) => Ok(table),
-            Some(_) => Err(SqlError::new(SqlState::WrongObjectType, format!("cannot open relation \"{name}\"")).with_detail("This is an index.")),
+            Some(_) => {
+                Err(SqlError::new(SqlState::WrongObjectType, format!("cannot open relation \"{name}\"")).with_detail("This is an index."))
+            }
             None => Err(SqlError::undefined_table(name)),
         }
     }
@@ -149,7 +151,7 @@ impl CatalogView {
     }
 
     pub(super) fn write(&mut self, txn: &mut dyn Transaction, key: Key, entry: &Entry) -> SqlResult<()> {
-        txn.put(key.clone(), encode(entry)?)?;
+        txn.put(key.clone(), encode_entry(entry)?)?;
         self.mark_changed(key);
         Ok(())
     }

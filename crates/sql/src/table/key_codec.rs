@@ -198,7 +198,8 @@ fn decode_bytes(input: &mut &[u8]) -> Result<Vec<u8>, Malformed> {
 
 /// The 16 bytes of a UUID in canonical text.
 pub(super) fn uuid_bytes(text: &str) -> Option<[u8; UUID_BYTES]> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').map(|byte| (byte as char).to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
+    let digits: Vec<u8> =
+        text.bytes().filter(|byte| *byte != b'-').map(|byte| (byte as char).to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
     let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
     if digits.len() == 2 * UUID_BYTES { bytes.try_into().ok() } else { None }
 }

@@ -21,11 +21,10 @@ mod codec_tests;
 #[cfg(test)]
 mod tests;
 
-
 pub use backfill::BACKFILL_ROWS_MAX;
 pub(crate) use backfill::fill_index;
-pub use layout::{KEY_BYTES_MAX, PRIMARY, decode_row};
 pub(crate) use layout::index_prefix;
+pub use layout::{KEY_BYTES_MAX, PRIMARY, decode_row};
 pub use row_id::RowIds;
 pub(crate) use row_id::{ROW_ID_COLUMN, ROW_ID_TYPE};
 pub use rows::{get_by_index, get_by_primary_key};

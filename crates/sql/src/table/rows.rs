@@ -63,10 +63,7 @@ pub(super) async fn get_rows(txn: &mut dyn Transaction, table: &TableDescriptor,
 }
 
 /// The values of those of `keys` that have one, in one round; in none if there are no keys.
-pub(super) async fn get_values(
-    txn: &mut dyn Transaction,
-    keys: impl Iterator<Item = &Key>,
-) -> SqlResult<BTreeMap<Key, Value>> {
+pub(super) async fn get_values(txn: &mut dyn Transaction, keys: impl Iterator<Item = &Key>) -> SqlResult<BTreeMap<Key, Value>> {
     let keys: Vec<Key> = keys.cloned().collect();
     let mut values = BTreeMap::new();
     for batch in keys.chunks(GET_KEYS_MAX) {

@@ -2,10 +2,10 @@
 
 use crate::catalog::{Index, IndexId, TableDescriptor};
 use crate::error::{SqlError, SqlResult};
+use crate::table::Row;
 use crate::table::key_codec::{NULL, PRESENT, encode};
 use crate::table::layout::{PRIMARY, decode_row, entry_target, index_prefix, push_columns};
 use crate::table::rows::{dangling, get_rows};
-use crate::table::Row;
 use crate::types::Datum;
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::{Key, KeyRange};
@@ -93,7 +93,8 @@ impl Cursor {
         let Some(index) = self.index.map(|position| &self.table.indexes[position]) else {
             return live.map(|(key, value)| decode_row(&self.table, key, value)).collect();
         };
-        let targets: Vec<Option<Key>> = live.map(|(_, value)| entry_target(&self.table, index, value).map(Some)).collect::<SqlResult<_>>()?;
+        let targets: Vec<Option<Key>> =
+            live.map(|(_, value)| entry_target(&self.table, index, value).map(Some)).collect::<SqlResult<_>>()?;
         let rows: Option<Vec<Row>> = get_rows(txn, &self.table, &targets).await?.into_iter().collect();
         rows.ok_or_else(|| dangling(txn, index))
     }

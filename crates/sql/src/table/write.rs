@@ -172,13 +172,15 @@ async fn conflicting_rows(
     existing: &BTreeMap<Key, Value>,
 ) -> SqlResult<Vec<(usize, Row)>> {
     // A key that no row has yet was claimed by a row of this statement.
-    let values: Vec<&Value> = met.iter().map(|(_, unique)| existing.get(&unique.key).ok_or_else(affected_twice)).collect::<SqlResult<_>>()?;
+    let values: Vec<&Value> =
+        met.iter().map(|(_, unique)| existing.get(&unique.key).ok_or_else(affected_twice)).collect::<SqlResult<_>>()?;
     let Some((_, first)) = met.first() else { return Ok(Vec::new()) };
     let positions = met.iter().map(|(position, _)| *position);
     let rows: Vec<Row> = match table.indexes.iter().find(|index| index.id == first.index) {
         None => met.iter().zip(values).map(|((_, unique), value)| decode_row(table, &unique.key, value)).collect::<SqlResult<_>>()?,
         Some(index) => {
-            let targets: Vec<Option<Key>> = values.iter().map(|value| entry_target(table, index, value).map(Some)).collect::<SqlResult<_>>()?;
+            let targets: Vec<Option<Key>> =
+                values.iter().map(|value| entry_target(table, index, value).map(Some)).collect::<SqlResult<_>>()?;
             let rows: Option<Vec<Row>> = get_rows(txn, table, &targets).await?.into_iter().collect();
             rows.ok_or_else(|| dangling(txn, index))?
         }

@@ -18,9 +18,7 @@ pub fn parse_text(ty: &SqlType, text: &str) -> SqlResult<Datum> {
     let invalid = || SqlError::invalid_text(ty.name(), text);
     let unreadable = |why| match why {
         Unreadable::Syntax => SqlError::invalid_datetime(ty.name(), text),
-        Unreadable::Range => {
-            SqlError::new(SqlState::DatetimeFieldOverflow, format!("date/time field value out of range: \"{text}\""))
-        }
+        Unreadable::Range => SqlError::new(SqlState::DatetimeFieldOverflow, format!("date/time field value out of range: \"{text}\"")),
     };
     Ok(match ty {
         SqlType::Bool => Datum::Boolean(Some(parse_bool(trimmed).ok_or_else(invalid)?)),

@@ -1,0 +1,306 @@
+//! Databases, tables and indexes against a database in memory, by two gateways with a cache each.
+
+use crate::catalog::*;
+use crate::error::{SqlError, SqlResult};
+use crate::table::{BACKFILL_ROWS_MAX, Cursor, OnConflict, Row, RowIds, ScanSpec, SearchedIndex, insert};
+use crate::testing::LocalGateway;
+use crate::types::{Datum, SqlType};
+use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
+use rhumb_core::SiteId;
+use std::sync::Arc;
+
+struct Session {
+    gateway: LocalGateway,
+    catalog: Arc<Catalog>,
+}
+
+impl Session {
+    fn of(gateway: &LocalGateway) -> Session {
+        Session { gateway: gateway.clone(), catalog: Catalog::new() }
+    }
+
+    async fn begin(&self) -> (Box<dyn Transaction>, CatalogView) {
+        (self.gateway.begin(ReadMode::Optimistic).await.expect("begin"), self.catalog.view())
+    }
+
+    async fn create_table(&self, database: &str, spec: &TableSpec) -> SqlResult<bool> {
+        let (mut txn, mut view) = self.begin().await;
+        let created = view.create_table(&mut *txn, database, spec, false).await?;
+        finish(txn, view).await?;
+        Ok(created)
+    }
+
+    async fn table(&self, name: &str) -> SqlResult<Arc<TableDescriptor>> {
+        let (mut txn, mut view) = self.begin().await;
+        let table = view.table(&mut *txn, DEFAULT_DATABASE, name).await?;
+        finish(txn, view).await?;
+        Ok(table)
+    }
+
+    async fn create_index(&self, columns: &[&str], unique: bool) -> SqlResult<bool> {
+        let (mut txn, mut view) = self.begin().await;
+        let columns = columns.iter().map(|column| column.to_string()).collect();
+        let spec = IndexSpec { name: None, table: "t".into(), unique, columns };
+        let created = view.create_index(&mut *txn, DEFAULT_DATABASE, &spec, false).await?;
+        finish(txn, view).await?;
+        Ok(created)
+    }
+
+    async fn drop_table(&self, name: &str) -> SqlResult<bool> {
+        let (mut txn, mut view) = self.begin().await;
+        let dropped = view.drop_table(&mut *txn, DEFAULT_DATABASE, name, false).await?;
+        finish(txn, view).await?;
+        Ok(dropped)
+    }
+
+    async fn insert(&self, rows: &[Row]) -> SqlResult<()> {
+        let (mut txn, mut view) = self.begin().await;
+        let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await?;
+        insert(&mut *txn, &table, rows, &OnConflict::Error).await?;
+        finish(txn, view).await
+    }
+}
+
+/// Commits as a session does: with the cache in mind.
+async fn finish(txn: Box<dyn Transaction>, mut view: CatalogView) -> SqlResult<()> {
+    let outcome = txn.commit().await;
+    if outcome.is_err() || view.changed() {
+        view.invalidate();
+    }
+    Ok(outcome.map(|_| ())?)
+}
+
+/// `name (a int, b int)`.
+fn spec(name: &str, primary_key: Option<&[&str]>, unique: &[&[&str]]) -> TableSpec {
+    let key = |columns: &[&str]| KeySpec { name: None, columns: columns.iter().map(|column| column.to_string()).collect() };
+    let column = |name: &str| ColumnSpec { name: name.into(), ty: SqlType::Int4, nullable: true, default: None };
+    TableSpec {
+        name: name.into(),
+        columns: vec![column("a"), column("b")],
+        primary_key: primary_key.map(key),
+        unique: unique.iter().map(|columns| key(columns)).collect(),
+    }
+}
+
+fn row(a: i32, b: i32) -> Row {
+    vec![Datum::Int32(Some(a)), Datum::Int32(Some(b))]
+}
+
+fn code<T: std::fmt::Debug>(result: SqlResult<T>) -> &'static str {
+    result.expect_err("an error").state().code()
+}
+
+#[tokio::test]
+async fn a_table_is_described_as_it_was_created() {
+    let session = Session::of(&LocalGateway::new());
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["b", "a"]), &[&["a"], &["a"]])).await.expect("create");
+    let table = session.table("t").await.expect("the table");
+    assert_eq!(table.primary_key, [1, 0]);
+    assert_eq!(table.primary_key_name, "t_pkey");
+    assert!(table.columns.iter().all(|column| !column.nullable && !column.hidden));
+    let names: Vec<&str> = table.indexes.iter().map(|index| index.name.as_str()).collect();
+    assert_eq!(names, ["t_a_key", "t_a_key1"]);
+    assert_eq!(table.arrow_schema().field(1).name(), "b");
+    assert_eq!(SqlType::of_field(table.arrow_schema().field(1)), Some(SqlType::Int4));
+}
+
+#[tokio::test]
+async fn a_table_without_a_primary_key_has_a_hidden_row_id() {
+    let session = Session::of(&LocalGateway::new());
+    session.create_table(DEFAULT_DATABASE, &spec("t", None, &[])).await.expect("create");
+    let table = session.table("t").await.expect("the table");
+    assert_eq!(table.primary_key, [2]);
+    assert_eq!(table.visible_columns().collect::<Vec<_>>(), [0, 1]);
+    let ids = RowIds::new(SiteId::new(0, 0));
+    let with_id = |mut row: Row| {
+        row.push(ids.next(session.gateway.now()));
+        row
+    };
+    session.insert(&[with_id(row(1, 1)), with_id(row(1, 1))]).await.expect("equal rows");
+}
+
+#[tokio::test]
+async fn names_are_checked() {
+    let session = Session::of(&LocalGateway::new());
+    let create = |spec: TableSpec| {
+        let session = &session;
+        async move { code(session.create_table(DEFAULT_DATABASE, &spec).await) }
+    };
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    assert_eq!(create(spec("t", None, &[])).await, "42P07");
+    assert_eq!(create(spec("t_pkey", None, &[])).await, "42P07");
+    assert_eq!(create(spec("u", Some(&["c"]), &[])).await, "42703");
+    assert_eq!(create(spec("u", Some(&["a", "a"]), &[])).await, "42701");
+    assert_eq!(create(spec(&"u".repeat(64), None, &[])).await, "42622");
+    let mut twice = spec("u", None, &[]);
+    twice.columns[1].name = "a".into();
+    assert_eq!(create(twice).await, "42701");
+    let mut reserved = spec("u", None, &[]);
+    reserved.columns[1].name = "_rowid".into();
+    assert_eq!(create(reserved).await, "42701");
+    assert_eq!(code(session.create_table("nowhere", &spec("u", None, &[])).await), "3D000");
+    assert_eq!(code(session.table("u").await), "42P01");
+    assert_eq!(code(session.table("t_pkey").await), "42809");
+    let (mut txn, mut view) = session.begin().await;
+    assert!(!view.create_table(&mut *txn, DEFAULT_DATABASE, &spec("t", None, &[]), true).await.expect("if not exists"));
+    assert!(!view.drop_table(&mut *txn, DEFAULT_DATABASE, "u", true).await.expect("if exists"));
+    assert_eq!(code(view.drop_table(&mut *txn, DEFAULT_DATABASE, "u", false).await), "42P01");
+}
+
+#[tokio::test]
+async fn databases_are_created_listed_and_dropped() {
+    let session = Session::of(&LocalGateway::new());
+    let (mut txn, mut view) = session.begin().await;
+    let unknown = view.create_database(&mut *txn, "shop", Some("telepathy")).await.expect_err("no such protocol");
+    assert_eq!(unknown.state().code(), "22023");
+    assert_eq!(unknown.message(), "unknown commit protocol \"telepathy\"");
+    assert_eq!(unknown.hint(), Some("The known protocols are: replicated_commit."));
+    assert_eq!(code(view.create_database(&mut *txn, DEFAULT_DATABASE, None).await), "42P04");
+    view.create_database(&mut *txn, "shop", Some("replicated_commit")).await.expect("create");
+    assert_eq!(code(view.create_database(&mut *txn, "shop", None).await), "42P04");
+    view.create_table(&mut *txn, "shop", &spec("t", None, &[]), false).await.expect("create");
+    finish(txn, view).await.expect("commit");
+
+    let (mut txn, mut view) = session.begin().await;
+    let names = |databases: Vec<Arc<DatabaseDescriptor>>| databases.iter().map(|database| database.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(view.databases(&mut *txn).await.expect("a listing")), ["rhumb", "shop"]);
+    assert_eq!(view.tables(&mut *txn, "shop").await.expect("a listing")[0].name, "t");
+    assert_eq!(view.tables(&mut *txn, DEFAULT_DATABASE).await.expect("a listing"), []);
+    assert!(view.drop_database(&mut *txn, "shop", false).await.expect("drop"));
+    assert_eq!(code(view.table(&mut *txn, "shop", "t").await), "3D000");
+    assert!(!view.drop_database(&mut *txn, "shop", true).await.expect("if exists"));
+    assert_eq!(code(view.drop_database(&mut *txn, "shop", false).await), "3D000");
+    assert_eq!(code(view.drop_database(&mut *txn, DEFAULT_DATABASE, false).await), "55006");
+    finish(txn, view).await.expect("commit");
+}
+
+#[tokio::test]
+async fn a_stale_cache_ends_in_a_conflict_and_the_retry_succeeds() {
+    let gateway = LocalGateway::new();
+    let (here, there) = (Session::of(&gateway), Session::of(&gateway));
+    here.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    here.insert(&[row(1, 1)]).await.expect("insert");
+    there.create_index(&["b"], true).await.expect("create index");
+    let stale: SqlError = here.insert(&[row(2, 1)]).await.expect_err("the index is not known here");
+    assert!(stale.is_retryable());
+    assert_eq!(code(here.insert(&[row(2, 1)]).await), "23505");
+    here.insert(&[row(2, 2)]).await.expect("insert");
+}
+
+#[tokio::test]
+async fn a_dropped_table_is_known_from_the_cache_until_the_commit_finds_out() {
+    let gateway = LocalGateway::new();
+    let (here, there) = (Session::of(&gateway), Session::of(&gateway));
+    here.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    here.table("t").await.expect("cached from now on");
+    there.drop_table("t").await.expect("drop");
+    let (mut txn, mut view) = here.begin().await;
+    view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("from the cache");
+    assert!(view.used_cache());
+    view.invalidate();
+    assert_eq!(code(view.table(&mut *txn, DEFAULT_DATABASE, "t").await), "42P01");
+    assert!(finish(txn, view).await.expect_err("the cached version was expected").is_retryable());
+    assert_eq!(code(here.insert(&[row(1, 1)]).await), "42P01");
+}
+
+#[tokio::test]
+async fn a_cached_descriptor_costs_no_round() {
+    let session = Session::of(&LocalGateway::new());
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    session.table("t").await.expect("cached from now on");
+    let before = session.gateway.rounds();
+    session.insert(&[row(1, 1)]).await.expect("insert");
+    assert_eq!(session.gateway.rounds() - before, 1);
+}
+
+#[tokio::test]
+async fn a_transaction_sees_its_own_definitions_and_no_one_elses_before_they_commit() {
+    let gateway = LocalGateway::new();
+    let (here, there) = (Session::of(&gateway), Session::of(&gateway));
+    let (mut txn, mut view) = here.begin().await;
+    view.create_table(&mut *txn, DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[]), false).await.expect("create");
+    let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("its own table");
+    insert(&mut *txn, &table, &[row(1, 1)], &OnConflict::Error).await.expect("insert");
+    let index = IndexSpec { name: Some("i".into()), table: "t".into(), unique: true, columns: vec!["b".into()] };
+    view.create_index(&mut *txn, DEFAULT_DATABASE, &index, false).await.expect("create index");
+    let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("its own table");
+    assert_eq!(table.index("i").map(|index| index.columns.clone()), Some(vec![1]));
+    let error = insert(&mut *txn, &table, &[row(2, 1)], &OnConflict::Error).await.expect_err("a duplicate");
+    assert_eq!(error.constraint(), Some("i"));
+    assert_eq!(code(there.table("t").await), "42P01");
+    txn.rollback().await;
+    assert_eq!(code(here.table("t").await), "42P01");
+}
+
+#[tokio::test]
+async fn an_index_is_filled_from_the_rows_there_are() {
+    let session = Session::of(&LocalGateway::new());
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    session.insert(&[row(1, 9), row(2, 8), row(3, 9)]).await.expect("insert");
+    let error = session.create_index(&["b"], true).await.expect_err("9 is there twice");
+    assert_eq!(error.message(), "could not create unique index \"t_b_idx\"");
+    assert_eq!(error.detail(), Some("Key (b)=(9) is duplicated."));
+    session.create_index(&["b"], false).await.expect("create index");
+    session.create_index(&["b"], false).await.expect("another of the same columns");
+    let table = session.table("t").await.expect("the table");
+    assert_eq!(table.indexes[1].name, "t_b_idx1");
+    let (mut txn, _) = session.begin().await;
+    let by_b = ScanSpec::all(SearchedIndex::Secondary(table.indexes[0].id));
+    let page = Cursor::open(table, &by_b).expect("a scan").next_page(&mut *txn).await.expect("a page");
+    assert_eq!(page, [row(2, 8), row(1, 9), row(3, 9)]);
+}
+
+#[tokio::test]
+async fn too_many_rows_are_not_indexed_in_one_transaction() {
+    let session = Session::of(&LocalGateway::new());
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    let rows: Vec<Row> = (0..=BACKFILL_ROWS_MAX as i32).map(|id| row(id, id)).collect();
+    session.insert(&rows).await.expect("insert");
+    let error = session.create_index(&["b"], false).await.expect_err("too many rows");
+    assert_eq!(error.state().code(), "54000");
+    assert_eq!(error.message(), "table \"t\" has more than 50000 rows, too many to index in one transaction");
+}
+
+#[tokio::test]
+async fn an_index_created_while_a_row_is_inserted_conflicts_with_it() {
+    let gateway = LocalGateway::new();
+    let session = Session::of(&gateway);
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    let (mut txn, mut view) = session.begin().await;
+    let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("the table");
+    insert(&mut *txn, &table, &[row(1, 1)], &OnConflict::Error).await.expect("insert");
+    Session::of(&gateway).create_index(&["b"], false).await.expect("create index");
+    assert!(finish(txn, view).await.expect_err("the row would be missing from the index").is_retryable());
+}
+
+#[tokio::test]
+async fn what_was_dropped_is_reclaimed_and_nothing_else() {
+    let session = Session::of(&LocalGateway::new());
+    let drop_index = async |name: &str| {
+        let (mut txn, mut view) = session.begin().await;
+        let dropped = view.drop_index(&mut *txn, DEFAULT_DATABASE, name, false).await?;
+        finish(txn, view).await.map(|()| dropped)
+    };
+    session.create_table(DEFAULT_DATABASE, &spec("kept", Some(&["a"]), &[])).await.expect("create");
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    session.create_index(&["b"], false).await.expect("create index");
+    let rows: Vec<Row> = (0..3_000).map(|id| row(id, id)).collect();
+    session.insert(&rows).await.expect("insert");
+    let before = session.gateway.live_keys();
+
+    assert_eq!(code(drop_index("t_pkey").await), "2BP01");
+    assert_eq!(code(drop_index("t").await), "42809");
+    assert_eq!(code(drop_index("nothing").await), "42704");
+    assert!(drop_index("t_b_idx").await.expect("drop"));
+    while reclaim(&session.gateway).await.expect("reclaim") {}
+    assert_eq!(session.gateway.live_keys(), before - 3_000 - 1);
+    assert_eq!(session.table("t").await.expect("the table").indexes, []);
+
+    session.drop_table("t").await.expect("drop");
+    assert_eq!(code(session.table("t").await), "42P01");
+    while reclaim(&session.gateway).await.expect("reclaim") {}
+    assert_eq!(session.gateway.live_keys(), before - 6_000 - 3);
+    session.table("kept").await.expect("the other table");
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create again");
+    session.insert(&[row(1, 1)]).await.expect("an empty table");
+}
