@@ -3,7 +3,6 @@
 pub mod buffer;
 pub mod ceilings;
 pub mod locks;
-pub mod regions;
 pub mod replicated_commit;
 pub mod transaction;
 pub mod votes;

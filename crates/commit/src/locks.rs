@@ -4,7 +4,8 @@
 //! exclusively takes it over, and the reader finds out when its vote is asked. Once its transaction is *prepared*, the
 //! lock is firm until the outcome and an exclusive request is denied. (The rule that a reader may release at the
 //! prepare holds for one lock table, not for one per region: two transactions that read each other's writes could
-//! then prepare in opposite orders in two regions.) Source: Replicated Commit, section 3.2.1; range locks are ours.
+//! then prepare in opposite orders in two regions.) A reader whose lock was taken over is remembered as having *lost* it
+//! until it is released: its region votes no. Source: Replicated Commit, section 3.2.1; range locks are ours.
 //!
 //! | held by another ↓ / wanted → | shared, range | exclusive |
 //! |---|---|---|
@@ -35,6 +36,8 @@ pub struct Locks {
     ranges: BTreeMap<TxnId, Vec<(KeyRange, Strength)>>,
     /// What each transaction holds, for its release. Ranges are found in `ranges`.
     held: BTreeMap<TxnId, BTreeSet<Key>>,
+    /// The transactions of which a lock was taken over.
+    lost: BTreeSet<TxnId>,
 }
 
 impl Locks {
@@ -102,18 +105,29 @@ impl Locks {
 
     /// Takes over every lock on `key` that a reader other than `txn` holds: its value has changed, or is about to.
     pub fn take_over(&mut self, key: &Key, txn: Option<TxnId>) {
+        let lost = &mut self.lost;
+        let mut keeps = |holder: TxnId, strength: Strength, covers: bool| {
+            let keeps = Some(holder) == txn || strength == Strength::Prepared || !covers;
+            if !keeps {
+                lost.insert(holder);
+            }
+            keeps
+        };
         if let Some(holders) = self.shared.get_mut(key) {
-            holders.retain(|holder, strength| Some(*holder) == txn || *strength == Strength::Prepared);
+            holders.retain(|holder, strength| keeps(*holder, *strength, true));
             if holders.is_empty() {
                 self.shared.remove(key);
             }
         }
         for (holder, ranges) in &mut self.ranges {
-            if Some(*holder) != txn {
-                ranges.retain(|(range, strength)| *strength == Strength::Prepared || !range.contains(key));
-            }
+            ranges.retain(|(range, strength)| keeps(*holder, *strength, range.contains(key)));
         }
         self.ranges.retain(|_, ranges| !ranges.is_empty());
+    }
+
+    /// True if a lock of `txn` was taken over since it was last released.
+    pub fn has_lost(&self, txn: TxnId) -> bool {
+        self.lost.contains(&txn)
     }
 
     /// True if `txn` holds a shared or the exclusive lock on `key`, or a range lock that covers it.
@@ -121,12 +135,6 @@ impl Locks {
         self.exclusive.get(key) == Some(&txn)
             || self.shared.get(key).is_some_and(|holders| holders.contains_key(&txn))
             || self.ranges.get(&txn).is_some_and(|ranges| ranges.iter().any(|(range, _)| range.contains(key)))
-    }
-
-    /// True if `txn` holds one range lock that covers all of `range`.
-    pub fn holds_range(&self, range: &KeyRange, txn: TxnId) -> bool {
-        let covers = |(held, _): &(KeyRange, Strength)| held.start <= range.start && range.end <= held.end;
-        self.ranges.get(&txn).is_some_and(|ranges| ranges.iter().any(covers))
     }
 
     /// Releases all that `txn` holds.
@@ -143,11 +151,12 @@ impl Locks {
             }
         }
         self.ranges.remove(&txn);
+        self.lost.remove(&txn);
     }
 
-    /// The transactions that hold any lock.
+    /// The transactions that hold or have lost any lock.
     pub fn holders(&self) -> impl Iterator<Item = TxnId> + '_ {
-        self.held.keys().copied()
+        self.held.keys().chain(&self.lost).copied()
     }
 }
 
@@ -172,7 +181,8 @@ mod tests {
         assert_eq!(locks.denies_exclusive(&"k".into(), txn(3)), None);
         locks.exclude(&"k".into(), txn(3));
         assert!(!locks.holds(&"k".into(), txn(1)));
-        assert!(!locks.holds_range(&range(), txn(2)));
+        assert!(!locks.holds(&"b".into(), txn(2)));
+        assert!(locks.has_lost(txn(1)) && locks.has_lost(txn(2)) && !locks.has_lost(txn(3)));
         assert!(locks.holds(&"k".into(), txn(3)));
     }
 

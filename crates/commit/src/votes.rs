@@ -35,6 +35,8 @@ pub enum Vote {
 pub enum Refusal {
     /// Another transaction holds a lock in the way.
     Locked,
+    /// A shared lock that the transaction took at its read has been taken over by a writer.
+    LockLost,
     /// What was read is no longer the newest.
     Stale,
     /// A written key has a version, or was read, at or above the proposed timestamp; a retry must lie above this one.
@@ -129,6 +131,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Locked => write!(f, "locked by another transaction"),
+            Refusal::LockLost => write!(f, "a lock was taken over by a writer"),
             Refusal::Stale => write!(f, "a row read has changed"),
             Refusal::TooOld(above) => write!(f, "too old, retry above {above}"),
             Refusal::NeverHeard => write!(f, "never heard of it"),

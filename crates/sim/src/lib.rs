@@ -15,6 +15,7 @@
 
 pub mod checkers;
 pub mod history;
+pub mod replicated_commit;
 
 mod client;
 mod clock;

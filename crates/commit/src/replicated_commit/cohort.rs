@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// What still has to be looked up before an attempt can be prepared.
 #[derive(Debug, Default)]
 struct Validation {
-    /// Rows whose newest version is asked for: those written, then those read without a lock that still holds.
+    /// Rows whose newest version is asked for: those written, then those read.
     keys: Vec<Key>,
     /// The ranges, as indices into the part, that are read again, in order.
     ranges: VecDeque<usize>,
@@ -153,7 +153,7 @@ impl Site {
         if let Err(refusal) = self.check_locks(&meta, &part) {
             return self.refuse(&meta, refusal, fx);
         }
-        let validation = self.plan_validation(&meta, &part);
+        let validation = self.plan_validation(&part);
         self.take_locks(&meta, &part);
         let entry = Entry { meta, part, stage: Stage::Validating(validation), since: self.now, tally: Tally::default() };
         self.cohort.entries.insert(attempt, entry);
@@ -171,6 +171,9 @@ impl Site {
         if ceiling >= meta.at && !self.skips(Check::Timestamps) && !part.writes.is_empty() {
             return Err(Refusal::TooOld(ceiling));
         }
+        if locks.has_lost(txn) && !self.skips(Check::Rows) {
+            return Err(Refusal::LockLost);
+        }
         let locked = |read: &super::message::ReadCheck| locks.exclusive_holder(&read.key, Some(txn)).is_some();
         if !self.skips(Check::Rows) && part.reads.iter().any(locked) {
             return Err(Refusal::Locked);
@@ -182,20 +185,15 @@ impl Site {
         Ok(())
     }
 
-    /// What must be looked up: all that is written, and of what was read that for which no lock taken at the read still
-    /// stands. (A lock that still stands proves that nothing newer was prepared here since.)
-    fn plan_validation(&self, meta: &Meta, part: &Part) -> Validation {
-        let txn = meta.attempt.txn;
-        let here = self.me.region;
-        let mut keys: Vec<Key> = part.writes.iter().map(|(key, _)| key.clone()).collect();
-        let unlocked = part.reads.iter().filter(|read| !(read.granted.contains(here) && self.cohort.locks.holds(&read.key, txn)));
-        keys.extend(unlocked.map(|read| read.key.clone()));
-        let proven = |range: &super::message::RangeCheck| range.granted.contains(here) && self.cohort.locks.holds_range(&range.range, txn);
-        let ranges = (0..part.ranges.len()).filter(|&index| !proven(&part.ranges[index])).collect();
-        if self.skips(Check::Rows) {
-            keys.truncate(part.writes.len());
-        }
-        Validation { keys, ranges: if self.skips(Check::Ranges) { VecDeque::new() } else { ranges }, current: None }
+    /// What must be looked up: the newest versions of all that is written and of all that was read. That a lock taken at
+    /// the read is still held proves nothing: it may have been lost, in a restart say, and granted again to a message
+    /// that the network held back.
+    fn plan_validation(&self, part: &Part) -> Validation {
+        let written = part.writes.iter().map(|(key, _)| key.clone());
+        let read = part.reads.iter().map(|read| read.key.clone());
+        let keys = if self.skips(Check::Rows) { written.collect() } else { written.chain(read).collect() };
+        let ranges = if self.skips(Check::Ranges) { VecDeque::new() } else { (0..part.ranges.len()).collect() };
+        Validation { keys, ranges, current: None }
     }
 
     fn take_locks(&mut self, meta: &Meta, part: &Part) {
@@ -391,7 +389,7 @@ impl Site {
             let gone = gateway != self.me && !self.peers.is_alive(gateway, self.now, self.config.locks_expire_after);
             (over || gone) && self.cohort.entry_of(*txn).is_none()
         };
-        let dead: Vec<TxnId> = self.cohort.locks.holders().filter(dead).collect();
+        let dead: BTreeSet<TxnId> = self.cohort.locks.holders().filter(dead).collect();
         for txn in dead {
             self.cohort.release(txn);
         }

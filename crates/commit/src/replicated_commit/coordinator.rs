@@ -151,6 +151,7 @@ impl Site {
         fx.count(match vote {
             Vote::Yes => "commit.vote_yes",
             Vote::No(Refusal::Locked) => "commit.vote_no_locked",
+            Vote::No(Refusal::LockLost) => "commit.vote_no_lock_lost",
             Vote::No(Refusal::Stale) => "commit.vote_no_stale",
             Vote::No(Refusal::TooOld(_)) => "commit.vote_no_too_old",
             Vote::No(Refusal::NeverHeard) => "commit.vote_no_never_heard",

@@ -1,7 +1,6 @@
 //! What sites say to each other, and what clients ask their gateway. Every message has one compact `Display`, used by
 //! traces, logs and golden files.
 
-use crate::regions::Regions;
 use crate::transaction::{Committed, ReadMode, TxnError};
 use crate::votes::{Refusal, Vote};
 use rhumb_core::{Key, KeyRange, RegionId, Row, Time, Timestamp, TxnId, Value};
@@ -37,8 +36,6 @@ pub struct ReadCheck {
     pub key: Key,
     /// The version that was read; zero if there was none.
     pub version: Timestamp,
-    /// The regions that granted a shared lock on it and whose answer was taken into account.
-    pub granted: Regions,
 }
 
 /// A range that was read.
@@ -48,8 +45,6 @@ pub struct RangeCheck {
     pub range: KeyRange,
     /// Every row found in it, deletions included, with its version, in key order.
     pub rows: Vec<(Key, Timestamp)>,
-    /// The regions that granted a range lock and whose answer was taken into account.
-    pub granted: Regions,
 }
 
 /// What an attempt does in one shard.

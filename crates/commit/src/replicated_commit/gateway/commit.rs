@@ -84,13 +84,13 @@ impl Site {
         }
         let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
         let mut bytes = 0;
-        for (key, evidence) in &state.rows {
+        for (key, version) in &state.rows {
             bytes += key.0.len();
-            let check = ReadCheck { key: key.clone(), version: evidence.version, granted: evidence.granted };
+            let check = ReadCheck { key: key.clone(), version: *version };
             parts.entry(self.topology.shard_of(key)).or_default().reads.push(check);
         }
         for (key, version) in expect.into_iter().filter(|(key, _)| !state.rows.contains_key(key)) {
-            let check = ReadCheck { key, version, granted: crate::regions::Regions::NONE };
+            let check = ReadCheck { key, version };
             let reads = &mut parts.entry(self.topology.shard_of(&check.key)).or_default().reads;
             if !reads.contains(&check) {
                 reads.push(check);
@@ -98,7 +98,7 @@ impl Site {
         }
         for range in &state.ranges {
             bytes += range.rows.iter().map(|(key, _)| key.0.len() + 8).sum::<usize>();
-            let check = RangeCheck { range: range.range.clone(), rows: range.rows.clone(), granted: range.granted };
+            let check = RangeCheck { range: range.range.clone(), rows: range.rows.clone() };
             parts.entry(range.shard).or_default().ranges.push(check);
         }
         for (key, value) in writes {

@@ -12,20 +12,12 @@ pub(super) use reads::{ReadRetry, Reply, ScanAsked};
 use super::config::TRANSACTIONS_MAX;
 use super::message::{Answer, Note, ReadId};
 use super::site::Site;
-use crate::regions::Regions;
 use crate::transaction::{ReadMode, TxnError};
 use commit::Committing;
 use reads::PendingRead;
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, Key, KeyRange, RegionId, SiteId, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What a transaction has read of one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct RowEvidence {
-    version: Timestamp,
-    granted: Regions,
-}
 
 /// What a transaction has read of one range, in one shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +26,6 @@ struct RangeEvidence {
     range: KeyRange,
     /// Every row found, deletions included, in key order.
     rows: Vec<(Key, Timestamp)>,
-    granted: Regions,
 }
 
 /// An open transaction.
@@ -49,7 +40,8 @@ struct Txn {
     horizon_of_known: BTreeMap<u16, Timestamp>,
     /// True once rows were returned at `snapshot`: it cannot move any more.
     pinned: bool,
-    rows: BTreeMap<Key, RowEvidence>,
+    /// The version of each row read.
+    rows: BTreeMap<Key, Timestamp>,
     ranges: Vec<RangeEvidence>,
     /// Rows in `rows` and `ranges` together.
     evidence: usize,

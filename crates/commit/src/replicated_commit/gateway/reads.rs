@@ -9,8 +9,7 @@
 //! highest timestamp shown. Every commit that ended before the transaction began is prepared or applied at some replica
 //! of any majority, so the second round misses none, whatever the clocks' skew.
 
-use super::{RangeEvidence, RowEvidence, Txn};
-use crate::regions::Regions;
+use super::{RangeEvidence, Txn};
 use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, TXN_ROWS_MAX};
 use crate::replicated_commit::message::{Answer, Denial, How, Note, Query, ReadId};
 use crate::replicated_commit::site::{Site, Timer};
@@ -354,16 +353,16 @@ impl Txn {
         let expect = match &pending.asked {
             Asked::Get { expect, .. } | Asked::Scan { expect, .. } => expect,
         };
-        let mut by_key: BTreeMap<Key, RowEvidenceOf> = BTreeMap::new();
+        let mut by_key: BTreeMap<Key, Row> = BTreeMap::new();
         for part in pending.shards.values().chain(pending.expected.values()) {
             if let Query::Keys(_) = part.query {
-                merge_keys(part, pending.how, &mut by_key);
+                merge_keys(part, &mut by_key);
             }
         }
         if matches!(pending.how, How::At(_)) {
             // Other modes have expected versions validated with the votes; a stale read has today's schema anyway.
             for (key, version) in expect {
-                if by_key.get(key).is_some_and(|merged| merged.row.version != *version) {
+                if by_key.get(key).is_some_and(|row| row.version != *version) {
                     return Err(TxnError::Conflict(format!("what was expected at {key} has changed")));
                 }
             }
@@ -371,9 +370,9 @@ impl Txn {
         let validated = matches!(pending.how, How::Lock | How::Newest);
         match &pending.asked {
             Asked::Get { keys, .. } => {
-                let rows: Vec<Row> = keys.iter().map(|key| by_key[key].row.clone()).collect();
+                let rows: Vec<Row> = keys.iter().map(|key| by_key[key].clone()).collect();
                 if validated {
-                    by_key.iter().try_for_each(|(key, merged)| self.remember_row(key, merged.row.version, merged.granted))?;
+                    by_key.iter().try_for_each(|(key, row)| self.remember_row(key, row.version))?;
                 }
                 Ok((rows, None, false))
             }
@@ -387,15 +386,12 @@ impl Txn {
         }
     }
 
-    fn remember_row(&mut self, key: &Key, version: Timestamp, granted: Regions) -> Result<(), TxnError> {
-        match self.rows.get_mut(key) {
-            Some(known) if known.version != version => Err(TxnError::Conflict("a row changed between two reads of it".into())),
-            Some(known) => {
-                known.granted = granted;
-                Ok(())
-            }
+    fn remember_row(&mut self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
+        match self.rows.get(key) {
+            Some(known) if *known != version => Err(TxnError::Conflict("a row changed between two reads of it".into())),
+            Some(_) => Ok(()),
             None => {
-                self.rows.insert(key.clone(), RowEvidence { version, granted });
+                self.rows.insert(key.clone(), version);
                 self.count_evidence(1)
             }
         }
@@ -403,12 +399,9 @@ impl Txn {
 
     fn remember_range(&mut self, range: RangeEvidence) -> Result<(), TxnError> {
         let rows = range.rows.len() + 1;
-        match self.ranges.iter_mut().find(|known| known.shard == range.shard && known.range == range.range) {
+        match self.ranges.iter().find(|known| known.shard == range.shard && known.range == range.range) {
             Some(known) if known.rows != range.rows => Err(TxnError::Conflict("a range changed between two reads of it".into())),
-            Some(known) => {
-                known.granted = range.granted;
-                Ok(())
-            }
+            Some(_) => Ok(()),
             None => {
                 self.ranges.push(range);
                 self.count_evidence(rows)
@@ -426,18 +419,12 @@ impl Txn {
     }
 }
 
-/// The newest row among replies, and who granted a lock on it.
-struct RowEvidenceOf {
-    row: Row,
-    granted: Regions,
-}
-
-fn merge_keys(part: &ShardRead, how: How, into: &mut BTreeMap<Key, RowEvidenceOf>) {
-    let granted: Regions = part.replies.keys().copied().filter(|_| how == How::Lock).collect();
+/// Of each row, the newest version among the replies.
+fn merge_keys(part: &ShardRead, into: &mut BTreeMap<Key, Row>) {
     for row in part.replies.values().flat_map(|reply| &reply.rows) {
-        let merged = into.entry(row.key.clone()).or_insert_with(|| RowEvidenceOf { row: row.clone(), granted });
-        if row.version > merged.row.version {
-            merged.row = row.clone();
+        let merged = into.entry(row.key.clone()).or_insert_with(|| row.clone());
+        if row.version > merged.version {
+            *merged = row.clone();
         }
     }
 }
@@ -463,9 +450,8 @@ fn merge_scan(scan: &ScanAsked, pending: &PendingRead) -> (Vec<Row>, KeyRange, b
                 *known = row;
             }
         }
-        let granted = part.replies.keys().copied().filter(|_| pending.how == How::Lock).collect();
         let versions = newest.values().map(|row| (row.key.clone(), row.version)).collect();
-        evidence.push(RangeEvidence { shard, range: covered.clone(), rows: versions, granted });
+        evidence.push(RangeEvidence { shard, range: covered.clone(), rows: versions });
         rows.extend(newest.into_values().filter(|row| row.value.is_some()).cloned());
     }
     rows.sort_unstable_by(|a, b| if scan.reverse { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) });

@@ -1,0 +1,186 @@
+//! The scenario of Replicated Commit: clients in every region run random transactions on a few hot keys while everything
+//! goes wrong that a [`FaultPlan`] can draw; then the network heals and progress is demanded; then the checkers judge.
+//!
+//! ```text
+//!   0 s ──────────── faults ──────────── 20 s ─── healed, clients go on ─── 32 s ─── quiet ─── 50 s: final reads, checks
+//! ```
+//!
+//! The seed also decides the shape: three regions or five, one site in each or two, versions kept long or collected
+//! soon.
+
+mod client;
+mod workload;
+
+use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
+use crate::history::{History, Outcome, TxnNo};
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use client::{Client, Shared};
+use rhumb_commit::replicated_commit::{self as protocol, Site};
+use rhumb_core::{KeyRange, Load, Loaded, RegionId, Rng, Row, SiteId, Span, Time, Timestamp, wan};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use workload::Workload;
+
+/// Clients per region.
+const CLIENTS: u32 = 2;
+const FAULTS_END: Time = Time::from_micros(20_000_000);
+const CLIENTS_END: Time = Time::from_micros(32_000_000);
+const QUIET_END: Time = Time::from_micros(50_000_000);
+const RUN_END: Time = Time::from_micros(70_000_000);
+/// After the heal, this long until commits must go through: crashed sites recover, votes in doubt are asked for.
+const GRACE: Span = Span::from_secs(5);
+/// How soon versions are collected in the runs that do so.
+const KEEP_VERSIONS_SHORT: Span = Span::from_secs(6);
+
+/// Random transactions under faults.
+#[derive(Clone, Debug, Default)]
+pub struct ReplicatedCommit {
+    /// A bug planted in the protocol.
+    #[cfg(feature = "planted")]
+    pub planted: Option<protocol::planted::Planted>,
+    /// A bug planted in the driver.
+    #[cfg(feature = "planted")]
+    pub driver: Option<crate::Planted>,
+    /// Nothing goes wrong.
+    pub calm: bool,
+}
+
+/// What a seed decides of the cluster.
+struct Shape {
+    regions: usize,
+    shards: u16,
+    collects: bool,
+}
+
+impl Scenario for ReplicatedCommit {
+    fn name(&self) -> &'static str {
+        "replicated-commit"
+    }
+
+    fn options(&self) -> String {
+        if self.calm { " --calm".into() } else { String::new() }
+    }
+
+    fn run(&self, seed: u64, tracing: bool) -> Report {
+        let mut rng = Rng::seeded(seed);
+        let shape =
+            Shape { regions: if rng.chance(0.5) { 3 } else { 5 }, shards: if rng.chance(0.7) { 1 } else { 2 }, collects: rng.chance(0.3) };
+        let mut world = self.world(&shape, seed, tracing);
+        let rates = if self.calm { FaultRates::none() } else { FaultRates::stormy() };
+        let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
+        world.follow(&plan);
+        let shared = Rc::new(RefCell::new(Shared::default()));
+        let mut number = 0;
+        for region in world.topology().regions().collect::<Vec<_>>() {
+            for client in 0..CLIENTS {
+                let shard = client as u16 % shape.shards;
+                let program = Client::new(number, region, CLIENTS_END, Workload::new(rng.fork()), Rc::clone(&shared));
+                world.add_client(SiteId { region, shard }, program);
+                number += 1;
+            }
+        }
+        let end = drive(&mut world, &shared, number);
+        let shared = shared.borrow();
+        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
+        count(&shared.history, &mut report);
+        if let Ok(finals) = end {
+            report.violation = shared.garbled.clone().or_else(|| judge(&world, &shared.history, &finals, &shape).err());
+        }
+        if tracing {
+            report.trace.push_str(&shared.history.to_string());
+        }
+        report
+    }
+}
+
+impl ReplicatedCommit {
+    fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
+        let matrix = wan::profile("paper_replicated_commit_5").expect("the profile is shipped").matrix();
+        let names: Vec<&str> = matrix.names()[..shape.regions].iter().map(String::as_str).collect();
+        let rtt = matrix.restrict(&names).expect("the names are its own");
+        let config = Config { tracing, ..Config::new(rtt, shape.shards) };
+        let topology = Arc::new(config.topology.clone());
+        let mut protocol = protocol::Config::default();
+        if shape.collects {
+            protocol.keep_versions = KEEP_VERSIONS_SHORT;
+            protocol.forget_after = Span::from_secs(12);
+        }
+        #[cfg(feature = "planted")]
+        let planted = self.planted;
+        let factory = move |site, _life| {
+            let actor = Site::new(site, Arc::clone(&topology), protocol.clone());
+            #[cfg(feature = "planted")]
+            let actor = actor.with_planted(planted);
+            actor
+        };
+        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
+        let mut world = World::new(config, seed, factory);
+        #[cfg(feature = "planted")]
+        if let Some(driver) = self.driver {
+            world.plant(driver);
+        }
+        world
+    }
+}
+
+/// Faults, heal, progress, quiet, final reads; returns the final reads.
+fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) -> Result<Vec<TxnNo>, SimError> {
+    world.run_until(FAULTS_END)?;
+    world.heal();
+    world.run_until(QUIET_END)?;
+    let before = shared.borrow().history.txns().len();
+    let reader = Client::final_reader(clients, RegionId(0), Rc::clone(shared));
+    world.add_client(SiteId::new(0, 0), reader);
+    world.run_clients(RUN_END)?;
+    let after = shared.borrow().history.txns().len();
+    Ok((before..after).map(|no| TxnNo(no as u32)).collect())
+}
+
+fn count(history: &History, report: &mut Report) {
+    for txn in history.txns() {
+        match txn.ended {
+            Some((_, Outcome::Committed { .. })) => report.committed += 1,
+            Some((_, Outcome::Aborted)) => report.aborted += 1,
+            Some((_, Outcome::Unknown)) | None => report.unknown += 1,
+        }
+    }
+}
+
+fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape) -> Result<(), String> {
+    let text = |violation: crate::checkers::Violation| violation.to_string();
+    strict_serializability::check(history).map_err(text)?;
+    no_phantom::check(history).map_err(text)?;
+    no_lost_write::check(history, finals).map_err(text)?;
+    stale_reads::check(history).map_err(text)?;
+    let demand = progress::Demand { committed_min: 20, committed_percent_min: 10 };
+    progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
+    let dumps = world.topology().regions().map(|region| (region, dump(world, region, shape))).collect();
+    convergence::check(&dumps).map_err(text)?;
+    unresolved(world)
+}
+
+/// The newest versions of a region. Where old versions are collected, deletions are left out: replicas drop them at
+/// their own pace.
+fn dump(world: &World<Site>, region: RegionId, shape: &Shape) -> BTreeMap<rhumb_core::Key, Row> {
+    let mut rows = BTreeMap::new();
+    for shard in 0..shape.shards {
+        let load = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: usize::MAX, reverse: false };
+        let loaded = world.store(SiteId { region, shard }).load(&load).expect("the store of a healed site can be read");
+        let Loaded::Rows { rows: found, .. } = loaded else { unreachable!("rows were asked for") };
+        rows.extend(found.into_iter().filter(|row| !shape.collects || row.value.is_some()).map(|row| (row.key.clone(), row)));
+    }
+    rows
+}
+
+/// Once all is healed and quiet, no site holds anything in doubt.
+fn unresolved(world: &World<Site>) -> Result<(), String> {
+    for site in world.topology().sites() {
+        let prepared = world.actor(site).map(|actor| actor.status().prepared);
+        if prepared != Some(0) {
+            return Err(format!("{site} is still prepared for {prepared:?} attempts at the end"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! Replicated Commit under faults: a fixed set of seeds, each judged by every checker.
+
+use rhumb_sim::replicated_commit::ReplicatedCommit;
+use rhumb_sim::{Report, all_cores, run_seeds, trace_seed};
+use std::collections::BTreeMap;
+
+/// Seeds that `make test` runs; `rhumb sim replicated-commit --seeds 1000` runs more.
+const SEEDS: u64 = 40;
+
+fn failures(reports: &[Report]) -> String {
+    reports.iter().filter(|report| report.violation.is_some()).take(3).map(|report| format!("{report}\n")).collect()
+}
+
+#[test]
+fn no_seed_shows_an_anomaly_under_faults() {
+    let reports = run_seeds(&ReplicatedCommit::default(), 0..SEEDS, all_cores(), |_| {});
+    assert!(reports.iter().all(|report| report.violation.is_none()), "{}", failures(&reports));
+    let mut probes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (probe, count) in reports.iter().flat_map(|report| &report.probes) {
+        *probes.entry(probe).or_default() += count;
+    }
+    println!("{probes:#?}");
+    let committed: u64 = reports.iter().map(|report| report.committed).sum();
+    println!("{committed} committed");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let run = || trace_seed(&ReplicatedCommit::default(), 7);
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn nearly_all_transactions_commit_when_nothing_goes_wrong() {
+    let report = trace_seed(&ReplicatedCommit { calm: true, ..ReplicatedCommit::default() }, 1);
+    assert_eq!(report.violation, None, "{report}");
+    println!("{} {} {}", report.committed, report.aborted, report.unknown);
+    assert_eq!(report.unknown, 0);
+}
