@@ -23,7 +23,25 @@ pub fn coerce(ty: &SqlType, value: Datum) -> SqlResult<Datum> {
     match reduce(value) {
         Reduced::Null => Ok(ty.null()),
         Reduced::Value(plain) => assign(ty, plain),
-        Reduced::Foreign => Err(SqlError::new(SqlState::DatatypeMismatch, format!("a value of this kind cannot be stored as {ty}"))),
+        Reduced::Foreign => Err(foreign(ty)),
+    }
+}
+
+/// `CAST(value AS ty)`: as [`coerce`], but text too long is cut rather than refused, and booleans and integers go into
+/// each other.
+pub fn cast(ty: &SqlType, value: Datum) -> SqlResult<Datum> {
+    match (ty, reduce(value)) {
+        (_, Reduced::Null) => Ok(ty.null()),
+        (SqlType::Varchar(Some(length)) | SqlType::Char(length), Reduced::Value(plain)) => {
+            let text = if let Plain::Text(text) = plain { text } else { print_plain(&plain) };
+            Ok(Datum::Utf8(Some(fit_text(ty, text.chars().take(*length as usize).collect())?)))
+        }
+        (SqlType::Bool, Reduced::Value(Plain::Integer(value))) => Ok(Datum::Boolean(Some(value != 0))),
+        (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, Reduced::Value(Plain::Bool(value))) => {
+            assign_integer(ty, Plain::Integer(value.into()))
+        }
+        (_, Reduced::Value(plain)) => assign(ty, plain),
+        (_, Reduced::Foreign) => Err(foreign(ty)),
     }
 }
 
@@ -132,6 +150,10 @@ fn mismatch(ty: &SqlType, plain: &Plain) -> SqlError {
     SqlError::new(SqlState::DatatypeMismatch, message).with_hint("You will need to rewrite or cast the expression.")
 }
 
+fn foreign(ty: &SqlType) -> SqlError {
+    SqlError::new(SqlState::DatatypeMismatch, format!("a value of this kind cannot be stored as {ty}"))
+}
+
 fn datetime_out_of_range(ty: &SqlType) -> SqlError {
     let name = if *ty == SqlType::Date { "date" } else { "timestamp" };
     SqlError::new(SqlState::DatetimeFieldOverflow, format!("{name} out of range"))
@@ -195,5 +217,15 @@ mod tests {
         assert_eq!(stored(SqlType::Uuid, Datum::Null), Ok(Datum::Utf8(None)));
         assert_eq!(stored(SqlType::Int4, Datum::Utf8(Some("12".into()))), Ok(Datum::Int32(Some(12))));
         assert_eq!(stored(SqlType::Int4, Datum::Utf8(Some("x".into()))), Err("22P02"));
+    }
+
+    #[test]
+    fn a_cast_cuts_text_and_turns_booleans_into_integers() {
+        let text = |text: &str| Datum::Utf8(Some(text.to_string()));
+        assert_eq!(cast(&SqlType::Varchar(Some(2)), text("äöü")), Ok(text("äö")));
+        assert_eq!(cast(&SqlType::Varchar(Some(2)), Datum::Int64(Some(123))), Ok(text("12")));
+        assert_eq!(cast(&SqlType::Int4, Datum::Boolean(Some(true))), Ok(Datum::Int32(Some(1))));
+        assert_eq!(cast(&SqlType::Bool, Datum::Int64(Some(2))), Ok(Datum::Boolean(Some(true))));
+        assert_eq!(cast(&SqlType::Int2, Datum::Int64(Some(40_000))).map_err(|error| error.state().code()), Err("22003"));
     }
 }

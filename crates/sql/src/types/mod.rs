@@ -30,7 +30,7 @@ mod plain;
 mod sql_type;
 mod text;
 
-pub use coerce::coerce;
+pub use coerce::{cast, coerce};
 pub use parse::parse_text;
 pub use sql_type::SqlType;
 pub(crate) use sql_type::UTC;
