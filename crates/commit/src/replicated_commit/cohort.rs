@@ -131,6 +131,18 @@ impl Site {
         self.cohort.entries.insert(attempt, entry);
     }
 
+    /// Attempts that this site is prepared for as cohort, but as coordinator did not vote on before it crashed: nobody
+    /// was promised anything, and nobody will come back to them.
+    pub(super) fn drop_unvoted(&mut self, fx: &mut Effects<Site>) {
+        let unvoted =
+            |entry: &Entry| entry.meta.coordinator == self.me.shard && !self.coordinator.ballots.contains_key(&entry.meta.attempt);
+        let unvoted: Vec<Attempt> = self.cohort.entries.values().filter(|entry| unvoted(entry)).map(|entry| entry.meta.attempt).collect();
+        for attempt in unvoted {
+            fx.count("commit.recovered_unvoted");
+            self.unprepare(attempt, fx);
+        }
+    }
+
     /// The coordinator of this region asks to prepare.
     pub(super) fn on_prepare(&mut self, meta: Meta, part: Part, fx: &mut Effects<Site>) {
         self.clock.observe(meta.at);
@@ -198,7 +210,7 @@ impl Site {
 
     fn take_locks(&mut self, meta: &Meta, part: &Part) {
         let txn = meta.attempt.txn;
-        if !self.skips(Check::RowLocks) {
+        if !self.skips(Check::Rows) {
             for read in &part.reads {
                 self.cohort.locks.share(&read.key, txn, Strength::Prepared);
             }
@@ -410,7 +422,6 @@ impl Site {
             use super::planted::Planted;
             match check {
                 Check::Rows => self.has_planted(Planted::SharedLockSkipped),
-                Check::RowLocks => self.has_planted(Planted::SharedLockSkipped) || self.has_planted(Planted::SharedLockReleasedAtPrepare),
                 Check::Ranges => self.has_planted(Planted::RangeLockSkipped),
                 Check::Timestamps => self.has_planted(Planted::TooOldSkipped),
             }
@@ -426,11 +437,9 @@ impl Site {
 /// The checks of a prepare, each of which a planted bug can leave out.
 #[derive(Clone, Copy)]
 enum Check {
-    /// Rows read are current.
+    /// Rows read are current, and stay locked from the vote to the outcome.
     Rows,
-    /// Rows read stay locked from the vote to the outcome.
-    RowLocks,
-    /// Ranges read are current and stay locked.
+    /// Ranges read are, and stay so.
     Ranges,
     /// The commit timestamp lies above versions and reads.
     Timestamps,

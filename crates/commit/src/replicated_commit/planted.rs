@@ -23,13 +23,11 @@ pub enum Planted {
     TooOldSkipped,
     /// A snapshot read does not wait for prepared transactions below its timestamp.
     SnapshotDoesNotWait,
-    /// Shared locks are released at the prepare, as the paper allows.
-    SharedLockReleasedAtPrepare,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 8] = [
+    pub const ALL: [Planted; 7] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -37,7 +35,6 @@ impl Planted {
         Planted::NaiveBallotOne,
         Planted::TooOldSkipped,
         Planted::SnapshotDoesNotWait,
-        Planted::SharedLockReleasedAtPrepare,
     ];
 }
 

@@ -1,0 +1,44 @@
+//! The tests are tested: every bug planted in the protocol or in the driver must be caught within a stated number of
+//! seeds.
+
+#![cfg(feature = "planted")]
+
+use rhumb_commit::replicated_commit::planted::Planted;
+use rhumb_sim::replicated_commit::ReplicatedCommit;
+use rhumb_sim::{Scenario, all_cores, run_seeds};
+
+/// Every planted bug is caught by one of so many seeds.
+const SEEDS: u64 = 60;
+
+fn first_caught(scenario: &ReplicatedCommit) -> Option<(u64, String)> {
+    // In slices, so that a bug caught early costs little.
+    (0..SEEDS).step_by(10).find_map(|start| {
+        let reports = run_seeds(scenario, start..start + 10, all_cores(), |_| {});
+        reports.into_iter().find_map(|report| Some((report.seed, report.violation?)))
+    })
+}
+
+#[test]
+fn every_bug_planted_in_the_protocol_is_caught() {
+    let mut missed = Vec::new();
+    for bug in Planted::ALL {
+        match first_caught(&ReplicatedCommit { planted: Some(bug), ..ReplicatedCommit::default() }) {
+            Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
+            None => missed.push(bug),
+        }
+    }
+    assert!(missed.is_empty(), "not caught within {SEEDS} seeds: {missed:?}");
+}
+
+#[test]
+fn an_answer_before_the_sync_is_caught() {
+    let scenario = ReplicatedCommit { driver: Some(rhumb_sim::Planted::AnswerBeforeSync), ..ReplicatedCommit::default() };
+    let (seed, violation) = first_caught(&scenario).expect("an answer before the sync is caught");
+    println!("seed {seed}: {}", violation.lines().next().unwrap_or_default());
+}
+
+#[test]
+fn a_scenario_with_a_bug_replays_like_any_other() {
+    let scenario = ReplicatedCommit { planted: Some(Planted::SharedLockSkipped), ..ReplicatedCommit::default() };
+    assert_eq!(scenario.run(3, true), scenario.run(3, true));
+}
