@@ -64,7 +64,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// Opens a scan; reads nothing yet.
-    pub fn open(table: Arc<TableDescriptor>, spec: ScanSpec) -> SqlResult<Cursor> {
+    pub fn open(table: Arc<TableDescriptor>, spec: &ScanSpec) -> SqlResult<Cursor> {
         let index = match spec.index {
             SearchedIndex::Primary => None,
             SearchedIndex::Secondary(id) => {
@@ -72,7 +72,7 @@ impl Cursor {
                 Some(position.ok_or_else(|| SqlError::internal(format!("table \"{}\" has no index {}", table.name, id.0)))?)
             }
         };
-        let rest = range(&table, index.map(|position| &table.indexes[position]), &spec)?;
+        let rest = range(&table, index.map(|position| &table.indexes[position]), spec)?;
         Ok(Cursor { table, index, rest, reverse: spec.reverse, left: spec.limit.unwrap_or(usize::MAX) })
     }
 
