@@ -9,6 +9,7 @@ use crate::table::rows::{dangling, get_rows};
 use crate::types::Datum;
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::{Key, KeyRange};
+use std::borrow::Borrow;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -64,7 +65,8 @@ pub struct Cursor {
 
 impl Cursor {
     /// Opens a scan; reads nothing yet.
-    pub fn open(table: Arc<TableDescriptor>, spec: &ScanSpec) -> SqlResult<Cursor> {
+    pub fn open(table: Arc<TableDescriptor>, spec: impl Borrow<ScanSpec>) -> SqlResult<Cursor> {
+        let spec = spec.borrow();
         let index = match spec.index {
             SearchedIndex::Primary => None,
             SearchedIndex::Secondary(id) => {
