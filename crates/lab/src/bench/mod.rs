@@ -1,0 +1,128 @@
+//! `rhumb bench`: load a workload, run it, check what it left behind.
+//!
+//! ```text
+//! Load ──▶ init ──▶ tables + ledger of their sizes
+//!                      │
+//! Run ───▶ run ────────┴──▶ one driver: regions × clients ──▶ terminal.draw / terminal.attempt ──▶ Report
+//! Kind ──▶ check ─────────▶ consistency conditions ──▶ CheckReport
+//! ```
+//!
+//! Clients retry what certainly left no trace, within bounds, and never what may have committed. The entry points are awaited where they are called (their
+//! futures are not `Send`); the clients of a run are tasks of the surrounding runtime.
+
+pub mod burst;
+pub mod check;
+mod client;
+pub mod driver;
+pub mod endpoint;
+pub mod error;
+pub mod failure;
+pub mod floor;
+pub mod ledger;
+pub mod load;
+pub mod meter;
+pub mod pace;
+pub mod progress;
+pub mod report;
+pub mod retry;
+pub mod session;
+pub mod sql;
+pub mod table;
+pub mod value;
+pub mod window;
+pub mod workload;
+
+pub use check::{CheckReport, Condition};
+pub use driver::RunOptions;
+pub use endpoint::Endpoint;
+pub use error::BenchError;
+pub use load::{InitOptions, LoadMethod, LoadReport};
+pub use pace::Pace;
+pub use progress::{Progress, Pulse, Silent, Unit};
+pub use report::Report;
+pub use retry::RetryPolicy;
+pub use window::Until;
+
+use session::Session;
+
+use crate::{bank, tpcc, ycsb};
+
+/// A workload by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Multi-record transactions on one table.
+    Ycsb,
+    /// An order-entry business of nine tables.
+    Tpcc,
+    /// Transfers between accounts.
+    Bank,
+}
+
+/// What to load.
+#[derive(Clone, Debug)]
+pub enum Load {
+    /// See [`ycsb`].
+    Ycsb(ycsb::Load),
+    /// See [`tpcc`].
+    Tpcc(tpcc::Load),
+    /// See [`bank`].
+    Bank(bank::Load),
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub enum Run {
+    /// See [`ycsb`].
+    Ycsb(ycsb::Options),
+    /// See [`tpcc`].
+    Tpcc(tpcc::Options),
+    /// See [`bank`].
+    Bank(bank::Options),
+}
+
+/// Creates and fills the tables of a workload.
+pub async fn init(load: &Load, endpoints: &[Endpoint], options: &InitOptions, progress: &dyn Progress) -> Result<LoadReport, BenchError> {
+    let dataset = match load {
+        Load::Ycsb(load) => load.dataset()?,
+        Load::Tpcc(load) => load.dataset()?,
+        Load::Bank(load) => load.dataset()?,
+    };
+    load::load(dataset, endpoints, options, progress).await
+}
+
+/// Runs a loaded workload and reports what was measured.
+pub async fn run(run: &Run, endpoints: &[Endpoint], options: &RunOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
+    let mut session = first_session(endpoints, &options.settings).await?;
+    match run {
+        Run::Ycsb(settings) => driver::run(ycsb::Ycsb::open(&mut session, settings).await?, endpoints, options, progress).await,
+        Run::Tpcc(settings) => {
+            driver::run(tpcc::Tpcc::open(&mut session, settings, options.seed).await?, endpoints, options, progress).await
+        }
+        Run::Bank(settings) => {
+            let mut report = driver::run(bank::Bank::open(&mut session, settings).await?, endpoints, options, progress).await?;
+            let after = bank::check(&mut session, &Silent).await?;
+            report.violations.extend(after.offences());
+            Ok(report)
+        }
+    }
+}
+
+/// Checks the consistency conditions of a workload. Run it when no transactions are in flight: conditions are evaluated one by one.
+pub async fn check(
+    kind: Kind,
+    endpoints: &[Endpoint],
+    settings: &std::collections::BTreeMap<String, String>,
+    progress: &dyn Progress,
+) -> Result<CheckReport, BenchError> {
+    let mut session = first_session(endpoints, settings).await?;
+    match kind {
+        Kind::Ycsb => ycsb::check(&mut session, progress).await,
+        Kind::Tpcc => tpcc::check(&mut session, progress).await,
+        Kind::Bank => bank::check(&mut session, progress).await,
+    }
+}
+
+async fn first_session(endpoints: &[Endpoint], settings: &std::collections::BTreeMap<String, String>) -> Result<Session, BenchError> {
+    let first = endpoints.first().ok_or_else(|| BenchError::Options("no address was given: pass --url postgres://…".to_owned()))?;
+    Session::connect(first, settings).await
+}
