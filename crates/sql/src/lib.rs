@@ -1,1 +1,20 @@
 //! The PostgreSQL wire and SQL of Rhumb.
+//!
+//! ```text
+//!   server → wire → session → parse
+//!                      │
+//!                      └────→ plan → table, catalog → a transaction of the gateway
+//! ```
+
+pub mod catalog;
+mod engine;
+pub mod error;
+pub mod parse;
+mod plan;
+pub mod server;
+mod session;
+pub mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod types;
+pub mod wire;

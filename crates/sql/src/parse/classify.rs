@@ -1,0 +1,228 @@
+//! From sqlparser's tree of a statement to [`StatementKind`]; what Rhumb does not do is refused here, by name.
+
+use super::begins_with;
+use super::statement::{AccessMode, CopyFormat, CopyFrom, Create, StatementKind, Transaction};
+use crate::error::{SqlError, SqlResult, SqlState};
+use datafusion::sql::sqlparser::ast::{self, Set};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+/// CREATE DATABASE, which sqlparser reads without its options. `None`: it is another statement.
+pub fn database(parser: &mut Parser<'_>) -> Option<Result<StatementKind, ParserError>> {
+    begins_with(parser, &[Keyword::CREATE, Keyword::DATABASE]).then(|| create_database(parser))
+}
+
+fn create_database(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError> {
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let name = parser.parse_identifier().map(|ident| fold(&ident))?;
+    let mut options = Vec::new();
+    if parser.parse_keyword(Keyword::WITH) && parser.consume_token(&Token::LParen) {
+        options = parser.parse_comma_separated(|parser| {
+            let option = parser.parse_identifier()?.value.to_lowercase();
+            parser.expect_token(&Token::Eq)?;
+            Ok((option, parser.parse_literal_string().or_else(|_| parser.parse_identifier().map(|ident| ident.value))?))
+        })?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    match parser.peek_token().token {
+        Token::EOF => Ok(StatementKind::Create(Create::Database { name, if_not_exists, options })),
+        _ => parser.expected("WITH (protocol = '…')", parser.peek_token()),
+    }
+}
+
+/// A name as PostgreSQL folds it: lower case unless it is quoted.
+pub fn fold(ident: &ast::Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// What `statement` is to the session.
+pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
+    use ast::Statement as Sql;
+    Ok(match statement {
+        Sql::Query(query) => query_kind(query)?,
+        Sql::Explain { .. } => StatementKind::Explain(Box::new(statement)),
+        Sql::Insert(insert) => StatementKind::Insert(Box::new(insert)),
+        Sql::Update(update) => StatementKind::Update(Box::new(update)),
+        Sql::Delete(delete) => StatementKind::Delete(Box::new(delete)),
+        Sql::Truncate(truncate) => StatementKind::Truncate(truncate.table_names.into_iter().map(|table| table.name).collect()),
+        Sql::CreateTable(table) => StatementKind::Create(Create::Table(Box::new(table))),
+        Sql::CreateIndex(index) => StatementKind::Create(Create::Index(Box::new(index))),
+        Sql::Drop { object_type, if_exists, names, .. } => {
+            use ast::ObjectType::{Database, Index, Table};
+            if !matches!(object_type, Table | Index | Database) {
+                return Err(SqlError::unsupported(format!("DROP {object_type} is not supported")));
+            }
+            StatementKind::Drop { object: object_type, if_exists, names }
+        }
+        Sql::StartTransaction { modes, modifier: None, .. } => StatementKind::Transaction(Transaction::Begin(access(&modes))),
+        Sql::Commit { chain: false, modifier: None, .. } => StatementKind::Transaction(Transaction::Commit),
+        Sql::Rollback { chain: false, savepoint: None } => StatementKind::Transaction(Transaction::Rollback),
+        Sql::Commit { .. } | Sql::Rollback { savepoint: None, .. } => return Err(SqlError::unsupported("AND CHAIN is not supported")),
+        Sql::Savepoint { .. } | Sql::ReleaseSavepoint { .. } | Sql::Rollback { .. } => {
+            return Err(SqlError::unsupported("savepoints are not supported"));
+        }
+        Sql::Set(set) => set_kind(set)?,
+        Sql::Reset(reset) => StatementKind::Reset(match reset.reset {
+            ast::Reset::ALL => None,
+            ast::Reset::ConfigurationParameter(name) => Some(setting_name(&name)),
+        }),
+        Sql::ShowVariable { variable } => show_kind(&variable),
+        Sql::Copy { source, to, target, options, legacy_options, .. } => {
+            StatementKind::Copy(copy_kind(source, to, target, options, legacy_options)?)
+        }
+        Sql::Discard { .. } => StatementKind::Discard,
+        Sql::Deallocate { name, .. } => {
+            let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
+            StatementKind::Deallocate((!all).then(|| fold(&name)))
+        }
+        other => {
+            let text = other.to_string();
+            let words: Vec<&str> = text.split_whitespace().take(2).collect();
+            return Err(SqlError::unsupported(format!("{} is not supported", words.join(" "))));
+        }
+    })
+}
+
+fn query_kind(mut query: Box<ast::Query>) -> SqlResult<StatementKind> {
+    for lock in &query.locks {
+        if lock.nonblock == Some(ast::NonBlock::SkipLocked) {
+            return Err(SqlError::unsupported("SKIP LOCKED is not supported"));
+        }
+    }
+    let for_update = !query.locks.is_empty();
+    query.locks.clear();
+    Ok(StatementKind::Query { query, for_update })
+}
+
+/// Every isolation level is served as serializable, which each of them allows.
+fn access(modes: &[ast::TransactionMode]) -> AccessMode {
+    modes
+        .iter()
+        .rev()
+        .find_map(|mode| match mode {
+            ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadOnly) => Some(AccessMode::ReadOnly),
+            ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadWrite) => Some(AccessMode::ReadWrite),
+            ast::TransactionMode::IsolationLevel(_) => None,
+        })
+        .unwrap_or_default()
+}
+
+fn setting_name(name: &ast::ObjectName) -> String {
+    name.to_string().replace('"', "").to_lowercase()
+}
+
+fn set_kind(set: Set) -> SqlResult<StatementKind> {
+    match set {
+        Set::SingleAssignment { scope, variable, values, .. } => {
+            let local = matches!(scope, Some(ast::ContextModifier::Local));
+            let is_default = matches!(values.as_slice(), [ast::Expr::Identifier(ident)] if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"));
+            let value = if is_default { None } else { Some(values.iter().map(value_text).collect::<SqlResult<Vec<_>>>()?.join(", ")) };
+            Ok(StatementKind::Set { name: setting_name(&variable), value, local })
+        }
+        Set::SetTimeZone { local, value } => Ok(StatementKind::Set { name: "timezone".into(), value: Some(value_text(&value)?), local }),
+        Set::SetNames { charset_name, .. } => {
+            Ok(StatementKind::Set { name: "client_encoding".into(), value: Some(charset_name.value), local: false })
+        }
+        Set::SetTransaction { modes, snapshot: None, session } => Ok(StatementKind::Transaction(if session {
+            Transaction::SessionCharacteristics(access(&modes))
+        } else {
+            Transaction::Characteristics(access(&modes))
+        })),
+        other => Err(SqlError::unsupported(format!("{other} is not supported"))),
+    }
+}
+
+/// The text of a value in SET.
+fn value_text(value: &ast::Expr) -> SqlResult<String> {
+    match value {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) => Ok(text.clone()),
+            other => Ok(other.to_string()),
+        },
+        ast::Expr::Identifier(ident) => Ok(ident.value.clone()),
+        ast::Expr::UnaryOp { .. } => Ok(value.to_string()),
+        other => Err(SqlError::new(SqlState::InvalidParameterValue, format!("{other} is no value of a setting"))),
+    }
+}
+
+fn show_kind(variable: &[ast::Ident]) -> StatementKind {
+    let words: Vec<String> = variable.iter().map(|ident| ident.value.to_lowercase()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["regions"] => StatementKind::ShowRegions,
+        ["time", "zone"] => StatementKind::Show("timezone".into()),
+        ["transaction", "isolation", "level"] => StatementKind::Show("transaction_isolation".into()),
+        // `a.b` arrives as the words `a`, `.` and `b`, or as `a` and `b`.
+        words => StatementKind::Show(words.iter().filter(|word| **word != ".").copied().collect::<Vec<_>>().join(".")),
+    }
+}
+
+fn copy_kind(
+    source: ast::CopySource,
+    to: bool,
+    target: ast::CopyTarget,
+    options: Vec<ast::CopyOption>,
+    legacy: Vec<ast::CopyLegacyOption>,
+) -> SqlResult<CopyFrom> {
+    let (ast::CopySource::Table { table_name, columns }, false, ast::CopyTarget::Stdin) = (source, to, target) else {
+        return Err(SqlError::unsupported("only COPY table FROM STDIN is supported"));
+    };
+    let mut csv = false;
+    for option in &options {
+        if let ast::CopyOption::Format(format) = option {
+            csv = match format.value.to_lowercase().as_str() {
+                "csv" => true,
+                "text" => false,
+                other => return Err(SqlError::unsupported(format!("COPY format \"{other}\" is not supported: use text or csv"))),
+            };
+        }
+    }
+    csv |= legacy.iter().any(|option| matches!(option, ast::CopyLegacyOption::Csv(_)));
+    let mut format = CopyFormat {
+        csv,
+        delimiter: if csv { b',' } else { b'\t' },
+        null: if csv { String::new() } else { "\\N".into() },
+        header: false,
+        quote: b'"',
+        escape: b'"',
+    };
+    for option in options {
+        use ast::CopyOption as Copy;
+        match option {
+            Copy::Format(_) | Copy::Freeze(_) => {}
+            Copy::Delimiter(delimiter) => format.delimiter = one_byte("delimiter", delimiter)?,
+            Copy::Null(null) => format.null = null,
+            Copy::Header(header) => format.header = header,
+            Copy::Quote(quote) => format.quote = one_byte("quote", quote)?,
+            Copy::Escape(escape) => format.escape = one_byte("escape", escape)?,
+            Copy::Encoding(encoding) if encoding.eq_ignore_ascii_case("utf8") || encoding.eq_ignore_ascii_case("utf-8") => {}
+            other => return Err(SqlError::unsupported(format!("COPY option {other} is not supported"))),
+        }
+    }
+    for option in legacy {
+        use ast::CopyLegacyCsvOption as Csv;
+        match option {
+            ast::CopyLegacyOption::Csv(options) => {
+                for option in options {
+                    match option {
+                        Csv::Header => format.header = true,
+                        Csv::Quote(quote) => format.quote = one_byte("quote", quote)?,
+                        Csv::Escape(escape) => format.escape = one_byte("escape", escape)?,
+                        other => return Err(SqlError::unsupported(format!("COPY option {other} is not supported"))),
+                    }
+                }
+            }
+            ast::CopyLegacyOption::Delimiter(delimiter) => format.delimiter = one_byte("delimiter", delimiter)?,
+            ast::CopyLegacyOption::Null(null) => format.null = null,
+            ast::CopyLegacyOption::Header => format.header = true,
+            other => return Err(SqlError::unsupported(format!("COPY option {other} is not supported"))),
+        }
+    }
+    Ok(CopyFrom { table: table_name, columns, format })
+}
+
+fn one_byte(what: &str, character: char) -> SqlResult<u8> {
+    let fits = character.is_ascii() && !matches!(character, '\n' | '\r' | '\\');
+    fits.then_some(character as u8).ok_or_else(|| SqlError::unsupported(format!("COPY {what} must be a single one-byte character")))
+}

@@ -1,0 +1,155 @@
+//! What a statement is to the session: which rules of transactions hold for it, and who runs it.
+
+use datafusion::sql::sqlparser::ast;
+
+/// A parsed statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// What it is.
+    pub kind: StatementKind,
+    /// The text of its `AS OF SYSTEM TIME`.
+    pub as_of: Option<String>,
+}
+
+/// What a statement is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatementKind {
+    /// SELECT, VALUES, WITH … SELECT or TABLE; `for_update` if it locks the rows it reads.
+    Query { query: Box<ast::Query>, for_update: bool },
+    /// EXPLAIN of a query.
+    Explain(Box<ast::Statement>),
+    /// INSERT.
+    Insert(Box<ast::Insert>),
+    /// UPDATE.
+    Update(Box<ast::Update>),
+    /// DELETE.
+    Delete(Box<ast::Delete>),
+    /// TRUNCATE of these tables.
+    Truncate(Vec<ast::ObjectName>),
+    /// COPY … FROM STDIN.
+    Copy(CopyFrom),
+    /// CREATE of a table, index or database.
+    Create(Create),
+    /// DROP of tables, indexes or databases.
+    Drop { object: ast::ObjectType, if_exists: bool, names: Vec<ast::ObjectName> },
+    /// Begins, ends or shapes a transaction.
+    Transaction(Transaction),
+    /// SET: the name and the value, where `None` is DEFAULT; `local` to the transaction.
+    Set { name: String, value: Option<String>, local: bool },
+    /// RESET of one setting or of all.
+    Reset(Option<String>),
+    /// SHOW of a setting.
+    Show(String),
+    /// SHOW REGIONS.
+    ShowRegions,
+    /// DISCARD ALL and its like.
+    Discard,
+    /// DEALLOCATE of one prepared statement or of all.
+    Deallocate(Option<String>),
+}
+
+/// CREATE of something.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Create {
+    /// CREATE DATABASE with its options, names in lower case.
+    Database { name: String, if_not_exists: bool, options: Vec<(String, String)> },
+    /// CREATE TABLE.
+    Table(Box<ast::CreateTable>),
+    /// CREATE INDEX.
+    Index(Box<ast::CreateIndex>),
+}
+
+/// A statement about transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transaction {
+    /// BEGIN, START TRANSACTION.
+    Begin(AccessMode),
+    /// COMMIT, END.
+    Commit,
+    /// ROLLBACK, ABORT.
+    Rollback,
+    /// SET TRANSACTION.
+    Characteristics(AccessMode),
+    /// SET SESSION CHARACTERISTICS AS TRANSACTION.
+    SessionCharacteristics(AccessMode),
+}
+
+/// What a transaction says about writing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessMode {
+    /// Nothing.
+    #[default]
+    Unspecified,
+    /// READ WRITE.
+    ReadWrite,
+    /// READ ONLY.
+    ReadOnly,
+}
+
+/// COPY table (columns) FROM STDIN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyFrom {
+    /// The table.
+    pub table: ast::ObjectName,
+    /// The columns in the order of the data; empty: all.
+    pub columns: Vec<ast::Ident>,
+    /// How rows are written.
+    pub format: CopyFormat,
+}
+
+/// How the rows of a COPY are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyFormat {
+    /// CSV rather than text.
+    pub csv: bool,
+    /// Between two fields.
+    pub delimiter: u8,
+    /// What stands for NULL.
+    pub null: String,
+    /// The first line names the columns.
+    pub header: bool,
+    /// Around a field; CSV only.
+    pub quote: u8,
+    /// Before a quote in a field; CSV only.
+    pub escape: u8,
+}
+
+impl StatementKind {
+    /// True if it may read at a time in the past.
+    pub fn may_be_as_of(&self) -> bool {
+        matches!(self, StatementKind::Query { for_update: false, .. } | StatementKind::Transaction(Transaction::Begin(_)))
+    }
+
+    /// True if it may run in a transaction that failed.
+    pub fn ends_transaction(&self) -> bool {
+        matches!(self, StatementKind::Transaction(Transaction::Commit | Transaction::Rollback))
+    }
+
+    /// The word that begins it, as the messages about it name it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StatementKind::Query { for_update: true, .. } => "SELECT FOR UPDATE",
+            StatementKind::Query { .. } => "SELECT",
+            StatementKind::Explain(_) => "EXPLAIN",
+            StatementKind::Insert(_) => "INSERT",
+            StatementKind::Update(_) => "UPDATE",
+            StatementKind::Delete(_) => "DELETE",
+            StatementKind::Truncate(_) => "TRUNCATE TABLE",
+            StatementKind::Copy(_) => "COPY FROM",
+            StatementKind::Create(Create::Database { .. }) => "CREATE DATABASE",
+            StatementKind::Create(Create::Table(_)) => "CREATE TABLE",
+            StatementKind::Create(Create::Index(_)) => "CREATE INDEX",
+            StatementKind::Drop { object: ast::ObjectType::Database, .. } => "DROP DATABASE",
+            StatementKind::Drop { object: ast::ObjectType::Index, .. } => "DROP INDEX",
+            StatementKind::Drop { .. } => "DROP TABLE",
+            StatementKind::Transaction(Transaction::Begin(_)) => "BEGIN",
+            StatementKind::Transaction(Transaction::Commit) => "COMMIT",
+            StatementKind::Transaction(Transaction::Rollback) => "ROLLBACK",
+            StatementKind::Transaction(_) | StatementKind::Set { .. } => "SET",
+            StatementKind::Reset(_) => "RESET",
+            StatementKind::Show(_) | StatementKind::ShowRegions => "SHOW",
+            StatementKind::Discard => "DISCARD ALL",
+            StatementKind::Deallocate(_) => "DEALLOCATE",
+        }
+    }
+}

@@ -1,0 +1,93 @@
+use super::*;
+use crate::error::SqlState;
+
+fn one(sql: &str) -> Statement {
+    let mut statements = parse(sql).expect("a statement");
+    assert_eq!(statements.len(), 1);
+    statements.remove(0)
+}
+
+#[test]
+fn statements_are_separated_and_empty_ones_left_out() {
+    let names: Vec<_> = parse("begin; ;select ';' ; end;").expect("statements").iter().map(|s| s.kind.name()).collect();
+    assert_eq!(names, ["BEGIN", "SELECT", "COMMIT"]);
+    assert_eq!(parse(" ;; -- nothing\n").expect("nothing"), []);
+}
+
+#[test]
+fn a_syntax_error_says_where_and_what_was_expected() {
+    let error = parse("select 1;\nselect (2 from t").expect_err("no closing parenthesis");
+    assert_eq!((error.state(), error.position()), (SqlState::SyntaxError, Some(20)));
+    assert_eq!(error.message(), "syntax error at or near \"from\"");
+    assert_eq!(error.hint(), Some("Expected )."));
+    let error = parse("select 'é, 'x").expect_err("an open string");
+    assert_eq!((error.state(), error.position()), (SqlState::SyntaxError, Some(13)));
+    assert_eq!(parse("selec 1").expect_err("no statement").position(), Some(1));
+}
+
+#[test]
+fn as_of_system_time_is_taken_out_of_the_statement() {
+    let statement = one("select a from t AS OF SYSTEM TIME '-5s' where a = 1");
+    assert_eq!(statement.as_of.as_deref(), Some("-5s"));
+    assert_eq!(statement.kind, one("select a from t where a = 1").kind);
+    assert_eq!(one("begin as of system time '-1s'").as_of.as_deref(), Some("-1s"));
+    assert_eq!(parse("delete from t as of system time '-5s'").expect_err("no read").state(), SqlState::SyntaxError);
+    assert_eq!(one("select 'as of system time'").as_of, None);
+}
+
+#[test]
+fn create_database_takes_options() {
+    let StatementKind::Create(Create::Database { name, if_not_exists, options }) =
+        one("CREATE DATABASE IF NOT EXISTS Shop WITH (Protocol = 'replicated_commit')").kind
+    else {
+        panic!("a database")
+    };
+    assert_eq!((name.as_str(), if_not_exists), ("shop", true));
+    assert_eq!(options, [("protocol".to_string(), "replicated_commit".to_string())]);
+    assert!(parse("create database shop with protocol").is_err());
+}
+
+#[test]
+fn transactions_name_their_access_mode() {
+    let begin = |sql| one(sql).kind;
+    assert_eq!(begin("begin"), StatementKind::Transaction(Transaction::Begin(AccessMode::Unspecified)));
+    assert_eq!(begin("start transaction read only"), StatementKind::Transaction(Transaction::Begin(AccessMode::ReadOnly)));
+    let kind = begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE");
+    assert_eq!(kind, StatementKind::Transaction(Transaction::Begin(AccessMode::ReadWrite)));
+    assert_eq!(parse("savepoint a").expect_err("unsupported").state(), SqlState::FeatureNotSupported);
+}
+
+#[test]
+fn settings_are_named_in_lower_case() {
+    let set = |sql: &str| match one(sql).kind {
+        StatementKind::Set { name, value, local } => (name, value, local),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(set("SET rhumb.read_mode = 'locking'"), ("rhumb.read_mode".into(), Some("locking".into()), false));
+    assert_eq!(set("SET LOCAL statement_timeout TO 100"), ("statement_timeout".into(), Some("100".into()), true));
+    assert_eq!(set("SET search_path TO a, b"), ("search_path".into(), Some("a, b".into()), false));
+    assert_eq!(set("SET TIME ZONE 'UTC'"), ("timezone".into(), Some("UTC".into()), false));
+    assert_eq!(set("SET statement_timeout = DEFAULT").1, None);
+    assert_eq!(one("SHOW regions").kind, StatementKind::ShowRegions);
+    assert_eq!(one("SHOW rhumb.read_mode").kind, StatementKind::Show("rhumb.read_mode".into()));
+    assert_eq!(one("SHOW transaction isolation level").kind, StatementKind::Show("transaction_isolation".into()));
+    assert_eq!(one("RESET ALL").kind, StatementKind::Reset(None));
+}
+
+#[test]
+fn copy_from_stdin_reads_its_options() {
+    let StatementKind::Copy(copy) = one("COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER, NULL 'x')").kind else { panic!("a copy") };
+    assert_eq!(copy.columns.len(), 2);
+    let expected = CopyFormat { csv: true, delimiter: b',', null: "x".into(), header: true, quote: b'"', escape: b'"' };
+    assert_eq!(copy.format, expected);
+    let StatementKind::Copy(copy) = one("COPY t FROM STDIN").kind else { panic!("a copy") };
+    assert_eq!((copy.format.csv, copy.format.delimiter, copy.format.null.as_str()), (false, b'\t', "\\N"));
+    assert_eq!(parse("COPY t TO STDOUT").expect_err("unsupported").state(), SqlState::FeatureNotSupported);
+}
+
+#[test]
+fn select_for_update_is_told_from_select() {
+    assert_eq!(one("select a from t for update").kind.name(), "SELECT FOR UPDATE");
+    assert_eq!(one("select a from t for update skip locked".replace("skip locked", "nowait").as_str()).kind.name(), "SELECT FOR UPDATE");
+    assert!(parse("select a from t for update skip locked").is_err());
+}

@@ -1,0 +1,458 @@
+//! INSERT: rows of expressions, or of a query, with ON CONFLICT and RETURNING.
+
+use super::access::index_id;
+use super::assignment::{self, Assignments, assigned};
+use super::evaluate::{Compiled, Scope, constant};
+use super::expression::{Compiler, Expressions};
+use super::parameters::Parameters;
+use super::query::{self, QueryPlan};
+use super::returning::{self, Projection};
+use super::{Body, Effect, Plan, Planning, Running, analyze};
+use crate::catalog::{Index, IndexId, TableDescriptor};
+use crate::engine::Engine;
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::parse::fold;
+use crate::session::{Active, Facts};
+use crate::table::{self, OnConflict, Row};
+use crate::types::Datum;
+use datafusion::logical_expr::Expr;
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use futures::StreamExt;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The rows inserted in one round.
+const BATCH_ROWS: usize = 1_000;
+
+/// An INSERT.
+#[derive(Debug)]
+pub struct InsertPlan {
+    table: Arc<TableDescriptor>,
+    source: Source,
+    defaults: Defaults,
+    /// The columns that the source gives, in its order.
+    columns: Vec<usize>,
+    on_conflict: OnConflict,
+    update: Option<Update>,
+    returning: Option<Projection>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Values(Vec<Vec<Cell>>),
+    Query(QueryPlan),
+}
+
+/// A value of a row to insert.
+#[derive(Debug)]
+enum Cell {
+    /// Known when planned, and already as the column stores it.
+    Value(Datum),
+    Constant(Expr),
+    Computed(Compiled),
+    Default,
+}
+
+/// DO UPDATE: over the existing row, the row proposed (`excluded`) and the parameters.
+#[derive(Debug)]
+struct Update {
+    assignments: Assignments,
+    filter: Option<Compiled>,
+}
+
+/// Plans an INSERT.
+pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) -> SqlResult<Plan> {
+    let ast::TableObject::TableName(name) = &insert.table else {
+        return Err(SqlError::unsupported("INSERT into anything but a table is not supported"));
+    };
+    let name = fold(&super::unqualified(name, &cx.facts.database)?);
+    let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, &name).await?;
+    let columns = target_columns(&table, &insert.columns)?;
+    let alias = insert.table_alias.as_ref().map_or_else(|| table.name.clone(), |alias| fold(&alias.alias));
+
+    let (mut tables, mut hints) = (vec![table.clone()], cx.hints.to_vec());
+    let mut query_plan = None;
+    let values = match insert.source.as_deref() {
+        None => vec![Vec::new()],
+        Some(query) => match plain_values(query) {
+            Some(values) => values,
+            None => {
+                let statement = ast::Statement::Query(Box::new(query.clone()));
+                let (read, sources) = query::sources(cx, active, &statement, None).await?;
+                let (plan, parameters) = query::logical(cx, sources, statement)?;
+                tables.extend(read);
+                hints = parameters.finish().into_iter().map(Some).collect();
+                query_plan = Some(plan);
+                Vec::new()
+            }
+        },
+    };
+    let cx = Planning { hints: &hints, ..cx };
+    let parameters = Parameters::of(&insert, cx.hints)?;
+
+    // One scope serves all expressions: VALUES see none of its columns, RETURNING and DO UPDATE name them.
+    let mut cells = Expressions::new(cx, Scope::default(), parameters.clone())?;
+    let planned_values = plan_values(&mut cells, &table, &columns, &values)?;
+    let scope = Scope::default().with(&alias, &table.arrow_schema());
+    let on_conflict = conflict_of(&table, insert.on.as_ref())?;
+    let mut updates = Expressions::new(cx, scope.clone().with("excluded", &table.arrow_schema()), cells.parameters())?;
+    let planned_update = match (&on_conflict, insert.on.as_ref()) {
+        (
+            OnConflict::DoUpdate(_),
+            Some(ast::OnInsert::OnConflict(ast::OnConflict { action: ast::OnConflictAction::DoUpdate(update), .. })),
+        ) => {
+            let assignments = assignment::plan(&mut updates, &table, &update.assignments)?;
+            let filter = update.selection.as_ref().map(|filter| updates.plan(filter, None, "ON CONFLICT")).transpose()?;
+            Some((assignments, filter))
+        }
+        _ => None,
+    };
+    let mut outputs = Expressions::new(cx, scope, updates.parameters())?;
+    let planned_returning = insert.returning.map(|items| returning::plan(&mut outputs, &table, &alias, items)).transpose()?;
+
+    let types = outputs.parameters();
+    let (cells, updates, outputs) = (cells.finish_with(&types), updates.finish_with(&types), outputs.finish());
+    let returning = planned_returning.map(|planned| planned.compile(&outputs, &table)).transpose()?;
+    let update = planned_update
+        .map(|(assignments, filter)| {
+            let filter = filter.map(|filter| updates.compile(filter)).transpose()?;
+            SqlResult::Ok(Update { assignments: Assignments::compile(assignments, &updates)?, filter })
+        })
+        .transpose()?;
+    let (columns, source) = match query_plan {
+        Some(plan) => (given(&table, columns, plan.columns().len(), &insert.columns)?, Source::Query(plan)),
+        None => {
+            let width = values.first().map_or(0, Vec::len);
+            let columns = given(&table, columns, width, &insert.columns)?;
+            let rows = planned_values.into_iter().map(|row| compile_row(&cells, &table, &columns, row)).collect::<SqlResult<_>>()?;
+            (columns, Source::Values(rows))
+        }
+    };
+    let defaults = Defaults::of(cx.engine, cx.facts, &table, &columns)?;
+    let result_columns = returning.as_ref().map(|returning| returning.columns.clone());
+    let body = Body::Insert(InsertPlan { table, source, defaults, columns, on_conflict, update, returning });
+    Ok(Plan { tables, parameters: outputs.parameters, columns: result_columns, body })
+}
+
+/// The rows of `VALUES (…), (…)` with nothing around them.
+fn plain_values(query: &ast::Query) -> Option<Vec<Vec<ast::Expr>>> {
+    let plain = query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
+    match query.body.as_ref() {
+        ast::SetExpr::Values(values) if plain => {
+            let rows: Vec<Vec<ast::Expr>> = values.rows.iter().map(|row| row.content.clone()).collect();
+            (!rows.iter().flatten().any(super::expression::holds_query)).then_some(rows)
+        }
+        _ => None,
+    }
+}
+
+fn target_columns(table: &TableDescriptor, names: &[ast::ObjectName]) -> SqlResult<Vec<usize>> {
+    if names.is_empty() {
+        return Ok(table.visible_columns().collect());
+    }
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let name = name.0.last().and_then(ast::ObjectNamePart::as_ident).map(fold).unwrap_or_default();
+        let column = table.column(&name).filter(|&column| !table.columns[column].hidden).ok_or_else(|| {
+            SqlError::new(SqlState::UndefinedColumn, format!("column \"{name}\" of relation \"{}\" does not exist", table.name))
+        })?;
+        if columns.contains(&column) {
+            return Err(SqlError::duplicate_column(&name));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// The columns that get a value. Without a list of columns the source may give fewer than there are.
+fn given(table: &TableDescriptor, mut columns: Vec<usize>, width: usize, names: &[ast::ObjectName]) -> SqlResult<Vec<usize>> {
+    if width > columns.len() {
+        return Err(SqlError::syntax("INSERT has more expressions than target columns"));
+    }
+    if width < columns.len() && !names.is_empty() && width > 0 {
+        return Err(SqlError::syntax("INSERT has more target columns than expressions"));
+    }
+    debug_assert!(columns.len() <= table.columns.len());
+    columns.truncate(width);
+    Ok(columns)
+}
+
+/// A cell before parameters have their types: `None` is DEFAULT.
+type PlannedCell = Option<Expr>;
+
+fn plan_values(
+    expressions: &mut Expressions<'_>,
+    table: &TableDescriptor,
+    columns: &[usize],
+    rows: &[Vec<ast::Expr>],
+) -> SqlResult<Vec<Vec<PlannedCell>>> {
+    let width = rows.first().map_or(0, Vec::len);
+    if rows.iter().any(|row| row.len() != width) {
+        return Err(SqlError::syntax("VALUES lists must all be the same length"));
+    }
+    rows.iter()
+        .map(|row| {
+            row.iter()
+                .enumerate()
+                .map(|(position, expr)| {
+                    if is_default(expr) {
+                        return Ok(None);
+                    }
+                    let ty = columns.get(position).map(|&column| &table.columns[column].ty);
+                    expressions.plan(expr, ty, "VALUES").map(Some)
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// True for the keyword DEFAULT.
+pub fn is_default(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+fn compile_row(compiler: &Compiler<'_>, table: &TableDescriptor, columns: &[usize], row: Vec<PlannedCell>) -> SqlResult<Vec<Cell>> {
+    row.into_iter()
+        .zip(columns)
+        .map(|(cell, &column)| {
+            Ok(match cell {
+                None => Cell::Default,
+                Some(Expr::Literal(value, _)) => Cell::Value(assigned(table, column, value)?),
+                Some(expr @ Expr::Placeholder(_)) => Cell::Constant(expr),
+                Some(expr) if analyze::is_immutable(&expr) && !analyze::has_parameter(&expr) => {
+                    Cell::Value(assigned(table, column, constant(&expr, &[])?)?)
+                }
+                Some(expr) => Cell::Computed(compiler.compile(expr)?),
+            })
+        })
+        .collect()
+}
+
+fn conflict_of(table: &TableDescriptor, on: Option<&ast::OnInsert>) -> SqlResult<OnConflict> {
+    let conflict = match on {
+        None => return Ok(OnConflict::Error),
+        Some(ast::OnInsert::OnConflict(conflict)) => conflict,
+        Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE is not supported").with_hint("Write ON CONFLICT.")),
+    };
+    let key = conflict.conflict_target.as_ref().map(|target| conflict_key(table, target)).transpose()?;
+    match (&conflict.action, key) {
+        (ast::OnConflictAction::DoNothing, key) => Ok(OnConflict::DoNothing(key)),
+        (ast::OnConflictAction::DoUpdate(_), Some(key)) => Ok(OnConflict::DoUpdate(key)),
+        (ast::OnConflictAction::DoUpdate(_), None) => {
+            Err(SqlError::syntax("ON CONFLICT DO UPDATE requires inference specification or constraint name"))
+        }
+    }
+}
+
+/// The key that ON CONFLICT names by its columns or its constraint.
+fn conflict_key(table: &TableDescriptor, target: &ast::ConflictTarget) -> SqlResult<IndexId> {
+    let unique = table.indexes.iter().filter(|index| index.unique);
+    let mut keys = std::iter::once((None, &table.primary_key_name, &table.primary_key))
+        .chain(unique.map(|index: &Index| (Some(index), &index.name, &index.columns)));
+    match target {
+        ast::ConflictTarget::OnConstraint(name) => {
+            let name = name.0.last().and_then(ast::ObjectNamePart::as_ident).map(fold).unwrap_or_default();
+            let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
+            keys.find(|(_, key, _)| **key == name)
+                .map(|(index, ..)| index_id(index))
+                .ok_or_else(|| SqlError::new(SqlState::UndefinedObject, message))
+        }
+        ast::ConflictTarget::Columns(names) => {
+            let wanted: HashSet<usize> = names
+                .iter()
+                .map(|name| table.column(&fold(name)).ok_or_else(|| SqlError::undefined_column(&fold(name))))
+                .collect::<SqlResult<_>>()?;
+            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            keys.find(|(_, _, columns)| columns.iter().copied().collect::<HashSet<_>>() == wanted)
+                .map(|(index, ..)| index_id(index))
+                .ok_or_else(|| SqlError::new(SqlState::InvalidColumnReference, message))
+        }
+    }
+}
+
+impl InsertPlan {
+    /// True if the rows come from expressions.
+    pub fn is_fast(&self) -> bool {
+        matches!(self.source, Source::Values(_))
+    }
+
+    /// Runs it.
+    pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
+        let mut done = Done::default();
+        match &self.source {
+            Source::Values(rows) => {
+                for batch in rows.chunks(BATCH_ROWS) {
+                    let rows = batch.iter().map(|cells| self.row(cx, cells)).collect::<SqlResult<_>>()?;
+                    self.insert(cx, rows, &mut done).await?;
+                }
+            }
+            // All rows are read before the first is written, which could otherwise be read again.
+            Source::Query(plan) => {
+                let mut pages = plan.run(cx, plan.columns()).await?;
+                let mut rows = Vec::new();
+                while let Some(page) = pages.next().await {
+                    for values in page? {
+                        let mut row = self.defaults.row(cx.engine)?;
+                        for (&column, value) in self.columns.iter().zip(values) {
+                            row[column] = assigned(&self.table, column, value)?;
+                        }
+                        rows.push(row);
+                    }
+                }
+                while !rows.is_empty() {
+                    let rest = rows.split_off(rows.len().min(BATCH_ROWS));
+                    self.insert(cx, std::mem::replace(&mut rows, rest), &mut done).await?;
+                }
+            }
+        }
+        let returning = match &self.returning {
+            Some(returning) => returning.rows(cx.engine, &done.rows, cx.parameters)?,
+            None => Vec::new(),
+        };
+        Ok(Effect::Written { count: done.count, returning })
+    }
+
+    fn row(&self, cx: Running<'_>, cells: &[Cell]) -> SqlResult<Row> {
+        let mut row = self.defaults.row(cx.engine)?;
+        for (cell, &column) in cells.iter().zip(&self.columns) {
+            row[column] = match cell {
+                Cell::Value(value) => value.clone(),
+                Cell::Constant(expr) => assigned(&self.table, column, constant(expr, cx.parameters)?)?,
+                Cell::Computed(expr) => {
+                    let value = expr.evaluate(cx.engine, 1, |_, input| &cx.parameters[input])?.pop();
+                    assigned(&self.table, column, value.expect("one value for one row"))?
+                }
+                Cell::Default => self.defaults.value(cx.engine, column)?,
+            };
+        }
+        Ok(row)
+    }
+
+    async fn insert(&self, cx: Running<'_>, rows: Vec<Row>, done: &mut Done) -> SqlResult<()> {
+        let mut active = cx.handle.lock().await?;
+        let inserted = table::insert(active.txn.as_mut(), &self.table, &rows, &self.on_conflict).await?;
+        let changes = match &self.update {
+            Some(update) => update.changes(cx, &self.table, &rows, inserted.conflicts)?,
+            None => Vec::new(),
+        };
+        for (_, (existing, _)) in &changes {
+            let key: Vec<Datum> = self.table.primary_key.iter().map(|&column| existing[column].clone()).collect();
+            if !done.updated.insert(key) {
+                let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+                let hint = "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.";
+                return Err(SqlError::new(SqlState::CardinalityViolation, message).with_hint(hint));
+            }
+        }
+        let (positions, pairs): (Vec<usize>, Vec<(Row, Row)>) = changes.into_iter().unzip();
+        if !pairs.is_empty() {
+            table::update(active.txn.as_mut(), &self.table, &pairs).await?;
+        }
+        done.count += inserted.written.len() + pairs.len();
+        if self.returning.is_some() {
+            let new = positions.into_iter().zip(pairs.into_iter().map(|(_, new)| new));
+            let mut results: Vec<(usize, Row)> =
+                inserted.written.iter().map(|&position| (position, rows[position].clone())).chain(new).collect();
+            results.sort_by_key(|(position, _)| *position);
+            done.rows.extend(results.into_iter().map(|(_, row)| row));
+        }
+        Ok(())
+    }
+}
+
+/// What an INSERT did so far.
+#[derive(Default)]
+struct Done {
+    count: usize,
+    /// The rows as they are now, if they are to be returned.
+    rows: Vec<Row>,
+    /// The primary keys of the rows updated.
+    updated: HashSet<Vec<Datum>>,
+}
+
+impl Update {
+    /// The position of a proposed row with the existing row in its way and what that becomes.
+    fn changes(
+        &self,
+        cx: Running<'_>,
+        table: &TableDescriptor,
+        proposed: &[Row],
+        conflicts: Vec<(usize, Row)>,
+    ) -> SqlResult<Vec<(usize, (Row, Row))>> {
+        let width = table.columns.len();
+        let (mut positions, mut existing): (Vec<usize>, Vec<Row>) = conflicts.into_iter().unzip();
+        if let Some(filter) = &self.filter {
+            let input = |row: usize, input: usize| input_of(&existing[row], &proposed[positions[row]], cx.parameters, width, input);
+            let kept = filter.select(cx.engine, existing.len(), input)?;
+            let mut flags = kept.iter();
+            positions.retain(|_| flags.next() == Some(&true));
+            let mut flags = kept.iter();
+            existing.retain(|_| flags.next() == Some(&true));
+        }
+        let input = |row: usize, input: usize| input_of(&existing[row], &proposed[positions[row]], cx.parameters, width, input);
+        let new = self.assignments.apply(cx.engine, table, &existing, input)?;
+        Ok(positions.iter().copied().zip(existing.iter().cloned().zip(new)).collect())
+    }
+}
+
+fn input_of<'a>(existing: &'a Row, proposed: &'a Row, parameters: &'a [Datum], width: usize, input: usize) -> &'a Datum {
+    if input < width {
+        &existing[input]
+    } else if input < 2 * width {
+        &proposed[input - width]
+    } else {
+        &parameters[input - 2 * width]
+    }
+}
+
+/// The values of columns that get none.
+#[derive(Debug)]
+pub struct Defaults {
+    table: Arc<TableDescriptor>,
+    /// By column; `None` is NULL.
+    values: Vec<Option<Compiled>>,
+    given: Vec<bool>,
+}
+
+impl Defaults {
+    /// The defaults of `table`, of whose columns `columns` are given.
+    pub fn of(engine: &Engine, facts: &Facts, table: &Arc<TableDescriptor>, columns: &[usize]) -> SqlResult<Defaults> {
+        let cx = Planning { engine, facts, hints: &[] };
+        let given = (0..table.columns.len()).map(|column| columns.contains(&column)).collect();
+        let values = table
+            .columns
+            .iter()
+            .map(|column| column.default.as_ref().map(|text| default(cx, text)).transpose())
+            .collect::<SqlResult<_>>()?;
+        Ok(Defaults { table: table.clone(), values, given })
+    }
+
+    /// A row of defaults; the columns that are given are NULL in it still.
+    pub fn row(&self, engine: &Engine) -> SqlResult<Row> {
+        self.given
+            .iter()
+            .enumerate()
+            .map(|(column, given)| if *given { Ok(self.table.columns[column].ty.null()) } else { self.value(engine, column) })
+            .collect()
+    }
+
+    fn value(&self, engine: &Engine, column: usize) -> SqlResult<Datum> {
+        let definition = &self.table.columns[column];
+        let value = match &self.values[column] {
+            _ if definition.hidden => engine.row_ids.next(engine.gateway.now()),
+            None => definition.ty.null(),
+            Some(expr) => expr.evaluate(engine, 1, |_, _| unreachable!("a default has no inputs"))?.pop().expect("one value for one row"),
+        };
+        assigned(&self.table, column, value)
+    }
+}
+
+fn default(cx: Planning<'_>, text: &str) -> SqlResult<Compiled> {
+    let invalid = |error| SqlError::corrupted(format!("the default {text}"), error);
+    let mut expr = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).and_then(|mut parser| parser.parse_expr()).map_err(invalid)?;
+    super::rewrite::rewrite(&mut expr, cx.facts)?;
+    let mut expressions = Expressions::new(cx, Scope::default(), Parameters::of(&expr, &[])?)?;
+    let planned = expressions.plan(&expr, None, "DEFAULT")?;
+    expressions.finish().compile(planned)
+}

@@ -1,0 +1,155 @@
+//! From a parsed statement to something that runs: the fast path for single tables, the query engine for the rest.
+//!
+//! ```text
+//!   statement ─ rewrite ─┬─ INSERT … VALUES ───────────────→ insert
+//!                        ├─ UPDATE, DELETE of one table ───→ modify ─┐
+//!                        ├─ SELECT of one table by key ────→ select ─┤ access (WHERE → keys), evaluate (expressions)
+//!                        └─ anything else ─────────────────→ query (DataFusion) → source → access
+//! ```
+//! A plan holds no transaction: it is made once per statement text, kept by its session, and run in any transaction that
+//! still sees the same tables.
+
+mod access;
+mod analyze;
+mod assignment;
+mod evaluate;
+mod expression;
+mod insert;
+mod modify;
+mod names;
+mod parameters;
+mod query;
+mod resolver;
+mod result;
+mod returning;
+mod rewrite;
+mod select;
+mod source;
+
+pub use insert::Defaults;
+pub use modify::delete_all;
+pub use result::{Effect, ResultColumn, RowStream};
+pub use rewrite::unqualified;
+
+use crate::catalog::TableDescriptor;
+use crate::engine::Engine;
+use crate::error::{SqlError, SqlResult};
+use crate::parse::StatementKind;
+use crate::session::{Active, Facts, TransactionHandle};
+use crate::types::{Datum, SqlType};
+use datafusion::sql::sqlparser::ast;
+use std::sync::Arc;
+
+/// A statement that is ready to run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The tables it was made for, as they were then.
+    tables: Vec<Arc<TableDescriptor>>,
+    /// The types of its parameters.
+    pub parameters: Vec<SqlType>,
+    /// The columns of its rows; `None` if it returns none.
+    pub columns: Option<Arc<[ResultColumn]>>,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Query(query::QueryPlan),
+    Select(select::SelectPlan),
+    Insert(insert::InsertPlan),
+    Modify(modify::ModifyPlan),
+}
+
+/// What planning needs.
+#[derive(Clone, Copy)]
+pub struct Planning<'a> {
+    /// The query engine.
+    pub engine: &'a Engine,
+    /// What the session says about itself.
+    pub facts: &'a Facts,
+    /// The types that the client gave to parameters.
+    pub hints: &'a [Option<SqlType>],
+}
+
+/// What running needs.
+#[derive(Clone, Copy)]
+pub struct Running<'a> {
+    /// The query engine.
+    pub engine: &'a Arc<Engine>,
+    /// The transaction to run in.
+    pub handle: &'a TransactionHandle,
+    /// The values of the parameters.
+    pub parameters: &'a [Datum],
+}
+
+impl Plan {
+    /// Plans a statement that reads or writes rows, with the tables that the transaction sees.
+    pub async fn make(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
+        match kind {
+            StatementKind::Query { query, .. } => {
+                let mut query = query.clone();
+                rewrite::rewrite(&mut query, cx.facts)?;
+                if let Some(plan) = select::plan(cx, active, &query).await? {
+                    return Ok(plan);
+                }
+                names::name_columns(&mut query);
+                query::plan(cx, active, ast::Statement::Query(query)).await
+            }
+            StatementKind::Explain(statement) => {
+                let mut statement = (**statement).clone();
+                rewrite::rewrite(&mut statement, cx.facts)?;
+                query::plan(cx, active, statement).await
+            }
+            StatementKind::Insert(insert) => {
+                let mut insert = insert.clone();
+                rewrite::rewrite(&mut insert, cx.facts)?;
+                insert::plan(cx, active, *insert).await
+            }
+            StatementKind::Update(update) => {
+                let mut update = update.clone();
+                rewrite::rewrite(&mut update, cx.facts)?;
+                modify::plan_update(cx, active, *update).await
+            }
+            StatementKind::Delete(delete) => {
+                let mut delete = delete.clone();
+                rewrite::rewrite(&mut delete, cx.facts)?;
+                modify::plan_delete(cx, active, *delete).await
+            }
+            other => Err(SqlError::internal(format!("{} has no plan", other.name()))),
+        }
+    }
+
+    /// True if the transaction sees the tables that the plan was made for.
+    pub async fn is_current(&self, active: &mut Active, database: &str) -> bool {
+        for table in &self.tables {
+            match active.catalog.table(active.txn.as_mut(), database, &table.name).await {
+                Ok(current) if Arc::ptr_eq(&current, table) || current == *table => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Runs it.
+    pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
+        match &self.body {
+            Body::Query(plan) => {
+                let columns = self.columns.clone().expect("a query returns rows");
+                plan.run(cx, columns).await.map(Effect::Rows)
+            }
+            Body::Select(plan) => plan.run(cx),
+            Body::Insert(plan) => plan.run(cx).await,
+            Body::Modify(plan) => plan.run(cx).await,
+        }
+    }
+
+    /// True if it goes without the query engine's planner.
+    pub fn is_fast(&self) -> bool {
+        match &self.body {
+            Body::Query(_) => false,
+            Body::Select(_) => true,
+            Body::Insert(plan) => plan.is_fast(),
+            Body::Modify(plan) => plan.is_fast(),
+        }
+    }
+}

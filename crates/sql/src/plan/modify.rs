@@ -1,0 +1,297 @@
+//! UPDATE and DELETE: the rows are found, by key or by a query, then written.
+//!
+//! All rows are found before the first is written, so that a statement never meets its own changes.
+
+use super::access::Access;
+use super::assignment::{self, Assignments, assigned};
+use super::evaluate::{Compiled, Scope};
+use super::expression::{Expressions, holds_query};
+use super::parameters::Parameters;
+use super::query::{self, QueryPlan};
+use super::returning::{self, Projection, input_of};
+use super::{Body, Effect, Plan, Planning, Running, unqualified};
+use crate::catalog::TableDescriptor;
+use crate::error::{SqlError, SqlResult};
+use crate::parse::fold;
+use crate::session::Active;
+use crate::table::{self, Cursor, Row, ScanSpec, SearchedIndex};
+use crate::types::{Datum, SqlType};
+use datafusion::sql::sqlparser::ast::{self, TableFactor};
+use futures::StreamExt;
+use rhumb_commit::transaction::Transaction;
+use std::collections::HashSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// An UPDATE or a DELETE.
+#[derive(Debug)]
+pub struct ModifyPlan {
+    table: Arc<TableDescriptor>,
+    rows: Source,
+    change: Change,
+    returning: Option<Projection>,
+}
+
+/// Where the rows come from.
+#[derive(Debug)]
+enum Source {
+    Keys {
+        access: Access,
+        filter: Option<Compiled>,
+    },
+    /// A query that gives all columns of the row, then the new values of those assigned.
+    Query(QueryPlan),
+}
+
+#[derive(Debug)]
+enum Change {
+    Delete,
+    Update(Assignments),
+    /// The columns whose new values the query gives.
+    UpdateFromQuery(Vec<usize>),
+}
+
+/// A statement's target and its conditions.
+struct Target {
+    table: Arc<TableDescriptor>,
+    /// What the statement calls the table.
+    name: String,
+    relation: TableFactor,
+    others: Vec<ast::TableWithJoins>,
+    selection: Option<ast::Expr>,
+}
+
+/// Plans an UPDATE.
+pub async fn plan_update(cx: Planning<'_>, active: &mut Active, update: ast::Update) -> SqlResult<Plan> {
+    if update.limit.is_some() || !update.order_by.is_empty() || !update.table.joins.is_empty() {
+        return Err(SqlError::syntax("UPDATE takes no ORDER BY, LIMIT or JOIN"));
+    }
+    let others = match update.from.clone() {
+        None => Vec::new(),
+        Some(ast::UpdateTableFromKind::BeforeSet(from) | ast::UpdateTableFromKind::AfterSet(from)) => from,
+    };
+    let target = target(cx, active, update.table.relation.clone(), others, update.selection.clone()).await?;
+    let values_query = update.assignments.iter().any(|assignment| holds_query(&assignment.value));
+    if target.is_simple() && !values_query {
+        return plan_by_keys(cx, target, &update, Some(&update.assignments), update.returning.clone());
+    }
+    let mut columns = Vec::new();
+    let mut values = Vec::new();
+    for assignment in &update.assignments {
+        let (column, value) = assignment::target(&target.table, assignment)?;
+        columns.push(column);
+        values.push(value.clone());
+    }
+    plan_by_query(cx, active, target, values, Change::UpdateFromQuery(columns), update.returning).await
+}
+
+/// Plans a DELETE.
+pub async fn plan_delete(cx: Planning<'_>, active: &mut Active, delete: ast::Delete) -> SqlResult<Plan> {
+    if delete.limit.is_some() || !delete.order_by.is_empty() || !delete.tables.is_empty() {
+        return Err(SqlError::syntax("DELETE takes no ORDER BY or LIMIT, and one table"));
+    }
+    let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
+    let [from] = from.as_slice() else { return Err(SqlError::syntax("DELETE takes one table")) };
+    let others = delete.using.clone().unwrap_or_default();
+    let target = target(cx, active, from.relation.clone(), others, delete.selection.clone()).await?;
+    if target.is_simple() && from.joins.is_empty() {
+        return plan_by_keys(cx, target, &delete, None, delete.returning.clone());
+    }
+    plan_by_query(cx, active, target, Vec::new(), Change::Delete, delete.returning).await
+}
+
+async fn target(
+    cx: Planning<'_>,
+    active: &mut Active,
+    relation: TableFactor,
+    others: Vec<ast::TableWithJoins>,
+    selection: Option<ast::Expr>,
+) -> SqlResult<Target> {
+    let TableFactor::Table { name, alias, .. } = &relation else {
+        return Err(SqlError::syntax("only a table can be updated or deleted from"));
+    };
+    let table_name = fold(&unqualified(name, &cx.facts.database)?);
+    let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, &table_name).await?;
+    let name = alias.as_ref().map_or_else(|| table.name.clone(), |alias| fold(&alias.name));
+    Ok(Target { table, name, relation, others, selection })
+}
+
+impl Target {
+    /// True if no other table has a say.
+    fn is_simple(&self) -> bool {
+        self.others.is_empty() && !self.selection.as_ref().is_some_and(holds_query)
+    }
+}
+
+fn plan_by_keys(
+    cx: Planning<'_>,
+    target: Target,
+    statement: &impl ast::Visit,
+    assignments: Option<&[ast::Assignment]>,
+    returning: Option<Vec<ast::SelectItem>>,
+) -> SqlResult<Plan> {
+    let Target { table, name, selection, .. } = target;
+    let scope = Scope::default().with(&name, &table.arrow_schema());
+    let mut expressions = Expressions::new(cx, scope, Parameters::of(statement, cx.hints)?)?;
+    let filter = selection.as_ref().map(|selection| expressions.plan(selection, Some(&SqlType::Bool), "WHERE")).transpose()?;
+    let assignments = assignments.map(|assignments| assignment::plan(&mut expressions, &table, assignments)).transpose()?;
+    let returning = returning.map(|items| returning::plan(&mut expressions, &table, &name, items)).transpose()?;
+    let access = Access::of(&table, filter.as_slice());
+
+    let compiler = expressions.finish();
+    let filter = filter.map(|filter| compiler.compile(filter)).transpose()?;
+    let change = match assignments {
+        None => Change::Delete,
+        Some(assignments) => Change::Update(Assignments::compile(assignments, &compiler)?),
+    };
+    let returning = returning.map(|planned| planned.compile(&compiler, &table)).transpose()?;
+    let columns = returning.as_ref().map(|returning| returning.columns.clone());
+    let body = Body::Modify(ModifyPlan { table: table.clone(), rows: Source::Keys { access, filter }, change, returning });
+    Ok(Plan { tables: vec![table], parameters: compiler.parameters, columns, body })
+}
+
+async fn plan_by_query(
+    cx: Planning<'_>,
+    active: &mut Active,
+    target: Target,
+    values: Vec<ast::Expr>,
+    change: Change,
+    returning: Option<Vec<ast::SelectItem>>,
+) -> SqlResult<Plan> {
+    let Target { table, name, relation, others, selection } = target;
+    let qualifier = ast::Ident::with_quote('"', name.clone());
+    let row = table.columns.iter().map(|column| {
+        let column = ast::Ident::with_quote('"', column.name.clone());
+        ast::SelectItem::UnnamedExpr(ast::Expr::CompoundIdentifier(vec![qualifier.clone(), column]))
+    });
+    let values = values.into_iter().enumerate().map(|(position, expr)| {
+        // A name that no column can have.
+        let alias = ast::Ident::with_quote('"', format!("{}{position}", super::names::MARK));
+        ast::SelectItem::ExprWithAlias { expr, alias }
+    });
+    let from = std::iter::once(ast::TableWithJoins { relation, joins: Vec::new() }).chain(others).collect();
+    let statement = ast::Statement::Query(Box::new(super::names::select(row.chain(values).collect(), from, selection)));
+    let (mut tables, sources) = query::sources(cx, active, &statement, Some(&table.name)).await?;
+    let (plan, parameters) = query::logical(cx, sources, statement)?;
+
+    let hints: Vec<Option<SqlType>> = parameters.finish().into_iter().map(Some).collect();
+    let cx = Planning { hints: &hints, ..cx };
+    let scope = Scope::default().with(&name, &table.arrow_schema());
+    let items = returning.clone().unwrap_or_default();
+    let mut expressions = Expressions::new(cx, scope, Parameters::of(&items, cx.hints)?)?;
+    let returning = returning.map(|items| returning::plan(&mut expressions, &table, &name, items)).transpose()?;
+    let compiler = expressions.finish();
+    let returning = returning.map(|planned| planned.compile(&compiler, &table)).transpose()?;
+    let columns = returning.as_ref().map(|returning| returning.columns.clone());
+    tables.push(table.clone());
+    let body = Body::Modify(ModifyPlan { table, rows: Source::Query(plan), change, returning });
+    Ok(Plan { tables, parameters: compiler.parameters, columns, body })
+}
+
+impl ModifyPlan {
+    /// True if the rows are found by keys.
+    pub fn is_fast(&self) -> bool {
+        matches!(self.rows, Source::Keys { .. })
+    }
+
+    /// Runs it.
+    pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
+        let width = self.table.columns.len();
+        let (rows, values): (Vec<Row>, Vec<Row>) = match &self.rows {
+            Source::Keys { access, filter } => (self.rows_by_keys(cx, access, filter.as_ref()).await?, Vec::new()),
+            Source::Query(plan) => self
+                .rows_by_query(cx, plan)
+                .await?
+                .into_iter()
+                .map(|mut row| {
+                    let values = row.split_off(width);
+                    (row, values)
+                })
+                .unzip(),
+        };
+        let mut active = cx.handle.lock().await?;
+        let results = match &self.change {
+            Change::Delete => {
+                table::delete(active.txn.as_mut(), &self.table, &rows)?;
+                rows
+            }
+            Change::Update(assignments) => {
+                let new = assignments.apply(cx.engine, &self.table, &rows, |row, input| input_of(&rows[row], cx.parameters, input))?;
+                self.update(active.txn.as_mut(), rows, new).await?
+            }
+            Change::UpdateFromQuery(columns) => {
+                let mut new = rows.clone();
+                for (row, values) in new.iter_mut().zip(values) {
+                    for (&column, value) in columns.iter().zip(values) {
+                        row[column] = assigned(&self.table, column, value)?;
+                    }
+                }
+                self.update(active.txn.as_mut(), rows, new).await?
+            }
+        };
+        drop(active);
+        let returning = match &self.returning {
+            Some(returning) => returning.rows(cx.engine, &results, cx.parameters)?,
+            None => Vec::new(),
+        };
+        Ok(Effect::Written { count: results.len(), returning })
+    }
+
+    async fn update(&self, txn: &mut dyn Transaction, old: Vec<Row>, new: Vec<Row>) -> SqlResult<Vec<Row>> {
+        let changes: Vec<(Row, Row)> = old.into_iter().zip(new).collect();
+        if !changes.is_empty() {
+            table::update(txn, &self.table, &changes).await?;
+        }
+        Ok(changes.into_iter().map(|(_, new)| new).collect())
+    }
+
+    async fn rows_by_keys(&self, cx: Running<'_>, access: &Access, filter: Option<&Compiled>) -> SqlResult<Vec<Row>> {
+        let keys = access.resolve(&self.table, cx.parameters)?;
+        let mut rows = {
+            let mut active = cx.handle.lock().await?;
+            keys.open(self.table.clone()).collect(active.txn.as_mut()).await?
+        };
+        if let Some(filter) = filter
+            && !rows.is_empty()
+        {
+            let kept = filter.select(cx.engine, rows.len(), |row, input| input_of(&rows[row], cx.parameters, input))?;
+            let mut flags = kept.into_iter();
+            rows.retain(|_| flags.next() == Some(true));
+        }
+        Ok(rows)
+    }
+
+    /// A row that joins with several others is changed once, by the first of them.
+    async fn rows_by_query(&self, cx: Running<'_>, plan: &QueryPlan) -> SqlResult<Vec<Row>> {
+        let mut pages = plan.run(cx, plan.columns()).await?;
+        let (mut rows, mut seen) = (Vec::new(), HashSet::new());
+        while let Some(page) = pages.next().await {
+            rows.extend(page?.into_iter().filter(|row| {
+                let key: Vec<Datum> = self.table.primary_key.iter().map(|&column| row[column].clone()).collect();
+                seen.insert(key)
+            }));
+        }
+        Ok(rows)
+    }
+}
+
+/// Deletes every row of a table.
+pub async fn delete_all(txn: &mut dyn Transaction, table: Arc<TableDescriptor>) -> SqlResult<()> {
+    let spec = ScanSpec {
+        index: SearchedIndex::Primary,
+        prefix: Vec::new(),
+        lower: Bound::Unbounded,
+        upper: Bound::Unbounded,
+        reverse: false,
+        limit: None,
+    };
+    let mut cursor = Cursor::open(table.clone(), &spec)?;
+    let mut rows = Vec::new();
+    loop {
+        let page = cursor.next_page(txn).await?;
+        if page.is_empty() {
+            return table::delete(txn, &table, &rows);
+        }
+        rows.extend(page);
+    }
+}

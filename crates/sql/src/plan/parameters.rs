@@ -1,0 +1,118 @@
+//! The types of a statement's parameters: what the client says, else what the column they meet says, else text.
+
+use super::analyze;
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::types::SqlType;
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::sql::sqlparser::ast::{Value, ValueWithSpan, Visit, Visitor};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The most parameters of a statement: what the wire's 16-bit count allows.
+pub const PARAMETERS_MAX: usize = u16::MAX as usize;
+
+/// The parameters of one statement while it is planned.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    types: Vec<Option<SqlType>>,
+}
+
+impl Parameters {
+    /// The parameters that occur in `part`, with the types that the client gave.
+    pub fn of(part: &impl Visit, hints: &[Option<SqlType>]) -> SqlResult<Parameters> {
+        let mut counter = Counter { count: hints.len() };
+        if let ControlFlow::Break(error) = part.visit(&mut counter) {
+            return Err(error);
+        }
+        let mut types = hints.to_vec();
+        types.resize(counter.count, None);
+        Ok(Parameters { types })
+    }
+
+    /// Learns types from the places where parameters stand in a planned expression; `expected` is the type of the whole.
+    pub fn learn(&mut self, expr: &Expr, expected: Option<&SqlType>) {
+        if let (Expr::Placeholder(placeholder), Some(ty)) = (expr, expected) {
+            self.set(&placeholder.id, parameter_type(*ty));
+        }
+        // Walking an expression in memory cannot fail.
+        let _ = expr.apply(|expr| {
+            if let Expr::Placeholder(Placeholder { id, field: Some(field) }) = expr
+                && let Some(ty) = SqlType::of_field(field)
+            {
+                self.set(id, parameter_type(ty));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+    }
+
+    /// Learns the type of parameter `id` from a field it is compared with.
+    pub fn learn_field(&mut self, id: &str, field: &FieldRef) {
+        if let Some(ty) = SqlType::of_field(field) {
+            self.set(id, parameter_type(ty));
+        }
+    }
+
+    fn set(&mut self, id: &str, ty: SqlType) {
+        let slot = id
+            .strip_prefix('$')
+            .and_then(|number| number.parse::<usize>().ok())
+            .and_then(|number| self.types.get_mut(number.checked_sub(1)?));
+        if let Some(slot @ None) = slot {
+            *slot = Some(ty);
+        }
+    }
+
+    /// What is known so far, for the query engine's planner.
+    pub fn fields(&self) -> Vec<Option<FieldRef>> {
+        self.types.iter().map(|ty| ty.map(|ty| Arc::new(ty.field("", true)) as FieldRef)).collect()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// The types at last: text where nothing is known.
+    pub fn finish(self) -> Vec<SqlType> {
+        self.types.into_iter().map(|ty| ty.unwrap_or(SqlType::Text)).collect()
+    }
+}
+
+/// A parameter that meets a column has its type, but not its length or digits: these are checked where it is stored.
+fn parameter_type(ty: SqlType) -> SqlType {
+    match ty {
+        SqlType::Numeric(_) => SqlType::Numeric(None),
+        SqlType::Varchar(_) | SqlType::Char(_) => SqlType::Text,
+        other => other,
+    }
+}
+
+struct Counter {
+    count: usize,
+}
+
+impl Visitor for Counter {
+    type Break = SqlError;
+
+    fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<SqlError> {
+        let Value::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
+        match name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok()) {
+            Some(number) if (1..=PARAMETERS_MAX).contains(&number) => {
+                self.count = self.count.max(number);
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Break(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter {name}"))),
+        }
+    }
+}
+
+/// Refuses what can only be computed over many rows, where a single row's value is wanted.
+pub fn require_scalar(expr: &Expr, place: &str) -> SqlResult<()> {
+    if analyze::is_scalar(expr) {
+        return Ok(());
+    }
+    Err(SqlError::unsupported(format!("subqueries, aggregates and window functions are not supported in {place}")))
+}

@@ -1,0 +1,128 @@
+//! Queries that the query engine plans and runs.
+
+use super::parameters::Parameters;
+use super::resolver::Resolver;
+use super::result::{ResultColumn, RowStream, column_of, rows_of};
+use super::source::TableSource;
+use super::{Body, Plan, Planning, Running};
+use crate::catalog::TableDescriptor;
+use crate::engine::{Engine, from_datafusion, from_panic, guarded};
+use crate::error::SqlResult;
+use crate::session::Active;
+use crate::types::Datum;
+use datafusion::common::ParamValues;
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::{LogicalPlan, TableSource as LogicalSource};
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::planner::PlannerContext;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast;
+use futures::FutureExt;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// A query in the query engine's terms, its parameters still open.
+#[derive(Debug)]
+pub struct QueryPlan {
+    plan: LogicalPlan,
+}
+
+/// Plans a query.
+pub async fn plan(cx: Planning<'_>, active: &mut Active, statement: ast::Statement) -> SqlResult<Plan> {
+    let (tables, sources) = sources(cx, active, &statement, None).await?;
+    let (plan, parameters) = logical(cx, sources, statement)?;
+    let columns: Vec<ResultColumn> = plan.plan.schema().fields().iter().map(|field| column_of(field)).collect();
+    Ok(Plan { tables, parameters: parameters.finish(), columns: Some(columns.into()), body: Body::Query(plan) })
+}
+
+/// The tables that a statement names; `with_hidden` shows all columns of the table of that name.
+pub async fn sources(
+    cx: Planning<'_>,
+    active: &mut Active,
+    statement: &ast::Statement,
+    with_hidden: Option<&str>,
+) -> SqlResult<(Vec<Arc<TableDescriptor>>, BTreeMap<String, Arc<dyn LogicalSource>>)> {
+    let statement = Statement::Statement(Box::new(statement.clone()));
+    let (names, _) = guarded(|| resolve_table_references(&statement, true))?;
+    let (mut tables, mut sources) = (Vec::new(), BTreeMap::new());
+    for name in names {
+        let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, name.table()).await?;
+        let source = TableSource::new(table.clone(), with_hidden == Some(name.table()));
+        sources.insert(name.table().to_string(), provider_as_source(Arc::new(source)));
+        tables.push(table);
+    }
+    Ok((tables, sources))
+}
+
+/// Plans a statement over these tables. With parameters it is planned twice: once to learn their types, once with them.
+pub fn logical(
+    cx: Planning<'_>,
+    sources: BTreeMap<String, Arc<dyn LogicalSource>>,
+    statement: ast::Statement,
+) -> SqlResult<(QueryPlan, Parameters)> {
+    let mut parameters = Parameters::of(&statement, cx.hints)?;
+    let resolver = Resolver::new(cx.engine, sources);
+    let planned = |parameters: &Parameters| {
+        let mut context = PlannerContext::new().with_prepare_param_data_types(parameters.fields());
+        guarded(|| resolver.planner().sql_statement_to_plan_with_context(statement.clone(), &mut context))
+    };
+    let mut plan = planned(&parameters)?;
+    if !parameters.is_empty() {
+        for (id, field) in guarded(|| plan.get_parameter_fields())? {
+            if let Some(field) = field {
+                parameters.learn_field(&id, &field);
+            }
+        }
+        let types = parameters.clone().finish();
+        parameters = Parameters::of(&statement, &types.into_iter().map(Some).collect::<Vec<_>>())?;
+        plan = planned(&parameters)?;
+    }
+    Ok((QueryPlan { plan }, parameters))
+}
+
+impl QueryPlan {
+    /// The names and types of its columns.
+    pub fn columns(&self) -> Arc<[ResultColumn]> {
+        self.plan.schema().fields().iter().map(|field| column_of(field)).collect()
+    }
+
+    /// Runs it; rows are read as the stream is polled.
+    pub async fn run(&self, cx: Running<'_>, columns: Arc<[ResultColumn]>) -> SqlResult<RowStream> {
+        let plan = self.bind(cx.parameters)?;
+        let state = cx.engine.state();
+        let optimized = guarded(|| state.optimize(&plan))?;
+        let planning = state.query_planner().create_physical_plan(&optimized, &state);
+        let physical = AssertUnwindSafe(planning).catch_unwind().await.map_err(|panic| from_panic(&panic))?;
+        let physical = physical.map_err(|error| from_datafusion(&error))?;
+        let task = task(cx.engine, cx);
+        let stream = guarded(|| execute_stream(physical, task))?;
+        Ok(rows_of(stream, columns))
+    }
+
+    fn bind(&self, parameters: &[Datum]) -> SqlResult<LogicalPlan> {
+        if parameters.is_empty() {
+            return Ok(self.plan.clone());
+        }
+        let values = parameters.iter().map(|value| ScalarAndMetadata::from(value.clone())).collect();
+        guarded(|| self.plan.clone().replace_params_with_values(&ParamValues::List(values)))
+    }
+}
+
+fn task(engine: &Engine, cx: Running<'_>) -> Arc<TaskContext> {
+    let state = engine.timeless_state();
+    let config = state.config().clone().with_extension(Arc::new(cx.handle.clone()));
+    Arc::new(TaskContext::new(
+        None,
+        String::new(),
+        config,
+        state.scalar_functions().clone(),
+        state.higher_order_functions().clone(),
+        state.aggregate_functions().clone(),
+        state.window_functions().clone(),
+        state.runtime_env().clone(),
+    ))
+}

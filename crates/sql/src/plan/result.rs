@@ -1,0 +1,87 @@
+//! The rows that a statement returns, page by page.
+
+use crate::engine::{from_datafusion, from_panic};
+use crate::error::{SqlError, SqlResult};
+use crate::table::Row;
+use crate::types::{Datum, SqlType, coerce};
+use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::datatypes::Field;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::physical_plan::SendableRecordBatchStream;
+use futures::FutureExt;
+use futures::stream::{self, BoxStream, StreamExt};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultColumn {
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub ty: SqlType,
+}
+
+/// Pages of rows.
+pub type RowStream = BoxStream<'static, SqlResult<Vec<Row>>>;
+
+/// What running a statement gives.
+pub enum Effect {
+    /// Rows.
+    Rows(RowStream),
+    /// Rows written, and those that RETURNING shows.
+    Written { count: usize, returning: Vec<Row> },
+}
+
+/// The column that a field of the query engine becomes. Types that Rhumb has not are shown as text.
+pub fn column_of(field: &Field) -> ResultColumn {
+    let name = field.name().split(super::names::MARK).next().unwrap_or_default().to_string();
+    ResultColumn { name, ty: SqlType::of_field(field).unwrap_or(SqlType::Text) }
+}
+
+/// The rows of a query, each value as the type of its column.
+pub fn rows_of(batches: SendableRecordBatchStream, columns: Arc<[ResultColumn]>) -> RowStream {
+    stream::try_unfold((batches, columns), |(mut batches, columns)| async move {
+        let next = AssertUnwindSafe(batches.next()).catch_unwind().await.map_err(|panic| from_panic(&panic))?;
+        match next {
+            None => Ok(None),
+            Some(batch) => {
+                let rows = rows_of_batch(&batch.map_err(|error| from_datafusion(&error))?, &columns)?;
+                Ok(Some((rows, (batches, columns))))
+            }
+        }
+    })
+    .boxed()
+}
+
+fn rows_of_batch(batch: &RecordBatch, columns: &[ResultColumn]) -> SqlResult<Vec<Row>> {
+    let mut rows: Vec<Row> = (0..batch.num_rows()).map(|_| Vec::with_capacity(columns.len())).collect();
+    for (array, column) in batch.columns().iter().zip(columns) {
+        for (row, value) in rows.iter_mut().zip(values_of(array.as_ref(), &column.ty)?) {
+            row.push(value);
+        }
+    }
+    Ok(rows)
+}
+
+/// The values of an array as datums of `ty`.
+fn values_of(array: &dyn Array, ty: &SqlType) -> SqlResult<Vec<Datum>> {
+    let internal = |error: datafusion::arrow::error::ArrowError| SqlError::internal(error.to_string());
+    if SqlType::of_arrow(array.data_type()).is_none() {
+        let options = FormatOptions::default();
+        let formatter = ArrayFormatter::try_new(array, &options).map_err(internal)?;
+        return (0..array.len())
+            .map(|index| {
+                let text = array.is_valid(index).then(|| formatter.value(index).try_to_string()).transpose().map_err(internal)?;
+                Ok(Datum::Utf8(text))
+            })
+            .collect();
+    }
+    let exact = *array.data_type() == ty.arrow();
+    (0..array.len())
+        .map(|index| {
+            let value = Datum::try_from_array(array, index).map_err(|error| from_datafusion(&error))?;
+            if exact || value.is_null() && matches!(value, Datum::Null) { Ok(value) } else { coerce(ty, value) }
+        })
+        .collect()
+}

@@ -1,0 +1,126 @@
+//! Select lists over the columns of one table: of a SELECT on the fast path, and of RETURNING.
+
+use super::evaluate::Compiled;
+use super::expression::{Compiler, Expressions};
+use super::names::{MARK, name_items};
+use super::result::ResultColumn;
+use crate::catalog::TableDescriptor;
+use crate::engine::Engine;
+use crate::error::{SqlError, SqlResult};
+use crate::parse::fold;
+use crate::table::Row;
+use crate::types::{Datum, coerce};
+use datafusion::logical_expr::Expr;
+use datafusion::sql::sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildcardKind};
+use std::sync::Arc;
+
+/// A select list, planned.
+pub struct Planned(Vec<(String, Item)>);
+
+enum Item {
+    Column(usize),
+    Expr(Expr),
+}
+
+/// A select list, ready to be evaluated.
+#[derive(Debug)]
+pub struct Projection {
+    /// The columns of its rows.
+    pub columns: Arc<[ResultColumn]>,
+    items: Vec<Body>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Column(usize),
+    Expr(Compiled),
+}
+
+/// Plans a select list over `table`, which the statement calls `name`.
+pub fn plan(expressions: &mut Expressions<'_>, table: &TableDescriptor, name: &str, mut items: Vec<SelectItem>) -> SqlResult<Planned> {
+    name_items(&mut items);
+    let mut planned = Vec::new();
+    for item in &items {
+        match item {
+            SelectItem::Wildcard(_) => planned.extend(all(table)),
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(qualifier), _) => {
+                let is_table = qualifier.0.last().and_then(ast::ObjectNamePart::as_ident).is_some_and(|ident| fold(ident) == name);
+                if !is_table {
+                    return Err(SqlError::undefined_table(&qualifier.to_string()));
+                }
+                planned.extend(all(table));
+            }
+            SelectItem::UnnamedExpr(expr) => planned.push(one(expressions, table, expr, column_name(expr))?),
+            SelectItem::ExprWithAlias { expr, alias } => {
+                let name = fold(alias).split(MARK).next().unwrap_or_default().to_string();
+                planned.push(one(expressions, table, expr, name)?);
+            }
+            other => return Err(SqlError::unsupported(format!("{other} is not supported here"))),
+        }
+    }
+    Ok(Planned(planned))
+}
+
+fn all(table: &TableDescriptor) -> impl Iterator<Item = (String, Item)> + '_ {
+    table.visible_columns().map(|position| (table.columns[position].name.clone(), Item::Column(position)))
+}
+
+fn column_name(expr: &ast::Expr) -> String {
+    match expr {
+        ast::Expr::Identifier(ident) => fold(ident),
+        ast::Expr::CompoundIdentifier(idents) => idents.last().map(fold).unwrap_or_default(),
+        _ => "?column?".into(),
+    }
+}
+
+fn one(expressions: &mut Expressions<'_>, table: &TableDescriptor, expr: &ast::Expr, name: String) -> SqlResult<(String, Item)> {
+    let expr = expressions.plan(expr, None, "a select list")?;
+    let column = match &expr {
+        Expr::Column(column) => table.column(&column.name),
+        _ => None,
+    };
+    Ok((name, column.map_or(Item::Expr(expr), Item::Column)))
+}
+
+impl Planned {
+    /// Compiles it.
+    pub fn compile(self, compiler: &Compiler<'_>, table: &TableDescriptor) -> SqlResult<Projection> {
+        let (mut columns, mut items) = (Vec::new(), Vec::new());
+        for (name, item) in self.0 {
+            let (ty, body) = match item {
+                Item::Column(position) => (table.columns[position].ty, Body::Column(position)),
+                Item::Expr(expr) => (compiler.type_of(&expr)?, Body::Expr(compiler.compile(expr)?)),
+            };
+            columns.push(ResultColumn { name, ty });
+            items.push(body);
+        }
+        Ok(Projection { columns: columns.into(), items })
+    }
+}
+
+impl Projection {
+    /// The rows that it makes of rows of the table.
+    pub fn rows(&self, engine: &Engine, rows: &[Row], parameters: &[Datum]) -> SqlResult<Vec<Row>> {
+        let mut results: Vec<Row> = rows.iter().map(|_| Vec::with_capacity(self.items.len())).collect();
+        for (item, column) in self.items.iter().zip(self.columns.iter()) {
+            match item {
+                Body::Column(position) => {
+                    results.iter_mut().zip(rows).for_each(|(result, row)| result.push(row[*position].clone()));
+                }
+                Body::Expr(compiled) => {
+                    let values = compiled.evaluate(engine, rows.len(), |row, input| input_of(&rows[row], parameters, input))?;
+                    for (result, value) in results.iter_mut().zip(values) {
+                        let exact = value.data_type() == column.ty.arrow();
+                        result.push(if exact { value } else { coerce(&column.ty, value)? });
+                    }
+                }
+            }
+        }
+        Ok(results)
+    }
+}
+
+/// The value of an input of a scope that is a table's columns, then the parameters.
+pub fn input_of<'a>(row: &'a Row, parameters: &'a [Datum], input: usize) -> &'a Datum {
+    if input < row.len() { &row[input] } else { &parameters[input - row.len()] }
+}

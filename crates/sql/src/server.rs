@@ -1,0 +1,241 @@
+//! Clients of PostgreSQL: a listener, and a session for each connection.
+//!
+//! There is no authentication yet, so the listener must be on the loopback. Any user may connect; the database must
+//! exist. What one connection does wrong ends that connection only.
+
+use crate::engine::Engine;
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::session::{Canceller, Session};
+use crate::wire::connection::{Connection, Ending, Output};
+use crate::wire::frame::{FrameError, FrameReader};
+use crate::wire::request::Opening;
+use pgwire::messages::PgWireBackendMessage as Answer;
+use pgwire::messages::response::ErrorResponse;
+use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
+use rhumb_commit::transaction::Gateway;
+use rhumb_core::SiteId;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// How long a client may take to start its session.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to wait after the system refused a connection, say for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Connections beyond the bound that are open just long enough to be told so.
+const REFUSALS_MAX: usize = 64;
+const TOO_MANY_CONNECTIONS: &str = "53300";
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The site that serves; it marks the ids of rows without a primary key.
+    pub site: SiteId,
+    /// The most sessions at a time; one more is refused with SQLSTATE 53300.
+    pub connections_max: usize,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions { site: SiteId::new(0, 0), connections_max: 500 }
+    }
+}
+
+struct Server {
+    engine: Arc<Engine>,
+    sessions: Semaphore,
+    refusals: Semaphore,
+    next_pid: AtomicI32,
+    cancellers: Mutex<BTreeMap<i32, (i32, Canceller)>>,
+}
+
+/// Serves the clients that connect to `listener`, until the future is dropped; connections then end with the tasks of
+/// the runtime they run on.
+pub async fn serve(listener: TcpListener, gateway: Arc<dyn Gateway>, options: ServerOptions) -> SqlResult<()> {
+    let server = Arc::new(Server {
+        engine: Arc::new(Engine::new(gateway, options.site)?),
+        sessions: Semaphore::new(options.connections_max),
+        refusals: Semaphore::new(REFUSALS_MAX),
+        next_pid: AtomicI32::new(1),
+        cancellers: Mutex::default(),
+    });
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => drop(connections.spawn(server.clone().connection(stream))),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+impl Server {
+    async fn connection(self: Arc<Server>, stream: TcpStream) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+        let (read, write) = stream.into_split();
+        let (mut reader, mut output) = (FrameReader::new(read), Output::new(write));
+        let opening = tokio::time::timeout(STARTUP_TIMEOUT, opening(&mut reader, &mut output)).await;
+        let log = |ending: Ending| tracing::debug!(%ending, "a connection ended");
+        let ending = match opening {
+            Ok(Ok(Some(Opening::Startup { minor, settings }))) => {
+                return self.session(reader, output, minor, settings).await.unwrap_or_else(log);
+            }
+            Ok(Ok(Some(Opening::Cancel { pid, secret }))) => {
+                self.cancel(pid, secret);
+                return;
+            }
+            Ok(Ok(_)) | Err(_) => return,
+            Ok(Err(ending)) => ending,
+        };
+        if let Ending::Frame(FrameError::Protocol(reason)) = &ending
+            && let Err(ending) = refuse(&mut output, SqlState::ProtocolViolation.code(), reason).await
+        {
+            log(ending);
+        }
+        log(ending);
+    }
+
+    async fn session(
+        &self,
+        reader: FrameReader<tokio::net::tcp::OwnedReadHalf>,
+        mut output: Output,
+        minor: u16,
+        startup: Vec<(String, String)>,
+    ) -> Result<(), Ending> {
+        let Ok(_place) = self.sessions.try_acquire() else {
+            let Ok(_refusal) = self.refusals.try_acquire() else { return Ok(()) };
+            return refuse(&mut output, TOO_MANY_CONNECTIONS, "sorry, too many clients already").await;
+        };
+        let pid = self.next_pid.fetch_add(1, Ordering::Relaxed);
+        let session = match self.open(pid, &startup).await {
+            Ok(session) => session,
+            Err(error) => {
+                output.put_error(&error, true)?;
+                return output.flush().await;
+            }
+        };
+        let secret = rand::random();
+        let _registration = Registration::new(self, pid, secret, session.canceller());
+        let extensions: Vec<String> = startup.iter().filter(|(name, _)| name.starts_with("_pq_.")).map(|(name, _)| name.clone()).collect();
+        if minor > 0 || !extensions.is_empty() {
+            output.put(Answer::NegotiateProtocolVersion(NegotiateProtocolVersion::new(0, extensions)))?;
+        }
+        output.put(Answer::Authentication(Authentication::Ok))?;
+        for (name, value) in session.settings().reported() {
+            output.put(Answer::ParameterStatus(ParameterStatus::new(name.to_string(), value)))?;
+        }
+        output.put(Answer::BackendKeyData(BackendKeyData::new(pid, SecretKey::I32(secret))))?;
+        Connection::new(reader, output, session).run().await
+    }
+
+    async fn open(&self, pid: i32, startup: &[(String, String)]) -> SqlResult<Session> {
+        let setting = |wanted: &str| startup.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+        let user = setting("user")
+            .filter(|user| !user.is_empty())
+            .ok_or_else(|| SqlError::new(SqlState::ProtocolViolation, "no PostgreSQL user name specified in startup packet"))?;
+        let database = setting("database").filter(|name| !name.is_empty()).unwrap_or_else(|| user.clone());
+        let mut session = Session::open(self.engine.clone(), user, database, pid).await?;
+        for (name, value) in startup {
+            match name.as_str() {
+                "user" | "database" | "replication" => {}
+                "options" => options(value).try_for_each(|(name, value)| session.set(&name, &value))?,
+                extension if extension.starts_with("_pq_.") => {}
+                name => session.set(name, value)?,
+            }
+        }
+        Ok(session)
+    }
+
+    fn cancel(&self, pid: i32, secret: i32) {
+        if let Some((expected, canceller)) = self.cancellers().get(&pid)
+            && *expected == secret
+        {
+            canceller.cancel();
+        }
+    }
+
+    fn cancellers(&self) -> MutexGuard<'_, BTreeMap<i32, (i32, Canceller)>> {
+        self.cancellers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While it lives, the session can be cancelled.
+struct Registration<'a> {
+    server: &'a Server,
+    pid: i32,
+}
+
+impl<'a> Registration<'a> {
+    fn new(server: &'a Server, pid: i32, secret: i32, canceller: Canceller) -> Registration<'a> {
+        server.cancellers().insert(pid, (secret, canceller));
+        Registration { server, pid }
+    }
+}
+
+impl Drop for Registration<'_> {
+    fn drop(&mut self) {
+        self.server.cancellers().remove(&self.pid);
+    }
+}
+
+/// The first packet, after the wishes to encrypt, which are declined.
+async fn opening(reader: &mut FrameReader<tokio::net::tcp::OwnedReadHalf>, output: &mut Output) -> Result<Option<Opening>, Ending> {
+    const ENCRYPTION_WISHES_MAX: usize = 2;
+    for _ in 0..=ENCRYPTION_WISHES_MAX {
+        match reader.opening().await? {
+            Some(Opening::Encrypt) => {
+                output.put_byte(b'N');
+                output.flush().await?;
+            }
+            opening => return Ok(opening),
+        }
+    }
+    Err(FrameError::Protocol("too many requests to encrypt the connection".into()).into())
+}
+
+async fn refuse(output: &mut Output, code: &str, reason: &str) -> Result<(), Ending> {
+    let fields = [(b'S', "FATAL"), (b'V', "FATAL"), (b'C', code), (b'M', reason)];
+    let fields = fields.into_iter().map(|(field, text)| (field, text.replace('\0', ""))).collect();
+    output.put(Answer::ErrorResponse(ErrorResponse::new(fields)))?;
+    output.flush().await
+}
+
+/// The settings in the startup option `-c name=value --name=value`, with `\` before blanks that belong to a value.
+fn options(text: &str) -> impl Iterator<Item = (String, String)> {
+    let mut words = vec![String::new()];
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        let last = words.last_mut().expect("never empty");
+        match character {
+            '\\' => last.extend(characters.next()),
+            blank if blank.is_whitespace() => words.push(String::new()),
+            other => last.push(other),
+        }
+    }
+    words.into_iter().filter_map(|word| {
+        let word = word.strip_prefix("--").or_else(|| word.strip_prefix("-c")).unwrap_or(&word);
+        word.split_once('=').map(|(name, value)| (name.replace('-', "_"), value.to_string()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn startup_options_are_settings() {
+        let found: Vec<_> = options("-c statement_timeout=5s --application-name=a\\ b").collect();
+        let expected = [("statement_timeout", "5s"), ("application_name", "a b")];
+        assert_eq!(found, expected.map(|(name, value)| (name.to_string(), value.to_string())));
+    }
+}

@@ -1,0 +1,103 @@
+//! Statements that are transactions of their own.
+//!
+//! A statement that writes reads this region's replica without locks; the votes validate what it read. If another
+//! transaction was in its way it runs again, with locks from a majority, a bounded number of times. A statement that only
+//! reads does so at one timestamp and needs no commit; its first rows are fetched before any is sent, so that it too can
+//! run again.
+
+use super::prepared::Prepared;
+use super::run::{outcome, writes};
+use super::settings::ReadPreference;
+use super::transaction::TransactionHandle;
+use super::{Open, Outcome, Session, State, as_of};
+use crate::error::{SqlError, SqlResult};
+use crate::parse::StatementKind;
+use crate::plan::{Effect, Plan, RowStream};
+use crate::types::Datum;
+use futures::StreamExt;
+use rhumb_commit::transaction::ReadMode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often an autocommit statement is run before its conflict is reported.
+pub const AUTOCOMMIT_ATTEMPTS_MAX: u32 = 10;
+/// The longest wait before the second attempt, in milliseconds; it doubles with each further one.
+const BACKOFF_MILLIS: u64 = 2;
+/// The longest wait before any attempt, in milliseconds.
+const BACKOFF_MILLIS_MAX: u64 = 200;
+
+impl Session {
+    /// Runs a statement as a transaction of its own.
+    pub(super) async fn autocommit(&mut self, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Outcome> {
+        let mut attempt = 0;
+        loop {
+            let mode = self.autocommit_mode(prepared, attempt)?;
+            attempt += 1;
+            match self.attempt(mode, prepared, parameters).await {
+                Err(error) if error.is_retryable() && attempt < AUTOCOMMIT_ATTEMPTS_MAX => {
+                    self.interrupt.within(async { Ok(tokio::time::sleep(backoff(attempt)).await) }).await?;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn attempt(&mut self, mode: ReadMode, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Outcome> {
+        let kind = &prepared.statement.kind;
+        let handle = TransactionHandle::begin(&self.engine, mode).await?;
+        let run = async {
+            let (plan, effect) = self.run_plan(&handle, prepared, parameters).await?;
+            let effect = match effect {
+                Effect::Rows(rows) => Effect::Rows(self.first_page(rows).await?),
+                written => written,
+            };
+            SqlResult::<(Arc<Plan>, Effect)>::Ok((plan, effect))
+        };
+        match run.await {
+            Err(error) => {
+                handle.rollback(error.is_retryable()).await;
+                Err(error)
+            }
+            Ok((plan, effect @ Effect::Rows(_))) => {
+                let settings = self.facts.settings.clone();
+                self.state = State::Implicit(Open { mode, handle: Some(handle), settings, local: false });
+                Ok(outcome(kind, &plan, effect))
+            }
+            Ok((plan, effect)) => {
+                handle.commit().await?;
+                Ok(outcome(kind, &plan, effect))
+            }
+        }
+    }
+
+    /// The same rows, the first page of them already here.
+    async fn first_page(&self, mut rows: RowStream) -> SqlResult<RowStream> {
+        let first = self.interrupt.within(async { rows.next().await.transpose() }).await?;
+        Ok(futures::stream::iter(first.map(Ok)).chain(rows).boxed())
+    }
+
+    fn autocommit_mode(&self, prepared: &Prepared, attempt: u32) -> SqlResult<ReadMode> {
+        let kind = &prepared.statement.kind;
+        if let Some(text) = &prepared.statement.as_of {
+            return as_of::timestamp(text, self.engine.gateway.now()).map(ReadMode::Stale);
+        }
+        let locks = matches!(kind, StatementKind::Query { for_update: true, .. });
+        if self.begins_read_only() && (locks || writes(kind)) {
+            return Err(SqlError::read_only(kind.name()));
+        }
+        Ok(match self.facts.settings.read_preference() {
+            _ if locks => ReadMode::Locking,
+            ReadPreference::Locking => ReadMode::Locking,
+            ReadPreference::Optimistic => ReadMode::Optimistic,
+            ReadPreference::Default if !writes(kind) => ReadMode::Snapshot,
+            ReadPreference::Default if attempt == 0 => ReadMode::Optimistic,
+            ReadPreference::Default => ReadMode::Locking,
+        })
+    }
+}
+
+/// How long to wait before the next attempt: by chance, so that two statements in each other's way part.
+fn backoff(attempt: u32) -> Duration {
+    let longest = BACKOFF_MILLIS.saturating_mul(1 << attempt.min(16)).min(BACKOFF_MILLIS_MAX);
+    Duration::from_micros(rand::random_range(0..=longest * 1_000))
+}

@@ -1,0 +1,194 @@
+//! BEGIN, COMMIT, ROLLBACK, and the ends that transactions come to by themselves.
+
+use super::settings::{ReadPreference, Settings};
+use super::{Open, Outcome, Session, State, as_of};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::parse::{AccessMode, Transaction};
+use rhumb_commit::transaction::ReadMode;
+
+impl Session {
+    pub(super) async fn control(&mut self, command: &Transaction, as_of: Option<&str>) -> SqlResult<Outcome> {
+        match command {
+            Transaction::Begin(access) => self.begin(*access, as_of),
+            Transaction::Commit => self.commit().await,
+            Transaction::Rollback => self.rollback().await,
+            Transaction::Characteristics(access) => self.set_characteristics(*access),
+            Transaction::SessionCharacteristics(access) => {
+                self.read_only = match access {
+                    AccessMode::ReadOnly => true,
+                    AccessMode::ReadWrite => false,
+                    AccessMode::Unspecified => self.read_only,
+                };
+                Ok(Outcome::Done("SET".into()))
+            }
+        }
+    }
+
+    fn begin(&mut self, access: AccessMode, as_of: Option<&str>) -> SqlResult<Outcome> {
+        let done = Ok(Outcome::Done("BEGIN".into()));
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Explicit(open) => {
+                self.state = State::Explicit(open);
+                self.warn(SqlState::ActiveSqlTransaction, "there is already a transaction in progress");
+                return done;
+            }
+            // The statements before BEGIN in the same text become part of its transaction.
+            State::Implicit(open) if open.handle.is_some() => {
+                self.state = State::Explicit(open);
+                return done;
+            }
+            State::Failed(settings) => {
+                self.state = State::Failed(settings);
+                return Err(SqlError::in_failed_transaction());
+            }
+            State::Idle | State::Implicit(_) => {}
+        }
+        let mode = match as_of {
+            Some(text) => ReadMode::Stale(as_of::timestamp(text, self.engine.gateway.now())?),
+            None => self.mode_of(access),
+        };
+        self.state = State::Explicit(Open { mode, handle: None, settings: self.facts.settings.clone(), local: false });
+        done
+    }
+
+    fn mode_of(&self, access: AccessMode) -> ReadMode {
+        let read_only = match access {
+            AccessMode::ReadOnly => true,
+            AccessMode::ReadWrite => false,
+            AccessMode::Unspecified => self.begins_read_only(),
+        };
+        match self.facts.settings.read_preference() {
+            _ if read_only => ReadMode::Snapshot,
+            ReadPreference::Optimistic => ReadMode::Optimistic,
+            ReadPreference::Default | ReadPreference::Locking => ReadMode::Locking,
+        }
+    }
+
+    /// How a transaction of several statements outside BEGIN reads.
+    pub(super) fn batch_mode(&self) -> ReadMode {
+        self.mode_of(AccessMode::Unspecified)
+    }
+
+    /// True if a transaction that does not say is read-only.
+    pub(super) fn begins_read_only(&self) -> bool {
+        self.read_only || self.facts.settings.read_only()
+    }
+
+    fn set_characteristics(&mut self, access: AccessMode) -> SqlResult<Outcome> {
+        let mode = self.mode_of(access);
+        match &mut self.state {
+            State::Explicit(open) if access != AccessMode::Unspecified && open.handle.is_some() && open.mode != mode => {
+                return Err(SqlError::new(SqlState::ActiveSqlTransaction, "SET TRANSACTION must be called before any query"));
+            }
+            State::Explicit(open) if access != AccessMode::Unspecified && !matches!(open.mode, ReadMode::Stale(_)) => open.mode = mode,
+            State::Explicit(_) => {}
+            _ => self.warn(SqlState::NoActiveSqlTransaction, "SET TRANSACTION can only be used in transaction blocks"),
+        }
+        Ok(Outcome::Done("SET".into()))
+    }
+
+    async fn commit(&mut self) -> SqlResult<Outcome> {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Explicit(open) | State::Implicit(open) => {
+                self.commit_open(open).await?;
+                Ok(Outcome::Done("COMMIT".into()))
+            }
+            State::Failed(settings) => {
+                self.restore(settings);
+                Ok(Outcome::Done("ROLLBACK".into()))
+            }
+            State::Idle => {
+                self.warn(SqlState::NoActiveSqlTransaction, "there is no transaction in progress");
+                Ok(Outcome::Done("COMMIT".into()))
+            }
+        }
+    }
+
+    async fn rollback(&mut self) -> SqlResult<Outcome> {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Explicit(open) | State::Implicit(open) => self.abandon(open).await,
+            State::Failed(settings) => self.restore(settings),
+            State::Idle => self.warn(SqlState::NoActiveSqlTransaction, "there is no transaction in progress"),
+        }
+        Ok(Outcome::Done("ROLLBACK".into()))
+    }
+
+    /// Commits the implicit transaction, if there is one: the statements that shared it are complete.
+    pub async fn finish(&mut self) -> SqlResult<()> {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Implicit(open) => self.commit_open(open).await,
+            other => {
+                self.state = other;
+                Ok(())
+            }
+        }
+    }
+
+    /// A statement failed, and with it the transaction it ran in.
+    pub async fn fail(&mut self) {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Implicit(open) => self.abandon(open).await,
+            State::Explicit(open) => {
+                if let Some(handle) = &open.handle {
+                    handle.rollback(true).await;
+                }
+                self.state = State::Failed(open.settings);
+            }
+            other => self.state = other,
+        }
+    }
+
+    async fn commit_open(&mut self, open: Open) -> SqlResult<()> {
+        let result = match &open.handle {
+            Some(handle) => handle.commit().await,
+            None => Ok(()),
+        };
+        match (&result, open.local) {
+            (Ok(()), false) => {}
+            // Settings made by SET LOCAL end with the transaction, all settings with one that failed.
+            _ => self.restore(open.settings),
+        }
+        result
+    }
+
+    async fn abandon(&mut self, open: Open) {
+        if let Some(handle) = &open.handle {
+            handle.rollback(true).await;
+        }
+        self.restore(open.settings);
+    }
+
+    fn restore(&mut self, settings: Settings) {
+        if self.facts.settings != settings {
+            let before: Vec<_> = self.facts.settings.reported().collect();
+            self.facts.settings = settings;
+            self.reports.extend(self.facts.settings.reported().filter(|report| !before.contains(report)));
+        }
+    }
+
+    /// SET and RESET of one setting.
+    pub(super) fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> SqlResult<()> {
+        if local && !matches!(self.state, State::Explicit(_)) {
+            self.warn(SqlState::NoActiveSqlTransaction, "SET LOCAL can only be used in transaction blocks");
+            return Ok(());
+        }
+        let report = self.facts.settings.set(name, value)?;
+        self.reports.extend(report);
+        match self.open_transaction() {
+            Some(open) if local => open.local = true,
+            // A later SET LOCAL goes back to this value, not to the one at BEGIN.
+            Some(open) if open.local => drop(open.settings.set(name, value)?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// RESET ALL.
+    pub(super) fn reset_settings(&mut self) {
+        self.restore(Settings::default());
+    }
+
+    fn warn(&mut self, state: SqlState, message: &str) {
+        self.notices.push(SqlError::new(state, message));
+    }
+}

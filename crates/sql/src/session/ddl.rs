@@ -1,0 +1,198 @@
+//! CREATE, DROP and TRUNCATE: from parsed statements to changes of the catalog, in the session's transaction.
+//!
+//! Outside BEGIN the statement is a transaction of its own, run again if another one was in its way.
+
+use super::transaction::{Active, TransactionHandle};
+use super::{Company, Outcome, Session, State};
+use crate::catalog::{ColumnSpec, DEFAULT_DATABASE, IndexSpec, KeySpec, TableSpec};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::parse::{Create, StatementKind, fold};
+use crate::plan::{delete_all, unqualified};
+use crate::types::SqlType;
+use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
+use rhumb_commit::transaction::ReadMode;
+
+/// How often a statement outside BEGIN is run before its conflict is reported.
+const DDL_ATTEMPTS_MAX: u32 = 5;
+
+impl Session {
+    pub(super) async fn run_ddl(&mut self, kind: &StatementKind, company: Company) -> SqlResult<Outcome> {
+        let tag = Outcome::Done(kind.name().to_string());
+        if self.begins_read_only() && matches!(self.state, State::Idle) {
+            return Err(SqlError::read_only(kind.name()));
+        }
+        if company == Company::Batch || !matches!(self.state, State::Idle) {
+            let (handle, mode) = self.transaction().await?;
+            if mode.is_read_only() {
+                return Err(SqlError::read_only(kind.name()));
+            }
+            self.interrupt.within(self.change_catalog(&handle, kind)).await?;
+            return Ok(tag);
+        }
+        let mut attempt = 1;
+        loop {
+            let handle = TransactionHandle::begin(&self.engine, ReadMode::Locking).await?;
+            let result = match self.interrupt.within(self.change_catalog(&handle, kind)).await {
+                Ok(()) => handle.commit().await,
+                Err(error) => {
+                    handle.rollback(true).await;
+                    Err(error)
+                }
+            };
+            match result {
+                Ok(()) => return Ok(tag),
+                Err(error) if error.is_retryable() && attempt < DDL_ATTEMPTS_MAX => attempt += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn change_catalog(&self, handle: &TransactionHandle, kind: &StatementKind) -> SqlResult<()> {
+        let mut active = handle.lock().await?;
+        let Active { txn, catalog } = &mut *active;
+        let (txn, database) = (txn.as_mut(), self.facts.database.as_str());
+        match kind {
+            StatementKind::Create(Create::Database { name, if_not_exists, options }) => {
+                let protocol = protocol(options)?;
+                match catalog.create_database(txn, name, protocol).await {
+                    Err(error) if *if_not_exists && error.state() == SqlState::DuplicateDatabase => Ok(()),
+                    result => result,
+                }
+            }
+            StatementKind::Create(Create::Table(table)) => {
+                let spec = table_spec(table, database)?;
+                catalog.create_table(txn, database, &spec, table.if_not_exists).await.map(drop)
+            }
+            StatementKind::Create(Create::Index(index)) => {
+                let spec = index_spec(index, database)?;
+                catalog.create_index(txn, database, &spec, index.if_not_exists).await.map(drop)
+            }
+            StatementKind::Drop { object: ast::ObjectType::Database, if_exists, names } => {
+                for name in names {
+                    let name = fold(&unqualified(name, database)?);
+                    if name == database || name == DEFAULT_DATABASE {
+                        return Err(SqlError::new(SqlState::ObjectInUse, "cannot drop the currently open database"));
+                    }
+                    catalog.drop_database(txn, &name, *if_exists).await?;
+                }
+                Ok(())
+            }
+            StatementKind::Drop { object, if_exists, names } => {
+                for name in names {
+                    let name = fold(&unqualified(name, database)?);
+                    match object {
+                        ast::ObjectType::Index => catalog.drop_index(txn, database, &name, *if_exists).await?,
+                        _ => catalog.drop_table(txn, database, &name, *if_exists).await?,
+                    };
+                }
+                Ok(())
+            }
+            StatementKind::Truncate(names) => {
+                for name in names {
+                    let table = catalog.table(txn, database, &fold(&unqualified(name, database)?)).await?;
+                    delete_all(txn, table).await?;
+                }
+                Ok(())
+            }
+            other => Err(SqlError::internal(format!("{} does not change the catalog", other.name()))),
+        }
+    }
+}
+
+fn protocol(options: &[(String, String)]) -> SqlResult<Option<&str>> {
+    let mut protocol = None;
+    for (name, value) in options {
+        match name.as_str() {
+            "protocol" => protocol = Some(value.as_str()),
+            other => {
+                let message = format!("unrecognized option of a database: \"{other}\"");
+                return Err(
+                    SqlError::new(SqlState::InvalidParameterValue, message).with_hint("Write WITH (protocol = 'replicated_commit').")
+                );
+            }
+        }
+    }
+    Ok(protocol)
+}
+
+fn table_spec(table: &ast::CreateTable, database: &str) -> SqlResult<TableSpec> {
+    if table.query.is_some() || table.like.is_some() || table.temporary || table.inherits.is_some() || table.partition_by.is_some() {
+        return Err(SqlError::unsupported("only CREATE TABLE name (columns) is supported"));
+    }
+    let mut spec =
+        TableSpec { name: fold(&unqualified(&table.name, database)?), columns: Vec::new(), primary_key: None, unique: Vec::new() };
+    for column in &table.columns {
+        let name = fold(&column.name);
+        let mut column_spec = ColumnSpec { name: name.clone(), ty: SqlType::from_ast(&column.data_type)?, nullable: true, default: None };
+        for option in &column.options {
+            let key = || KeySpec { name: option.name.as_ref().map(fold), columns: vec![name.clone()] };
+            match &option.option {
+                ColumnOption::Null => {}
+                ColumnOption::NotNull => column_spec.nullable = false,
+                ColumnOption::Default(value) => column_spec.default = Some(value.to_string()),
+                ColumnOption::PrimaryKey(_) => set_primary_key(&mut spec, key())?,
+                ColumnOption::Unique(_) => spec.unique.push(key()),
+                other => return Err(unsupported_option(other)),
+            }
+        }
+        spec.columns.push(column_spec);
+    }
+    for constraint in &table.constraints {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => {
+                let key = KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? };
+                set_primary_key(&mut spec, key)?;
+            }
+            TableConstraint::Unique(key) => {
+                spec.unique.push(KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? });
+            }
+            TableConstraint::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY constraints are not supported")),
+            TableConstraint::Check(_) => return Err(SqlError::unsupported("CHECK constraints are not supported")),
+            other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
+        }
+    }
+    Ok(spec)
+}
+
+fn set_primary_key(spec: &mut TableSpec, key: KeySpec) -> SqlResult<()> {
+    if spec.primary_key.replace(key).is_some() {
+        let message = format!("multiple primary keys for table \"{}\" are not allowed", spec.name);
+        return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+    }
+    Ok(())
+}
+
+fn unsupported_option(option: &ColumnOption) -> SqlError {
+    match option {
+        ColumnOption::ForeignKey(_) => SqlError::unsupported("FOREIGN KEY constraints are not supported"),
+        ColumnOption::Check(_) => SqlError::unsupported("CHECK constraints are not supported"),
+        ColumnOption::Generated { .. } | ColumnOption::Identity(_) => SqlError::unsupported("generated columns are not supported"),
+        other => SqlError::unsupported(format!("the column option {other} is not supported")),
+    }
+}
+
+fn index_spec(index: &ast::CreateIndex, database: &str) -> SqlResult<IndexSpec> {
+    if index.predicate.is_some() || !index.include.is_empty() || index.nulls_distinct == Some(false) {
+        return Err(SqlError::unsupported("only CREATE INDEX name ON table (columns) is supported"));
+    }
+    Ok(IndexSpec {
+        name: index.name.as_ref().map(|name| unqualified(name, database).map(|name| fold(&name))).transpose()?,
+        table: fold(&unqualified(&index.table_name, database)?),
+        unique: index.unique,
+        columns: key_columns(&index.columns)?,
+    })
+}
+
+/// The columns of a key or an index: plain columns in ascending order, which can be read backwards as well.
+fn key_columns(columns: &[ast::IndexColumn]) -> SqlResult<Vec<String>> {
+    columns
+        .iter()
+        .map(|column| match (&column.column.expr, column.column.options.asc) {
+            (ast::Expr::Identifier(ident), None | Some(true)) => Ok(fold(ident)),
+            (ast::Expr::Identifier(_), Some(false)) => {
+                Err(SqlError::unsupported("descending keys are not supported").with_hint("An ascending one is read backwards as fast."))
+            }
+            (other, _) => Err(SqlError::unsupported(format!("a key over the expression {other} is not supported"))),
+        })
+        .collect()
+}

@@ -1,0 +1,177 @@
+//! One client's session: its settings, its transaction, and the rules by which statements run in it.
+//!
+//! ```text
+//!            a statement                 BEGIN
+//!   Implicit ←────────── Idle ─────────────────────→ Explicit ──(an error)──→ Failed
+//!      └── finish ────────↑ └←──── COMMIT, ROLLBACK ────┴──── COMMIT, ROLLBACK ──┘
+//! ```
+//! A statement outside BEGIN that stands alone is *autocommit*: it reads without locks and is run again, with locks, if
+//! another transaction was in its way. Statements that arrive together, outside BEGIN, share one implicit transaction.
+//! Nothing is reported as done before it is committed, and a commit of unknown outcome is reported as just that.
+
+mod as_of;
+mod autocommit;
+mod control;
+mod copy;
+mod ddl;
+mod facts;
+mod interrupt;
+mod outcome;
+mod prepared;
+mod run;
+mod settings;
+mod show;
+mod transaction;
+
+pub use copy::CopyIn;
+pub use facts::Facts;
+pub use interrupt::Canceller;
+pub use outcome::{Described, Outcome, Tag};
+pub use prepared::Prepared;
+pub use settings::Settings;
+pub use transaction::{Active, TransactionHandle};
+
+use crate::engine::Engine;
+use crate::error::{SqlError, SqlResult};
+use crate::types::SqlType;
+use interrupt::Interrupt;
+use prepared::Texts;
+use rhumb_commit::transaction::ReadMode;
+use std::sync::Arc;
+
+/// What the client may do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Outside a transaction.
+    Idle,
+    /// In a transaction.
+    InTransaction,
+    /// In a transaction that failed: only COMMIT and ROLLBACK are taken, and both roll back.
+    Failed,
+}
+
+/// A transaction of the session.
+#[derive(Debug)]
+struct Open {
+    /// How it reads.
+    mode: ReadMode,
+    /// The transaction itself; begun by the first statement that needs it.
+    handle: Option<TransactionHandle>,
+    /// The settings to go back to when it ends, where SET LOCAL or a failure calls for that.
+    settings: Settings,
+    /// True if SET LOCAL changed settings.
+    local: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Idle,
+    /// Of one statement, or of statements that arrived together.
+    Implicit(Open),
+    /// Begun by BEGIN.
+    Explicit(Open),
+    Failed(Settings),
+}
+
+/// One client's session.
+pub struct Session {
+    engine: Arc<Engine>,
+    facts: Facts,
+    state: State,
+    texts: Texts,
+    interrupt: Interrupt,
+    /// True if transactions are read-only by SET SESSION CHARACTERISTICS.
+    read_only: bool,
+    reports: Vec<(&'static str, String)>,
+    notices: Vec<SqlError>,
+}
+
+/// Whether a statement stands alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// It does: outside BEGIN it is a transaction of its own.
+    Alone,
+    /// Others arrived with it: outside BEGIN they share a transaction.
+    Batch,
+}
+
+impl Session {
+    /// A session of `user` in `database`. Error 3D000.
+    pub async fn open(engine: Arc<Engine>, user: String, database: String, pid: i32) -> SqlResult<Session> {
+        let facts = Facts { user, database, pid, settings: Settings::default() };
+        let handle = TransactionHandle::begin(&engine, ReadMode::Snapshot).await?;
+        {
+            let mut active = handle.lock().await?;
+            let Active { txn, catalog } = &mut *active;
+            catalog.database(txn.as_mut(), &facts.database).await?;
+        }
+        handle.rollback(false).await;
+        Ok(Session {
+            engine,
+            facts,
+            state: State::Idle,
+            texts: Texts::default(),
+            interrupt: Interrupt::default(),
+            read_only: false,
+            reports: Vec::new(),
+            notices: Vec::new(),
+        })
+    }
+
+    /// What the client may do next.
+    pub fn status(&self) -> Status {
+        match self.state {
+            State::Idle | State::Implicit(_) => Status::Idle,
+            State::Explicit(_) => Status::InTransaction,
+            State::Failed(_) => Status::Failed,
+        }
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &Settings {
+        &self.facts.settings
+    }
+
+    /// Changes a setting on behalf of the client's startup packet.
+    pub fn set(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        self.facts.settings.set(name, Some(value)).map(drop)
+    }
+
+    /// What others cancel its statements by.
+    pub fn canceller(&self) -> Canceller {
+        self.interrupt.canceller()
+    }
+
+    /// The settings that changed since the last call and that the client is to be told.
+    pub fn take_reports(&mut self) -> Vec<(&'static str, String)> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// The warnings since the last call.
+    pub fn take_notices(&mut self) -> Vec<SqlError> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// The statements of a text of the simple protocol.
+    pub fn parse(&mut self, sql: &str) -> SqlResult<Arc<[Arc<Prepared>]>> {
+        self.texts.statements(sql)
+    }
+
+    /// The one statement of a text of the extended protocol; `None` if it is empty.
+    pub fn prepare(&mut self, sql: &str, hints: Vec<Option<SqlType>>) -> SqlResult<Option<Arc<Prepared>>> {
+        let statements = self.texts.statements(sql)?;
+        match &*statements {
+            [] => Ok(None),
+            [statement] if hints.iter().all(Option::is_none) => Ok(Some(statement.clone())),
+            [statement] => Ok(Some(Prepared::new(statement.statement.clone(), hints))),
+            _ => Err(SqlError::syntax("cannot insert multiple commands into a prepared statement")),
+        }
+    }
+
+    fn open_transaction(&mut self) -> Option<&mut Open> {
+        match &mut self.state {
+            State::Implicit(open) | State::Explicit(open) => Some(open),
+            State::Idle | State::Failed(_) => None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Statements parsed and planned once, and a session's memory of them.
+
+use crate::error::SqlResult;
+use crate::parse::{self, Statement};
+use crate::plan::Plan;
+use crate::types::SqlType;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The texts whose statements a session remembers.
+const TEXTS_MAX: usize = 256;
+/// The longest text worth remembering, in bytes.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// A parsed statement with the plan it had last.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The statement.
+    pub statement: Statement,
+    /// The types that the client gave to parameters.
+    pub hints: Vec<Option<SqlType>>,
+    plan: Mutex<Option<Arc<Plan>>>,
+}
+
+impl Prepared {
+    /// A statement not yet planned.
+    pub fn new(statement: Statement, hints: Vec<Option<SqlType>>) -> Arc<Prepared> {
+        Arc::new(Prepared { statement, hints, plan: Mutex::new(None) })
+    }
+
+    /// The plan it had last.
+    pub fn plan(&self) -> Option<Arc<Plan>> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers a plan.
+    pub fn set_plan(&self, plan: Option<Arc<Plan>>) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
+    }
+}
+
+/// The statements of the texts seen lately: the least recently used text makes room.
+#[derive(Debug, Default)]
+pub struct Texts {
+    entries: BTreeMap<String, (u64, Arc<[Arc<Prepared>]>)>,
+    clock: u64,
+}
+
+impl Texts {
+    /// The statements of a text.
+    pub fn statements(&mut self, sql: &str) -> SqlResult<Arc<[Arc<Prepared>]>> {
+        self.clock += 1;
+        if let Some((used, statements)) = self.entries.get_mut(sql) {
+            *used = self.clock;
+            return Ok(statements.clone());
+        }
+        let statements: Arc<[_]> = parse::parse(sql)?.into_iter().map(|statement| Prepared::new(statement, Vec::new())).collect();
+        if sql.len() <= TEXT_BYTES_MAX {
+            if self.entries.len() >= TEXTS_MAX {
+                let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used).map(|(text, _)| text.clone());
+                oldest.map(|text| self.entries.remove(&text));
+            }
+            self.entries.insert(sql.to_string(), (self.clock, statements.clone()));
+        }
+        Ok(statements)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_text_makes_room() {
+        let mut texts = Texts::default();
+        let first = texts.statements("select 0").expect("a statement");
+        for number in 1..TEXTS_MAX {
+            texts.statements(&format!("select {number}")).expect("a statement");
+        }
+        assert!(Arc::ptr_eq(&first, &texts.statements("select 0").expect("a statement")));
+        texts.statements("select 'new'").expect("a statement");
+        assert_eq!(texts.entries.len(), TEXTS_MAX);
+        assert!(texts.entries.contains_key("select 0") && !texts.entries.contains_key("select 1"));
+    }
+}

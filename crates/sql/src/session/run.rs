@@ -1,0 +1,247 @@
+//! Running a statement in whatever transaction the session is in.
+
+use super::prepared::Prepared;
+use super::transaction::TransactionHandle;
+use super::{Company, Described, Open, Outcome, Session, State, Tag};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::parse::StatementKind;
+use crate::plan::{Effect, Plan, Planning, RowStream, Running};
+use crate::table::Row;
+use crate::types::Datum;
+use futures::StreamExt;
+use rhumb_commit::transaction::ReadMode;
+use std::sync::Arc;
+
+impl Session {
+    /// Runs a statement. An error has already failed the transaction that it ran in.
+    pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Datum], company: Company) -> SqlResult<Outcome> {
+        self.interrupt.restart(self.facts.settings.statement_timeout());
+        let result = match self.check_not_failed(&prepared.statement.kind) {
+            Ok(()) => self.dispatch(prepared, parameters, company).await,
+            Err(error) => Err(error),
+        };
+        if result.is_err() {
+            self.fail().await;
+        }
+        result
+    }
+
+    async fn dispatch(&mut self, prepared: &Prepared, parameters: &[Datum], company: Company) -> SqlResult<Outcome> {
+        let done = |tag: &str| Ok(Outcome::Done(tag.to_string()));
+        match &prepared.statement.kind {
+            StatementKind::Transaction(command) => self.control(command, prepared.statement.as_of.as_deref()).await,
+            StatementKind::Set { name, value, local } => {
+                self.change_setting(name, value.as_deref(), *local)?;
+                done("SET")
+            }
+            StatementKind::Reset(Some(name)) => {
+                self.change_setting(name, None, false)?;
+                done("RESET")
+            }
+            StatementKind::Reset(None) => {
+                self.reset_settings();
+                done("RESET")
+            }
+            StatementKind::Discard => {
+                self.reset_settings();
+                done("DISCARD ALL")
+            }
+            StatementKind::Show(name) => self.show(name),
+            StatementKind::ShowRegions => Ok(self.show_regions()),
+            // The connection holds the prepared statements of its client and has forgotten them by now.
+            StatementKind::Deallocate(_) => done("DEALLOCATE"),
+            StatementKind::Copy(copy) => self.begin_copy(copy, company).await,
+            StatementKind::Create(_) | StatementKind::Drop { .. } | StatementKind::Truncate(_) => {
+                self.run_ddl(&prepared.statement.kind, company).await
+            }
+            StatementKind::Query { .. }
+            | StatementKind::Explain(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_) => {
+                if company == Company::Alone && matches!(self.state, State::Idle) {
+                    self.autocommit(prepared, parameters).await
+                } else {
+                    self.run_in_transaction(prepared, parameters).await
+                }
+            }
+        }
+    }
+
+    /// What is known of a statement before it runs.
+    pub async fn describe(&mut self, prepared: &Prepared) -> SqlResult<Described> {
+        self.check_not_failed(&prepared.statement.kind)?;
+        match &prepared.statement.kind {
+            StatementKind::Show(name) => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_show(name)) }),
+            StatementKind::ShowRegions => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_regions()) }),
+            StatementKind::Query { .. }
+            | StatementKind::Explain(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_) => {
+                let plan = match prepared.plan() {
+                    Some(plan) => plan,
+                    None => self.plan_ahead(prepared).await?,
+                };
+                Ok(Described { parameters: plan.parameters.clone(), columns: plan.columns.clone() })
+            }
+            _ => Ok(Described::default()),
+        }
+    }
+
+    /// Plans a statement that does not run yet: in the open transaction, whose tables it may have made, or a passing one.
+    async fn plan_ahead(&mut self, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
+        let open = self.open_transaction().and_then(|open| open.handle.clone());
+        let handle = match &open {
+            Some(handle) => handle.clone(),
+            None => TransactionHandle::begin(&self.engine, ReadMode::Snapshot).await?,
+        };
+        let plan = self.interrupt.within(self.plan(&handle, prepared)).await;
+        if open.is_none() {
+            handle.rollback(false).await;
+        }
+        plan
+    }
+
+    /// The plan of a statement as this transaction sees its tables.
+    async fn plan(&self, handle: &TransactionHandle, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
+        let mut active = handle.lock().await?;
+        let before = prepared.plan();
+        if let Some(plan) = &before
+            && plan.is_current(&mut active, &self.facts.database).await
+        {
+            return Ok(plan.clone());
+        }
+        let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &prepared.hints };
+        let mut made = Plan::make(cx, &mut active, &prepared.statement.kind).await;
+        if let Err(error) = &made
+            && error.state().code().starts_with("42")
+            && active.catalog.used_cache()
+        {
+            active.catalog.invalidate();
+            made = Plan::make(cx, &mut active, &prepared.statement.kind).await;
+        }
+        let plan = Arc::new(made?);
+        prepared.set_plan(Some(plan.clone()));
+        if before.is_some_and(|before| before.parameters != plan.parameters || before.columns != plan.columns) {
+            // The client has been told other columns, or has sent its parameters as other types.
+            return Err(SqlError::unsupported("cached plan must not change result type").with_hint("Prepare the statement again."));
+        }
+        Ok(plan)
+    }
+
+    /// Runs a statement up to, but not including, the commit.
+    pub(super) async fn run_plan(
+        &self,
+        handle: &TransactionHandle,
+        prepared: &Prepared,
+        parameters: &[Datum],
+    ) -> SqlResult<(Arc<Plan>, Effect)> {
+        self.interrupt
+            .within(async {
+                let plan = self.plan(handle, prepared).await?;
+                if parameters.len() != plan.parameters.len() {
+                    let message = format!("there is no parameter ${}", parameters.len() + 1);
+                    return Err(SqlError::new(SqlState::UndefinedParameter, message));
+                }
+                let effect = plan.run(Running { engine: &self.engine, handle, parameters }).await?;
+                Ok((plan, effect))
+            })
+            .await
+    }
+
+    /// Runs a statement in the transaction that is open; outside BEGIN one is opened for it and those that follow.
+    async fn run_in_transaction(&mut self, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Outcome> {
+        let kind = &prepared.statement.kind;
+        if prepared.statement.as_of.is_some() {
+            let error = SqlError::unsupported("AS OF SYSTEM TIME inside a transaction is not supported");
+            return Err(error.with_hint("Write BEGIN AS OF SYSTEM TIME '…'."));
+        }
+        let (handle, mode) = self.transaction().await?;
+        let locks = matches!(kind, StatementKind::Query { for_update: true, .. });
+        if mode.is_read_only() && (locks || writes(kind)) {
+            return Err(SqlError::read_only(kind.name()));
+        }
+        if locks && mode == ReadMode::Optimistic {
+            handle.lock().await?.txn.set_mode(ReadMode::Locking)?;
+        }
+        let (plan, effect) = self.run_plan(&handle, prepared, parameters).await?;
+        let outcome = match effect {
+            // Rows that are to be locked are read now, in the mode that locks them.
+            Effect::Rows(rows) if locks => outcome(kind, &plan, Effect::Rows(buffered(self.collect(rows).await?))),
+            effect => outcome(kind, &plan, effect),
+        };
+        if locks && mode == ReadMode::Optimistic {
+            handle.lock().await?.txn.set_mode(ReadMode::Optimistic)?;
+        }
+        Ok(outcome)
+    }
+
+    /// The open transaction, begun now if it was not yet, and how it reads.
+    pub(super) async fn transaction(&mut self) -> SqlResult<(TransactionHandle, ReadMode)> {
+        if matches!(self.state, State::Idle) {
+            let mode = self.batch_mode();
+            self.state = State::Implicit(Open { mode, handle: None, settings: self.facts.settings.clone(), local: false });
+        }
+        let engine = self.engine.clone();
+        let open = self.open_transaction().ok_or_else(SqlError::in_failed_transaction)?;
+        let handle = match &open.handle {
+            Some(handle) => handle.clone(),
+            None => open.handle.insert(TransactionHandle::begin(&engine, open.mode).await?).clone(),
+        };
+        Ok((handle, open.mode))
+    }
+
+    /// The next rows of a result; `None` at the end. An error has already failed the transaction.
+    pub async fn next_page(&mut self, rows: &mut RowStream) -> SqlResult<Option<Vec<Row>>> {
+        let page = self.interrupt.within(async { rows.next().await.transpose() }).await;
+        if page.is_err() {
+            self.fail().await;
+        }
+        page
+    }
+
+    pub(super) async fn collect(&self, mut rows: RowStream) -> SqlResult<Vec<Row>> {
+        let mut all = Vec::new();
+        while let Some(page) = self.interrupt.within(async { rows.next().await.transpose() }).await? {
+            all.extend(page);
+        }
+        Ok(all)
+    }
+
+    fn check_not_failed(&self, kind: &StatementKind) -> SqlResult<()> {
+        let refused = matches!(self.state, State::Failed(_)) && !kind.ends_transaction();
+        if refused { Err(SqlError::in_failed_transaction()) } else { Ok(()) }
+    }
+}
+
+/// Rows that are all there.
+pub(super) fn buffered(rows: Vec<Row>) -> RowStream {
+    futures::stream::once(std::future::ready(Ok(rows))).boxed()
+}
+
+/// True if the statement writes.
+pub(super) fn writes(kind: &StatementKind) -> bool {
+    !matches!(kind, StatementKind::Query { .. } | StatementKind::Explain(_))
+}
+
+/// What the client is told of an effect.
+pub(super) fn outcome(kind: &StatementKind, plan: &Plan, effect: Effect) -> Outcome {
+    let columns = plan.columns.clone();
+    match (effect, columns) {
+        (Effect::Rows(rows), columns) => {
+            let tag = if matches!(kind, StatementKind::Explain(_)) { Tag::Fixed("EXPLAIN".into()) } else { Tag::Counted("SELECT") };
+            Outcome::Rows { columns: columns.unwrap_or_default(), rows, tag }
+        }
+        (Effect::Written { count, returning }, columns) => {
+            let tag = match kind {
+                StatementKind::Insert(_) => format!("INSERT 0 {count}"),
+                kind => format!("{} {count}", kind.name()),
+            };
+            match columns {
+                Some(columns) => Outcome::Rows { columns, rows: buffered(returning), tag: Tag::Fixed(tag) },
+                None => Outcome::Done(tag),
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A transaction in progress, shared between a session and the result streams that read through it.
+
+use crate::catalog::CatalogView;
+use crate::engine::Engine;
+use crate::error::{SqlError, SqlResult, SqlState};
+use rhumb_commit::transaction::{ReadMode, Transaction};
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
+
+/// A transaction and its view of the catalog.
+pub struct Active {
+    /// The transaction.
+    pub txn: Box<dyn Transaction>,
+    /// What it knows of the catalog.
+    pub catalog: CatalogView,
+}
+
+/// Shares a transaction. The session takes it out to end it; streams that read later are told so.
+#[derive(Clone)]
+pub struct TransactionHandle(Arc<Mutex<Option<Active>>>);
+
+impl TransactionHandle {
+    /// Begins a transaction.
+    pub async fn begin(engine: &Engine, mode: ReadMode) -> SqlResult<TransactionHandle> {
+        let txn = engine.gateway.begin(mode).await?;
+        Ok(TransactionHandle(Arc::new(Mutex::new(Some(Active { txn, catalog: engine.catalog.view() })))))
+    }
+
+    /// The transaction, for one step.
+    pub async fn lock(&self) -> SqlResult<MappedMutexGuard<'_, Active>> {
+        MutexGuard::try_map(self.0.lock().await, Option::as_mut)
+            .map_err(|_| SqlError::new(SqlState::NoActiveSqlTransaction, "the transaction of this result has ended"))
+    }
+
+    /// Commits. `Err` of class 40003 if the outcome is unknown; any other error: nothing was committed.
+    pub async fn commit(&self) -> SqlResult<()> {
+        let Some(mut active) = self.0.lock().await.take() else { return Ok(()) };
+        let result = active.txn.commit().await;
+        // A failed commit may be the fault of a stale descriptor; a successful one may have made descriptors stale.
+        if result.is_err() || active.catalog.changed() {
+            active.catalog.invalidate();
+        }
+        result.map(|_| ()).map_err(SqlError::from)
+    }
+
+    /// Gives the transaction up. After a conflict the descriptors that it used are suspect.
+    pub async fn rollback(&self, after_conflict: bool) {
+        if let Some(mut active) = self.0.lock().await.take() {
+            if after_conflict || active.catalog.changed() {
+                active.catalog.invalidate();
+            }
+            active.txn.rollback().await;
+        }
+    }
+}
+
+impl fmt::Debug for TransactionHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TransactionHandle")
+    }
+}
