@@ -1,3 +1,28 @@
-//! The rhumb binary.
+//! The `rhumb` binary: parses the command line and hands over to one module per command.
 
-fn main() {}
+mod commands;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A geo-distributed transactional SQL database: serializable commits in one wide-area round trip.
+#[derive(Parser)]
+#[command(name = "rhumb", version, arg_required_else_help = true, propagate_version = true)]
+#[command(after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb sim replicated-commit --seeds 1000\n\nDocumentation: README.md, docs/")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Start(commands::start::Args),
+    Sim(commands::sim::Args),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Start(args) => commands::start::run(&args),
+        Command::Sim(args) => commands::sim::run(&args),
+    }
+}

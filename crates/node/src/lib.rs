@@ -6,9 +6,11 @@
 //! - [`config`]: the file of a site, and what it means;
 //! - [`runtime`]: an actor, driven: its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
+//! - [`client`]: transactions of clients in this process;
 //! - [`status`], [`http`], [`metrics`]: what people and machines see of it.
 
 pub mod alarm;
+pub mod client;
 pub mod config;
 pub mod frame;
 pub mod http;

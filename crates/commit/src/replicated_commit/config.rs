@@ -72,3 +72,7 @@ pub const FETCH_PAGE: usize = 64;
 pub const RECOVERY_PAGE: usize = 4_096;
 /// Bytes of rows after which an answer to a fetch is cut off.
 pub const ENTRIES_BYTES_MAX: usize = 4 << 20;
+/// Bytes of rows after which a replica's answer to a scan is cut off.
+pub const SCAN_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a row on the wire besides its key and value, at the most.
+pub const ROW_OVERHEAD_BYTES: usize = 24;

@@ -12,6 +12,7 @@
 //!
 //! Invariant: before an answer at *t* leaves, the ceilings of its rows are at least *t*, and so is the ceiling on disk.
 
+use super::config::{ROW_OVERHEAD_BYTES, SCAN_BYTES_MAX};
 use super::message::{Denial, How, Note, Query, ReadId};
 use super::site::{Pending, Site};
 use crate::locks::Strength;
@@ -149,7 +150,10 @@ impl Site {
     }
 
     pub(super) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
+        let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
+        if let Query::Range { .. } = job.query {
+            more |= cut_to_size(&mut rows);
+        }
         if let (How::At(at), false) = (job.how, job.at_timestamp) {
             let above = rows.iter().map(|row: &Row| row.version).filter(|version| *version > at).max();
             if let Some(above) = above {
@@ -184,4 +188,18 @@ impl Site {
             self.serve_read(job, fx);
         }
     }
+}
+
+/// Cuts the rows of a scan off where they would make too long a message; tells if it did. One row always stays.
+fn cut_to_size(rows: &mut Vec<Row>) -> bool {
+    let mut bytes = 0;
+    let size = |row: &Row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len()) + ROW_OVERHEAD_BYTES;
+    let fitting = rows.iter().take_while(|row| {
+        bytes += size(row);
+        bytes <= SCAN_BYTES_MAX
+    });
+    let keep = fitting.count().max(1);
+    let cut = keep < rows.len();
+    rows.truncate(keep);
+    cut
 }

@@ -1,0 +1,109 @@
+//! `rhumb sim`: a protocol under faults in virtual time, decided by a seed.
+
+use clap::{Args as ClapArgs, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use rhumb_sim::replicated_commit::ReplicatedCommit;
+use rhumb_sim::{Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Failures that are printed in full.
+const SHOWN_MAX: usize = 3;
+
+/// Run a protocol in the deterministic simulator, with crashes, cuts, loss, reordering and skew.
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:\n  rhumb sim replicated-commit --seed 7            one run; a failure prints its trace\n  rhumb sim replicated-commit --seed 7 --trace    every message of it\n  rhumb sim replicated-commit --seeds 1000        seeds 0 to 999 on all cores\n\nExit code 0: no violation; 1: a violation, with the command that replays it.")]
+pub struct Args {
+    /// What to run.
+    scenario: ScenarioName,
+    /// Run this seed only.
+    #[arg(long, default_value_t = 0, conflicts_with = "seeds")]
+    seed: u64,
+    /// Run so many seeds, from --from on.
+    #[arg(long, value_name = "COUNT")]
+    seeds: Option<u64>,
+    /// The first seed of --seeds.
+    #[arg(long, default_value_t = 0, requires = "seeds")]
+    from: u64,
+    /// Print every event of the run.
+    #[arg(long, conflicts_with = "seeds")]
+    trace: bool,
+    /// Without faults.
+    #[arg(long)]
+    calm: bool,
+    /// Print how often each rare branch ran.
+    #[arg(long)]
+    probes: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ScenarioName {
+    ReplicatedCommit,
+}
+
+/// Runs the scenario.
+pub fn run(args: &Args) -> ExitCode {
+    let ScenarioName::ReplicatedCommit = args.scenario;
+    let scenario = ReplicatedCommit { calm: args.calm, ..ReplicatedCommit::default() };
+    let reports = match args.seeds {
+        Some(seeds) => many(&scenario, args.from, seeds),
+        None => vec![one(&scenario, args.seed, args.trace)],
+    };
+    if args.probes {
+        print_probes(&reports);
+    }
+    if reports.iter().any(|report| report.violation.is_some()) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn one(scenario: &impl Scenario, seed: u64, trace: bool) -> Report {
+    let report = if trace { trace_seed(scenario, seed) } else { run_seed(scenario, seed) };
+    if trace {
+        print!("{}", report.trace);
+    }
+    println!("{report}");
+    report
+}
+
+fn many(scenario: &impl Scenario, from: u64, seeds: u64) -> Vec<Report> {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} seeds, {msg}, {eta} left").expect("the template is well-formed");
+    let bar = ProgressBar::new(seeds).with_style(style).with_message("no violation");
+    let started = Instant::now();
+    let reports = run_seeds(scenario, from..from.saturating_add(seeds), all_cores(), |progress| {
+        bar.set_position(progress.done);
+        if progress.failed > 0 {
+            bar.set_message(format!("{} violated", progress.failed));
+        }
+    });
+    bar.finish_and_clear();
+    let failed: Vec<&Report> = reports.iter().filter(|report| report.violation.is_some()).collect();
+    for report in failed.iter().take(SHOWN_MAX) {
+        println!("{report}\n");
+    }
+    let sum = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
+    println!(
+        "{}: {seeds} seeds, {} violated; {} committed, {} aborted, {} unknown; {} events in {:.1} s",
+        scenario.name(),
+        failed.len(),
+        sum(|report| report.committed),
+        sum(|report| report.aborted),
+        sum(|report| report.unknown),
+        sum(|report| report.events),
+        started.elapsed().as_secs_f64(),
+    );
+    if failed.len() > SHOWN_MAX {
+        let seeds: Vec<String> = failed.iter().map(|report| report.seed.to_string()).collect();
+        println!("violated by seeds {}", seeds.join(" "));
+    }
+    reports
+}
+
+fn print_probes(reports: &[Report]) {
+    let mut probes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (probe, count) in reports.iter().flat_map(|report| &report.probes) {
+        *probes.entry(probe).or_default() += count;
+    }
+    for (probe, count) in probes {
+        println!("{count:>12}  {probe}");
+    }
+}

@@ -1,0 +1,52 @@
+//! `rhumb start`: one site of a cluster, in the foreground.
+
+use super::fail;
+use clap::Args as ClapArgs;
+use rhumb_commit::replicated_commit::{Config as Protocol, Site};
+use rhumb_node::client::Gateway;
+use rhumb_node::config::Setup;
+use rhumb_node::process::{self, Served};
+use rhumb_sql::server::{ServerOptions, serve};
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tracing_subscriber::EnvFilter;
+
+/// Start one site of a cluster.
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:\n  rhumb start --config /etc/rhumb/california-0.toml\n  RHUMB_LOG=debug rhumb start --config site.toml\n\nStops gracefully on Ctrl-C or SIGTERM. docs/configuration.md describes the file.")]
+pub struct Args {
+    /// The configuration of the site, a TOML file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Runs the site until it is told to stop.
+pub fn run(args: &Args) -> ExitCode {
+    let filter = EnvFilter::try_from_env("RHUMB_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false).init();
+    let setup = match Setup::read(&args.config) {
+        Ok(setup) => setup,
+        Err(error) => return fail(error, 2),
+    };
+    let site = |setup: &Setup| Site::new(setup.site, Arc::new(setup.topology.clone()), Protocol::default());
+    match process::run(setup, site, serve_sql) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let code = error.exit_code();
+            fail(error, code)
+        }
+    }
+}
+
+/// Serves PostgreSQL clients until the site is to stop.
+async fn serve_sql(served: Served<Site>) -> io::Result<()> {
+    let Served { listener, handle, status, mut stop } = served;
+    let options = ServerOptions { site: status.setup().site, ..ServerOptions::default() };
+    let gateway = Arc::new(Gateway::new(handle, status));
+    tokio::select! {
+        served = serve(listener, gateway, options) => served.map_err(|error| io::Error::other(error.to_string())),
+        () = stop.requested() => Ok(()),
+    }
+}
