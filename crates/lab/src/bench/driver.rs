@@ -219,6 +219,7 @@ fn report<W: Workload>(workload: &W, options: &RunOptions, course: &Course, ende
         kinds: kinds
             .map(|(i, kind)| KindReport::new(kind, &sum(course.regions.iter().map(|region| &region.meters[i])), finished, measured_s))
             .collect(),
+        warnings: Vec::new(),
         violations: course.violations.lock().unwrap_or_else(PoisonError::into_inner).clone(),
     }
 }

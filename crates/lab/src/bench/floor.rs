@@ -2,10 +2,8 @@
 //!
 //! A server that knows its cluster tells by `SHOW REGIONS`; any other has no floor to compare with.
 
-use std::collections::BTreeMap;
-
 use super::failure::Failure;
-use super::session::Session;
+use super::session::{Session, TextRow};
 
 /// What a server says about where it is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,10 +23,7 @@ pub async fn whereabouts(session: &mut Session) -> Result<Whereabouts, Failure> 
     }
 }
 
-type TextRow = BTreeMap<String, Option<String>>;
-
 fn read(rows: &[TextRow]) -> Whereabouts {
-    let field = |row: &TextRow, name: &str| row.get(name).cloned().flatten();
     let is_local = |row: &&TextRow| field(row, "local").is_some_and(|text| matches!(text.as_str(), "t" | "true" | "on" | "yes"));
     let Some(local) = rows.iter().find(is_local) else {
         return Whereabouts::default();
@@ -37,9 +32,13 @@ fn read(rows: &[TextRow]) -> Whereabouts {
     Whereabouts { region: field(local, "name"), floor_ms: told.or_else(|| nearest_majority(rows)) }
 }
 
+fn field(row: &TextRow, name: &str) -> Option<String> {
+    row.iter().find(|(column, _)| column == name)?.1.clone()
+}
+
 /// The floor from the round trips alone: sorted, with the own region at zero, the one that completes a majority.
 fn nearest_majority(rows: &[TextRow]) -> Option<f64> {
-    let rtts: Option<Vec<f64>> = rows.iter().map(|row| row.get("rtt_ms").cloned().flatten()?.parse().ok()).collect();
+    let rtts: Option<Vec<f64>> = rows.iter().map(|row| field(row, "rtt_ms")?.parse().ok()).collect();
     let mut rtts = rtts?;
     rtts.sort_by(f64::total_cmp);
     rtts.get(rows.len() / 2).copied()

@@ -33,8 +33,10 @@ pub struct Report {
     pub total: RegionReport,
     /// One entry per kind of transaction.
     pub kinds: Vec<KindReport>,
-    /// Invariants of the workload that a transaction found broken.
+    /// Invariants of the workload that were found broken.
     pub violations: Vec<String>,
+    /// What else the reader should know.
+    pub warnings: Vec<String>,
 }
 
 /// The results of one region, or of all together.
@@ -249,6 +251,9 @@ impl fmt::Display for Report {
                 "\n{} transactions were due and not begun: the servers, or the number of clients, cannot keep this rate.",
                 self.total.overdue
             )?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "\nWarning: {warning}")?;
         }
         for violation in &self.violations {
             writeln!(f, "\nVIOLATION  {violation}")?;

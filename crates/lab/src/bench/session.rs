@@ -33,6 +33,9 @@ pub enum Access {
     ReadWrite,
 }
 
+/// The columns of a row, in order: a name and a text, if it is not NULL.
+pub type TextRow = Vec<(String, Option<String>)>;
+
 /// A connection to one server, re-established when it breaks.
 pub struct Session {
     endpoint: Endpoint,
@@ -147,8 +150,8 @@ impl Session {
         self.answer(self.client()?.batch_execute(sql)).await
     }
 
-    /// Runs a statement by the simple protocol and returns its rows as text, under the names of their columns.
-    pub async fn query_text(&self, sql: &str) -> Result<Vec<BTreeMap<String, Option<String>>>, Failure> {
+    /// Runs a statement by the simple protocol and returns its rows as text.
+    pub async fn query_text(&self, sql: &str) -> Result<Vec<TextRow>, Failure> {
         let messages = self.answer(self.client()?.simple_query(sql)).await?;
         let rows = messages.iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
