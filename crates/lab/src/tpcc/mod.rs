@@ -86,7 +86,8 @@ impl Workload for Tpcc {
 
     fn title(&self) -> String {
         let size = if self.scale.conforms() { "" } else { ", scaled down (non-conforming)" };
-        format!("tpcc, {} warehouses{size}", self.scale.warehouses)
+        let plural = if self.scale.warehouses == 1 { "" } else { "s" };
+        format!("tpcc, {} warehouse{plural}{size}", self.scale.warehouses)
     }
 
     fn kinds(&self) -> &'static [&'static str] {
