@@ -109,7 +109,8 @@ impl Transaction {
         match ask(&self.handle, request).await? {
             Answer::Rows { rows, covered: Some(covered), more, trips } => {
                 self.trips = trips;
-                let rest = if reverse { KeyRange::new(range.start, covered.start.clone()) } else { KeyRange::new(covered.end.clone(), range.end) };
+                let rest =
+                    if reverse { KeyRange::new(range.start, covered.start.clone()) } else { KeyRange::new(covered.end.clone(), range.end) };
                 let rows = self.buffer.overlay(rows, &covered, reverse);
                 Ok((rows, (more && !rest.is_empty()).then_some(rest)))
             }

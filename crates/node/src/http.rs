@@ -112,74 +112,67 @@ async fn show(State(status): State<Arc<Status>>) -> impl IntoResponse {
 /// What `POST /chaos` takes: what to do to the links between this site and those of `region`, or only the one of
 /// `shard`. Without a region: to all links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Chaos {
-    /// What to do.
-    #[serde(flatten)]
-    pub action: Action,
-    /// To the links to which region.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub region: Option<String>,
-    /// To the link to which of its sites.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shard: Option<u16>,
-}
-
-/// What to do to links.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "lowercase")]
-pub enum Action {
+#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Chaos {
     /// Drop every message.
     Cut {
+        /// The region at the other end.
+        region: Option<String>,
+        /// The site in it.
+        shard: Option<u16>,
         /// Which way, seen from the site that is told.
         #[serde(default)]
         direction: Direction,
     },
     /// Delay what the site that is told sends.
     Slow {
+        /// The region at the other end.
+        region: Option<String>,
+        /// The site in it.
+        shard: Option<u16>,
         /// By so many milliseconds more.
         extra_ms: f64,
     },
     /// Undo all that.
-    Heal,
+    Heal {
+        /// The region at the other end.
+        region: Option<String>,
+        /// The site in it.
+        shard: Option<u16>,
+    },
 }
 
 async fn chaos(State(status): State<Arc<Status>>, Json(chaos): Json<Chaos>) -> (StatusCode, String) {
     if !status.setup().chaos {
         return (StatusCode::FORBIDDEN, "links are not to be tampered with: the configuration does not say `chaos = true`\n".to_owned());
     }
-    match apply(&status, &chaos) {
-        Ok(changed) => {
-            tracing::warn!("chaos: {:?} on the links to {}", chaos.action, changed.join(", "));
-            (StatusCode::OK, format!("{}\n", changed.join(" ")))
-        }
+    match apply(&status, chaos) {
+        Ok(changed) => (StatusCode::OK, format!("{}\n", changed.join(" "))),
         Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")),
     }
 }
 
 /// Carries it out, and returns the names of the peers whose links changed.
-fn apply(status: &Status, chaos: &Chaos) -> Result<Vec<String>, String> {
+fn apply(status: &Status, chaos: Chaos) -> Result<Vec<String>, String> {
     let setup = status.setup();
-    let fault = match chaos.action {
-        Action::Cut { direction } => Fault::Cut(direction),
-        Action::Slow { extra_ms } => match Span::from_millis_f64(extra_ms).filter(|_| extra_ms <= EXTRA_MS_MAX) {
-            Some(extra) => Fault::Slow(extra),
+    let (region, shard, fault) = match chaos {
+        Chaos::Cut { region, shard, direction } => (region, shard, Fault::Cut(direction)),
+        Chaos::Slow { region, shard, extra_ms } => match Span::from_millis_f64(extra_ms).filter(|_| extra_ms <= EXTRA_MS_MAX) {
+            Some(extra) => (region, shard, Fault::Slow(extra)),
             None => return Err(format!("extra_ms: is {extra_ms}; expected 0 to {EXTRA_MS_MAX}")),
         },
-        Action::Heal => Fault::Heal,
+        Chaos::Heal { region, shard } => (region, shard, Fault::Heal),
     };
-    let region = match &chaos.region {
+    let region = match region {
         None => None,
-        Some(name) => match setup.topology.region(name) {
-            None => return Err(format!("region: there is no region `{name}`")),
-            known => known,
-        },
+        Some(name) => Some(setup.topology.region(&name).ok_or_else(|| format!("region: there is no region `{name}`"))?),
     };
-    let wanted = |site: &SiteId| region.is_none_or(|region| site.region == region) && chaos.shard.is_none_or(|shard| site.shard == shard);
+    let wanted = |site: &SiteId| region.is_none_or(|region| site.region == region) && shard.is_none_or(|shard| site.shard == shard);
     let changed: Vec<String> =
         setup.topology.sites().filter(wanted).filter(|&peer| status.fault(peer, fault)).map(|peer| setup.name(peer)).collect();
     if changed.is_empty() {
         return Err("no such link: expected the region, and the shard if given, of another site".to_owned());
     }
+    tracing::warn!("chaos: {fault:?} on the links to {}", changed.join(", "));
     Ok(changed)
 }

@@ -44,6 +44,19 @@ pub struct Driver<A: Hosted, E> {
 /// The site stops or has failed; the reason was reported.
 struct Ended;
 
+/// However the thread ends, nobody may wait for an answer that will not come.
+struct End<A: Hosted> {
+    mailbox: Arc<Mailbox<A>>,
+    requests: Arc<Requests<A>>,
+}
+
+impl<A: Hosted> Drop for End<A> {
+    fn drop(&mut self) {
+        self.mailbox.close();
+        self.requests.stop();
+    }
+}
+
 /// What changes from step to step.
 struct Progress<A: Hosted> {
     fx: Effects<A>,
@@ -61,6 +74,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
     /// Runs the actor until the mailbox is closed.
     pub fn run(mut self) {
         let _guard = self.failure.guard("the thread of the site's actor");
+        let _end = End { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests) };
         let mut progress = Progress {
             fx: Effects::new(tracing::enabled!(target: "rhumb::trace", tracing::Level::TRACE)),
             timers: BTreeMap::new(),
@@ -69,13 +83,9 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
             outstanding: 0,
             events: BTreeMap::new(),
         };
-        // However it ends, nobody may wait for an answer that will not come.
-        let Ended = match self.step(Input::Start, &mut progress) {
-            Ok(()) => self.serve(&mut progress),
-            Err(ended) => ended,
-        };
-        self.mailbox.close();
-        self.requests.stop();
+        if self.step(Input::Start, &mut progress).is_ok() {
+            let Ended = self.serve(&mut progress);
+        }
     }
 
     fn serve(&mut self, progress: &mut Progress<A>) -> Ended {

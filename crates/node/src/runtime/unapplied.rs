@@ -4,8 +4,8 @@
 //! actor's thread never waits for the disk. A read of a key with a write on its way must see that write: it goes behind
 //! it into the same queue. Any other read finds in the store exactly what it would find later.
 
-use rhumb_core::actor::{Batch, Load, Op};
 use rhumb_core::Key;
+use rhumb_core::actor::{Batch, Load, Op};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

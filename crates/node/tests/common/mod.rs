@@ -1,0 +1,191 @@
+//! A toy protocol, and clusters of it over loopback TCP in one process.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use bytes::Bytes;
+use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
+use rhumb_core::{Key, SiteId, Span, Time, Timestamp, Value};
+use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Setup, Storage, Wan};
+use rhumb_node::metrics::Metrics;
+use rhumb_node::runtime::{Handle, Site};
+use rhumb_store::{Engine, MemoryEngine, Store};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// What clients of the toy ask.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Have `to` write the text to its disk, and answer it once `to` promised that it is there.
+    Echo { to: SiteId, text: String },
+    /// Tell `to` something, for nothing.
+    Tell { to: SiteId, text: String },
+    /// What this site was told, joined by spaces.
+    Heard,
+    /// Write, and answer once durable.
+    Put { key: &'static str, value: &'static str },
+    /// Read.
+    Get { key: &'static str },
+    /// Write without an answer, then read at once.
+    PutThenGet { key: &'static str, value: &'static str },
+    /// Step off a cliff.
+    Panic,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Note {
+    Ask { id: RequestId, text: String },
+    Told(String),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Promise {
+    id: RequestId,
+    text: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// The toy: echoes once durable, and remembers what it was told.
+#[derive(Default)]
+pub struct Toy {
+    heard: Vec<String>,
+    recovered: bool,
+}
+
+const SPACE: Space = Space(1);
+
+impl Toy {
+    fn put(key: &str, value: &str) -> Batch {
+        let mut batch = Batch::new();
+        batch.put_version(Key::from(key), Timestamp::from_bits(1), Some(Value::from(value)));
+        batch
+    }
+
+    fn get(id: RequestId, key: &str, fx: &mut Effects<Toy>) {
+        fx.load(id, Load::Get { keys: vec![Key::from(key)], at: Timestamp::MAX });
+    }
+
+    fn asked(&mut self, id: RequestId, request: Request, fx: &mut Effects<Toy>) {
+        match request {
+            Request::Echo { to, text } => fx.send(to, Note::Ask { id, text }),
+            Request::Tell { to, text } => {
+                fx.send(to, Note::Told(text));
+                fx.answer(id, "told".into());
+            }
+            Request::Heard => fx.answer(id, self.heard.join(" ")),
+            Request::Put { key, value } => {
+                fx.persist(Toy::put(key, value)).answer(id, "put".into());
+            }
+            Request::Get { key } => Toy::get(id, key, fx),
+            Request::PutThenGet { key, value } => {
+                fx.persist(Toy::put(key, value));
+                Toy::get(id, key, fx);
+            }
+            Request::Panic => panic!("the toy was told to"),
+        }
+    }
+}
+
+impl Actor for Toy {
+    type Note = Note;
+    type Promise = Promise;
+    type Timer = ();
+    type Request = Request;
+    type Answer = String;
+
+    fn step(&mut self, _: Time, input: Input<Toy>, fx: &mut Effects<Toy>) {
+        match input {
+            Input::Start => fx.load(0, Load::Records { space: SPACE, from: Bytes::new(), limit: 10 }),
+            Input::Loaded { loaded: Loaded::Records { .. }, .. } => fx.set_timer((), Span::from_millis(1)),
+            Input::Loaded { token, loaded: Loaded::Rows { rows, .. } } => {
+                assert!(self.recovered || token > 0);
+                let value = rows[0].value.as_ref().map_or("nothing".into(), |value| String::from_utf8_lossy(&value.0).into_owned());
+                fx.answer(token, value);
+            }
+            Input::Timer(()) => self.recovered = true,
+            Input::Persisted { .. } => {}
+            Input::Client { id, request } => self.asked(id, request, fx),
+            Input::Message { from, body: Body::Note(Note::Ask { id, text }) } => {
+                let mut batch = Batch::new();
+                batch.put_record(SPACE, text.clone(), Bytes::new());
+                fx.persist(batch).send(from, Promise { id, text });
+            }
+            Input::Message { body: Body::Note(Note::Told(text)), .. } => self.heard.push(text),
+            Input::Message { body: Body::Promise(Promise { id, text }), .. } => fx.answer(id, text),
+        }
+    }
+}
+
+/// The configurations of a cluster of one site per region, on free ports, and its bound peer ports.
+pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<TcpListener>) {
+    let mut ports = Vec::new();
+    for _ in regions {
+        ports.push(TcpListener::bind("127.0.0.1:0").await.expect("a free port"));
+    }
+    let address = |index: usize| ports[index].local_addr().expect("bound");
+    let all: Vec<Region> =
+        regions.iter().enumerate().map(|(index, name)| Region { name: (*name).into(), sites: vec![address(index)] }).collect();
+    let free = "127.0.0.1:0".parse().expect("an address");
+    let config = |(index, name): (usize, &&str)| Config {
+        data_dir: "data".into(),
+        cluster: "test".into(),
+        chaos: true,
+        site: OwnSite { region: (*name).into(), shard: 0 },
+        listen: Listen { sql: free, http: free, peer: address(index) },
+        regions: all.clone(),
+        wan: wan.clone(),
+        storage: Storage::default(),
+        limits: Limits::default(),
+    };
+    (regions.iter().enumerate().map(config).collect(), ports)
+}
+
+pub fn setup(config: &Config) -> Arc<Setup> {
+    Arc::new(Setup::new(config.clone(), "test.toml", Path::new("")).expect("a whole configuration"))
+}
+
+/// Starts a site of the toy over `engine`.
+pub fn start<E: Engine>(config: &Config, port: TcpListener, engine: E) -> Site<Toy> {
+    let store = Store::open(engine).expect("a store");
+    Site::start(setup(config), store, port, Toy::default(), Arc::new(Metrics::new())).expect("threads")
+}
+
+/// Starts a cluster of the toy in memory.
+pub async fn cluster(regions: &[&str], wan: Option<Wan>) -> Vec<Site<Toy>> {
+    let (configs, ports) = configure(regions, wan).await;
+    configs.iter().zip(ports).map(|(config, port)| start(config, port, MemoryEngine::new())).collect()
+}
+
+/// Asks, again and again, until an answer comes: messages may be lost while links form.
+pub async fn echo(handle: &Handle<Toy>, to: SiteId, text: &str) -> String {
+    loop {
+        let request = Request::Echo { to, text: text.into() };
+        if let Ok(answer) = tokio::time::timeout(Duration::from_millis(500), handle.ask(request)).await {
+            return answer.expect("not rejected");
+        }
+    }
+}
+
+/// Waits until `met`; the test's own time limit is the bound.
+pub async fn until(what: &str, mut met: impl AsyncFnMut() -> bool) {
+    for _ in 0..2_000 {
+        if met().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never happened: {what}");
+}

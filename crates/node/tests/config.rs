@@ -1,0 +1,153 @@
+//! Every mistake in a configuration is named with file, line where there is one, key, and what is allowed.
+
+use rhumb_core::{RegionId, SiteId, Span};
+use rhumb_node::config::{Config, ConfigError, Setup};
+use std::path::Path;
+
+const WHOLE: &str = r#"
+data_dir = "data"
+site = { region = "virginia", shard = 0 }
+listen = { sql = "127.0.0.1:26257", http = "127.0.0.1:0", peer = "127.0.0.1:9002" }
+
+[[regions]]
+name = "california"
+sites = ["127.0.0.1:9001"]
+
+[[regions]]
+name = "virginia"
+sites = ["127.0.0.1:9002"]
+
+[wan]
+profile = "paper_replicated_commit_5"
+jitter_ms = 0.5
+"#;
+
+fn read(text: &str) -> Result<Setup, ConfigError> {
+    Setup::new(Config::parse("site.toml", text)?, "site.toml", Path::new("/etc/rhumb"))
+}
+
+#[test]
+fn a_whole_configuration_says_who_is_where() {
+    let setup = read(WHOLE).expect("whole");
+    assert_eq!(setup.site, SiteId::new(1, 0));
+    assert_eq!(setup.name(setup.site), "virginia/0");
+    assert_eq!(setup.addresses[&SiteId::new(0, 0)].to_string(), "127.0.0.1:9001");
+    assert_eq!(setup.data_dir, Path::new("/etc/rhumb/data"));
+    let wan = setup.wan.expect("given");
+    assert_eq!(wan.matrix.one_way(RegionId(0), RegionId(1)), Span::from_millis(43));
+    assert_eq!(wan.jitter, Span::from_micros(500));
+    assert!(!setup.chaos);
+}
+
+#[test]
+fn a_configuration_written_is_read_back() {
+    let config = Config::parse("site.toml", WHOLE).expect("whole");
+    assert_eq!(Config::parse("copy.toml", &config.to_toml()), Ok(config));
+}
+
+#[test]
+fn clusters_differ_by_name_and_shape_and_not_by_site() {
+    let of = |from: &str, to: &str| read(&WHOLE.replace(from, to)).expect("whole").fingerprint();
+    let whole = of("", "");
+    assert_eq!(whole, of("26257", "26258"));
+    assert_ne!(whole, of("data_dir", "cluster = \"other\"\ndata_dir"));
+    assert_ne!(whole, of("\"california\"", "\"oregon\""));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let error = Config::load(Path::new("/nowhere/site.toml")).expect_err("no such file");
+    assert_eq!(error.to_string(), "/nowhere/site.toml: cannot read the configuration: No such file or directory (os error 2)");
+}
+
+#[test]
+fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
+    // (what is replaced in the whole configuration, by what, the error)
+    let table = [
+        // Syntax, unknown keys, wrong types: the line is known.
+        ("data_dir = \"data\"", "data_dir = ", "site.toml, line 2: string values must be quoted, expected literal string"),
+        (
+            "jitter_ms",
+            "jitter",
+            "site.toml, line 16, wan.jitter: unknown field `jitter`, expected one of `profile`, `file`, `jitter_ms`, `loss`",
+        ),
+        ("jitter_ms = 0.5", "jitter_ms = \"1\"", "site.toml, line 16, wan.jitter_ms: invalid type: string \"1\", expected f64"),
+        ("shard = 0", "shard = -1", "site.toml, line 3, site.shard: invalid value: integer `-1`, expected u16"),
+        ("data_dir = \"data\"", "", "site.toml, line 1: missing field `data_dir`"),
+        (
+            "127.0.0.1:26257",
+            "localhost:26257",
+            "site.toml, line 4, listen.sql: `localhost:26257` is not an address; expected IP:PORT, such as \"127.0.0.1:9001\"",
+        ),
+        // What cannot be.
+        ("\"data\"", "\"\"", "site.toml, data_dir: is empty; expected a folder"),
+        ("name = \"virginia\"", "name = \"california\"", "site.toml, regions[1].name: `california` is already the name of regions[0]"),
+        ("name = \"virginia\"", "name = \"\"", "site.toml, regions[1].name: is empty"),
+        (
+            "region = \"virginia\"",
+            "region = \"oregon\"",
+            "site.toml, site.region: `oregon` is not among the regions; expected one of california, virginia",
+        ),
+        ("shard = 0", "shard = 1", "site.toml, site.shard: is 1, but region `virginia` has only the shards 0 to 0"),
+        (
+            "[\"127.0.0.1:9002\"]",
+            "[\"127.0.0.1:9002\", \"127.0.0.1:9003\"]",
+            "site.toml, regions[1].sites: has 2 entries, but regions[0] has 1; every region holds one site per shard",
+        ),
+        ("[\"127.0.0.1:9002\"]", "[]", "site.toml, regions[1].sites: has 0 entries; expected 1 to 64"),
+        (
+            "[\"127.0.0.1:9001\"]",
+            "[\"127.0.0.1:9002\"]",
+            "site.toml, regions[1].sites[0]: 127.0.0.1:9002 is already the address of regions[0].sites[0]",
+        ),
+        (
+            "127.0.0.1:9001",
+            "127.0.0.1:0",
+            "site.toml, regions[0].sites[0]: has port 0; the other sites must know the port, so expected 1 to 65535",
+        ),
+        (
+            "127.0.0.1:26257",
+            "0.0.0.0:26257",
+            "site.toml, listen.sql: 0.0.0.0:26257 is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]",
+        ),
+        (
+            "127.0.0.1:9001",
+            "10.0.0.1:9001",
+            "site.toml, regions[0].sites[0]: 10.0.0.1:9001 is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]",
+        ),
+        (
+            "peer = \"127.0.0.1:9002\"",
+            "peer = \"127.0.0.1:9001\"",
+            "site.toml, listen.peer: is 127.0.0.1:9001, but regions give this site the address 127.0.0.1:9002; they must agree",
+        ),
+        ("127.0.0.1:26257", "127.0.0.1:9002", "site.toml, listen.peer: 127.0.0.1:9002 is already taken by listen.sql"),
+        (
+            "profile = \"paper_replicated_commit_5\"",
+            "profile = \"mars\"",
+            "site.toml, wan.profile: `mars` is not a shipped profile; expected one of paper_replicated_commit_5, paper_samya_5, \
+             paper_gplacer_9, aws_32, azure_48, gcp_39, aws_azure_42",
+        ),
+        (
+            "\"paper_replicated_commit_5\"",
+            "\"paper_samya_5\"",
+            "site.toml, wan.profile: `paper_samya_5` has no region `california`; it has us-west1, asia-east2, \
+             europe-west2, australia-southeast1, southamerica-east1",
+        ),
+        (
+            "profile = \"paper_replicated_commit_5\"",
+            "file = \"rtt.csv\"",
+            "site.toml, wan.file: cannot read /etc/rhumb/rtt.csv: No such file or directory (os error 2)",
+        ),
+        ("jitter_ms", "file = \"a\"\njitter_ms", "site.toml, wan: both `profile` and `file` are given; expected one of them"),
+        ("0.5", "-0.5", "site.toml, wan.jitter_ms: is -0.5; expected 0 to 10000"),
+        ("jitter_ms = 0.5", "loss = 1.0", "site.toml, wan.loss: is 1; expected a share, 0 to below 1"),
+        ("[wan]", "[limits]\nrequests = 0\n[wan]", "site.toml, limits.requests: is 0; expected 1 to 1000000"),
+        ("[wan]", "[limits]\nstop_grace_ms = 700000\n[wan]", "site.toml, limits.stop_grace_ms: is 700000; expected 0 to 600000"),
+        ("[wan]", "[storage]\ncache_mib = 0\n[wan]", "site.toml, storage.cache_mib: is 0; expected 1 to 1048576"),
+    ];
+    for (from, to, expected) in table {
+        assert!(WHOLE.contains(from), "`{from}` is in the whole configuration");
+        let error = read(&WHOLE.replace(from, to)).expect_err(expected);
+        assert_eq!(error.to_string(), expected);
+    }
+}

@@ -1,0 +1,121 @@
+//! The decoders of what peers send: exact bytes, every refusal, and 100,000 damaged inputs.
+
+use rhumb_core::actor::Body;
+use rhumb_core::{Rng, SiteId};
+use rhumb_node::frame::{self, FRAME_BYTES_MAX, Frame, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind, VERSION};
+use rhumb_node::runtime::decode_message;
+use std::convert::Infallible;
+
+const HELLO: Hello = Hello { cluster: 7, site: SiteId::new(2, 1), incarnation: 99 };
+
+fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
+    let written: Result<Vec<u8>, Infallible> = frame::encode(kind, |mut bytes| {
+        bytes.extend_from_slice(data);
+        Ok(bytes)
+    });
+    written.expect("infallible")
+}
+
+#[test]
+fn the_bytes_are_those_of_the_format() {
+    assert_eq!(framed(Kind::Message, b"ab"), b"\x03\x00\x00\x00\xd9\x3d\x5d\x22\x03ab");
+    assert_eq!(HELLO.encode()[..30], *b"RHUMBSIT\x01\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0");
+}
+
+#[test]
+fn a_hello_is_read_back_and_a_damaged_one_is_not() {
+    let bytes = HELLO.encode();
+    assert_eq!(Hello::decode(&bytes), Ok(HELLO));
+    for bit in 0..HELLO_BYTES * 8 {
+        let mut damaged = bytes;
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let expected = match bit / 8 {
+            0..8 => FrameError::Magic,
+            8..10 => FrameError::Version(VERSION ^ (1 << (bit - 64))),
+            _ => FrameError::Hello,
+        };
+        assert_eq!(Hello::decode(&damaged), Err(expected), "bit {bit}");
+    }
+}
+
+#[test]
+fn frames_are_read_one_by_one_and_only_when_they_are_all_there() {
+    let mut bytes = framed(Kind::Ping, b"12345678");
+    let first = bytes.len();
+    bytes.extend(framed(Kind::Message, b""));
+    for length in 0..first {
+        assert_eq!(frame::decode(&bytes[..length]), Ok(None), "{length} bytes");
+    }
+    assert_eq!(frame::decode(&bytes), Ok(Some((Frame { kind: Kind::Ping, data: b"12345678" }, first))));
+    assert_eq!(frame::decode(&bytes[first..]), Ok(Some((Frame { kind: Kind::Message, data: b"" }, HEADER_BYTES))));
+}
+
+#[test]
+fn what_is_no_frame_is_refused() {
+    let length = |length: u32| frame::decode(&length.to_le_bytes()).map(|frame| frame.is_some());
+    assert_eq!(length(0), Err(FrameError::Length(0)));
+    assert_eq!(length(FRAME_BYTES_MAX as u32), Ok(false), "the longest is waited for");
+    assert_eq!(length(FRAME_BYTES_MAX as u32 + 1), Err(FrameError::Length(FRAME_BYTES_MAX + 1)));
+    assert_eq!(frame::decode(b"GET / HTTP/1.1\r\n"), Err(FrameError::Length(0x2054_4547)));
+
+    let mut damaged = framed(Kind::Message, b"ab");
+    *damaged.last_mut().expect("not empty") ^= 1;
+    assert_eq!(frame::decode(&damaged), Err(FrameError::Checksum));
+
+    let mut unknown = vec![1, 0, 0, 0, 0, 0, 0, 0, 9];
+    let checksum = crc32fast::hash(&unknown[8..]);
+    unknown[4..8].copy_from_slice(&checksum.to_le_bytes());
+    assert_eq!(frame::decode(&unknown), Err(FrameError::Kind(9)));
+}
+
+type Message = Body<Vec<(u64, String)>, Option<Vec<u8>>>;
+
+#[test]
+fn a_message_with_something_left_over_is_refused() {
+    let message: Message = Body::Note(vec![(1, "a".into())]);
+    let mut bytes = postcard::to_allocvec(&message).expect("plain data");
+    assert_eq!(decode_message(&bytes), Ok(message));
+    bytes.push(0);
+    let decoded: Result<Message, FrameError> = decode_message(&bytes);
+    assert_eq!(decoded, Err(FrameError::Message("1 bytes are left over".into())));
+}
+
+#[test]
+fn no_damage_makes_a_decoder_panic_or_find_more_than_there_is() {
+    let mut rng = Rng::seeded(1);
+    let message: Message = Body::Note((0..20).map(|n| (n, "x".repeat(n as usize))).collect());
+    let data = postcard::to_allocvec(&message).expect("plain data");
+    let whole = framed(Kind::Message, &data);
+    let (mut refused, mut taken) = (0, 0);
+    for _ in 0..100_000 {
+        let mut bytes = whole.clone();
+        for _ in 0..rng.between(1, 4) {
+            match rng.below(4) {
+                0 => bytes.truncate(rng.below(bytes.len() as u64 + 1) as usize),
+                1 => bytes.extend((0..rng.below(40)).map(|n| n as u8)),
+                2 => bytes = (0..rng.below(80)).map(|_| rng.below(256) as u8).collect(),
+                _ => {
+                    let place = rng.below(bytes.len() as u64) as usize;
+                    if let Some(byte) = bytes.get_mut(place) {
+                        *byte = rng.below(256) as u8;
+                    }
+                }
+            }
+        }
+        match frame::decode(&bytes) {
+            Ok(Some((frame, length))) => {
+                assert_eq!(length, frame.data.len() + HEADER_BYTES);
+                assert!(length <= bytes.len());
+                taken += 1;
+            }
+            Ok(None) => {}
+            Err(_) => refused += 1,
+        }
+        // A sender's mistake passes the check sum: the message decoder meets the damage itself.
+        let _: Result<Message, FrameError> = decode_message(&bytes[HEADER_BYTES.min(bytes.len())..]);
+        if let Some(hello) = bytes.first_chunk::<HELLO_BYTES>() {
+            assert_eq!(Hello::decode(hello), Err(FrameError::Magic));
+        }
+    }
+    assert!(refused > 10_000 && taken > 1_000, "both ways are exercised: {refused} refused, {taken} taken");
+}

@@ -1,0 +1,210 @@
+//! Sites over loopback TCP: delay, order, reconnects, faults, bounds, and strangers on the port.
+
+mod common;
+
+use common::{Request, cluster, configure, echo, start, until};
+use rhumb_core::{SiteId, Span};
+use rhumb_node::config::Wan;
+use rhumb_node::frame::{FRAME_BYTES_MAX, HELLO_BYTES, Hello};
+use rhumb_node::transport::{Direction, Fault};
+use rhumb_store::MemoryEngine;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+const CALIFORNIA: SiteId = SiteId::new(0, 0);
+const VIRGINIA: SiteId = SiteId::new(1, 0);
+
+fn wan() -> Option<Wan> {
+    Some(Wan { profile: Some("paper_replicated_commit_5".into()), jitter_ms: 2.0, ..Wan::default() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_echo_over_the_wide_area_takes_a_round_trip_and_one_within_a_site_takes_none() {
+    let sites = cluster(&["california", "virginia"], wan()).await;
+    let handle = sites[0].handle();
+    echo(&handle, VIRGINIA, "first").await;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        assert_eq!(echo(&handle, VIRGINIA, "far").await, "far");
+        assert!(begun.elapsed() >= Duration::from_millis(86), "{:?}", begun.elapsed());
+        // No upper bound is asserted; but were the own site's messages delayed too, this would find the far one first.
+        let (far, near) = (echo(&handle, VIRGINIA, "far"), echo(&handle, CALIFORNIA, "near"));
+        tokio::select! { biased; _ = far => panic!("the far echo was first"), near = near => assert_eq!(near, "near") }
+    }
+    let rtt = sites[0].status().peers()[0].rtt.expect("pinged by now");
+    assert!(rtt >= Span::from_millis(86), "{rtt}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jitter_keeps_the_order_of_a_link() {
+    let sites = cluster(&["california", "virginia"], wan()).await;
+    let (handle, far) = (sites[0].handle(), sites[1].handle());
+    echo(&handle, VIRGINIA, "connected").await;
+    let texts: Vec<String> = (0..500).map(|n| n.to_string()).collect();
+    for text in &texts {
+        handle.ask(Request::Tell { to: VIRGINIA, text: text.clone() }).await.expect("told");
+    }
+    let mut heard = String::new();
+    until("all are heard", async || {
+        heard = far.ask(Request::Heard).await.expect("answered");
+        heard.ends_with("499")
+    })
+    .await;
+    assert_eq!(heard, texts.join(" "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lossy_link_loses_some_messages_and_not_all() {
+    let sites = cluster(&["california", "virginia"], Some(Wan { loss: 0.5, ..Wan::default() })).await;
+    let (handle, far) = (sites[0].handle(), sites[1].handle());
+    echo(&handle, VIRGINIA, "connected").await;
+    for _ in 0..200 {
+        handle.ask(Request::Tell { to: VIRGINIA, text: "x".into() }).await.expect("told");
+    }
+    echo(&handle, VIRGINIA, "behind them").await;
+    let heard = far.ask(Request::Heard).await.expect("answered").split(' ').count();
+    assert!((50..150).contains(&heard), "{heard} of 200");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_restarts_is_found_again() {
+    let (configs, mut ports) = configure(&["california", "virginia"], None).await;
+    let address = configs[1].listen.peer;
+    let second = start(&configs[1], ports.pop().expect("two"), MemoryEngine::new());
+    let first = start(&configs[0], ports.pop().expect("two"), MemoryEngine::new());
+    assert_eq!(echo(&first.handle(), VIRGINIA, "one").await, "one");
+    second.stop().await;
+    until("the loss is noticed", async || !first.status().peers()[0].connected).await;
+    let port = TcpListener::bind(address).await.expect("free again");
+    let second = start(&configs[1], port, MemoryEngine::new());
+    assert_eq!(echo(&first.handle(), VIRGINIA, "two").await, "two");
+    assert_eq!(echo(&second.handle(), CALIFORNIA, "three").await, "three");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_drops_what_crosses_it_its_way_only_and_healing_ends_that() {
+    let sites = cluster(&["california", "virginia"], None).await;
+    let (near, far) = (sites[0].handle(), sites[1].handle());
+    echo(&near, VIRGINIA, "connected").await;
+    echo(&far, CALIFORNIA, "connected").await;
+    let told = async |from: &rhumb_node::runtime::Handle<common::Toy>, to, text: &str| {
+        from.ask(Request::Tell { to, text: text.into() }).await.expect("told");
+    };
+
+    // One way: the other still works.
+    assert!(sites[0].status().fault(VIRGINIA, Fault::Cut(Direction::Out)));
+    told(&near, VIRGINIA, "lost").await;
+    told(&far, CALIFORNIA, "heard").await;
+    until("the open way works", async || near.ask(Request::Heard).await.expect("answered") == "heard").await;
+
+    // Both ways, by one side alone.
+    sites[0].status().fault(VIRGINIA, Fault::Cut(Direction::Both));
+    told(&far, CALIFORNIA, "lost").await;
+    sites[0].status().fault(VIRGINIA, Fault::Heal);
+    // What was sent into the cut may still be on its way to it, so the sender is asked for something behind it.
+    echo(&far, CALIFORNIA, "healed").await;
+    echo(&near, VIRGINIA, "healed").await;
+    assert_eq!(far.ask(Request::Heard).await.expect("answered"), "", "the out-going cut dropped it");
+    assert!(!sites[0].status().fault(CALIFORNIA, Fault::Heal), "no link to oneself");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_link_is_slower_by_that_much() {
+    let sites = cluster(&["california", "virginia"], None).await;
+    let handle = sites[0].handle();
+    echo(&handle, VIRGINIA, "connected").await;
+    sites[0].status().fault(VIRGINIA, Fault::Slow(Span::from_millis(120)));
+    let begun = Instant::now();
+    echo(&handle, VIRGINIA, "slow").await;
+    assert!(begun.elapsed() >= Duration::from_millis(120));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_drops_the_newest_and_counts_it() {
+    let sites = cluster(&["california", "virginia"], None).await;
+    let (near, far) = (sites[0].handle(), sites[1].handle());
+    echo(&near, VIRGINIA, "connected").await;
+    // So slow that all of it waits: 9 messages of 8 MiB against a bound of 64 MiB.
+    sites[0].status().fault(VIRGINIA, Fault::Slow(Span::from_secs(2)));
+    for n in 0..9 {
+        let text = format!("{n}{}", "x".repeat((8 << 20) - 100));
+        near.ask(Request::Tell { to: VIRGINIA, text }).await.expect("told");
+    }
+    let metrics = sites[0].status().metrics();
+    assert!(metrics.contains("rhumb_peer_messages_dropped_total{region=\"virginia\",shard=\"0\",cause=\"full\"} 1\n"), "{metrics}");
+    until("the others come", async || {
+        let heard = far.ask(Request::Heard).await.expect("answered");
+        let firsts: String = heard.split(' ').filter_map(|text| text.chars().next()).collect();
+        assert!("01234567".starts_with(&firsts), "{firsts}");
+        firsts == "01234567"
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_no_frame_holds_is_dropped_and_the_link_goes_on() {
+    let sites = cluster(&["california", "virginia"], None).await;
+    let handle = sites[0].handle();
+    echo(&handle, VIRGINIA, "connected").await;
+    handle.ask(Request::Tell { to: VIRGINIA, text: "x".repeat(FRAME_BYTES_MAX) }).await.expect("told");
+    assert_eq!(echo(&handle, VIRGINIA, "after").await, "after");
+    assert!(sites[0].status().metrics().contains("cause=\"large\"} 1\n"));
+}
+
+/// Sends `bytes` to the first of two sites; waits until it closes the connection; returns what it said.
+async fn strange(address: std::net::SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(bytes).await.expect("sent");
+    let mut said = Vec::new();
+    // A connection that is reset is closed as well.
+    let _ = stream.read_to_end(&mut said).await;
+    said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_turned_away_and_nothing_else_suffers() {
+    let (configs, ports) = configure(&["california", "virginia"], None).await;
+    let sites: Vec<_> = configs.iter().zip(ports).map(|(config, port)| start(config, port, MemoryEngine::new())).collect();
+    let handle = sites[1].handle();
+    echo(&handle, CALIFORNIA, "connected").await;
+    let address = configs[0].listen.peer;
+    let cluster = common::setup(&configs[0]).fingerprint();
+    // Of an earlier life, so that it never takes the place of the true one.
+    let hello = Hello { cluster, site: VIRGINIA, incarnation: 1 };
+
+    assert_eq!(strange(address, b"GET / HTTP/1.1\r\n\r\n").await, b"", "another protocol");
+    let mut version = hello.encode();
+    version[8] = 9;
+    assert_eq!(strange(address, &version).await, b"", "another version");
+    assert_eq!(strange(address, &hello.encode()).await, b"", "left over from an earlier life");
+    assert_eq!(strange(address, &Hello { site: CALIFORNIA, ..hello }.encode()).await, b"", "ourselves");
+    assert_eq!(strange(address, &Hello { site: SiteId::new(9, 9), ..hello }.encode()).await, b"", "nobody");
+    let other = strange(address, &Hello { cluster: cluster + 1, ..hello }.encode()).await;
+    assert_eq!(other.len(), HELLO_BYTES, "another cluster is told ours, so that it can say so too");
+
+    let metrics = sites[0].status().metrics();
+    assert!(metrics.contains("rhumb_peer_connections_refused_total 6\n"), "{metrics}");
+    assert_eq!(echo(&handle, CALIFORNIA, "undisturbed").await, "undisturbed");
+    assert_eq!(sites[0].status().peers()[0].connected, true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() {
+    let (configs, ports) = configure(&["california", "virginia"], None).await;
+    let site = start(&configs[0], ports.into_iter().next().expect("two"), MemoryEngine::new());
+    let cluster = common::setup(&configs[0]).fingerprint();
+    let mut oversize = u32::MAX.to_le_bytes().to_vec();
+    oversize.extend([0; 100]);
+    let no_message = rhumb_node::frame::encode(rhumb_node::frame::Kind::Message, |mut bytes| {
+        bytes.extend([0xff; 20]);
+        Ok::<_, std::convert::Infallible>(bytes)
+    });
+    for garbage in [oversize, vec![1; 100], no_message.expect("infallible")] {
+        let mut bytes = Hello { cluster, site: VIRGINIA, incarnation: u64::MAX }.encode().to_vec();
+        bytes.extend(garbage);
+        assert_eq!(strange(configs[0].listen.peer, &bytes).await.len(), HELLO_BYTES, "greeted, then closed");
+    }
+    assert!(site.status().metrics().contains("rhumb_peer_connections_refused_total 3\n"));
+    assert_eq!(echo(&site.handle(), CALIFORNIA, "undisturbed").await, "undisturbed");
+}

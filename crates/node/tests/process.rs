@@ -1,0 +1,222 @@
+//! The life of a process: what it refuses to start with, what it shows over HTTP, how it stops.
+
+mod common;
+
+use common::{Request, Toy};
+use rhumb_node::config::{Config, Setup};
+use rhumb_node::process::{RunError, Served, live};
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, oneshot};
+
+/// Configurations with data folders below `folder`, and free ports that are given up for the processes to bind.
+async fn configs(regions: &[&str], folder: &Path) -> Vec<Config> {
+    let (mut configs, ports) = common::configure(regions, None).await;
+    drop(ports);
+    for config in &mut configs {
+        config.data_dir = folder.join(&config.site.region);
+        let port = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        config.listen.http = port.local_addr().expect("bound");
+    }
+    configs
+}
+
+fn setup(config: &Config) -> Setup {
+    Arc::unwrap_or_clone(common::setup(config))
+}
+
+/// A server of clients that hands out what it is given and has no clients; done when told to stop.
+async fn idle(mut served: Served<Toy>, started: oneshot::Sender<Served<Toy>>) -> io::Result<()> {
+    let mut stop = served.stop.clone();
+    served.stop = stop.clone();
+    started.send(served).map_err(|_| io::Error::other("nobody waits for the start"))?;
+    stop.requested().await;
+    Ok(())
+}
+
+/// A site's process within this one.
+struct Process {
+    served: Served<Toy>,
+    stop: Arc<Notify>,
+    life: tokio::task::JoinHandle<Result<(), RunError>>,
+}
+
+impl Process {
+    async fn start(config: &Config) -> Process {
+        let (started, served) = oneshot::channel();
+        let stop = Arc::new(Notify::new());
+        let (setup, signal) = (setup(config), Arc::clone(&stop));
+        let life = tokio::spawn(live(setup, |_| Toy::default(), |served| idle(served, started), async move || signal.notified().await));
+        Process { served: served.await.expect("it starts"), stop, life }
+    }
+
+    async fn stop(self) -> Result<(), RunError> {
+        self.stop.notify_one();
+        self.life.await.expect("no panic")
+    }
+}
+
+/// Tries to start, and returns the error.
+async fn refused(config: &Config) -> RunError {
+    let (started, _served) = oneshot::channel();
+    let outcome = live(setup(config), |_| Toy::default(), |served| idle(served, started), async || std::future::pending().await).await;
+    outcome.expect_err("refused")
+}
+
+async fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("answered");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    (head[9..12].parse().expect("a status"), body.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_site_has_kept_its_data_and_ends_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = configs(&["a"], folder.path()).await.remove(0);
+    let process = Process::start(&config).await;
+    assert_eq!(process.served.handle.ask(Request::Put { key: "k", value: "v" }).await, Ok("put".into()));
+    let mut stop = process.served.stop.clone();
+    process.stop().await.expect("exit code 0");
+    stop.requested().await;
+    let process = Process::start(&config).await;
+    assert_eq!(process.served.handle.ask(Request::Get { key: "k" }).await, Ok("v".into()));
+    process.stop().await.expect("exit code 0");
+}
+
+/// One demand to stop, at once.
+fn once() -> impl AsyncFnMut() {
+    let mut demands = 1;
+    async move || {
+        if demands == 0 {
+            std::future::pending().await
+        }
+        demands -= 1;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_lets_clients_finish_within_the_grace_and_no_longer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = configs(&["a"], folder.path()).await.remove(0);
+    // A client that finishes after it was told to stop.
+    let finished = Arc::new(Notify::new());
+    let done = Arc::clone(&finished);
+    let serve = async move |mut served: Served<Toy>| {
+        served.stop.requested().await;
+        assert_eq!(served.handle.ask(Request::Put { key: "late", value: "v" }).await, Ok("put".into()));
+        assert_eq!(served.status.ready(), Err("the site is stopping".into()));
+        done.notify_one();
+        Ok(())
+    };
+    live(setup(&config), |_| Toy::default(), serve, once()).await.expect("exit code 0");
+    finished.notified().await;
+    // One that never does.
+    config.limits.stop_grace_ms = 10;
+    live(setup(&config), |_| Toy::default(), async |_| std::future::pending().await, once()).await.expect("exit code 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_start_says_why_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = configs(&["a"], folder.path()).await.remove(0);
+    let check = async |config: &Config, expected: String| {
+        let error = refused(config).await;
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.exit_code(), 1);
+    };
+
+    for key in ["listen.peer", "listen.http", "listen.sql"] {
+        let taken = match key {
+            "listen.peer" => TcpListener::bind(config.listen.peer).await,
+            _ => TcpListener::bind("127.0.0.1:0").await,
+        };
+        let taken = taken.expect("free");
+        let address = taken.local_addr().expect("bound");
+        let mut config = config.clone();
+        match key {
+            "listen.http" => config.listen.http = address,
+            "listen.sql" => config.listen.sql = address,
+            _ => {}
+        }
+        check(&config, format!("{key}: {address} is in use by another process; stop that one, or choose another port")).await;
+    }
+
+    let strange = folder.path().join("strange");
+    std::fs::create_dir(&strange).expect("made");
+    std::fs::write(strange.join("holiday.jpg"), "x").expect("written");
+    let mut config = config;
+    config.data_dir = strange.clone();
+    let expected = "is not a data folder of rhumb (it is not empty and has no file FORMAT): name an empty or a new folder";
+    check(&config, format!("{} {expected}", strange.display())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_is_ready_when_a_majority_of_regions_is_heard_and_says_whom_it_misses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let configs = configs(&["a", "b", "c"], folder.path()).await;
+    let first = Process::start(&configs[0]).await;
+    let address = configs[0].listen.http;
+    assert_eq!(http(address, "GET", "/healthz", "").await, (200, "ok\n".into()));
+    let reason = "only 1 of 3 regions can be heard (a); a majority is 2\n";
+    assert_eq!(http(address, "GET", "/readyz", "").await, (503, reason.into()));
+    let second = Process::start(&configs[1]).await;
+    common::until("two are a majority", async || http(address, "GET", "/readyz", "").await == (200, "ready\n".into())).await;
+
+    let (code, metrics) = http(address, "GET", "/metrics", "").await;
+    assert_eq!(code, 200);
+    for name in ["rhumb_peer_rtt_seconds{region=\"b\",shard=\"0\"}", "rhumb_peer_messages_sent_total", "rhumb_store_sync_seconds_count 0"] {
+        assert!(metrics.contains(name), "{name} in {metrics}");
+    }
+    let (_, shown) = http(address, "GET", "/status", "").await;
+    assert!(shown.starts_with(r#"{"cluster":"test","site":"a/0","ready":true,"reason":null,"regions":[{"name":"a","local":true,"sites":1,"reachable":1,"rtt_ms":0.0,"#), "{shown}");
+
+    assert_eq!(http(address, "POST", "/chaos", r#"{"action":"cut","region":"b"}"#).await, (200, "b/0\n".into()));
+    common::until("b is missed", async || http(address, "GET", "/readyz", "").await == (503, reason.into())).await;
+    assert_eq!(http(address, "POST", "/chaos", r#"{"action":"heal"}"#).await, (200, "b/0 c/0\n".into()));
+    common::until("b is back", async || http(address, "GET", "/readyz", "").await.0 == 200).await;
+    assert_eq!(http(address, "POST", "/chaos", r#"{"action":"slow","region":"c","extra_ms":5}"#).await.0, 200);
+
+    let bad = async |body, expected: &str| assert_eq!(http(address, "POST", "/chaos", body).await, (400, format!("{expected}\n")));
+    bad(r#"{"action":"cut","region":"mars"}"#, "region: there is no region `mars`").await;
+    bad(r#"{"action":"cut","region":"a"}"#, "no such link: expected the region, and the shard if given, of another site").await;
+    bad(r#"{"action":"slow","extra_ms":-1}"#, "extra_ms: is -1; expected 0 to 60000").await;
+    assert_eq!(http(address, "POST", "/chaos", r#"{"action":"burn"}"#).await.0, 422);
+    assert_eq!(http(address, "POST", "/chaos", r#"{"action":"heal","planet":"x"}"#).await.0, 422);
+    first.stop().await.expect("exit code 0");
+    second.stop().await.expect("exit code 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_are_not_tampered_with_unless_the_configuration_allows_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = configs(&["a"], folder.path()).await.remove(0);
+    config.chaos = false;
+    let process = Process::start(&config).await;
+    assert_eq!(http(config.listen.http, "POST", "/chaos", r#"{"action":"heal"}"#).await.0, 403);
+    process.stop().await.expect("exit code 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_of_the_site_ends_the_process_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = configs(&["a"], folder.path()).await.remove(0);
+    let process = Process::start(&config).await;
+    assert!(process.served.handle.ask(Request::Panic).await.is_err());
+    let error = process.life.await.expect("the panic stays in its thread").expect_err("it failed");
+    assert_eq!(
+        error.to_string(),
+        "the site cannot go on: the thread of the site's actor panicked: an error in Rhumb, please report it with the log"
+    );
+    assert_eq!(error.exit_code(), 1);
+}
