@@ -246,7 +246,7 @@ async fn an_index_is_filled_from_the_rows_there_are() {
     assert_eq!(table.indexes[1].name, "t_b_idx1");
     let (mut txn, _) = session.begin().await;
     let by_b = ScanSpec::all(SearchedIndex::Secondary(table.indexes[0].id));
-    let page = Cursor::open(table, &by_b).expect("a scan").next_page(&mut *txn).await.expect("a page");
+    let page = Cursor::open(table, by_b).expect("a scan").next_page(&mut *txn).await.expect("a page");
     assert_eq!(page, [row(2, 8), row(1, 9), row(3, 9)]);
 }
 

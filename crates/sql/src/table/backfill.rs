@@ -15,7 +15,7 @@ pub const BACKFILL_ROWS_MAX: usize = 50_000;
 /// Writes the entries of all rows of `table` to `index`, which the table need not list yet. Errors: 23505 if two rows
 /// have the same key in a unique one, 54000 if there are too many rows.
 pub(crate) async fn fill_index(txn: &mut dyn Transaction, table: &Arc<TableDescriptor>, index: &Index) -> SqlResult<()> {
-    let mut rows = Cursor::open(table.clone(), &ScanSpec::all(SearchedIndex::Primary))?;
+    let mut rows = Cursor::open(table.clone(), ScanSpec::all(SearchedIndex::Primary))?;
     let mut seen = BTreeSet::new();
     let mut count = 0;
     loop {

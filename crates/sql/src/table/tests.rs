@@ -65,7 +65,7 @@ impl World {
     /// The ids that a scan returns, page by page.
     async fn scan(&self, spec: ScanSpec) -> Vec<i32> {
         let mut txn = self.begin().await;
-        let mut cursor = Cursor::open(self.people.clone(), &spec).expect("a scan");
+        let mut cursor = Cursor::open(self.people.clone(), spec).expect("a scan");
         let mut ids = Vec::new();
         loop {
             let page = cursor.next_page(&mut *txn).await.expect("a page");
@@ -271,7 +271,7 @@ async fn an_index_entry_whose_row_went_away_meanwhile_is_a_conflict() {
     world.fill(&[person(1, "a@x", Some(30))]).await;
     let mut txn = world.begin().await;
     txn.delete(layout::key_of(&world.people, &person(1, "a@x", Some(30))).expect("a key")).expect("a write");
-    let mut cursor = Cursor::open(world.people.clone(), &ScanSpec::all(SearchedIndex::Secondary(BY_AGE))).expect("a scan");
+    let mut cursor = Cursor::open(world.people.clone(), ScanSpec::all(SearchedIndex::Secondary(BY_AGE))).expect("a scan");
     assert_eq!(cursor.next_page(&mut *txn).await.expect_err("no row").state().code(), "40001");
     let index = world.people.index("people_email_key").expect("the index");
     let found = get_by_index(&mut *txn, &world.people, index, &[vec![text("a@x")]]).await;
