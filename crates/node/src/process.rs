@@ -158,13 +158,21 @@ where
             tokio::select! {
                 served = &mut serving => served.map_err(RunError::Serve),
                 reason = status.failure().wait() => Err(RunError::Failed(reason)),
-                () = tokio::time::sleep(grace) => Ok(tracing::warn!("stopped with clients still under way")),
-                () = stop() => Ok(tracing::warn!("stopped at once, with clients still under way")),
+                () = tokio::time::sleep(grace) => {
+                    tracing::warn!("stopped with clients still under way");
+                    Ok(())
+                }
+                () = stop() => {
+                    tracing::warn!("stopped at once, with clients still under way");
+                    Ok(())
+                }
             }
         }
     };
     site.stop().await;
     admin.abort();
+    // Its end by abortion is no news; but only then is its port free.
+    let _ = admin.await;
     if let (Ok(()), Some(reason)) = (&outcome, status.failure().reason()) {
         outcome = Err(RunError::Failed(reason));
     }

@@ -149,6 +149,27 @@ async fn a_read_sees_the_write_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn more_requests_than_may_wait_are_told_that_the_site_is_busy() {
+    let (mut configs, mut ports) = configure(&["a"], None).await;
+    configs[0].limits.requests = 2;
+    let disk = Disk::new();
+    let site = start(&configs[0], ports.remove(0), disk.clone());
+    site.status().recovered().await;
+    disk.set(Mode::Hangs);
+    let mut puts = tokio::task::JoinSet::new();
+    for key in ["a", "b"] {
+        let handle = site.handle();
+        puts.spawn(async move { handle.ask(Request::Put { key, value: "v" }).await });
+    }
+    until("two wait", async || site.status().metrics().contains("rhumb_requests_waiting 2\n")).await;
+    assert_eq!(site.handle().ask(Request::Heard).await, Err(Rejected::Busy));
+    disk.set(Mode::Works);
+    assert_eq!(puts.join_all().await, [Ok("put".into()), Ok("put".into())]);
+    assert_eq!(site.handle().ask(Request::Heard).await, Ok(String::new()));
+    assert!(site.status().metrics().contains("rhumb_requests_busy_total 1\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_fails_acknowledges_nothing_and_ends_the_site() {
     let (configs, mut ports) = configure(&["a"], None).await;
     let disk = Disk::new();

@@ -51,7 +51,10 @@ impl Process {
         let stop = Arc::new(Notify::new());
         let (setup, signal) = (setup(config), Arc::clone(&stop));
         let life = tokio::spawn(live(setup, |_| Toy::default(), |served| idle(served, started), async move || signal.notified().await));
-        Process { served: served.await.expect("it starts"), stop, life }
+        match served.await {
+            Ok(served) => Process { served, stop, life },
+            Err(_) => panic!("it did not start: {:?}", life.await),
+        }
     }
 
     async fn stop(self) -> Result<(), RunError> {

@@ -123,3 +123,54 @@ impl<A: Actor> Mailbox<A> {
         self.wake(state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhumb_core::actor::{Body, Effects};
+    use rhumb_core::{SiteId, Time};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    struct Mute;
+
+    impl Actor for Mute {
+        type Note = String;
+        type Promise = String;
+        type Timer = ();
+        type Request = ();
+        type Answer = ();
+        fn step(&mut self, _: Time, _: Input<Mute>, _: &mut Effects<Mute>) {}
+    }
+
+    fn message() -> Input<Mute> {
+        Input::Message { from: SiteId::new(0, 0), body: Body::Note(String::new()) }
+    }
+
+    #[tokio::test]
+    async fn peers_wait_while_the_mailbox_is_full_and_clients_are_told() {
+        let mailbox = Arc::new(Mailbox::<Mute>::new(Gauge::default()));
+        for _ in 0..MAILBOX_PEERS_MAX {
+            mailbox.push_peer(message()).await;
+        }
+        for id in 0..MAILBOX_CLIENTS_MAX as u64 {
+            assert_eq!(mailbox.push_client(id, ()), Ok(()), "full of peers' messages is not full of clients'");
+        }
+        assert_eq!(mailbox.push_client(0, ()), Err(Rejected::Busy));
+        let waiting = tokio::time::timeout(Duration::from_millis(5), mailbox.push_peer(message())).await;
+        assert!(waiting.is_err(), "it waits");
+
+        mailbox.push_inner(Input::Timer(()));
+        let mut taken = VecDeque::new();
+        assert!(mailbox.take(&mut taken, false, None));
+        assert_eq!(taken.len(), 1, "only the site's own before it has recovered");
+        assert!(mailbox.take(&mut taken, true, None));
+        assert_eq!(taken.len(), 1 + MAILBOX_PEERS_MAX + MAILBOX_CLIENTS_MAX);
+        mailbox.push_peer(message()).await;
+        assert_eq!(mailbox.push_client(0, ()), Ok(()), "there is room again");
+
+        mailbox.close();
+        assert_eq!(mailbox.push_client(0, ()), Err(Rejected::Stopped));
+        assert!(!mailbox.take(&mut taken, true, None));
+    }
+}

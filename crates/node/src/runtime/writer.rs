@@ -46,6 +46,12 @@ pub enum Queued<A: Hosted> {
     },
 }
 
+/// What waits for a batch that is applied to be durable.
+struct Waiting<A: Hosted> {
+    token: Option<Token>,
+    then: Vec<Gated<A>>,
+}
+
 /// The thread's belongings.
 pub struct Writer<A: Hosted, E> {
     pub site: SiteId,
@@ -67,7 +73,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
         while let Ok(first) = self.queue.recv() {
             let group = std::iter::once(first).chain(self.queue.try_iter().take(GROUP_MAX));
             match self.write(group) {
-                Ok(waiting) => waiting.into_iter().for_each(|(token, then)| self.release(token, then)),
+                Ok(waiting) => waiting.into_iter().for_each(|waiting| self.release(waiting)),
                 Err(error) => {
                     self.failure.report(error.to_string());
                     return self.mailbox.close();
@@ -77,7 +83,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
     }
 
     /// Makes `group` durable, and returns what waited for that.
-    fn write(&self, group: impl Iterator<Item = Queued<A>>) -> Result<Vec<(Option<Token>, Vec<Gated<A>>)>, StoreError> {
+    fn write(&self, group: impl Iterator<Item = Queued<A>>) -> Result<Vec<Waiting<A>>, StoreError> {
         let mut waiting = Vec::new();
         let mut batches = 0_u32;
         for queued in group {
@@ -86,7 +92,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                     self.store.apply(&batch)?;
                     self.applied.fetch_add(1, Ordering::Release);
                     batches += u32::from(!batch.ops.is_empty());
-                    waiting.push((token, then));
+                    waiting.push(Waiting { token, then });
                 }
                 Queued::Load { token, load } => self.loaders.load(token, load),
             }
@@ -100,8 +106,8 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
         Ok(waiting)
     }
 
-    fn release(&self, token: Option<Token>, then: Vec<Gated<A>>) {
-        for gated in then {
+    fn release(&self, waiting: Waiting<A>) {
+        for gated in waiting.then {
             match gated {
                 Gated::Send { to, promise } if to == self.site => {
                     self.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
@@ -110,7 +116,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                 Gated::Answer { id, answer } => self.requests.answer(id, answer),
             }
         }
-        if let Some(token) = token {
+        if let Some(token) = waiting.token {
             self.mailbox.push_inner(Input::Persisted { token });
         }
     }

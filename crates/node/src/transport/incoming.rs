@@ -1,7 +1,7 @@
 //! The tasks that hear peers: one accepts connections, one per connection reads it.
 //!
 //! A connection that does not keep to the protocol is closed with one line in the log; nothing else notices. A peer has
-//! one connection: a newer one replaces it, an older life's is refused.
+//! one connection: a newer one replaces it, one of an earlier life is refused as long as there is one of a later.
 
 use super::link::Link;
 use super::{Deliver, Transport};
@@ -11,7 +11,7 @@ use rhumb_core::SiteId;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -77,6 +77,10 @@ pub async fn run<D: Deliver>(listener: TcpListener, transport: Arc<Transport>, d
     }
 }
 
+fn lock(current: &Current) -> MutexGuard<'_, BTreeMap<SiteId, (u64, AbortHandle)>> {
+    current.lock().expect("nothing panics while it holds the connections")
+}
+
 async fn hear<D: Deliver>(
     mut stream: TcpStream,
     address: SocketAddr,
@@ -89,11 +93,15 @@ async fn hear<D: Deliver>(
         transport.metrics.refused.inc();
         tracing::warn!("closed the connection of {who}: {refusal}");
     };
+    let id = own.id();
     let link = match greet(&mut stream, transport, current, own).await {
         Ok(link) => link,
         Err(refusal) => return refuse(&address.to_string(), &refusal),
     };
-    match read(stream, link, deliver).await {
+    let outcome = read(stream, link, deliver).await;
+    // A connection that has ended stands in nobody's way, whatever the clocks of two lives say.
+    lock(current).retain(|_, (_, connection)| connection.id() != id);
+    match outcome {
         Ok(()) => tracing::info!("{} closed its connection", link.name),
         Err(Refusal::Io(error)) => tracing::info!("lost the connection of {}: {error}", link.name),
         Err(refusal) => refuse(&format!("{} at {address}", link.name), &refusal),
@@ -111,7 +119,7 @@ async fn greet<'a>(stream: &mut TcpStream, transport: &'a Transport, current: &C
     }
     let link = transport.links.get(&hello.site).ok_or(Refusal::Site(hello.site))?;
     {
-        let mut current = current.lock().expect("nothing panics while it holds the connections");
+        let mut current = lock(current);
         if let Some((incarnation, older)) = current.get(&hello.site) {
             if *incarnation > hello.incarnation {
                 return Err(Refusal::Outlived(hello.site));
