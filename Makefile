@@ -1,0 +1,32 @@
+# The commands of this repository. `make` alone lists them.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test verify fix soak release
+
+help: ## List the commands.
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" and the like go to `rhumb demo`.
+	cargo build --package rhumb
+	@$${CARGO_TARGET_DIR:-target}/debug/rhumb demo $(DEMO_ARGS)
+
+test: ## All tests.
+	cargo test --workspace
+	cargo test --package rhumb-sim --features planted --test planted
+
+verify: ## The read-only gate: format, lints, documentation.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- --deny warnings
+	cargo clippy --package rhumb-sim --all-targets --features planted -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
+
+fix: ## Put right what `verify` would complain about, as far as a machine can.
+	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
+	cargo fmt --all
+
+soak: ## A thousand seeds of the simulator with all faults on. SEEDS=100000 for a night.
+	cargo build --package rhumb
+	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}
+
+release: ## The binary for real use, optimized throughout: target/release/rhumb.
+	cargo build --release --package rhumb

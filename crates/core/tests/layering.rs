@@ -1,0 +1,67 @@
+//! Holds the layering: a crate uses only what stands above it in the table of ARCHITECTURE.md, and the pure crates use
+//! nothing that could reach the outside world.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+/// The crates from the top layer down. Each may use those before it.
+const LAYERS: [&str; 8] = ["core", "store", "commit", "sim", "node", "sql", "lab", "cli"];
+/// Who may use whom besides: nobody. Who may not, though the order would let them.
+const FORBIDDEN: [(&str, &str, &str); 5] = [
+    ("commit", "store", "protocols ask for loads and persists; the driver has the store"),
+    ("node", "sim", "the two drivers know nothing of each other"),
+    ("sql", "node", "SQL speaks to the traits of commit::transaction, whatever runs below"),
+    ("sql", "sim", "the product needs no simulator to run SQL"),
+    ("lab", "sql", "workloads are clients: they reach the database over the wire"),
+];
+/// Crates that do no I/O, and all that they may use from outside.
+const PURE: [(&str, &[&str]); 2] = [
+    ("core", &["bytes", "csv", "rand", "rand_chacha", "serde", "thiserror"]),
+    ("commit", &["async-trait", "bytes", "postcard", "serde", "thiserror"]),
+];
+
+fn crates() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The names under `[dependencies]` of a crate.
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(crates().join(name).join("Cargo.toml")).expect("every layer is a crate");
+    let table: toml::Table = text.parse().expect("cargo reads it too");
+    table.get("dependencies").and_then(|table| table.as_table()).map(|table| table.keys().cloned().collect()).unwrap_or_default()
+}
+
+#[test]
+fn every_crate_is_a_layer() {
+    let found: BTreeSet<String> =
+        fs::read_dir(crates()).expect("the workspace has crates").map(|entry| entry.expect("readable").file_name().into_string().expect("ASCII")).collect();
+    assert_eq!(found, LAYERS.iter().map(|layer| (*layer).to_owned()).collect());
+}
+
+#[test]
+fn a_crate_uses_only_what_stands_above_it() {
+    let order: BTreeMap<String, usize> = LAYERS.iter().enumerate().map(|(index, layer)| (format!("rhumb-{layer}"), index)).collect();
+    for (index, layer) in LAYERS.iter().enumerate() {
+        for used in dependencies(layer).iter().filter_map(|used| order.get(used)) {
+            assert!(*used < index, "{layer} uses {}, which stands below it", LAYERS[*used]);
+        }
+    }
+}
+
+#[test]
+fn a_crate_keeps_out_of_what_is_not_its_business() {
+    for (user, used, why) in FORBIDDEN {
+        assert!(!dependencies(user).contains(&format!("rhumb-{used}")), "{user} uses {used}, but {why}");
+    }
+}
+
+#[test]
+fn pure_crates_use_nothing_that_reaches_the_outside_world() {
+    for (name, allowed) in PURE {
+        for used in dependencies(name).iter().filter(|used| !used.starts_with("rhumb-")) {
+            assert!(allowed.contains(&used.as_str()), "{name} uses {used}: is it free of clocks, entropy, I/O and threads? Then allow it here");
+        }
+        assert!(crates().join(name).join("clippy.toml").exists(), "{name} has no lint against the outside world");
+    }
+}
