@@ -1,0 +1,86 @@
+//! Reads without locks: snapshots, optimistic local reads, and what a stale read may return.
+
+use crate::support::{Cluster, R0, R1, R2};
+use rhumb_commit::transaction::{ReadMode, TxnError};
+use rhumb_core::{RegionId, Span};
+
+#[test]
+fn a_snapshot_read_waits_for_a_prepared_transaction_below_it() {
+    let mut cluster = Cluster::new(
+        1,
+        "A snapshot read at a timestamp above that of a prepared transaction.
+        The transaction may commit below the snapshot, so no replica answers before its outcome is known; then the snapshot
+        holds it.",
+    );
+    cluster.narrate("a client of r0 writes k; it is prepared everywhere, but its votes are slow");
+    cluster.hold(|envelope| envelope.is_vote());
+    let writer = cluster.begin(R0, ReadMode::Optimistic);
+    let write = cluster.commit(writer, &[("k", "1")]);
+    cluster.settle();
+    cluster.narrate("a client of r1 reads k");
+    let reader = cluster.begin(R1, ReadMode::Snapshot);
+    let read = cluster.get(reader, ReadMode::Snapshot, &["k"]);
+    cluster.settle();
+    assert!(cluster.waits(read));
+    cluster.narrate("the votes arrive");
+    cluster.let_go();
+    cluster.settle();
+    let at = cluster.committed(write).at;
+    assert!(at < reader.began);
+    assert_eq!(cluster.rows(read), (vec![(at, Some("1".into()))], 1));
+    cluster.check("a_snapshot_read_waits_for_a_prepared_transaction_below_it");
+}
+
+#[test]
+fn an_optimistic_local_read_is_validated_by_the_votes() {
+    let mut cluster = Cluster::new(
+        1,
+        "Optimistic reads: no lock, no message, and the votes judge.
+        What r0 reads is current, and r2, which missed that version, has no evidence against it: all vote yes. What r2 reads
+        is not current, and the regions that know better vote no.",
+    );
+    cluster.put(R0, &[("k", "1")]);
+    cluster.cut(RegionId(2));
+    cluster.put(R0, &[("k", "2")]);
+    cluster.heal();
+    cluster.narrate("a client of r0 reads the newest k and writes a");
+    let current = cluster.begin(R0, ReadMode::Optimistic);
+    let read = cluster.get(current, ReadMode::Optimistic, &["k"]);
+    assert_eq!(cluster.values(read), [Some("2".into())]);
+    let commit = cluster.commit(current, &[("a", "1")]);
+    cluster.settle();
+    assert_eq!(cluster.committed(commit).trips, 1, "the read cost none");
+    cluster.narrate("a client of r2 reads the k that r2 has and writes b");
+    let behind = cluster.begin(R2, ReadMode::Optimistic);
+    let read = cluster.get(behind, ReadMode::Optimistic, &["k"]);
+    assert_eq!(cluster.values(read), [Some("1".into())]);
+    let commit = cluster.commit(behind, &[("b", "1")]);
+    cluster.settle();
+    assert_eq!(cluster.failed(commit), TxnError::Conflict("a row read has changed".into()));
+    cluster.check("an_optimistic_local_read_is_validated_by_the_votes");
+}
+
+#[test]
+fn a_stale_read_may_return_what_was_overwritten() {
+    let mut cluster = Cluster::new(
+        1,
+        "A stale read as of a time in the past.
+        It is allowed to miss what committed since: that is what was asked for. It sees what its region has, which is
+        complete as of that time, and no message leaves the region.",
+    );
+    let old = cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(2));
+    let new = cluster.put(R0, &[("k", "2")]);
+    cluster.advance(Span::from_secs(4));
+    cluster.narrate("a client of r1 reads k as of just before the second write");
+    let mode = ReadMode::Stale(new.at.previous());
+    let reader = cluster.begin(R1, mode);
+    let read = cluster.get(reader, mode, &["k"]);
+    assert_eq!(cluster.rows(read), (vec![(old.at, Some("1".into()))], 0));
+    cluster.narrate("another one reads k as of the second write");
+    let mode = ReadMode::Stale(new.at);
+    let reader = cluster.begin(R1, mode);
+    let read = cluster.get(reader, mode, &["k"]);
+    assert_eq!(cluster.rows(read), (vec![(new.at, Some("2".into()))], 0));
+    cluster.check("a_stale_read_may_return_what_was_overwritten");
+}

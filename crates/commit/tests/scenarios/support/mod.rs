@@ -1,0 +1,312 @@
+//! A cluster driven by hand: real sites over in-memory stores, on a network that delivers in the order sent, at once,
+//! except for what a scenario holds up or loses. Time stands still until a scenario lets it pass.
+//!
+//! The driver keeps the contract of [`rhumb_core::actor`]: loads see all persists before them, and what is gated by a
+//! persist leaves only once it is synced, which is at once unless the scenario stalls the disk.
+
+mod client;
+mod transcript;
+
+use rhumb_commit::replicated_commit::{Answer, Config, Note, Promise, Request, Site, Timer};
+use rhumb_core::actor::{Effect, Gated, RequestId, Token};
+use rhumb_core::{Actor, Body, Effects, Input, Key, Load, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
+use rhumb_store::{MemoryEngine, Store};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use transcript::Transcript;
+
+/// When every scenario begins.
+const BEGINNING: Time = Time::from_micros(10_000_000);
+
+pub const R0: SiteId = SiteId::new(0, 0);
+pub const R1: SiteId = SiteId::new(1, 0);
+pub const R2: SiteId = SiteId::new(2, 0);
+
+/// A message under way.
+#[derive(Clone, Debug)]
+pub struct Envelope {
+    pub from: SiteId,
+    pub to: SiteId,
+    pub body: Body<Note, Promise>,
+}
+
+/// A write that is not durable: what waits for it, and how many bytes are unsynced with it.
+struct Unsynced {
+    token: Option<Token>,
+    then: Vec<Gated<Site>>,
+    bytes: usize,
+}
+
+/// One site: its store, which outlives a crash, and its present life, which does not.
+struct Machine {
+    store: Store<MemoryEngine>,
+    life: Option<Life>,
+    /// Its clock is ahead by so much.
+    ahead: Span,
+    /// Nothing is synced while true.
+    stalled: bool,
+}
+
+struct Life {
+    site: Site,
+    timers: Vec<(Time, Timer)>,
+    /// What waits for a stalled disk.
+    unsynced: VecDeque<Unsynced>,
+}
+
+/// A predicate on messages.
+type Which = Box<dyn Fn(&Envelope) -> bool>;
+
+pub struct Cluster {
+    topology: Arc<Topology>,
+    now: Time,
+    machines: BTreeMap<SiteId, Machine>,
+    /// In the order sent.
+    wire: VecDeque<Envelope>,
+    held: Which,
+    cut: BTreeSet<RegionId>,
+    answers: BTreeMap<RequestId, Answer>,
+    requests: RequestId,
+    transcript: Transcript,
+}
+
+impl Cluster {
+    /// Three regions with `shards` sites each, all serving and known to each other. The goal heads the transcript.
+    pub fn new(shards: u16, goal: &str) -> Cluster {
+        let topology = Arc::new(Topology::new(vec!["north".into(), "east".into(), "west".into()], shards));
+        let machine = || Machine {
+            store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
+            life: None,
+            ahead: Span::ZERO,
+            stalled: false,
+        };
+        let mut cluster = Cluster {
+            machines: topology.sites().map(|site| (site, machine())).collect(),
+            topology,
+            now: BEGINNING,
+            wire: VecDeque::new(),
+            held: Box::new(|_| false),
+            cut: BTreeSet::new(),
+            answers: BTreeMap::new(),
+            requests: 0,
+            transcript: Transcript::new(goal),
+        };
+        let sites: Vec<SiteId> = cluster.machines.keys().copied().collect();
+        sites.iter().for_each(|site| cluster.start(*site));
+        // Everybody hears everybody once.
+        cluster.advance(Config::default().tick);
+        cluster
+    }
+
+    /// A line of the story.
+    pub fn narrate(&mut self, text: &str) {
+        self.transcript.narrate(text);
+    }
+
+    /// Ends the scenario: what happened must be what `tests/golden/<name>.txt` records.
+    pub fn check(self, name: &str) {
+        self.transcript.check(name);
+    }
+
+    /// Begins a life of `site`.
+    pub fn start(&mut self, site: SiteId) {
+        let actor = Site::new(site, Arc::clone(&self.topology), Config::default());
+        let machine = self.machines.get_mut(&site).expect("a site of the cluster");
+        assert!(machine.life.is_none(), "{site} is up already");
+        machine.life = Some(Life { site: actor, timers: Vec::new(), unsynced: VecDeque::new() });
+        self.step(site, Input::Start);
+    }
+
+    /// Ends the life of `site`: what is not synced is lost.
+    pub fn kill(&mut self, site: SiteId) {
+        self.kill_keeping(site, 0);
+    }
+
+    /// Ends the life of `site`. Of the writes not synced the first `writes` have reached the disk.
+    pub fn kill_keeping(&mut self, site: SiteId, writes: usize) {
+        let machine = self.machines.get_mut(&site).expect("a site of the cluster");
+        let life = machine.life.take().expect("only the living die");
+        let kept = life.unsynced.iter().take(writes).next_back().map_or(0, |write| write.bytes);
+        machine.stalled = false;
+        let empty = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+        let mut engine = std::mem::replace(&mut machine.store, empty).into_engine();
+        engine.crash(kept);
+        machine.store = Store::open(engine).expect("what a crash leaves opens");
+    }
+
+    /// From now on nothing that `site` writes reaches its disk.
+    pub fn stall_disk(&mut self, site: SiteId) {
+        self.machines.get_mut(&site).expect("a site of the cluster").stalled = true;
+    }
+
+    /// Sets the clock of `site` ahead of the others.
+    pub fn set_ahead(&mut self, site: SiteId, ahead: Span) {
+        self.machines.get_mut(&site).expect("a site of the cluster").ahead = ahead;
+    }
+
+    /// Cuts a region off: what it sends, and what is sent to it, is lost.
+    pub fn cut(&mut self, region: RegionId) {
+        self.cut.insert(region);
+    }
+
+    /// Heals all cuts.
+    pub fn heal(&mut self) {
+        self.cut.clear();
+    }
+
+    /// Holds up the messages that `which` picks, in place of those held up before. What a site sends to itself is
+    /// never held up, nor lost.
+    pub fn hold(&mut self, which: impl Fn(&Envelope) -> bool + 'static) {
+        self.held = Box::new(which);
+    }
+
+    /// Holds nothing up any more.
+    pub fn let_go(&mut self) {
+        self.hold(|_| false);
+    }
+
+    /// Loses the messages under way that `which` picks.
+    pub fn lose(&mut self, which: impl Fn(&Envelope) -> bool) {
+        let (lost, kept): (VecDeque<Envelope>, VecDeque<Envelope>) =
+            self.wire.drain(..).partition(|envelope| !envelope.is_to_itself() && which(envelope));
+        lost.iter().for_each(|envelope| self.transcript.lost(envelope));
+        self.wire = kept;
+    }
+
+    /// Delivers the messages under way, and those that they cause, but for those held up.
+    pub fn settle(&mut self) {
+        while let Some(next) = self.wire.iter().position(|envelope| envelope.is_to_itself() || !(self.held)(envelope)) {
+            let envelope = self.wire.remove(next).expect("its position was just found");
+            let cut = self.cut.contains(&envelope.from.region) || self.cut.contains(&envelope.to.region);
+            if (cut && envelope.from.region != envelope.to.region) || self.machines[&envelope.to].life.is_none() {
+                self.transcript.lost(&envelope);
+                continue;
+            }
+            self.transcript.delivered(&envelope);
+            self.step(envelope.to, Input::Message { from: envelope.from, body: envelope.body });
+        }
+    }
+
+    /// Lets time pass: timers run out in the order in which they are due.
+    pub fn advance(&mut self, span: Span) {
+        let until = self.now + span;
+        self.settle();
+        while let Some((due, site, index)) = self.next_timer().filter(|(due, ..)| *due <= until) {
+            self.now = due;
+            let life = self.machines.get_mut(&site).and_then(|machine| machine.life.as_mut()).expect("a timer belongs to a life");
+            let (_, timer) = life.timers.remove(index);
+            self.step(site, Input::Timer(timer));
+            self.settle();
+        }
+        self.now = until;
+    }
+
+    fn next_timer(&self) -> Option<(Time, SiteId, usize)> {
+        let lives = self.machines.iter().filter_map(|(site, machine)| Some((*site, machine.life.as_ref()?)));
+        lives.flat_map(|(site, life)| life.timers.iter().enumerate().map(move |(index, (due, _))| (*due, site, index))).min()
+    }
+
+    /// Steps `site`, carries out the effects, and steps it with what those bring.
+    fn step(&mut self, site: SiteId, input: Input<Site>) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let Some(machine) = self.machines.get_mut(&site) else { return };
+            let Some(life) = machine.life.as_mut() else { return };
+            let mut fx = Effects::new(false);
+            life.site.step(self.now + machine.ahead, input, &mut fx);
+            for effect in fx.take() {
+                self.carry_out(site, effect, &mut inputs);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, site: SiteId, effect: Effect<Site>, inputs: &mut VecDeque<Input<Site>>) {
+        let machine = self.machines.get_mut(&site).expect("a site of the cluster");
+        let life = machine.life.as_mut().expect("only the living act");
+        match effect {
+            Effect::Send { to, note } => self.wire.push_back(Envelope { from: site, to, body: Body::Note(note) }),
+            Effect::SetTimer { timer, after } => life.timers.push((self.now + after, timer)),
+            Effect::Load { token, load } => {
+                let loaded = machine.store.load(&load).expect("a store in memory does not fail");
+                inputs.push_back(Input::Loaded { token, loaded });
+            }
+            Effect::Persist { batch, token, then } => {
+                machine.store.apply(&batch).expect("a store in memory does not fail");
+                life.unsynced.push_back(Unsynced { token, then, bytes: machine.store.engine().unsynced_bytes() });
+                let stalled = machine.stalled;
+                self.transcript.written(site, &batch, stalled);
+                if !stalled {
+                    self.sync(site, inputs);
+                }
+            }
+            Effect::Answer { id, answer } => self.answered(site, id, answer),
+            Effect::Collect(collect) => {
+                machine.store.collect(collect, usize::MAX).expect("a store in memory does not fail");
+            }
+            Effect::Count(_) | Effect::Trace(_) => {}
+        }
+    }
+
+    /// All that `site` has written is durable now.
+    fn sync(&mut self, site: SiteId, inputs: &mut VecDeque<Input<Site>>) {
+        let machine = self.machines.get_mut(&site).expect("a site of the cluster");
+        machine.store.sync().expect("a store in memory does not fail");
+        let life = machine.life.as_mut().expect("only the living act");
+        for write in std::mem::take(&mut life.unsynced) {
+            for gated in write.then {
+                match gated {
+                    Gated::Send { to, promise } => self.wire.push_back(Envelope { from: site, to, body: Body::Promise(promise) }),
+                    Gated::Answer { id, answer } => self.answered(site, id, answer),
+                }
+            }
+            inputs.extend(write.token.map(|token| Input::Persisted { token }));
+        }
+    }
+
+    fn answered(&mut self, site: SiteId, id: RequestId, answer: Answer) {
+        self.transcript.answered(site, &answer);
+        assert!(self.answers.insert(id, answer).is_none(), "a request is answered once");
+    }
+
+    /// Has a client of `site` ask.
+    fn request(&mut self, site: SiteId, request: Request) -> RequestId {
+        self.transcript.requested(site, &request);
+        self.requests += 1;
+        let id = self.requests;
+        self.step(site, Input::Client { id, request });
+        id
+    }
+
+    /// The newest value of `key` at `site`, and its version; nothing is asked of the actor.
+    pub fn stored(&self, site: SiteId, key: &str) -> (Timestamp, Option<String>) {
+        let load = Load::Get { keys: vec![Key::from(key)], at: Timestamp::MAX };
+        let loaded = self.machines[&site].store.load(&load).expect("a store in memory does not fail");
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let value = rows[0].value.as_ref().map(|value| String::from_utf8_lossy(&value.0).into_owned());
+        (rows[0].version, value)
+    }
+}
+
+impl Envelope {
+    fn is_to_itself(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// True for an `Accept`.
+    pub fn is_accept(&self) -> bool {
+        matches!(self.body, Body::Note(Note::Accept { .. }))
+    }
+
+    /// True for a `Vote`.
+    pub fn is_vote(&self) -> bool {
+        matches!(self.body, Body::Promise(Promise::Vote { .. }))
+    }
+
+    /// True for an `Accept` or a `Vote` of a transaction of `gateway`.
+    pub fn is_of(&self, gateway: SiteId) -> bool {
+        match &self.body {
+            Body::Note(Note::Accept { meta, .. }) | Body::Promise(Promise::Vote { meta, .. }) => meta.attempt.txn.gateway == gateway,
+            _ => false,
+        }
+    }
+}
