@@ -131,14 +131,16 @@ impl Site {
         self.cohort.entries.insert(attempt, entry);
     }
 
-    /// Attempts that this site is prepared for as cohort, but as coordinator did not vote on before it crashed: nobody
-    /// was promised anything, and nobody will come back to them.
-    pub(super) fn drop_unvoted(&mut self, fx: &mut Effects<Site>) {
-        let unvoted =
-            |entry: &Entry| entry.meta.coordinator == self.me.shard && !self.coordinator.ballots.contains_key(&entry.meta.attempt);
-        let unvoted: Vec<Attempt> = self.cohort.entries.values().filter(|entry| unvoted(entry)).map(|entry| entry.meta.attempt).collect();
-        for attempt in unvoted {
-            fx.count("commit.recovered_unvoted");
+    /// Lets go, after recovery, of attempts that this site is prepared for as cohort but that as coordinator it did not
+    /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
+    pub(super) fn drop_orphans(&mut self, fx: &mut Effects<Site>) {
+        let orphaned = |entry: &Entry| {
+            let awaited = |ballot: &super::coordinator::Ballot| ballot.vote == Some(Vote::Yes) && ballot.outcome != Some(Outcome::Aborted);
+            entry.meta.coordinator == self.me.shard && !self.coordinator.ballots.get(&entry.meta.attempt).is_some_and(awaited)
+        };
+        let orphans: Vec<Attempt> = self.cohort.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
+        for attempt in orphans {
+            fx.count("commit.recovered_orphan");
             self.unprepare(attempt, fx);
         }
     }

@@ -297,7 +297,7 @@ impl Site {
         self.cohort.ceilings.raise_floor(self.ceiling);
         self.ceiling_asked = self.ceiling;
         fx.trace(|| format!("serves above {}", self.ceiling));
-        self.drop_unvoted(fx);
+        self.drop_orphans(fx);
         self.on_tick(fx);
     }
 

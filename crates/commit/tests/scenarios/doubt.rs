@@ -73,7 +73,6 @@ fn a_region_that_never_heard_votes_no() {
 }
 
 #[test]
-#[ignore = "fails: a vote marked aborted on disk with its prepared entry still there is never looked after again"]
 fn a_crash_in_the_middle_of_an_abort_leaves_no_lock_behind() {
     let mut cluster = Cluster::new(
         1,
