@@ -15,7 +15,12 @@ pub struct Statement {
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementKind {
     /// SELECT, VALUES, WITH … SELECT or TABLE; `for_update` if it locks the rows it reads.
-    Query { query: Box<ast::Query>, for_update: bool },
+    Query {
+        /// The query, without its FOR UPDATE.
+        query: Box<ast::Query>,
+        /// True if it had one.
+        for_update: bool,
+    },
     /// EXPLAIN of a query.
     Explain(Box<ast::Statement>),
     /// INSERT.
@@ -31,11 +36,25 @@ pub enum StatementKind {
     /// CREATE of a table, index or database.
     Create(Create),
     /// DROP of tables, indexes or databases.
-    Drop { object: ast::ObjectType, if_exists: bool, names: Vec<ast::ObjectName> },
+    Drop {
+        /// Which of the three.
+        object: ast::ObjectType,
+        /// True if it does not matter whether they exist.
+        if_exists: bool,
+        /// Their names.
+        names: Vec<ast::ObjectName>,
+    },
     /// Begins, ends or shapes a transaction.
     Transaction(Transaction),
-    /// SET: the name and the value, where `None` is DEFAULT; `local` to the transaction.
-    Set { name: String, value: Option<String>, local: bool },
+    /// SET of a setting.
+    Set {
+        /// Its name, in lower case.
+        name: String,
+        /// Its value; `None` is DEFAULT.
+        value: Option<String>,
+        /// True for SET LOCAL: until the end of the transaction.
+        local: bool,
+    },
     /// RESET of one setting or of all.
     Reset(Option<String>),
     /// SHOW of a setting.
@@ -51,8 +70,15 @@ pub enum StatementKind {
 /// CREATE of something.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Create {
-    /// CREATE DATABASE with its options, names in lower case.
-    Database { name: String, if_not_exists: bool, options: Vec<(String, String)> },
+    /// CREATE DATABASE.
+    Database {
+        /// Its name.
+        name: String,
+        /// True if it may exist already.
+        if_not_exists: bool,
+        /// Its options, their names in lower case.
+        options: Vec<(String, String)>,
+    },
     /// CREATE TABLE.
     Table(Box<ast::CreateTable>),
     /// CREATE INDEX.

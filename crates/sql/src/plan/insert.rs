@@ -273,11 +273,6 @@ fn conflict_key(table: &TableDescriptor, target: &ast::ConflictTarget) -> SqlRes
 }
 
 impl InsertPlan {
-    /// True if the rows come from expressions.
-    pub fn is_fast(&self) -> bool {
-        matches!(self.source, Source::Values(_))
-    }
-
     /// Runs it.
     pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
         let mut done = Done::default();

@@ -143,13 +143,4 @@ impl Plan {
         }
     }
 
-    /// True if it goes without the query engine's planner.
-    pub fn is_fast(&self) -> bool {
-        match &self.body {
-            Body::Query(_) => false,
-            Body::Select(_) => true,
-            Body::Insert(plan) => plan.is_fast(),
-            Body::Modify(plan) => plan.is_fast(),
-        }
-    }
 }

@@ -189,11 +189,6 @@ async fn plan_by_query(
 }
 
 impl ModifyPlan {
-    /// True if the rows are found by keys.
-    pub fn is_fast(&self) -> bool {
-        matches!(self.rows, Source::Keys { .. })
-    }
-
     /// Runs it.
     pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
         let width = self.table.columns.len();

@@ -106,7 +106,7 @@ impl Session {
 
     async fn rollback(&mut self) -> SqlResult<Outcome> {
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Explicit(open) | State::Implicit(open) => self.abandon(open).await,
+            State::Explicit(open) | State::Implicit(open) => self.abandon(open, false).await,
             State::Failed(settings) => self.restore(settings),
             State::Idle => self.warn(SqlState::NoActiveSqlTransaction, "there is no transaction in progress"),
         }
@@ -125,12 +125,13 @@ impl Session {
     }
 
     /// A statement failed, and with it the transaction it ran in.
-    pub async fn fail(&mut self) {
+    pub async fn fail(&mut self, error: &SqlError) {
+        let conflict = error.is_retryable();
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Implicit(open) => self.abandon(open).await,
+            State::Implicit(open) => self.abandon(open, conflict).await,
             State::Explicit(open) => {
                 if let Some(handle) = &open.handle {
-                    handle.rollback(true).await;
+                    handle.rollback(conflict).await;
                 }
                 self.state = State::Failed(open.settings);
             }
@@ -151,9 +152,9 @@ impl Session {
         result
     }
 
-    async fn abandon(&mut self, open: Open) {
+    async fn abandon(&mut self, open: Open, conflict: bool) {
         if let Some(handle) = &open.handle {
-            handle.rollback(true).await;
+            handle.rollback(conflict).await;
         }
         self.restore(open.settings);
     }

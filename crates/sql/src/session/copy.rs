@@ -86,8 +86,8 @@ impl Session {
     /// Takes a piece of the data. An error has already failed the transaction.
     pub async fn copy_data(&mut self, copy: &mut CopyIn, data: &[u8]) -> SqlResult<()> {
         let result = self.take_copy_data(copy, data).await;
-        if result.is_err() {
-            self.fail().await;
+        if let Err(error) = &result {
+            self.fail(error).await;
         }
         result
     }
@@ -104,7 +104,7 @@ impl Session {
         match result {
             Ok(()) => Ok(Outcome::Done(format!("COPY {}", copy.rows))),
             Err(error) => {
-                self.fail().await;
+                self.fail(&error).await;
                 Err(error)
             }
         }
@@ -112,8 +112,9 @@ impl Session {
 
     /// The client gave the COPY up.
     pub async fn copy_fail(&mut self, reason: &str) -> SqlError {
-        self.fail().await;
-        SqlError::new(SqlState::QueryCanceled, format!("COPY from stdin failed: {reason}"))
+        let error = SqlError::new(SqlState::QueryCanceled, format!("COPY from stdin failed: {reason}"));
+        self.fail(&error).await;
+        error
     }
 
     async fn take_copy_data(&mut self, copy: &mut CopyIn, data: &[u8]) -> SqlResult<()> {

@@ -20,8 +20,8 @@ impl Session {
             Ok(()) => self.dispatch(prepared, parameters, company).await,
             Err(error) => Err(error),
         };
-        if result.is_err() {
-            self.fail().await;
+        if let Err(error) = &result {
+            self.fail(error).await;
         }
         result
     }
@@ -195,8 +195,8 @@ impl Session {
     /// The next rows of a result; `None` at the end. An error has already failed the transaction.
     pub async fn next_page(&mut self, rows: &mut RowStream) -> SqlResult<Option<Vec<Row>>> {
         let page = self.interrupt.within(async { rows.next().await.transpose() }).await;
-        if page.is_err() {
-            self.fail().await;
+        if let Err(error) = &page {
+            self.fail(error).await;
         }
         page
     }

@@ -6,7 +6,7 @@ use crate::error::SqlResult;
 use crate::plan::ResultColumn;
 use crate::table::Row;
 use crate::types::{Datum, SqlType};
-use rhumb_commit::transaction::{ReadMode, RegionStatus};
+use rhumb_commit::transaction::RegionStatus;
 use std::sync::Arc;
 
 /// The columns of SHOW REGIONS.
@@ -36,14 +36,6 @@ impl Session {
     pub(super) fn show_regions(&self) -> Outcome {
         let rows = self.engine.gateway.regions().iter().map(region_row).collect();
         Outcome::Rows { columns: columns_of_regions(), rows: buffered(rows), tag: Tag::Fixed("SHOW".into()) }
-    }
-
-    /// How the open transaction reads; `None` outside one.
-    pub fn read_mode(&self) -> Option<ReadMode> {
-        match &self.state {
-            State::Explicit(open) | State::Implicit(open) => Some(open.mode),
-            State::Idle | State::Failed(_) => None,
-        }
     }
 }
 

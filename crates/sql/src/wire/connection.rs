@@ -166,7 +166,7 @@ impl Connection {
         self.skipping = false;
         self.portals.clear();
         if let Err(error) = self.query_statements(sql).await? {
-            self.session.fail().await;
+            self.session.fail(&error).await;
             self.output.put_error(&error, false)?;
         } else if let Err(error) = self.session.finish().await {
             self.output.put_error(&error, false)?;
@@ -233,7 +233,7 @@ impl Connection {
                 let mut data = BytesMut::new();
                 for (position, (column, value)) in rows.columns.iter().zip(&row).enumerate() {
                     if let Err(error) = put_field(&mut data, &column.ty, value, Format::of(formats, position)) {
-                        self.session.fail().await;
+                        self.session.fail(&error).await;
                         return Ok(Err(error));
                     }
                 }

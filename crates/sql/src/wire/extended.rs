@@ -57,7 +57,7 @@ impl Connection {
             other => return Err(FrameError::Protocol(format!("unexpected message {other:?}")).into()),
         };
         if let Err(error) = result {
-            self.session.fail().await;
+            self.session.fail(&error).await;
             self.portals.clear();
             self.output.put_error(&error, false)?;
             self.skipping = true;

@@ -133,7 +133,7 @@ mod tests {
         let bytes: &[u8] = b"Q\0\0\0\x06a\0S\0\0\0\x04";
         for cut in 0..bytes.len() {
             let (head, tail) = bytes.split_at(cut);
-            let mut reader = FrameReader::new(head.chain(tail));
+            let mut reader = FrameReader::new(AsyncReadExt::chain(head, tail));
             assert_eq!(reader.peek().await.expect("a frame"), Some(&Request::Query("a".into())));
             assert_eq!(reader.next().await.expect("a frame"), Some(Request::Query("a".into())));
             assert_eq!(reader.next().await.expect("a frame"), Some(Request::Sync));

@@ -12,16 +12,38 @@ use thiserror::Error;
 pub enum Request {
     /// Statements of the simple protocol, separated by semicolons.
     Query(String),
-    /// Prepares `sql` under a name; the empty name is the unnamed statement.
-    Parse { name: String, sql: String, type_oids: Vec<u32> },
+    /// Prepares a statement.
+    Parse {
+        /// Its name; empty for the unnamed statement.
+        name: String,
+        /// Its text.
+        sql: String,
+        /// The types of its first parameters; 0 where the server is to find out.
+        type_oids: Vec<u32>,
+    },
     /// Gives a prepared statement its parameters, as a portal.
     Bind(Bind),
     /// Asks for the parameters and columns of a statement or a portal.
-    Describe { target: Target, name: String },
-    /// Runs a portal for up to `max_rows` rows; zero: all.
-    Execute { portal: String, max_rows: usize },
+    Describe {
+        /// Which of the two.
+        target: Target,
+        /// Its name.
+        name: String,
+    },
+    /// Runs a portal.
+    Execute {
+        /// Its name.
+        portal: String,
+        /// The most rows to return; zero: all.
+        max_rows: usize,
+    },
     /// Forgets a statement or a portal.
-    Close { target: Target, name: String },
+    Close {
+        /// Which of the two.
+        target: Target,
+        /// Its name.
+        name: String,
+    },
     /// Asks for the answers so far.
     Flush,
     /// Ends a sequence of extended messages, and with it their implicit transaction.
@@ -39,11 +61,15 @@ pub enum Request {
 /// The fields of a Bind message.
 #[derive(Debug, PartialEq)]
 pub struct Bind {
+    /// The name of the portal to make; empty for the unnamed one.
     pub portal: String,
+    /// The name of the statement.
     pub statement: String,
+    /// The formats of the parameters: none (text), one for all, or one each.
     pub parameter_formats: Vec<i16>,
-    /// `None` is NULL.
+    /// The values; `None` is NULL.
     pub parameters: Vec<Option<Bytes>>,
+    /// The formats of the columns: none (text), one for all, or one each.
     pub result_formats: Vec<i16>,
 }
 
@@ -62,9 +88,19 @@ pub enum Opening {
     /// A wish to encrypt, by TLS or GSSAPI.
     Encrypt,
     /// A request to cancel the statement of another connection.
-    Cancel { pid: i32, secret: i32 },
+    Cancel {
+        /// The process id that the server gave to that connection.
+        pid: i32,
+        /// The secret that goes with it.
+        secret: i32,
+    },
     /// A session of protocol 3, with its settings.
-    Startup { minor: u16, settings: Vec<(String, String)> },
+    Startup {
+        /// The minor version that the client would like.
+        minor: u16,
+        /// User, database and other settings.
+        settings: Vec<(String, String)>,
+    },
 }
 
 /// A frame that is not of the protocol; the text says what is wrong with it.

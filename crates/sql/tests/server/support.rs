@@ -2,11 +2,10 @@
 
 use rhumb_sql::server::{ServerOptions, serve};
 use rhumb_sql::testing::LocalGateway;
-use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
 
 /// A running server. It ends with the test's runtime.
 pub struct Server {
@@ -31,21 +30,32 @@ impl Server {
         Server { address, gateway }
     }
 
-    /// The settings of a connection to it.
-    pub fn config(&self) -> String {
-        format!("host=127.0.0.1 port={} user=tester dbname=rhumb", self.address.port())
+    /// A client of the default database.
+    pub async fn connect(&self) -> Client {
+        self.connect_to("rhumb").await.expect("connected")
     }
 
-    /// A client of it.
-    pub async fn connect(&self) -> Client {
-        let (client, connection) = tokio_postgres::connect(&self.config(), NoTls).await.expect("connected");
+    /// A client of a database.
+    pub async fn connect_to(&self, database: &str) -> Result<Client, Error> {
+        let config = format!("host=127.0.0.1 port={} user=tester dbname={database}", self.address.port());
+        let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
         tokio::spawn(connection);
-        client
+        Ok(client)
     }
 }
 
 /// The SQLSTATE of a statement that must fail.
-pub fn code<T: Debug>(result: Result<T, tokio_postgres::Error>) -> String {
-    let error = result.expect_err("the statement must fail");
+pub fn code<T>(result: Result<T, Error>) -> String {
+    let error = result.err().expect("the statement must fail");
     error.code().unwrap_or_else(|| panic!("an error of the server, not {error:?}")).code().to_string()
+}
+
+/// The values of a query of the simple protocol, row by row, as text; NULL is `NULL`.
+pub async fn strings(client: &Client, sql: &str) -> Vec<String> {
+    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    rows.flat_map(|row| (0..row.len()).map(|column| row.get(column).unwrap_or("NULL").to_string())).collect()
 }

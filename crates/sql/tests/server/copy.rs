@@ -1,0 +1,42 @@
+//! COPY … FROM STDIN.
+
+use crate::support::{Server, code, strings};
+use bytes::Bytes;
+use futures::SinkExt;
+use std::pin::pin;
+use tokio_postgres::{Client, Error};
+
+async fn copy(client: &Client, sql: &str, pieces: &[&'static str]) -> Result<u64, Error> {
+    let mut sink = pin!(client.copy_in(sql).await?);
+    for piece in pieces {
+        sink.send(Bytes::from_static(piece.as_bytes())).await?;
+    }
+    sink.finish().await
+}
+
+#[tokio::test]
+async fn rows_arrive_as_text_and_as_csv() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text, n int DEFAULT 7)").await.expect("created");
+    assert_eq!(copy(&client, "COPY t FROM STDIN", &["1\ta\\tb\t\\N\n2", "\tc\t3\n"]).await.expect("copied"), 2);
+    let csv = "COPY t (name, id) FROM STDIN WITH (FORMAT csv, HEADER)";
+    assert_eq!(copy(&client, csv, &["name,id\n\"x\n\"\"y\"\"\",3\n", ",4"]).await.expect("copied"), 2);
+    let rows = client.query("SELECT id, name, n FROM t", &[]).await.expect("rows");
+    let rows: Vec<(i32, Option<String>, Option<i32>)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+    let expected = [(1, Some("a\tb"), None), (2, Some("c"), Some(3)), (3, Some("x\n\"y\""), Some(7)), (4, None, Some(7))];
+    assert_eq!(rows, expected.map(|(id, name, n)| (id, name.map(str::to_string), n)));
+}
+
+#[tokio::test]
+async fn a_copy_that_fails_leaves_nothing() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text)").await.expect("created");
+    let cases = [("1\ta\nx\tb\n", "22P02"), ("1\ta\n2\n", "22P04"), ("1\ta\n2\tb\tc\n", "22P04"), ("1\ta\n1\tb\n", "23505")];
+    for (data, expected) in cases {
+        assert_eq!(code(copy(&client, "COPY t FROM STDIN", &[data]).await), expected, "{data}");
+        assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"], "{data}");
+    }
+    assert_eq!(code(copy(&client, "COPY nowhere FROM STDIN", &[]).await), "42P01");
+}

@@ -1,0 +1,12 @@
+//! The server as its clients see it, over a database in memory: one file per subject.
+
+mod copy;
+mod listen_tmp;
+mod protocol;
+mod psql;
+mod retries;
+mod rows;
+mod settings;
+mod support;
+mod transactions;
+mod values;

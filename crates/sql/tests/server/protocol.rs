@@ -1,0 +1,113 @@
+//! The protocol where it is not followed, and where it is followed to the letter.
+
+use crate::support::{Server, code, strings};
+use futures::TryStreamExt;
+use rhumb_sql::server::ServerOptions;
+use std::pin::pin;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_postgres::types::ToSql;
+
+const STARTUP: &[u8] = b"\0\0\0\x26\0\x03\0\0user\0tester\0database\0rhumb\0\0";
+
+/// Sends bytes and reads until the server closes the connection.
+async fn exchange(server: &Server, pieces: &[&[u8]]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(server.address).await.expect("connected");
+    for piece in pieces {
+        stream.write_all(piece).await.expect("sent");
+    }
+    let mut answer = Vec::new();
+    // The server may close while there are bytes it has not read, which some systems report as a reset.
+    let _ = stream.read_to_end(&mut answer).await;
+    answer
+}
+
+fn holds(answer: &[u8], text: &str) -> bool {
+    answer.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[tokio::test]
+async fn garbage_ends_its_connection_only() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let openings: [&[u8]; 4] = [b"GET / HTTP/1.1\r\n\r\n", b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\0\0\0\x04", b"\0\0\0\x08\0\x02\0\0"];
+    for opening in openings {
+        assert!(holds(&exchange(&server, &[opening]).await, "08P01"), "{opening:?}");
+    }
+    let messages: [&[u8]; 6] = [
+        b"?\0\0\0\x04",
+        b"Q\x7f\xff\xff\xff",
+        b"Q\0\0\0\x03",
+        b"Q\0\0\0\x09select",
+        b"B\0\0\0\x08\0\0\0\x01",
+        b"P\0\0\0\x06\0\xff",
+    ];
+    for message in messages {
+        assert!(holds(&exchange(&server, &[STARTUP, message]).await, "08P01"), "{message:?}");
+    }
+    assert_eq!(strings(&client, "SELECT 1").await, ["1"]);
+}
+
+#[tokio::test]
+async fn connections_are_bounded() {
+    let server = Server::start_with(ServerOptions { connections_max: 2, ..ServerOptions::default() }).await;
+    let (one, _two) = (server.connect().await, server.connect().await);
+    assert_eq!(code(server.connect_to("rhumb").await), "53300");
+    assert_eq!(strings(&one, "SELECT 1").await, ["1"]);
+}
+
+#[tokio::test]
+async fn a_portal_gives_its_rows_in_portions() {
+    let server = Server::start().await;
+    let mut client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3), (4), (5)").await.expect("created");
+    let transaction = client.transaction().await.expect("begun");
+    let portal = transaction.bind("SELECT id FROM t WHERE id > $1", &[&1i32]).await.expect("bound");
+    let mut sizes = Vec::new();
+    loop {
+        let rows = transaction.query_portal(&portal, 3).await.expect("rows");
+        sizes.push(rows.len());
+        if rows.len() < 3 {
+            break;
+        }
+    }
+    assert_eq!(sizes, [3, 1]);
+}
+
+#[tokio::test]
+async fn statements_sent_together_are_answered_in_order() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.expect("created");
+    let statement = client.prepare("INSERT INTO t VALUES ($1) RETURNING id").await.expect("prepared");
+    let parameters: [&(dyn ToSql + Sync); 3] = [&1i32, &2i32, &3i32];
+    let queries = parameters.iter().map(|parameter| client.query_one(&statement, std::slice::from_ref(parameter)));
+    let rows = futures::future::try_join_all(queries).await.expect("rows");
+    assert_eq!(rows.iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_large_result_is_streamed() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, filler text)").await.expect("created");
+    for batch in 0..5 {
+        let rows: Vec<String> = (0..1_000).map(|row| format!("({}, repeat('x', 100))", batch * 1_000 + row)).collect();
+        client.batch_execute(&format!("INSERT INTO t VALUES {}", rows.join(","))).await.expect("inserted");
+    }
+    let none: [&(dyn ToSql + Sync); 0] = [];
+    let rows = pin!(client.query_raw("SELECT id, filler FROM t", none).await.expect("rows"));
+    let ids: Vec<i32> = rows.map_ok(|row| row.get::<_, i32>(0)).try_collect().await.expect("rows");
+    assert_eq!(ids, (0..5_000).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn what_is_too_long_or_too_deep_is_refused() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let long = format!("SELECT '{}'", "x".repeat(5 << 20));
+    assert_eq!(code(client.batch_execute(&long).await), "54000");
+    let deep = format!("SELECT {}1{}", "(".repeat(5_000), ")".repeat(5_000));
+    assert_eq!(code(client.batch_execute(&deep).await), "54000");
+    assert_eq!(strings(&client, "SELECT 1").await, ["1"]);
+}

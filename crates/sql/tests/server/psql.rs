@@ -1,0 +1,46 @@
+//! psql, where it is installed.
+
+use crate::support::Server;
+use std::process::Stdio;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// What psql prints for these commands: standard output, then standard error. `None`: it is not installed.
+async fn psql(server: &Server, input: &str) -> Option<String> {
+    let port = server.address.port().to_string();
+    let mut child = Command::new("psql")
+        .args(["-X", "-q", "-h", "127.0.0.1", "-p", &port, "-U", "tester", "-d", "rhumb", "-P", "border=1"])
+        .env("PAGER", "")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(input.as_bytes()).await.expect("sent");
+    drop(stdin);
+    let output = child.wait_with_output().await.expect("psql ran");
+    Some(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[tokio::test]
+async fn psql_prints_what_it_prints_with_postgresql() {
+    let server = Server::start().await;
+    let input = "CREATE TABLE t (id int PRIMARY KEY, price numeric(6,2));
+INSERT INTO t VALUES (1, 2.5), (2, NULL);
+SELECT * FROM t;
+UPDATE t SET price = 3 WHERE id = 2 RETURNING id, price AS new;
+SELEC 1;
+\\copy t FROM STDIN
+3\t4.25
+\\.
+SELECT count(*), sum(price) FROM t;
+";
+    let Some(printed) = psql(&server, input).await else { return };
+    let expected = " id | price \n----+-------\n  1 |  2.50\n  2 |      \n(2 rows)\n
+ id | new  \n----+------\n  2 | 3.00\n(1 row)\n
+ count | sum  \n-------+------\n     3 | 9.75\n(1 row)\n
+ERROR:  syntax error at or near \"SELEC\"\nLINE 1: SELEC 1;\n        ^\n";
+    let printed: Vec<&str> = printed.lines().filter(|line| !line.starts_with("HINT:")).collect();
+    assert_eq!(printed, expected.lines().collect::<Vec<_>>());
+}

@@ -1,0 +1,60 @@
+//! What becomes of commits that do not succeed.
+
+use crate::support::{Server, code, strings};
+use rhumb_commit::transaction::TxnError;
+
+fn conflict() -> TxnError {
+    TxnError::Conflict("another transaction was in the way".into())
+}
+
+#[tokio::test]
+async fn an_autocommit_statement_is_run_again_after_a_conflict() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)").await.expect("created");
+    server.gateway.fail_commits([conflict(), conflict()]);
+    assert_eq!(client.execute("UPDATE t SET n = n + 1 WHERE id = 1", &[]).await.expect("updated"), 1);
+    assert_eq!(strings(&client, "SELECT n FROM t").await, ["2"]);
+    server.gateway.fail_commits((0..10).map(|_| conflict()));
+    assert_eq!(code(client.execute("UPDATE t SET n = n + 1 WHERE id = 1", &[]).await), "40001");
+    assert_eq!(strings(&client, "SELECT n FROM t").await, ["2"]);
+}
+
+#[tokio::test]
+async fn a_failed_commit_of_a_transaction_is_reported_and_not_run_again() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.expect("created");
+    client.batch_execute("BEGIN; INSERT INTO t VALUES (1)").await.expect("begun");
+    server.gateway.fail_commits([conflict()]);
+    assert_eq!(code(client.batch_execute("COMMIT").await), "40001");
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"]);
+    server.gateway.fail_commits([conflict()]);
+    assert_eq!(code(client.batch_execute("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)").await), "40001");
+}
+
+#[tokio::test]
+async fn an_unknown_outcome_is_reported_as_unknown_and_never_run_again() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.expect("created");
+    let lost = TxnError::Unknown("the gateway lost its peers".into());
+    server.gateway.fail_commits([lost.clone()]);
+    assert_eq!(code(client.execute("INSERT INTO t VALUES (1)", &[]).await), "40003");
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"]);
+    client.batch_execute("BEGIN; INSERT INTO t VALUES (1)").await.expect("begun");
+    server.gateway.fail_commits([lost]);
+    assert_eq!(code(client.batch_execute("COMMIT").await), "40003");
+}
+
+#[tokio::test]
+async fn point_statements_need_one_round_of_reads() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)").await.expect("created");
+    let point = client.prepare("UPDATE t SET n = n + 1 WHERE id = $1").await.expect("prepared");
+    client.execute(&point, &[&1i32]).await.expect("updated");
+    let before = server.gateway.rounds();
+    client.execute(&point, &[&1i32]).await.expect("updated");
+    assert_eq!(server.gateway.rounds() - before, 1);
+}

@@ -1,0 +1,95 @@
+//! Values of every type, in text and in binary, as parameters and in results.
+
+use crate::support::{Server, code, strings};
+use bytes::BytesMut;
+use std::error::Error;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+/// The bytes of a value on the wire, whatever its type.
+#[derive(Debug, PartialEq)]
+struct Raw(Vec<u8>);
+
+impl<'a> FromSql<'a> for Raw {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Raw, Box<dyn Error + Sync + Send>> {
+        Ok(Raw(raw.to_vec()))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+impl ToSql for Raw {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// A type, a value as text, and its binary form by PostgreSQL's own `send` function.
+const VALUES: &[(&str, &str, &[u8])] = &[
+    ("bool", "t", &[1]),
+    ("int2", "-2", &[0xff, 0xfe]),
+    ("int4", "65536", &[0, 1, 0, 0]),
+    ("int8", "-1", &[0xff; 8]),
+    ("float4", "1.5", &[0x3f, 0xc0, 0, 0]),
+    ("float8", "-2.25", &[0xc0, 0x02, 0, 0, 0, 0, 0, 0]),
+    ("numeric(10,3)", "12345.678", &[0, 3, 0, 1, 0, 0, 0, 3, 0, 1, 0x09, 0x29, 0x1a, 0x7c]),
+    ("numeric(6,4)", "-0.0001", &[0, 1, 0xff, 0xff, 0x40, 0, 0, 4, 0, 1]),
+    ("text", "naïve", "naïve".as_bytes()),
+    ("varchar(5)", "abc", b"abc"),
+    ("bytea", "\\x00ff", &[0, 255]),
+    ("date", "2000-01-02", &[0, 0, 0, 1]),
+    ("time", "00:00:01", &[0, 0, 0, 0, 0, 0x0f, 0x42, 0x40]),
+    ("timestamp", "1999-12-31 23:59:59", &[0xff, 0xff, 0xff, 0xff, 0xff, 0xf0, 0xbd, 0xc0]),
+    ("timestamptz", "2000-01-01 00:00:01+00", &[0, 0, 0, 0, 0, 0x0f, 0x42, 0x40]),
+    ("uuid", "00112233-4455-6677-8899-aabbccddeeff", &[0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff]),
+];
+
+#[tokio::test]
+async fn every_type_travels_as_text_and_as_binary() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    for (number, (ty, text, binary)) in VALUES.iter().enumerate() {
+        client.batch_execute(&format!("CREATE TABLE t{number} (id int PRIMARY KEY, v {ty})")).await.expect(ty);
+        client.batch_execute(&format!("INSERT INTO t{number} VALUES (1, '{text}')")).await.expect(ty);
+        client.execute(&format!("INSERT INTO t{number} VALUES (2, $1)"), &[&Raw(binary.to_vec())]).await.expect(ty);
+        client.execute(&format!("INSERT INTO t{number} VALUES (3, $1)"), &[&None::<Raw>]).await.expect(ty);
+        let rows = client.query(&format!("SELECT v FROM t{number}"), &[]).await.expect(ty);
+        let found: Vec<Option<Raw>> = rows.iter().map(|row| row.get(0)).collect();
+        assert_eq!(found, [Some(Raw(binary.to_vec())), Some(Raw(binary.to_vec())), None], "{ty}");
+        assert_eq!(strings(&client, &format!("SELECT v FROM t{number} WHERE v IS NOT NULL")).await, [*text, *text], "{ty}");
+        let found = client.query(&format!("SELECT id FROM t{number} WHERE v = $1"), &[&Raw(binary.to_vec())]).await.expect(ty);
+        assert_eq!(found.len(), 2, "{ty}");
+    }
+}
+
+#[tokio::test]
+async fn parameters_have_the_type_of_the_column_they_meet() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int8 PRIMARY KEY, name varchar(9), price numeric(6,2), at timestamptz)").await.expect("created");
+    let types = async |sql: &str| client.prepare(sql).await.expect(sql).params().to_vec();
+    assert_eq!(types("INSERT INTO t VALUES ($1, $2, $3, $4)").await, [Type::INT8, Type::TEXT, Type::NUMERIC, Type::TIMESTAMPTZ]);
+    assert_eq!(types("UPDATE t SET price = price * $2 WHERE id = $1").await, [Type::INT8, Type::NUMERIC]);
+    assert_eq!(types("SELECT * FROM t WHERE name = $1 LIMIT $2").await, [Type::TEXT, Type::INT8]);
+    assert_eq!(types("SELECT count(*) FROM t a JOIN t b ON a.id = b.id WHERE a.at > $1").await, [Type::TIMESTAMPTZ]);
+    assert_eq!(types("SELECT $1, $2::int4").await, [Type::TEXT, Type::INT4]);
+}
+
+#[tokio::test]
+async fn malformed_values_are_refused() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name varchar(2))").await.expect("created");
+    assert_eq!(code(client.execute("INSERT INTO t VALUES ($1, 'a')", &[&Raw(vec![1])]).await), "22P03");
+    assert_eq!(code(client.execute("INSERT INTO t VALUES (1, $1)", &[&Raw(vec![0xff])]).await), "22021");
+    assert_eq!(code(client.execute("INSERT INTO t VALUES (1, 'abc')", &[]).await), "22001");
+    assert_eq!(code(client.batch_execute("INSERT INTO t VALUES ('one', 'a')").await), "22P02");
+}
