@@ -94,6 +94,14 @@ impl Locks {
         self.held.entry(txn).or_default();
     }
 
+    /// Cuts the lock that `txn`, still reading, holds on `range` down to `read`, the part of it that was read.
+    pub fn shrink_range(&mut self, range: &KeyRange, read: &KeyRange, txn: TxnId) {
+        let mut ranges = self.ranges.get_mut(&txn).into_iter().flatten();
+        if let Some((held, _)) = ranges.find(|(held, strength)| held == range && *strength == Strength::Reading) {
+            *held = read.clone();
+        }
+    }
+
     /// Gives `txn` the exclusive lock on `key`, taking over what readers hold. The caller has checked that nobody
     /// denies it.
     pub fn exclude(&mut self, key: &Key, txn: TxnId) {

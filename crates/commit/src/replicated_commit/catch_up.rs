@@ -32,7 +32,7 @@ use super::message::{LogEntry, LogHead, Note, Promise};
 use super::records::{self, LOG, LogRecord, Number};
 use super::site::{Pending, Site};
 use rhumb_core::actor::Collect;
-use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Timestamp};
+use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Time, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Log records dropped in one tick once every peer has taken them over.
@@ -66,6 +66,8 @@ struct OpenPage {
     end: u64,
     /// The peer's promise, if the page is the last of its log.
     closed: Option<Timestamp>,
+    /// When it was opened.
+    since: Time,
 }
 
 /// One page of a peer's log.
@@ -142,7 +144,8 @@ impl Site {
     pub(super) fn catch_up_tick(&mut self, fx: &mut Effects<Site>) {
         self.catch_up.ticks += 1;
         let closed = self.own_closed();
-        self.catch_up.peers.entry(self.me.region).or_default().closed = closed;
+        // A promise to oneself counts when it would outlive a restart, like any other.
+        self.catch_up.peers.entry(self.me.region).or_default().closed = closed.min(self.ceiling);
         if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
             self.catch_up.hurry = false;
             for region in self.same_shard_peers() {
@@ -159,8 +162,12 @@ impl Site {
     fn pull(&mut self, region: RegionId, fx: &mut Effects<Site>) {
         let to = self.site(region, self.me.shard);
         let safe = self.safe();
+        let (now, patience) = (self.now, self.config.read_timeout);
         let peer = self.catch_up.peers.entry(region).or_default();
-        peer.open = None; // a page whose rows did not arrive is pulled afresh
+        if peer.open.as_ref().is_some_and(|open| now.since(open.since) < patience) {
+            return; // its rows are under way
+        }
+        peer.open = None;
         let mut batch = Batch::new();
         if peer.saved != peer.cursor {
             peer.saved = peer.cursor;
@@ -221,7 +228,7 @@ impl Site {
             fx.count("catch_up.fetch");
             fx.send(from, Note::Fetch { seqs: wanted.iter().copied().collect() });
         }
-        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, closed });
+        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, closed, since: self.now });
         self.turn_page(from.region, fx);
     }
 
@@ -234,11 +241,10 @@ impl Site {
         if head.at <= self.catch_up.collected || self.cohort.applied.contains(&head.attempt) {
             return true;
         }
+        self.learn_committed(head.attempt, fx);
         let prepared = self.cohort.prepared_meta(&head.attempt);
-        match &prepared {
-            Some(meta) if meta.coordinator != self.me.shard => self.on_apply(meta, None, fx),
-            // The coordinator hands it to this cohort through the inbox, before this step ends.
-            _ => self.learn_committed(head.attempt, fx),
+        if let Some(meta) = &prepared {
+            self.on_apply(meta, None, fx);
         }
         prepared.is_some()
     }
@@ -297,7 +303,7 @@ impl Site {
         if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut())
             && let Some(first) = open.wanted.pop_first()
         {
-            *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, closed: None };
+            *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, closed: None, since: open.since };
         }
         self.turn_page(from.region, fx);
     }
@@ -313,7 +319,7 @@ impl Site {
             true => LogEntry { at: self.clock.now(self.now), ..entry },
             false => entry,
         };
-        for (key, value) in entry.writes {
+        for (key, value) in entry.writes.into_iter().filter(|_| entry.at > self.catch_up.collected) {
             self.cohort.locks.take_over(&key, None);
             batch.put_version(key, entry.at, value);
         }
@@ -342,10 +348,14 @@ impl Site {
         let horizon = self.horizon();
         let deletions = everywhere.min(self.safe()).min(horizon).max(self.catch_up.collected);
         self.catch_up.collected = deletions;
+        self.cohort.ceilings.raise_floor(deletions);
+        // The clock of a later life may be behind this one's: what is collected now must not be read then.
+        self.cohort.history_floor = horizon.max(self.cohort.history_floor);
         let mut batch = Batch::new();
         Number::Collected.put(&mut batch, deletions.bits());
-        fx.persist(batch);
-        fx.collect(Collect { horizon, deletions });
+        Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
+        let token = self.token(Pending::Collect(Collect { horizon, deletions }));
+        fx.persist(batch).notify(token);
     }
 
     /// Drops the part of the log that every peer has taken over.

@@ -332,7 +332,7 @@ impl Site {
             fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
             return self.tell_applied(meta, batch, fx);
         };
-        for (key, value) in part.writes.iter() {
+        for (key, value) in part.writes.iter().filter(|_| meta.at > self.catch_up.collected) {
             self.cohort.locks.take_over(key, Some(attempt.txn));
             batch.put_version(key.clone(), meta.at, value.clone());
         }
@@ -341,6 +341,10 @@ impl Site {
         batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), records::encode(&record));
         Number::LogEnd.put(&mut batch, self.cohort.log_end);
         batch.delete_record(PREPARED, records::attempt_key(&attempt));
+        if meta.coordinator == self.me.shard && meta.participants != [self.me.shard] {
+            // With its own rows, so that no later life can take its log for read and the attempt for unheard of.
+            self.note_outcome(attempt, &mut batch);
+        }
         self.cohort.applied.insert(attempt);
         self.cohort.highest = meta.at.max(self.cohort.highest);
         self.cohort.release(attempt.txn);
@@ -363,6 +367,9 @@ impl Site {
             return; // the coordinator of this very site sees to it
         }
         let regions = self.topology.region_count();
+        if region == self.me.region && *vote != Vote::Yes {
+            return self.unprepare(meta.attempt, fx);
+        }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
         match entry.tally.outcome(regions) {

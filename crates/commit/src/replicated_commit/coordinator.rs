@@ -70,6 +70,13 @@ impl Ballot {
         }
     }
 
+    fn put_outcome(&self, batch: &mut Batch) {
+        if let Some(vote) = &self.vote {
+            let record = VoteRecord { meta: self.meta.clone(), vote: vote.clone(), outcome: self.outcome };
+            batch.put_record(VOTES, records::attempt_key(&self.meta.attempt), records::encode(&record));
+        }
+    }
+
     /// True if this region has promised to commit and does not know whether to.
     fn is_in_doubt(&self) -> bool {
         self.vote == Some(Vote::Yes) && self.outcome.is_none()
@@ -79,7 +86,9 @@ impl Ballot {
 impl Site {
     pub(super) fn recover_ballot(&mut self, record: VoteRecord) {
         let mut ballot = Ballot::new(record.meta, Time::ZERO);
-        ballot.resolved = record.outcome.is_some() || record.vote != Vote::Yes;
+        // A commit is on disk with the first cohort's rows; the others may still wait for it.
+        let applied = record.outcome == Some(Outcome::Committed) && ballot.meta.participants == [self.me.shard];
+        ballot.resolved = applied || record.outcome == Some(Outcome::Aborted) || record.vote != Vote::Yes;
         ballot.outcome = record.outcome;
         ballot.tally.record(self.me.region, record.vote.clone());
         ballot.vote = Some(record.vote);
@@ -171,11 +180,13 @@ impl Site {
             to.push(attempt.txn.gateway);
         }
         self.tell_vote(attempt, to, batch, fx);
-        if vote != Vote::Yes {
-            for shard in self.coordinator.ballots[&attempt].meta.participants.clone() {
-                let cohort = self.site(self.me.region, shard);
-                self.send(cohort, Note::Unprepare { attempt }, fx);
-            }
+    }
+
+    /// Has the cohorts of this region let go of an attempt that it will not commit by its own vote.
+    fn have_unprepared(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        for &shard in &meta.participants {
+            let cohort = self.site(self.me.region, shard);
+            self.send(cohort, Note::Unprepare { attempt: meta.attempt }, fx);
         }
     }
 
@@ -214,7 +225,9 @@ impl Site {
         if meta.coordinator != self.me.shard || self.is_forgotten(&attempt) {
             return;
         }
-        if !self.coordinator.ballots.contains_key(&attempt) && self.coordinator.ballots.len() >= ORPHANS_MAX + self.open_ballots() {
+        let ballots = &self.coordinator.ballots;
+        let full = || ballots.len() >= ORPHANS_MAX && ballots.len() >= ORPHANS_MAX + self.open_ballots();
+        if !ballots.contains_key(&attempt) && full() {
             return fx.count("commit.orphan_dropped");
         }
         let now = self.now;
@@ -223,6 +236,11 @@ impl Site {
         ballot.tally.overwrite(region, vote.clone());
         #[cfg(not(feature = "planted"))]
         ballot.tally.record(region, vote.clone());
+        if region == self.me.region && *vote != Vote::Yes {
+            // Only now that the refusal is on disk: a new life that had forgotten it could count a cohort as prepared
+            // that has let go.
+            self.have_unprepared(meta, fx);
+        }
         self.count_votes(attempt, fx);
     }
 
@@ -232,6 +250,10 @@ impl Site {
 
     /// A region has resolved the attempt and forgotten it.
     pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
+        if region == self.me.region {
+            // Its own coordinator would remember a commit until this cohort had applied it.
+            self.unprepare(attempt, fx);
+        }
         if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) {
             ballot.forgotten_by.insert(region, log_end);
             self.count_forgotten(attempt, fx);
@@ -283,10 +305,8 @@ impl Site {
         match outcome {
             Outcome::Committed => self.have_applied(attempt, fx),
             Outcome::Aborted => {
-                for shard in ballot.meta.participants.clone() {
-                    let cohort = self.site(self.me.region, shard);
-                    self.send(cohort, Note::Unprepare { attempt }, fx);
-                }
+                let meta = ballot.meta.clone();
+                self.have_unprepared(&meta, fx);
                 let mut batch = Batch::new();
                 self.resolve(attempt, &mut batch);
                 if !batch.ops.is_empty() {
@@ -298,19 +318,21 @@ impl Site {
 
     /// Has the cohorts apply a committed attempt, those that have not yet.
     fn have_applied(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let meta = self.coordinator.ballots[&attempt].meta.clone();
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        if ballot.vote != Some(Vote::Yes) && ballot.parts.is_empty() {
+            // Nothing of it is here: catch-up brings the rows.
+            fx.count("commit.outcome_without_rows");
+            ballot.resolved = true;
+            return self.catch_up.hurry();
+        }
+        let meta = ballot.meta.clone();
         for &shard in &meta.participants {
             let ballot = &self.coordinator.ballots[&attempt];
             if ballot.applied.contains(&shard) {
                 continue;
             }
-            // A cohort of a region that voted yes has its part on disk; another one gets it, or catches up from peers.
+            // A cohort of a region that voted yes has its part on disk; another one gets it.
             let part = if ballot.vote == Some(Vote::Yes) { None } else { ballot.parts.get(&shard).cloned() };
-            if ballot.vote != Some(Vote::Yes) && part.is_none() {
-                fx.count("commit.outcome_without_rows");
-                self.catch_up.hurry();
-                continue;
-            }
             let cohort = self.site(self.me.region, shard);
             self.send(cohort, Note::Apply { meta: meta.clone(), part }, fx);
         }
@@ -335,10 +357,14 @@ impl Site {
         {
             ballot.resolved = true;
             ballot.parts.clear();
-            if let Some(vote) = &ballot.vote {
-                let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), outcome: ballot.outcome };
-                batch.put_record(VOTES, records::attempt_key(&attempt), records::encode(&record));
-            }
+            ballot.put_outcome(batch);
+        }
+    }
+
+    /// Adds the outcome of a ballot that is not resolved yet to `batch`: the next life need not ask for it.
+    pub(super) fn note_outcome(&self, attempt: Attempt, batch: &mut Batch) {
+        if let Some(ballot) = self.coordinator.ballots.get(&attempt) {
+            ballot.put_outcome(batch);
         }
     }
 

@@ -133,9 +133,9 @@ pub struct LogEntry {
 pub enum Note {
     /// Gateway to replica: read.
     Read { read: ReadId, txn: TxnId, query: Query, how: How },
-    /// Replica to gateway: what was read. `above` is the highest timestamp above the one asked for at which a row has a
+    /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only. `above` is the highest timestamp above the one asked for at which a row has a
     /// version or a prepared write, `high` the highest of any commit that this replica knows; both zero unless `At`.
-    Rows { read: ReadId, rows: Vec<Row>, more: bool, above: Timestamp, high: Timestamp },
+    Rows { read: ReadId, rows: Vec<Row>, upto: Option<Key>, above: Timestamp, high: Timestamp },
     /// Replica to gateway: not served.
     Denied { read: ReadId, denial: Denial },
     /// Gateway to replica: the transaction is over, its read locks may go.
@@ -293,11 +293,11 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Note::Read { txn, query, how, .. } => write!(f, "Read {txn} {how} {query}"),
-            Note::Rows { rows, more, above, .. } => {
+            Note::Rows { rows, upto, above, .. } => {
                 write!(f, "Rows ")?;
                 list(f, rows.iter().map(|row| format!("{}@{}", row.key, row.version)))?;
-                if *more {
-                    write!(f, "…")?;
+                if let Some(upto) = upto {
+                    write!(f, "…{upto}")?;
                 }
                 if *above > Timestamp::ZERO {
                     write!(f, " above {above}")?;

@@ -16,7 +16,7 @@ use super::config::{ROW_OVERHEAD_BYTES, SCAN_BYTES_MAX};
 use super::message::{Denial, How, Note, Query, ReadId};
 use super::site::{Pending, Site};
 use crate::locks::Strength;
-use rhumb_core::{Effects, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
+use rhumb_core::{Effects, Key, KeyRange, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
 
 /// A read on its way through a replica.
 #[derive(Clone, Debug)]
@@ -31,11 +31,13 @@ pub(super) struct ReadJob {
     above: Timestamp,
     /// True once `above` is known and the rows asked for are those at the timestamp.
     at_timestamp: bool,
+    /// Where the newest versions looked at end, if a limit cut them off.
+    upto: Option<Key>,
 }
 
 impl Site {
     pub(super) fn on_read(&mut self, from: SiteId, read: ReadId, txn: TxnId, query: Query, how: How, fx: &mut Effects<Site>) {
-        let job = ReadJob { from, read, txn, query, how, since: self.now, above: Timestamp::ZERO, at_timestamp: false };
+        let job = ReadJob { from, read, txn, query, how, since: self.now, above: Timestamp::ZERO, at_timestamp: false, upto: None };
         self.serve_read(job, fx);
     }
 
@@ -43,6 +45,7 @@ impl Site {
     pub(super) fn serve_read(&mut self, mut job: ReadJob, fx: &mut Effects<Site>) {
         job.above = Timestamp::ZERO;
         job.at_timestamp = false;
+        job.upto = None;
         match job.how {
             How::Lock => self.read_locked(job, fx),
             How::Newest => match self.exclusive_holders(&job.query).into_iter().next() {
@@ -78,6 +81,9 @@ impl Site {
         }
         if at > self.ceiling {
             self.raise_ceiling(at, fx);
+            if !self.cohort.may_wait() {
+                return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy }, fx);
+            }
             fx.count("read.waits_for_ceiling");
             self.cohort.awaiting_ceiling.push(job);
             return;
@@ -151,8 +157,14 @@ impl Site {
 
     pub(super) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
-        if let Query::Range { .. } = job.query {
+        if let Query::Range { reverse, .. } = &job.query {
             more |= cut_to_size(&mut rows);
+            let reached = if more { rows.last().map(|row| row.key.clone()) } else { None };
+            // Rows at the timestamp beyond the newest ones looked at may have newer versions that nobody looked at.
+            job.upto = if *reverse { job.upto.max(reached) } else { nearer(job.upto, reached) };
+            if let Some(upto) = &job.upto {
+                rows.retain(|row| if *reverse { row.key >= *upto } else { row.key <= *upto });
+            }
         }
         if let (How::At(at), false) = (job.how, job.at_timestamp) {
             let above = rows.iter().map(|row: &Row| row.version).filter(|version| *version > at).max();
@@ -163,8 +175,15 @@ impl Site {
                 return self.load_rows(job, at, fx);
             }
         }
-        let high = if matches!(job.how, How::At(_)) { self.cohort.highest } else { Timestamp::ZERO };
-        self.send(job.from, Note::Rows { read: job.read, rows, more, above: job.above, high }, fx);
+        if let (How::Lock, Query::Range { range, reverse, .. }, Some(upto)) = (job.how, &job.query, &job.upto) {
+            let read = match reverse {
+                true => KeyRange::new(upto.clone(), range.end.clone()),
+                false => KeyRange::new(range.start.clone(), upto.successor()),
+            };
+            self.cohort.locks.shrink_range(range, &read, job.txn);
+        }
+        let high = if matches!(job.how, How::At(_)) { self.cohort.highest.max(job.above) } else { Timestamp::ZERO };
+        self.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high }, fx);
     }
 
     /// The ceiling on disk has risen.
@@ -202,4 +221,12 @@ fn cut_to_size(rows: &mut Vec<Row>) -> bool {
     let cut = keep < rows.len();
     rows.truncate(keep);
     cut
+}
+
+/// The smaller of two ends, where there are any.
+fn nearer(a: Option<Key>, b: Option<Key>) -> Option<Key> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
 }

@@ -33,7 +33,7 @@ pub struct VoteRecord {
     pub meta: Meta,
     /// The vote; never changed.
     pub vote: Vote,
-    /// The outcome, once every cohort of the region has applied it.
+    /// The outcome, once it is known and applied by this site's own cohort.
     pub outcome: Option<Outcome>,
 }
 

@@ -17,7 +17,7 @@ use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
 use crate::transaction::TxnError;
-use rhumb_core::actor::{RequestId, Token};
+use rhumb_core::actor::{Collect, RequestId, Token};
 use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Loaded, RegionId, SiteId, Time, Timestamp, Topology};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub(super) enum Pending {
     FetchRows { to: SiteId, records: Vec<(u64, super::records::LogRecord)> },
     /// The ceiling is on disk.
     Ceiling(Timestamp),
+    /// How far versions are about to be collected is on disk.
+    Collect(Collect),
 }
 
 /// One site.
@@ -67,8 +69,10 @@ pub struct Site {
     pub(super) forgotten: Timestamp,
     /// The ceiling that is on disk.
     pub(super) ceiling: Timestamp,
-    /// The highest ceiling on its way there.
+    /// The highest ceiling on its way there whose arrival this site is told.
     ceiling_asked: Timestamp,
+    /// The highest ceiling ever written, told or not: what is on disk never falls.
+    ceiling_written: Timestamp,
     recovery: Option<Recovery>,
     pending: BTreeMap<Token, Pending>,
     next_token: Token,
@@ -84,6 +88,7 @@ impl Site {
     /// The site `me`, before its first step.
     pub fn new(me: SiteId, topology: Arc<Topology>, config: Config) -> Site {
         assert!(topology.has(me), "a site belongs to its cluster");
+        assert!(config.keep_versions > config.forget_after, "what can still be prepared finds the versions that refuse it");
         Site {
             me,
             config,
@@ -97,6 +102,7 @@ impl Site {
             forgotten: Timestamp::ZERO,
             ceiling: Timestamp::ZERO,
             ceiling_asked: Timestamp::ZERO,
+            ceiling_written: Timestamp::ZERO,
             recovery: Some(Recovery::default()),
             pending: BTreeMap::new(),
             next_token: 0,
@@ -158,20 +164,22 @@ impl Site {
     }
 
     /// Writes `batch` with a ceiling of at least `at` in it, unless the one on disk is high enough.
-    pub(super) fn raise_ceiling_in(&self, batch: &mut Batch, at: Timestamp) {
+    pub(super) fn raise_ceiling_in(&mut self, batch: &mut Batch, at: Timestamp) {
         if at > self.ceiling {
-            Number::Ceiling.put(batch, at.max(self.ceiling_asked).bits());
+            self.ceiling_written = at.max(self.ceiling_written);
+            Number::Ceiling.put(batch, self.ceiling_written.bits());
         }
     }
 
     /// Has a ceiling of at least `at`, and some way ahead of the clock, put on disk.
     pub(super) fn raise_ceiling(&mut self, at: Timestamp, fx: &mut Effects<Site>) {
-        let ahead = Timestamp::from_time(self.now + self.config.ceiling_lead);
-        let wanted = at.max(ahead);
         if at <= self.ceiling_asked {
             return;
         }
+        let latest = at.max(self.clock.last()).max(Timestamp::from_time(self.now));
+        let wanted = latest.plus(self.config.ceiling_lead).max(self.ceiling_written);
         self.ceiling_asked = wanted;
+        self.ceiling_written = wanted;
         let mut batch = Batch::new();
         Number::Ceiling.put(&mut batch, wanted.bits());
         let token = self.token(Pending::Ceiling(wanted));
@@ -187,7 +195,8 @@ impl Site {
                 }
                 self.serve_reads_below_ceiling(fx);
             }
-            other => unreachable!("nothing but a ceiling asks to be told: {other:?}"),
+            Some(Pending::Collect(collect)) => fx.collect(collect),
+            other => unreachable!("nothing else asks to be told: {other:?}"),
         }
     }
 
@@ -199,14 +208,14 @@ impl Site {
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
             Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
             Pending::FetchRows { to, records } => self.on_fetch_rows(to, records, loaded, fx),
-            Pending::Ceiling(_) => unreachable!("a ceiling is not loaded"),
+            Pending::Ceiling(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
         }
     }
 
     fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
         match note {
             Note::Read { read, txn, query, how } => self.on_read(from, read, txn, query, how, fx),
-            Note::Rows { read, rows, more, above, high } => self.on_rows(from, read, super::gateway::Reply { rows, more, above, high }, fx),
+            Note::Rows { read, rows, upto, above, high } => self.on_rows(from, read, super::gateway::Reply { rows, upto, above, high }, fx),
             Note::Denied { read, denial } => self.on_denied(from, read, denial, fx),
             Note::Release { txn } => self.on_release(txn, fx),
             Note::Accept { meta, parts } => self.on_accept(meta, parts, fx),
@@ -294,8 +303,11 @@ impl Site {
     pub(super) fn serve(&mut self, fx: &mut Effects<Site>) {
         self.recovery = None;
         self.clock = HybridClock::above(self.ceiling);
-        self.cohort.ceilings.raise_floor(self.ceiling);
+        self.cohort.ceilings.raise_floor(self.ceiling.max(self.catch_up.collected));
+        // Whatever was prepared or applied by earlier lives lies below the ceiling.
+        self.cohort.highest = self.ceiling.max(self.cohort.highest);
         self.ceiling_asked = self.ceiling;
+        self.ceiling_written = self.ceiling;
         fx.trace(|| format!("serves above {}", self.ceiling));
         self.drop_orphans(fx);
         self.on_tick(fx);

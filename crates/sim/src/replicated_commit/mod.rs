@@ -32,7 +32,7 @@ const RUN_END: Time = Time::from_micros(70_000_000);
 /// After the heal, this long until commits must go through: crashed sites recover, votes in doubt are asked for.
 const GRACE: Span = Span::from_secs(5);
 /// How soon versions are collected in the runs that do so.
-const KEEP_VERSIONS_SHORT: Span = Span::from_secs(6);
+const KEEP_VERSIONS_SHORT: Span = Span::from_secs(14);
 
 /// Random transactions under faults.
 #[derive(Clone, Debug, Default)]

@@ -89,7 +89,12 @@ impl Site {
             let check = ReadCheck { key: key.clone(), version: *version };
             parts.entry(self.topology.shard_of(key)).or_default().reads.push(check);
         }
-        for (key, version) in expect.into_iter().filter(|(key, _)| !state.rows.contains_key(key)) {
+        for (key, version) in expect {
+            match state.rows.get(&key) {
+                None => {}
+                Some(read) if *read == version => continue,
+                Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
+            }
             let check = ReadCheck { key, version };
             let reads = &mut parts.entry(self.topology.shard_of(&check.key)).or_default().reads;
             if !reads.contains(&check) {

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub(in crate::replicated_commit) struct Reply {
     pub(in crate::replicated_commit) rows: Vec<Row>,
-    pub(in crate::replicated_commit) more: bool,
+    pub(in crate::replicated_commit) upto: Option<Key>,
     pub(in crate::replicated_commit) above: Timestamp,
     pub(in crate::replicated_commit) high: Timestamp,
 }
@@ -335,8 +335,9 @@ impl Txn {
             let known = part.replies.values().map(|reply| reply.high).max().unwrap_or(Timestamp::ZERO);
             let limit = *self.horizon_of_known.entry(*shard).or_insert(known);
             // Whatever ended before this transaction began was shown in the first round: what the second one shows
-            // above its timestamp is concurrent.
-            if self.pinned && !pending.second_round && above > at && above <= limit {
+            // above its timestamp is concurrent. In a later read it need not be, if commits above the snapshot were
+            // known then; the newest version shown may hide one of them.
+            if self.pinned && !pending.second_round && above > at && limit > at {
                 return Err(TxnError::Conflict(
                     "a commit that may have ended before this transaction began lies above its snapshot".into(),
                 ));
@@ -432,8 +433,7 @@ fn merge_keys(part: &ShardRead, into: &mut BTreeMap<Key, Row>) {
 /// The rows of a scan that every replica asked agrees to have shown: replies cut off by the limit are good only up to
 /// their last row.
 fn merge_scan(scan: &ScanAsked, pending: &PendingRead) -> (Vec<Row>, KeyRange, bool, Vec<RangeEvidence>) {
-    let cut = |reply: &Reply| if reply.more { reply.rows.last().map(|row| row.key.clone()) } else { None };
-    let cuts = pending.shards.values().flat_map(|part| part.replies.values().filter_map(cut));
+    let cuts = pending.shards.values().flat_map(|part| part.replies.values().filter_map(|reply| reply.upto.clone()));
     let bound = if scan.reverse { cuts.max() } else { cuts.min() };
     let covered = match &bound {
         Some(bound) if scan.reverse => KeyRange::new(bound.clone(), scan.range.end.clone()),
