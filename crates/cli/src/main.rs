@@ -1,14 +1,19 @@
 //! The `rhumb` binary: parses the command line and hands over to one module per command.
 
 mod commands;
+mod duration;
+mod http;
+mod running;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// A geo-distributed transactional SQL database: serializable commits in one wide-area round trip.
 #[derive(Parser)]
-#[command(name = "rhumb", version, arg_required_else_help = true, propagate_version = true)]
-#[command(after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb sim replicated-commit --seeds 1000\n\nDocumentation: README.md, docs/")]
+#[command(name = "rhumb", version, arg_required_else_help = true, propagate_version = true, max_term_width = 100)]
+#[command(
+    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n\nDocumentation: README.md, docs/"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -16,13 +21,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(commands::demo::Args),
     Start(commands::start::Args),
+    Status(commands::status::Args),
+    Chaos(commands::chaos::Args),
+    Bench(commands::bench::Args),
     Sim(commands::sim::Args),
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::Demo(args) => commands::demo::run(&args),
         Command::Start(args) => commands::start::run(&args),
+        Command::Status(args) => commands::status::run(&args),
+        Command::Chaos(args) => commands::chaos::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
     }
 }

@@ -1,12 +1,22 @@
 //! One module per command.
 
+pub mod bench;
+pub mod chaos;
+pub mod demo;
 pub mod sim;
 pub mod start;
+pub mod status;
 
 use std::process::ExitCode;
+use tokio::runtime::{Builder, Runtime};
 
 /// Prints an error as people and scripts expect it, and the exit code that goes with it.
 pub fn fail(error: impl std::fmt::Display, code: u8) -> ExitCode {
     eprintln!("rhumb: {error}");
     ExitCode::from(code)
+}
+
+/// A runtime of one thread for a command that mostly waits; or the error and its exit code.
+fn runtime() -> Result<Runtime, (String, u8)> {
+    Builder::new_current_thread().enable_all().build().map_err(|error| (format!("the system gives no event loop: {error}"), 1))
 }

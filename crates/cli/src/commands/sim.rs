@@ -13,7 +13,9 @@ const SHOWN_MAX: usize = 3;
 
 /// Run a protocol in the deterministic simulator, with crashes, cuts, loss, reordering and skew.
 #[derive(ClapArgs)]
-#[command(after_help = "Examples:\n  rhumb sim replicated-commit --seed 7            one run; a failure prints its trace\n  rhumb sim replicated-commit --seed 7 --trace    every message of it\n  rhumb sim replicated-commit --seeds 1000        seeds 0 to 999 on all cores\n\nExit code 0: no violation; 1: a violation, with the command that replays it.")]
+#[command(
+    after_help = "Examples:\n  rhumb sim replicated-commit --seed 7            one run; a failure prints its trace\n  rhumb sim replicated-commit --seed 7 --trace    every message of it\n  rhumb sim replicated-commit --seeds 1000        seeds 0 to 999 on all cores\n\nExit code 0: no violation; 1: a violation, with the command that replays it."
+)]
 pub struct Args {
     /// What to run.
     scenario: ScenarioName,

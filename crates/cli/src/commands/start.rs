@@ -4,9 +4,10 @@ use super::fail;
 use clap::Args as ClapArgs;
 use rhumb_commit::replicated_commit::{Config as Protocol, Site};
 use rhumb_node::client::Gateway;
-use rhumb_node::config::Setup;
+use rhumb_node::config::{Config, Setup};
 use rhumb_node::process::{self, Served};
 use rhumb_sql::server::{ServerOptions, serve};
+use rustix::process::{Signal, getpid, kill_process};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,21 +16,29 @@ use tracing_subscriber::EnvFilter;
 
 /// Start one site of a cluster.
 #[derive(ClapArgs)]
-#[command(after_help = "Examples:\n  rhumb start --config /etc/rhumb/california-0.toml\n  RHUMB_LOG=debug rhumb start --config site.toml\n\nStops gracefully on Ctrl-C or SIGTERM. docs/configuration.md describes the file.")]
+#[command(
+    after_help = "Examples:\n  rhumb start --config /etc/rhumb/california-0.toml\n  RHUMB_LOG=debug rhumb start --config site.toml\n\nStops gracefully on Ctrl-C or SIGTERM. docs/configuration.md describes the file."
+)]
 pub struct Args {
     /// The configuration of the site, a TOML file.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Stop when standard input ends, which it does with the process that started this one.
+    #[arg(long, hide = true)]
+    exit_with_stdin: bool,
 }
 
 /// Runs the site until it is told to stop.
 pub fn run(args: &Args) -> ExitCode {
     let filter = EnvFilter::try_from_env("RHUMB_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false).init();
-    let setup = match Setup::read(&args.config) {
+    let setup = match Config::load(&args.config) {
         Ok(setup) => setup,
         Err(error) => return fail(error, 2),
     };
+    if args.exit_with_stdin {
+        std::thread::spawn(stop_with_stdin);
+    }
     let site = |setup: &Setup| Site::new(setup.site, Arc::new(setup.topology.clone()), Protocol::default());
     match process::run(setup, site, serve_sql) {
         Ok(()) => ExitCode::SUCCESS,
@@ -37,6 +46,15 @@ pub fn run(args: &Args) -> ExitCode {
             let code = error.exit_code();
             fail(error, code)
         }
+    }
+}
+
+/// Asks this process to stop, as SIGTERM does, once its standard input has ended.
+fn stop_with_stdin() {
+    // An input that cannot be read has ended too.
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    if let Err(error) = kill_process(getpid(), Signal::TERM) {
+        tracing::error!(%error, "standard input ended, but this process cannot be told to stop");
     }
 }
 

@@ -1,0 +1,68 @@
+//! Which servers a benchmark drives, and how its sessions are set.
+
+use crate::running::{self, Running};
+use clap::Args;
+use rhumb_lab::bench::{BenchError, Endpoint};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Which servers a benchmark drives, and how its sessions are set.
+#[derive(Args)]
+pub struct Target {
+    #[command(flatten)]
+    servers: Servers,
+    /// A setting of every session, as in SET; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    settings: Vec<(String, String)>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Servers {
+    /// A server, and the region it is in if it does not say so itself; may be repeated.
+    #[arg(long = "url", value_name = "[REGION=]URL")]
+    urls: Vec<String>,
+    /// All sites of the running demo that live.
+    #[arg(long, value_name = "FILE", require_equals = true)]
+    demo: Option<Option<PathBuf>>,
+    /// The regions of the file that `rhumb demo --ready-file PATH` wrote.
+    #[arg(long, value_name = "PATH")]
+    ready_file: Option<PathBuf>,
+}
+
+impl Target {
+    /// The servers.
+    pub fn endpoints(&self) -> Result<Vec<Endpoint>, BenchError> {
+        if let Some(path) = &self.servers.ready_file {
+            return Endpoint::from_ready_file(path);
+        }
+        match &self.servers.demo {
+            Some(path) => of_demo(path.clone().unwrap_or_else(running::default_path)),
+            None => self.servers.urls.iter().map(|url| Endpoint::parse(url)).collect(),
+        }
+    }
+
+    /// The settings of every session.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        self.settings.iter().cloned().collect()
+    }
+}
+
+fn of_demo(path: PathBuf) -> Result<Vec<Endpoint>, BenchError> {
+    let running = Running::find(&path).map_err(|error| BenchError::Options(error.to_string()))?;
+    let (alive, dead): (Vec<_>, Vec<_>) = running.sites.iter().partition(|site| site.pid.is_some());
+    for site in dead {
+        eprintln!("rhumb: {site} is dead and gets no clients");
+    }
+    alive.iter().map(|site| Endpoint::parse(&format!("{}={}", site.region, site.pg))).collect()
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}

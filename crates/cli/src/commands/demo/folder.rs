@@ -1,0 +1,209 @@
+//! The data folder of a demo: what it is a demo of, and a folder per site.
+//!
+//! ```text
+//!   DIR/demo.json              shape and ports; a folder is used again only for the same shape
+//!   DIR/wan.csv                the user's own matrix, if there is one
+//!   DIR/virginia-0/site.toml   what `rhumb start` reads
+//!   DIR/virginia-0/data/       what the site keeps
+//!   DIR/virginia-0/log.txt     what it says
+//! ```
+
+use super::error::{DemoError, file};
+use super::network::Network;
+use super::ports::{self, Ports};
+use crate::running::write_atomically;
+use rhumb_core::wan;
+use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Setup, Storage, Wan};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+const SHAPE_FILE: &str = "demo.json";
+const MATRIX_FILE: &str = "wan.csv";
+/// More processes are no demonstration.
+const SITES_MAX: usize = 128;
+/// How long a site of a demo waits for its clients when it is to stop.
+const STOP_GRACE_MS: u64 = 2_000;
+
+/// What is remembered of the demos before in the same folder.
+#[derive(Serialize, Deserialize)]
+struct Shape {
+    regions: Vec<String>,
+    sites_per_region: u16,
+    ports: Vec<Ports>,
+}
+
+impl Shape {
+    fn describe(&self) -> String {
+        format!("{} with {} each", self.regions.join(", "), plural(self.sites_per_region.into(), "site"))
+    }
+}
+
+/// Where a site is and what it listens on.
+#[derive(Clone, Debug)]
+pub struct SitePlan {
+    /// Its region.
+    pub region: String,
+    /// Its shard.
+    pub shard: u16,
+    /// Its ports.
+    pub ports: Ports,
+    /// Its configuration.
+    pub config: PathBuf,
+    /// Its log.
+    pub log: PathBuf,
+}
+
+impl SitePlan {
+    /// The address for PostgreSQL clients.
+    pub fn pg(&self) -> String {
+        format!("postgres://rhumb@{}/rhumb", loopback(self.ports.sql))
+    }
+
+    /// The address for HTTP.
+    pub fn http(&self) -> String {
+        format!("http://{}", loopback(self.ports.http))
+    }
+
+    /// Its name as people know it: `virginia/0`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.region, self.shard)
+    }
+}
+
+/// Makes `folder` ready for a demo of `network`: chooses ports, and writes the configuration of each site.
+pub fn prepare(folder: &Path, network: &Network, sites_per_region: u16) -> Result<Vec<SitePlan>, DemoError> {
+    let count = network.regions.len() * usize::from(sites_per_region);
+    if !(1..=SITES_MAX).contains(&count) {
+        return Err(DemoError::Sites { regions: network.regions.len(), sites_per_region, sites: count, max: SITES_MAX });
+    }
+    std::fs::create_dir_all(folder).map_err(file("cannot make the folder", folder))?;
+    let folder = &folder.canonicalize().map_err(file("cannot find the folder", folder))?;
+    let kept = kept(folder)?;
+    let ports = ports::choose(count, kept.as_ref().map_or(&[], |shape| &shape.ports))?;
+    let shape = Shape { regions: network.regions.clone(), sites_per_region, ports };
+    if let Some(kept) = kept.filter(|kept| (&kept.regions, kept.sites_per_region) != (&shape.regions, sites_per_region)) {
+        return Err(DemoError::OtherShape { folder: folder.clone(), kept: kept.describe(), asked: shape.describe() });
+    }
+    if let Some(text) = &network.text {
+        let path = folder.join(MATRIX_FILE);
+        std::fs::write(&path, text).map_err(file("cannot write", path))?;
+    }
+    let sites = plan(folder, &shape);
+    for site in &sites {
+        write_config(site, &config(site, &shape, network))?;
+    }
+    write_atomically(&folder.join(SHAPE_FILE), &shape).map_err(file("cannot write", folder.join(SHAPE_FILE)))?;
+    Ok(sites)
+}
+
+/// The shape of the demo that used `folder` before; none if it is empty.
+fn kept(folder: &Path) -> Result<Option<Shape>, DemoError> {
+    let path = folder.join(SHAPE_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => match serde_json::from_str(&text) {
+            Ok(shape) => Ok(Some(shape)),
+            Err(error) => Err(file("cannot understand", path)(error.into())),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut entries = std::fs::read_dir(folder).map_err(file("cannot read the folder", folder))?;
+            match entries.next() {
+                None => Ok(None),
+                Some(_) => Err(DemoError::Foreign { folder: folder.to_owned(), file: SHAPE_FILE }),
+            }
+        }
+        Err(error) => Err(file("cannot read", path)(error)),
+    }
+}
+
+fn plan(folder: &Path, shape: &Shape) -> Vec<SitePlan> {
+    let names = shape.regions.iter().flat_map(|region| (0..shape.sites_per_region).map(move |shard| (region, shard)));
+    let site = |((region, shard), &ports): ((&String, u16), &Ports)| {
+        let own = folder.join(format!("{region}-{shard}"));
+        SitePlan { region: region.clone(), shard, ports, config: own.join("site.toml"), log: own.join("log.txt") }
+    };
+    names.zip(&shape.ports).map(site).collect()
+}
+
+fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
+    let peers = shape.ports.chunks(usize::from(shape.sites_per_region));
+    let region =
+        |(name, ports): (&String, &[Ports])| Region { name: name.clone(), sites: ports.iter().map(|ports| loopback(ports.peer)).collect() };
+    let wan = network.matrix.is_some().then(|| match wan::profile(&network.name) {
+        Some(profile) => Wan { profile: Some(profile.name.to_owned()), ..Wan::default() },
+        None => Wan { file: Some(Path::new("..").join(MATRIX_FILE)), ..Wan::default() },
+    });
+    Config {
+        data_dir: "data".into(),
+        cluster: "demo".to_owned(),
+        chaos: true,
+        site: OwnSite { region: site.region.clone(), shard: site.shard },
+        listen: Listen { sql: loopback(site.ports.sql), http: loopback(site.ports.http), peer: loopback(site.ports.peer) },
+        regions: shape.regions.iter().zip(peers).map(region).collect(),
+        wan,
+        storage: Storage::default(),
+        limits: Limits { stop_grace_ms: STOP_GRACE_MS, ..Limits::default() },
+    }
+}
+
+/// Writes a configuration, once it is known to be whole.
+fn write_config(site: &SitePlan, config: &Config) -> Result<(), DemoError> {
+    let own = site.config.parent().expect("a configuration lies in the folder of its site");
+    std::fs::create_dir_all(own).map_err(file("cannot make the folder", own))?;
+    Setup::new(config.clone(), &site.config.display().to_string(), own)?;
+    std::fs::write(&site.config, config.to_toml()).map_err(file("cannot write", &site.config))
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// `1 site`, `2 sites`.
+pub fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(regions: usize) -> Network {
+        Network::choose("none", Some(regions)).expect("none")
+    }
+
+    #[test]
+    fn a_folder_is_used_again_for_the_same_shape_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().canonicalize().expect("it is there");
+        let sites = prepare(&folder, &network(2), 2).expect("an empty folder");
+        assert_eq!(sites.iter().map(SitePlan::name).collect::<Vec<_>>(), ["region1/0", "region1/1", "region2/0", "region2/1"]);
+        for site in &sites {
+            Config::load(&site.config).expect("a whole configuration");
+        }
+        let again = prepare(&folder, &network(2), 2).expect("the same shape");
+        assert_eq!(again.len(), 4);
+        let error = prepare(&folder, &network(2), 1).expect_err("another shape").to_string();
+        let expected = "holds a cluster of region1, region2 with 2 sites each, not of region1, region2 with 1 site each: ask for the same, or name another folder";
+        assert_eq!(error, format!("{} {expected}", folder.display()));
+    }
+
+    #[test]
+    fn a_folder_of_something_else_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("thesis.tex"), "x").expect("written");
+        let error = prepare(folder.path(), &network(1), 1).expect_err("not ours").to_string();
+        assert!(
+            error.ends_with("is not the data folder of a demo (it is not empty and has no file demo.json): name an empty or a new folder"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn too_many_processes_are_refused() {
+        let error = prepare(Path::new("/nonexistent"), &network(5), 50).expect_err("too many").to_string();
+        assert_eq!(error, "5 regions of 50 sites would be 250 processes; a demo runs 1 to 128");
+        assert!(prepare(Path::new("/nonexistent"), &network(0), 1).is_err());
+    }
+}

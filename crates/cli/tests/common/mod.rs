@@ -1,0 +1,167 @@
+//! The `rhumb` binary as its users run it, and a demo that is gone when the test is.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio_postgres::{Client, NoTls};
+
+/// Demos choose their ports one after the other.
+static ONE_DEMO: Mutex<()> = Mutex::new(());
+
+/// Runs `rhumb` with these arguments to its end.
+pub fn rhumb(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rhumb")).args(arguments).stdin(Stdio::null()).output().expect("the binary runs")
+}
+
+/// Runs it, and expects it to fail with this code and this one line.
+pub fn refused(arguments: &[&str], code: i32, line: &str) {
+    let output = rhumb(arguments);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), format!("rhumb: {line}\n"), "{arguments:?}");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+}
+
+/// Runs it, expects it to succeed, and returns what it printed.
+pub fn done(arguments: &[&str]) -> String {
+    let output = rhumb(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// A running demo.
+pub struct Demo {
+    child: Child,
+    folder: TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Demo {
+    /// Starts one, and waits until its ready file is there. Its temporary files are in a folder of the test's own.
+    pub fn start(arguments: &[&str]) -> Demo {
+        let alone = ONE_DEMO.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("tmp")).expect("a folder in it");
+        let said = File::create(folder.path().join("out.txt")).expect("a file in it");
+        let child = Command::new(env!("CARGO_BIN_EXE_rhumb"))
+            .arg("demo")
+            .args(arguments)
+            .args([Path::new("--ready-file"), &folder.path().join("ready.json")])
+            .args([Path::new("--state"), &folder.path().join("demo.json")])
+            .env("TMPDIR", folder.path().join("tmp"))
+            .stdin(Stdio::null())
+            .stdout(said.try_clone().expect("a second handle"))
+            .stderr(said)
+            .spawn()
+            .expect("the binary runs");
+        let mut demo = Demo { child, folder, _alone: alone };
+        let ready = demo.path("ready.json");
+        while !ready.exists() {
+            if let Some(status) = demo.child.try_wait().expect("a child") {
+                panic!("the demo ended ({status}): {}", demo.said());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        demo
+    }
+
+    /// A file in the test's folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The option by which other commands find this demo.
+    pub fn state(&self) -> String {
+        self.path("demo.json").display().to_string()
+    }
+
+    /// What it printed so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.path("out.txt")).expect("it prints there")
+    }
+
+    /// Its ready file.
+    pub fn ready(&self) -> Value {
+        self.json("ready.json")
+    }
+
+    /// Its state file.
+    pub fn running(&self) -> Value {
+        self.json("demo.json")
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(self.path(name)).expect("it is there")).expect("JSON")
+    }
+
+    /// The processes of its sites that live, by its own account.
+    pub fn pids(&self) -> Vec<u32> {
+        let sites = self.running()["sites"].as_array().expect("sites").clone();
+        sites.iter().filter_map(|site| site["pid"].as_u64()).map(|pid| pid as u32).collect()
+    }
+
+    /// Runs `rhumb chaos` on it.
+    pub fn chaos(&self, arguments: &[&str]) -> String {
+        done(&[&["chaos", "--demo", &self.state()], arguments].concat())
+    }
+
+    /// Runs `rhumb chaos` on it, which must be refused with this line.
+    pub fn chaos_refused(&self, arguments: &[&str], line: &str) {
+        refused(&[&["chaos", "--demo", &self.state()], arguments].concat(), 1, line);
+    }
+
+    /// Connects to the region at `index`.
+    pub async fn connect(&self, index: usize) -> Client {
+        let ready = self.ready();
+        let url = ready["regions"][index]["pg"].as_str().expect("an address").to_owned();
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.expect("it serves");
+        tokio::spawn(connection);
+        client
+    }
+
+    /// Sends `signal` to the demo's own process, and waits for its end. Returns what is left of its temporary files.
+    pub fn end(&mut self, signal: Signal) -> (std::process::ExitStatus, Vec<PathBuf>) {
+        send(self.child.id(), signal);
+        let status = self.child.wait().expect("a child");
+        let left = std::fs::read_dir(self.path("tmp")).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+        (status, left)
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        // A demo that a failed test leaves behind takes its sites with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends `signal` to the process `pid`.
+pub fn send(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid as i32).expect("not zero"), signal).expect("it lives");
+}
+
+/// True while the process `pid` lives.
+pub fn lives(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // A zombie has ended.
+        Ok(stat) => !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
+        Err(_) => false,
+    }
+}
+
+/// Waits until `met`; panics after a minute.
+pub fn until(what: &str, mut met: impl FnMut() -> bool) {
+    for _ in 0..3_000 {
+        if met() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("never happened: {what}");
+}
