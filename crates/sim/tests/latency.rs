@@ -184,7 +184,8 @@ fn a_scan_takes_one_trip_however_many_rows_it_returns() {
     cluster.commit(1, txn, &keys.iter().map(String::as_str).collect::<Vec<_>>());
     cluster.rest();
     let txn = cluster.begin(1, ReadMode::Snapshot);
-    let request = Request::Scan { txn, mode: ReadMode::Snapshot, range: KeyRange::prefix(b"k"), limit: 1_000, reverse: false, expect: vec![] };
+    let request =
+        Request::Scan { txn, mode: ReadMode::Snapshot, range: KeyRange::prefix(b"k"), limit: 1_000, reverse: false, expect: vec![] };
     let (answer, took) = cluster.ask(1, request);
     let Answer::Rows { rows, trips, more, .. } = answer else { panic!("{answer:?}") };
     assert_eq!((rows.len(), trips, more), (300, 1, false));
