@@ -78,7 +78,11 @@ async fn links_are_cut_and_healed() {
     demo.chaos_refused(&["cut", "region1", "region2"], line);
     let again = ["demo", "--state", &demo.state()];
     let running = demo.running()["pid"].clone();
-    refused(&again, 1, &format!("a demo is already running (process {running}): stop it, or give this one a state file of its own with --state FILE"));
+    refused(
+        &again,
+        1,
+        &format!("a demo is already running (process {running}): stop it, or give this one a state file of its own with --state FILE"),
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,9 +100,18 @@ async fn what_is_kept_is_there_again_on_the_same_ports_even_after_the_demo_itsel
     until("no site outlives its demo", || !pids.iter().any(|&pid| lives(pid)));
     drop(demo);
 
-    let demo = Demo::start(&arguments);
+    let mut demo = Demo::start(&arguments);
     assert_eq!(demo.ready(), ready);
     assert_eq!(words(&demo.connect(1).await, 1).await.as_deref(), Some("hello"));
+    assert_eq!(demo.end(Signal::TERM).0.code(), Some(0));
+
+    // A site that cannot start ends the demo, which shows why.
+    std::fs::write(data.join("region2-0/data/FORMAT"), "format = 99\n").expect("written");
+    let output = common::rhumb(&[&["demo", "--state", &demo.state()], &arguments[..]].concat());
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.starts_with("rhumb: region2/0 did not start (exit status: 1); the end of "), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("  rhumb: ") && line.contains("region2-0/data")), "{said}");
 }
 
 #[test]

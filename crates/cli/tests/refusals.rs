@@ -45,9 +45,7 @@ fn a_configuration_that_cannot_be_is_refused_with_file_and_key() {
     let port = text.split("sql = '127.0.0.1:").nth(1).and_then(|rest| rest.split('\'').next()).expect("a port");
     start(
         2,
-        &format!(
-            "{path}, listen.sql: 0.0.0.0:{port} is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]"
-        ),
+        &format!("{path}, listen.sql: 0.0.0.0:{port} is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]"),
     );
 }
 

@@ -34,8 +34,10 @@ fn dependencies(name: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_crate_is_a_layer() {
-    let found: BTreeSet<String> =
-        fs::read_dir(crates()).expect("the workspace has crates").map(|entry| entry.expect("readable").file_name().into_string().expect("ASCII")).collect();
+    let found: BTreeSet<String> = fs::read_dir(crates())
+        .expect("the workspace has crates")
+        .map(|entry| entry.expect("readable").file_name().into_string().expect("ASCII"))
+        .collect();
     assert_eq!(found, LAYERS.iter().map(|layer| (*layer).to_owned()).collect());
 }
 
@@ -60,7 +62,10 @@ fn a_crate_keeps_out_of_what_is_not_its_business() {
 fn pure_crates_use_nothing_that_reaches_the_outside_world() {
     for (name, allowed) in PURE {
         for used in dependencies(name).iter().filter(|used| !used.starts_with("rhumb-")) {
-            assert!(allowed.contains(&used.as_str()), "{name} uses {used}: is it free of clocks, entropy, I/O and threads? Then allow it here");
+            assert!(
+                allowed.contains(&used.as_str()),
+                "{name} uses {used}: is it free of clocks, entropy, I/O and threads? Then allow it here"
+            );
         }
         assert!(crates().join(name).join("clippy.toml").exists(), "{name} has no lint against the outside world");
     }

@@ -1,9 +1,10 @@
 //! `rhumb bench check`: whether what a workload left behind is consistent.
 
+use super::error::Error;
 use super::progress::Bar;
 use super::target::Target;
 use clap::{Args as ClapArgs, ValueEnum};
-use rhumb_lab::bench::{self, BenchError, Kind};
+use rhumb_lab::bench::{self, Kind};
 use std::process::ExitCode;
 
 /// Check the consistency conditions of a workload, once nothing runs any more.
@@ -31,7 +32,7 @@ enum Workload {
 }
 
 /// Checks.
-pub async fn run(args: &Args) -> Result<ExitCode, BenchError> {
+pub async fn run(args: &Args) -> Result<ExitCode, Error> {
     let kind = match args.workload {
         Workload::Ycsb => Kind::Ycsb,
         Workload::Tpcc => Kind::Tpcc,

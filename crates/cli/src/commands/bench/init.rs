@@ -1,9 +1,10 @@
 //! `rhumb bench init`: the tables of a workload, created and filled.
 
+use super::error::Error;
 use super::progress::Bar;
 use super::target::Target;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use rhumb_lab::bench::{self, BenchError, InitOptions, Load, LoadMethod};
+use rhumb_lab::bench::{self, InitOptions, Load, LoadMethod};
 use rhumb_lab::{bank, tpcc, ycsb};
 use std::process::ExitCode;
 
@@ -82,7 +83,7 @@ enum Method {
 }
 
 /// Loads.
-pub async fn run(args: &Args) -> Result<ExitCode, BenchError> {
+pub async fn run(args: &Args) -> Result<ExitCode, Error> {
     let (load, how) = match &args.workload {
         Workload::Ycsb { records, seed, how } => (Load::Ycsb(ycsb::Load { records: *records, seed: *seed }), how),
         Workload::Tpcc { warehouses, scale, seed, how } => {

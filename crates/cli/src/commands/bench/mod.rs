@@ -1,6 +1,7 @@
 //! `rhumb bench`: loads a workload, runs it against the physical floor, checks what it left behind.
 
 mod check;
+mod error;
 mod init;
 mod progress;
 mod run;
@@ -8,7 +9,6 @@ mod target;
 
 use super::fail;
 use clap::{Args as ClapArgs, Subcommand};
-use rhumb_lab::bench::BenchError;
 use std::process::ExitCode;
 
 /// Put a cluster under load and measure it: YCSB, TPC-C, and transfers between bank accounts.
@@ -54,7 +54,9 @@ pub fn run(args: &Args) -> ExitCode {
     runtime.shutdown_background();
     match outcome {
         Ok(code) => code,
-        Err(error @ (BenchError::Options(_) | BenchError::Address { .. })) => fail(error, 2),
-        Err(error) => fail(error, 1),
+        Err(error) => {
+            let code = error.exit_code();
+            fail(error, code)
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `rhumb bench run`: a loaded workload, measured.
 
+use super::error::Error;
 use super::progress::Bar;
 use super::target::Target;
 use crate::duration::parse_duration;
@@ -157,7 +158,7 @@ impl Ycsb {
 }
 
 /// Runs and measures.
-pub async fn run(args: &Args) -> Result<ExitCode, BenchError> {
+pub async fn run(args: &Args) -> Result<ExitCode, Error> {
     let (run, how) = match &args.workload {
         Workload::Ycsb { what, how } => (Run::Ycsb(what.options()?), how),
         Workload::Tpcc { pause, how } => (Run::Tpcc(tpcc::Options { pause: *pause }), how),

@@ -1,10 +1,11 @@
 //! Which servers a benchmark drives, and how its sessions are set.
 
+use super::error::Error;
 use crate::running::{self, Running};
 use clap::Args;
-use rhumb_lab::bench::{BenchError, Endpoint};
+use rhumb_lab::bench::Endpoint;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which servers a benchmark drives, and how its sessions are set.
 #[derive(Args)]
@@ -35,13 +36,13 @@ struct Servers {
 
 impl Target {
     /// The servers.
-    pub fn endpoints(&self) -> Result<Vec<Endpoint>, BenchError> {
+    pub fn endpoints(&self) -> Result<Vec<Endpoint>, Error> {
         if let Some(path) = &self.servers.ready_file {
-            return Endpoint::from_ready_file(path);
+            return Ok(Endpoint::from_ready_file(path)?);
         }
         match &self.servers.demo {
-            Some(path) => of_demo(path.clone().unwrap_or_else(running::default_path)),
-            None => self.servers.urls.iter().map(|url| Endpoint::parse(url)).collect(),
+            Some(path) => of_demo(&path.clone().unwrap_or_else(running::default_path)),
+            None => self.servers.urls.iter().map(|url| Ok(Endpoint::parse(url)?)).collect(),
         }
     }
 
@@ -51,13 +52,13 @@ impl Target {
     }
 }
 
-fn of_demo(path: PathBuf) -> Result<Vec<Endpoint>, BenchError> {
-    let running = Running::find(&path).map_err(|error| BenchError::Options(error.to_string()))?;
+fn of_demo(path: &Path) -> Result<Vec<Endpoint>, Error> {
+    let running = Running::find(path)?;
     let (alive, dead): (Vec<_>, Vec<_>) = running.sites.iter().partition(|site| site.pid.is_some());
     for site in dead {
         eprintln!("rhumb: {site} is dead and gets no clients");
     }
-    alive.iter().map(|site| Endpoint::parse(&format!("{}={}", site.region, site.pg))).collect()
+    alive.iter().map(|site| Ok(Endpoint::parse(&format!("{}={}", site.region, site.pg))?)).collect()
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
