@@ -3,8 +3,8 @@
 //! A statement that writes reads this region's replica without locks; the votes validate what it read. If another
 //! transaction was in its way it runs again, with locks from a majority, a bounded number of times. So it does if rows
 //! of this region alone make it fail, for nobody has validated those: a key may have been deleted elsewhere a moment ago.
-//! A statement that only reads does so at one timestamp and needs no commit; its first rows are fetched before any is sent, so that it too can
-//! run again.
+//! A statement that only reads does so at one timestamp and needs no commit; its first rows are fetched before any is
+//! sent, so that it too can run again.
 
 use super::prepared::Prepared;
 use super::run::{outcome, writes};
@@ -35,9 +35,7 @@ impl Session {
             let mode = self.autocommit_mode(prepared, attempt)?;
             attempt += 1;
             match self.attempt(mode, prepared, parameters).await {
-                Err(error) if mode == ReadMode::Optimistic && may_depend_on_rows(&error) => {
-                    return self.attempt(ReadMode::Locking, prepared, parameters).await;
-                }
+                Err(error) if attempt == 1 && mode == ReadMode::Optimistic && may_depend_on_rows(&error) => {}
                 Err(error) if error.is_retryable() && attempt < AUTOCOMMIT_ATTEMPTS_MAX => {
                     self.interrupt.within(async { Ok(tokio::time::sleep(backoff(attempt)).await) }).await?;
                 }
@@ -102,7 +100,7 @@ impl Session {
 
 /// True if other rows might not have led to this error: violated constraints and values that do not fit.
 fn may_depend_on_rows(error: &SqlError) -> bool {
-    matches!(error.state.code().as_bytes(), [b'2', b'2' | b'3', ..])
+    matches!(error.state().code().as_bytes(), [b'2', b'2' | b'3', ..])
 }
 
 /// How long to wait before the next attempt: by chance, so that two statements in each other's way part.
