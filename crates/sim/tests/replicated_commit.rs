@@ -7,6 +7,22 @@ use std::collections::BTreeMap;
 /// Seeds that `make test` runs; `rhumb sim replicated-commit --seeds 1000` runs more.
 const SEEDS: u64 = 40;
 
+/// Branches that are rare in practice and must have run here, or the faults are too tame.
+const RARE: [&str; 12] = [
+    "catch_up.applied",
+    "commit.applied_again",
+    "commit.asked_forgotten",
+    "commit.attempt_again",
+    "commit.cohort_asks",
+    "commit.in_doubt_asks",
+    "commit.learnt_from_log",
+    "commit.unknown",
+    "commit.vote_no_never_heard",
+    "commit.vote_no_timed_out",
+    "read.snapshot_second_round",
+    "read.waits_for_prepared",
+];
+
 fn failures(reports: &[Report]) -> String {
     reports.iter().filter(|report| report.violation.is_some()).take(3).map(|report| format!("{report}\n")).collect()
 }
@@ -19,9 +35,9 @@ fn no_seed_shows_an_anomaly_under_faults() {
     for (probe, count) in reports.iter().flat_map(|report| &report.probes) {
         *probes.entry(probe).or_default() += count;
     }
-    println!("{probes:#?}");
-    let committed: u64 = reports.iter().map(|report| report.committed).sum();
-    println!("{committed} committed");
+    for rare in RARE {
+        assert!(probes.get(rare).is_some_and(|count| *count > 0), "no run came to {rare}: {probes:#?}");
+    }
 }
 
 #[test]
@@ -32,8 +48,8 @@ fn the_same_seed_gives_the_same_bytes() {
 
 #[test]
 fn nearly_all_transactions_commit_when_nothing_goes_wrong() {
-    let report = trace_seed(&ReplicatedCommit { calm: true, ..ReplicatedCommit::default() }, 1);
+    let report = trace_seed(&ReplicatedCommit::default().with_calm(true), 1);
     assert_eq!(report.violation, None, "{report}");
-    println!("{} {} {}", report.committed, report.aborted, report.unknown);
     assert_eq!(report.unknown, 0);
+    assert!(report.committed > report.aborted, "{report}");
 }

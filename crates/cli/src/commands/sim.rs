@@ -47,7 +47,7 @@ enum ScenarioName {
 /// Runs the scenario.
 pub fn run(args: &Args) -> ExitCode {
     let ScenarioName::ReplicatedCommit = args.scenario;
-    let scenario = ReplicatedCommit { calm: args.calm, ..ReplicatedCommit::default() };
+    let scenario = ReplicatedCommit::default().with_calm(args.calm);
     let reports = match args.seeds {
         Some(seeds) => many(&scenario, args.from, seeds),
         None => vec![one(&scenario, args.seed, args.trace)],

@@ -43,8 +43,7 @@ pub struct ReplicatedCommit {
     /// A bug planted in the driver.
     #[cfg(feature = "planted")]
     pub driver: Option<crate::Planted>,
-    /// Nothing goes wrong.
-    pub calm: bool,
+    calm: bool,
 }
 
 /// What a seed decides of the cluster.
@@ -96,6 +95,12 @@ impl Scenario for ReplicatedCommit {
 }
 
 impl ReplicatedCommit {
+    /// The same with faults, or without.
+    pub fn with_calm(mut self, calm: bool) -> ReplicatedCommit {
+        self.calm = calm;
+        self
+    }
+
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
         let matrix = wan::profile("paper_replicated_commit_5").expect("the profile is shipped").matrix();
         let names: Vec<&str> = matrix.names()[..shape.regions].iter().map(String::as_str).collect();
