@@ -5,7 +5,7 @@ use rhumb_sim::{Report, all_cores, run_seeds, trace_seed};
 use std::collections::BTreeMap;
 
 /// Seeds that `make test` runs; `rhumb sim replicated-commit --seeds 1000` runs more.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 200;
 
 /// Branches that are rare in practice and must have run here, or the faults are too tame.
 const RARE: [&str; 12] = [
