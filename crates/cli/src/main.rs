@@ -39,3 +39,14 @@ fn main() -> ExitCode {
         Command::Sim(args) => commands::sim::run(&args),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_commands_and_options_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+}

@@ -33,7 +33,7 @@ enum Workload {
     /// Transactions of several operations on records of one table.
     Ycsb {
         #[command(flatten)]
-        what: Ycsb,
+        what: Records,
         #[command(flatten)]
         how: How,
     },
@@ -56,7 +56,7 @@ enum Workload {
 }
 
 #[derive(ClapArgs)]
-struct Ycsb {
+struct Records {
     /// A core workload: a half updates, b 5 % updates, c reads, d reads of the latest, e scans, f read-modify-writes.
     #[arg(long, value_enum, default_value_t = Core::A)]
     workload: Core,
@@ -135,7 +135,7 @@ impl How {
     }
 }
 
-impl Ycsb {
+impl Records {
     fn options(&self) -> Result<ycsb::Options, BenchError> {
         let preset = match self.workload {
             Core::A => Preset::A,

@@ -96,7 +96,8 @@ impl Banner<'_> {
         let width = lines.iter().filter(|(_, why)| !why.is_empty()).map(|(what, _)| what.len()).max().unwrap_or(0);
         let mut text = format!("{}\n", style("Try").dim());
         for (what, why) in lines {
-            writeln!(text, "  {}", format!("{what:<width$}  {}", style(why).dim()).trim_end()).expect("a string takes all");
+            let line = if why.is_empty() { what } else { format!("{what:<width$}  {}", style(why).dim()) };
+            writeln!(text, "  {line}").expect("a string takes all");
         }
         text
     }
