@@ -138,7 +138,7 @@ mod tests {
     use crate::wan;
 
     fn error(text: &str) -> String {
-        RttMatrix::parse("m.csv", text).unwrap_err().to_string()
+        RttMatrix::parse("m.csv", text).expect_err("a mistake").to_string()
     }
 
     #[test]
