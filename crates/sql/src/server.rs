@@ -25,8 +25,8 @@ use tokio::sync::Semaphore;
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait after the system refused a connection, say for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Connections beyond the bound that are open just long enough to be told so.
-const REFUSALS_MAX: usize = 64;
+/// The most connections whose session has not started yet; further ones are closed at once.
+const OPENINGS_MAX: usize = 1_000;
 const TOO_MANY_CONNECTIONS: &str = "53300";
 
 /// How to serve.
@@ -47,18 +47,18 @@ impl Default for ServerOptions {
 struct Server {
     engine: Arc<Engine>,
     sessions: Semaphore,
-    refusals: Semaphore,
+    openings: Semaphore,
     next_pid: AtomicI32,
     cancellers: Mutex<BTreeMap<i32, (i32, Canceller)>>,
 }
 
-/// Serves the clients that connect to `listener`, until the future is dropped; connections then end with the tasks of
-/// the runtime they run on.
+/// Serves the clients that connect to `listener`. Dropping the future closes the listener and all connections; what they
+/// had not committed is rolled back.
 pub async fn serve(listener: TcpListener, gateway: Arc<dyn Gateway>, options: ServerOptions) -> SqlResult<()> {
     let server = Arc::new(Server {
         engine: Arc::new(Engine::new(gateway, options.site)?),
         sessions: Semaphore::new(options.connections_max),
-        refusals: Semaphore::new(REFUSALS_MAX),
+        openings: Semaphore::new(OPENINGS_MAX),
         next_pid: AtomicI32::new(1),
         cancellers: Mutex::default(),
     });
@@ -79,12 +79,14 @@ pub async fn serve(listener: TcpListener, gateway: Arc<dyn Gateway>, options: Se
 
 impl Server {
     async fn connection(self: Arc<Server>, stream: TcpStream) {
+        let Ok(place) = self.openings.try_acquire() else { return };
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         let (read, write) = stream.into_split();
         let (mut reader, mut output) = (FrameReader::new(read), Output::new(write));
         let opening = tokio::time::timeout(STARTUP_TIMEOUT, opening(&mut reader, &mut output)).await;
+        drop(place);
         let log = |ending: Ending| tracing::debug!(%ending, "a connection ended");
         let ending = match opening {
             Ok(Ok(Some(Opening::Startup { minor, settings }))) => {
@@ -113,7 +115,6 @@ impl Server {
         startup: Vec<(String, String)>,
     ) -> Result<(), Ending> {
         let Ok(_place) = self.sessions.try_acquire() else {
-            let Ok(_refusal) = self.refusals.try_acquire() else { return Ok(()) };
             return refuse(&mut output, TOO_MANY_CONNECTIONS, "sorry, too many clients already").await;
         };
         let pid = self.next_pid.fetch_add(1, Ordering::Relaxed);

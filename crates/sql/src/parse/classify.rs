@@ -1,7 +1,7 @@
 //! From sqlparser's tree of a statement to [`StatementKind`]; what Rhumb does not do is refused here, by name.
 
 use super::begins_with;
-use super::statement::{AccessMode, CopyFormat, CopyFrom, Create, StatementKind, Transaction};
+use super::statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, StatementKind, Transaction};
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{self, Set};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -168,19 +168,27 @@ fn copy_kind(
     let (ast::CopySource::Table { table_name, columns }, false, ast::CopyTarget::Stdin) = (source, to, target) else {
         return Err(SqlError::unsupported("only COPY table FROM STDIN is supported"));
     };
-    let mut csv = false;
+    let mut kind = CopyKind::Text;
     for option in &options {
         if let ast::CopyOption::Format(format) = option {
-            csv = match format.value.to_lowercase().as_str() {
-                "csv" => true,
-                "text" => false,
-                other => return Err(SqlError::unsupported(format!("COPY format \"{other}\" is not supported: use text or csv"))),
+            kind = match format.value.to_lowercase().as_str() {
+                "csv" => CopyKind::Csv,
+                "text" => CopyKind::Text,
+                "binary" => CopyKind::Binary,
+                other => return Err(SqlError::unsupported(format!("COPY format \"{other}\" is not supported: use text, csv or binary"))),
             };
         }
     }
-    csv |= legacy.iter().any(|option| matches!(option, ast::CopyLegacyOption::Csv(_)));
+    for option in &legacy {
+        match option {
+            ast::CopyLegacyOption::Csv(_) => kind = CopyKind::Csv,
+            ast::CopyLegacyOption::Binary => kind = CopyKind::Binary,
+            _ => {}
+        }
+    }
+    let csv = kind == CopyKind::Csv;
     let mut format = CopyFormat {
-        csv,
+        kind,
         delimiter: if csv { b',' } else { b'\t' },
         null: if csv { String::new() } else { "\\N".into() },
         header: false,
@@ -213,6 +221,7 @@ fn copy_kind(
                     }
                 }
             }
+            ast::CopyLegacyOption::Binary => {}
             ast::CopyLegacyOption::Delimiter(delimiter) => format.delimiter = one_byte("delimiter", delimiter)?,
             ast::CopyLegacyOption::Null(null) => format.null = null,
             ast::CopyLegacyOption::Header => format.header = true,

@@ -9,7 +9,7 @@ mod error;
 mod statement;
 
 pub use classify::fold;
-pub use statement::{AccessMode, CopyFormat, CopyFrom, Create, Statement, StatementKind, Transaction};
+pub use statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, Statement, StatementKind, Transaction};
 
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;

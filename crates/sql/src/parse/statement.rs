@@ -123,11 +123,22 @@ pub struct CopyFrom {
     pub format: CopyFormat,
 }
 
+/// The ways of writing rows in a COPY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyKind {
+    /// A line for each row, with escapes.
+    Text,
+    /// Comma-separated values, with quotes.
+    Csv,
+    /// The binary form of each value, with its length.
+    Binary,
+}
+
 /// How the rows of a COPY are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyFormat {
-    /// CSV rather than text.
-    pub csv: bool,
+    /// The way of writing.
+    pub kind: CopyKind,
     /// Between two fields.
     pub delimiter: u8,
     /// What stands for NULL.

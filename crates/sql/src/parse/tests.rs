@@ -17,7 +17,7 @@ fn statements_are_separated_and_empty_ones_left_out() {
 #[test]
 fn a_syntax_error_says_where_and_what_was_expected() {
     let error = parse("select 1;\nselect (2 from t").expect_err("no closing parenthesis");
-    assert_eq!((error.state(), error.position()), (SqlState::SyntaxError, Some(20)));
+    assert_eq!((error.state(), error.position()), (SqlState::SyntaxError, Some(21)));
     assert_eq!(error.message(), "syntax error at or near \"from\"");
     assert_eq!(error.hint(), Some("Expected )."));
     let error = parse("select 'é, 'x").expect_err("an open string");
@@ -78,10 +78,12 @@ fn settings_are_named_in_lower_case() {
 fn copy_from_stdin_reads_its_options() {
     let StatementKind::Copy(copy) = one("COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER, NULL 'x')").kind else { panic!("a copy") };
     assert_eq!(copy.columns.len(), 2);
-    let expected = CopyFormat { csv: true, delimiter: b',', null: "x".into(), header: true, quote: b'"', escape: b'"' };
+    let expected = CopyFormat { kind: CopyKind::Csv, delimiter: b',', null: "x".into(), header: true, quote: b'"', escape: b'"' };
     assert_eq!(copy.format, expected);
     let StatementKind::Copy(copy) = one("COPY t FROM STDIN").kind else { panic!("a copy") };
-    assert_eq!((copy.format.csv, copy.format.delimiter, copy.format.null.as_str()), (false, b'\t', "\\N"));
+    assert_eq!((copy.format.kind, copy.format.delimiter, copy.format.null.as_str()), (CopyKind::Text, b'\t', "\\N"));
+    let StatementKind::Copy(copy) = one("copy t (a) from stdin binary").kind else { panic!("a copy") };
+    assert_eq!(copy.format.kind, CopyKind::Binary);
     assert_eq!(parse("COPY t TO STDOUT").expect_err("unsupported").state(), SqlState::FeatureNotSupported);
 }
 

@@ -4,22 +4,19 @@
 //! condition that is not understood costs time, never a wrong result.
 
 use super::evaluate::constant;
+use super::keys::Keys;
 use crate::catalog::{Index, IndexId, TableDescriptor};
 use crate::error::SqlResult;
-use crate::table::{Cursor, Row, ScanSpec, SearchedIndex, get_by_index, get_by_primary_key};
+use crate::table::{ScanSpec, SearchedIndex};
 use crate::types::{Datum, SqlType, coerce};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
-use rhumb_commit::transaction::Transaction;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
-use std::sync::Arc;
 
 /// The most keys that IN lists may multiply to before a scan is preferred.
 const POINTS_MAX: usize = 4_096;
-/// The keys asked for in one round.
-const POINTS_PER_PAGE: usize = 512;
 
 /// Which keys of a table a statement needs. Its expressions hold no columns, only constants and parameters.
 #[derive(Clone, Debug)]
@@ -30,6 +27,7 @@ pub struct Access {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one for each table of a statement")]
 enum Path {
     /// These keys of the primary key (`None`) or of a unique index. For every column of the key, its alternatives.
     Points { index: Option<Index>, columns: Vec<Vec<Expr>> },
@@ -243,93 +241,6 @@ fn resolve_bound(ty: Option<SqlType>, bound: &Bound<Expr>, parameters: &[Datum])
         // A bound between two values of the column, say 1.5 for an integer: left to the condition itself.
         None => Bound::Unbounded,
     }))
-}
-
-/// Keys to read.
-#[derive(Clone, Debug)]
-pub enum Keys {
-    /// Single keys of the primary key (`None`) or of a unique index.
-    Points { index: Option<Index>, keys: Vec<Vec<Datum>> },
-    /// A range of keys; `complete` if every row in it satisfies the conditions.
-    Range { spec: ScanSpec, complete: bool },
-}
-
-impl Keys {
-    fn none() -> Keys {
-        Keys::Points { index: None, keys: Vec::new() }
-    }
-
-    /// The same, with no more rows than needed for `limit` that satisfy the conditions.
-    pub fn with_limit(mut self, limit: Option<usize>) -> Keys {
-        if let Keys::Range { spec, complete: true } = &mut self {
-            spec.limit = limit;
-        }
-        self
-    }
-
-    /// The same in descending order.
-    pub fn reversed(mut self, reverse: bool) -> Keys {
-        if let Keys::Range { spec, .. } = &mut self {
-            spec.reverse = reverse;
-        }
-        self
-    }
-
-    /// Opens them for reading. Reads nothing yet.
-    pub fn open(self, table: Arc<TableDescriptor>) -> Rows {
-        match self {
-            Keys::Points { index, keys } => Rows::Points { table, index, keys: keys.into() },
-            Keys::Range { spec, .. } => Rows::Range { table, spec: Some(spec), cursor: None },
-        }
-    }
-}
-
-/// Rows being read, a page at a time.
-pub enum Rows {
-    /// Single keys still to be read.
-    Points { table: Arc<TableDescriptor>, index: Option<Index>, keys: std::collections::VecDeque<Vec<Datum>> },
-    /// A range; the cursor once it is open.
-    Range { table: Arc<TableDescriptor>, spec: Option<ScanSpec>, cursor: Option<Cursor> },
-}
-
-impl Rows {
-    /// The next rows; none at the end.
-    pub async fn next_page(&mut self, txn: &mut dyn Transaction) -> SqlResult<Vec<Row>> {
-        match self {
-            Rows::Points { table, index, keys } => {
-                while !keys.is_empty() {
-                    let page: Vec<_> = keys.drain(..keys.len().min(POINTS_PER_PAGE)).collect();
-                    let found = match index {
-                        None => get_by_primary_key(txn, table, &page).await?,
-                        Some(index) => get_by_index(txn, table, index, &page).await?,
-                    };
-                    let rows: Vec<Row> = found.into_iter().flatten().collect();
-                    if !rows.is_empty() {
-                        return Ok(rows);
-                    }
-                }
-                Ok(Vec::new())
-            }
-            Rows::Range { table, spec, cursor } => {
-                if let Some(spec) = spec.take() {
-                    *cursor = Some(Cursor::open(table.clone(), &spec)?);
-                }
-                cursor.as_mut().expect("opened above").next_page(txn).await
-            }
-        }
-    }
-
-    /// All rows that are left.
-    pub async fn collect(mut self, txn: &mut dyn Transaction) -> SqlResult<Vec<Row>> {
-        let mut rows = Vec::new();
-        loop {
-            let page = self.next_page(txn).await?;
-            if page.is_empty() {
-                return Ok(rows);
-            }
-            rows.extend(page);
-        }
-    }
 }
 
 /// The id of a key: of the primary key for `None`.

@@ -11,6 +11,7 @@ use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, Recor
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DataFusionError, Result, TableReference};
+use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -83,7 +84,7 @@ impl Compiled {
         }
         let planned = guarded(|| DFSchema::new_with_metadata(fields, Default::default()))?;
         let body = if analyze::is_immutable(&expr) {
-            Body::Expr(guarded(|| engine.timeless_state().create_physical_expr(expr, &planned))?)
+            Body::Expr(guarded(|| physical(engine.timeless_state(), expr, &planned))?)
         } else {
             Body::Late(expr, Box::new(planned))
         };
@@ -118,20 +119,22 @@ impl Compiled {
             match &self.body {
                 Body::Input(position) => Datum::iter_to_array((0..rows).map(|row| input(row, *position).clone())),
                 Body::Expr(expr) => expr.evaluate(&batch()?)?.into_array(rows),
-                Body::Late(expr, schema) => {
-                    let state = engine.state();
-                    let context = SimplifyContext::builder()
-                        .with_schema(Arc::new(schema.as_ref().clone()))
-                        .with_config_options(state.config_options().clone())
-                        .with_query_execution_start_time(state.execution_props().query_execution_start_time)
-                        .build();
-                    let simplifier = ExprSimplifier::new(context);
-                    let expr = simplifier.simplify(simplifier.coerce(expr.clone(), schema)?)?;
-                    state.create_physical_expr(expr, schema)?.evaluate(&batch()?)?.into_array(rows)
-                }
+                Body::Late(expr, schema) => physical(&engine.state(), expr.clone(), schema)?.evaluate(&batch()?)?.into_array(rows),
             }
         })
     }
+}
+
+/// Some functions exist only until they are simplified, so that is done here too.
+fn physical(state: &SessionState, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
+    let context = SimplifyContext::builder()
+        .with_schema(Arc::new(schema.clone()))
+        .with_config_options(state.config_options().clone())
+        .with_query_execution_start_time(state.execution_props().query_execution_start_time)
+        .build();
+    let simplifier = ExprSimplifier::new(context);
+    let expr = simplifier.simplify(simplifier.coerce(expr, schema)?)?;
+    state.create_physical_expr(expr, schema)
 }
 
 /// The datums of `rows` rows as a batch.

@@ -5,6 +5,7 @@ use super::Planning;
 use super::evaluate::{Compiled, Scope};
 use super::parameters::{Parameters, require_scalar};
 use super::resolver::Resolver;
+use super::system::System;
 use crate::engine::guarded;
 use crate::error::{SqlError, SqlResult};
 use crate::types::{Datum, SqlType, parse_text};
@@ -14,7 +15,6 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::sql::planner::PlannerContext;
 use datafusion::sql::sqlparser::ast;
-use std::collections::BTreeMap;
 
 /// Plans expressions over a scope.
 pub struct Expressions<'a> {
@@ -33,7 +33,7 @@ impl<'a> Expressions<'a> {
 
     /// Plans an expression that may hold subqueries and aggregates, for the caller to look at.
     pub fn plan_any(&mut self, expr: &ast::Expr, expected: Option<&SqlType>) -> SqlResult<Expr> {
-        let resolver = Resolver::new(self.cx.engine, BTreeMap::new());
+        let resolver = Resolver::new(self.cx.engine, System::default());
         let mut context = PlannerContext::new().with_prepare_param_data_types(self.parameters.fields());
         let expr = guarded(|| resolver.planner().sql_to_expr(expr.clone(), &self.schema, &mut context))?;
         self.parameters.learn(&expr, expected);

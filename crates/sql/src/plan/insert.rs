@@ -1,24 +1,22 @@
 //! INSERT: rows of expressions, or of a query, with ON CONFLICT and RETURNING.
 
-use super::access::index_id;
-use super::assignment::{self, Assignments, assigned};
+use super::assignment::assigned;
+use super::conflict::{self, Update};
+use super::defaults::Defaults;
 use super::evaluate::{Compiled, Scope, constant};
 use super::expression::{Compiler, Expressions};
 use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection};
 use super::{Body, Effect, Plan, Planning, Running, analyze};
-use crate::catalog::{Index, IndexId, TableDescriptor};
-use crate::engine::Engine;
+use crate::catalog::TableDescriptor;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::fold;
-use crate::session::{Active, Facts};
+use crate::session::Active;
 use crate::table::{self, OnConflict, Row};
 use crate::types::Datum;
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use futures::StreamExt;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -55,13 +53,6 @@ enum Cell {
     Default,
 }
 
-/// DO UPDATE: over the existing row, the row proposed (`excluded`) and the parameters.
-#[derive(Debug)]
-struct Update {
-    assignments: Assignments,
-    filter: Option<Compiled>,
-}
-
 /// Plans an INSERT.
 pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) -> SqlResult<Plan> {
     let ast::TableObject::TableName(name) = &insert.table else {
@@ -79,10 +70,12 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
         Some(query) => match plain_values(query) {
             Some(values) => values,
             None => {
-                let statement = ast::Statement::Query(Box::new(query.clone()));
-                let (read, sources) = query::sources(cx, active, &statement, None).await?;
-                let (plan, parameters) = query::logical(cx, sources, statement)?;
-                tables.extend(read);
+                let mut query = Box::new(query.clone());
+                super::names::name_columns(&mut query);
+                let statement = ast::Statement::Query(query);
+                let names = query::names(cx, active, &statement, None).await?;
+                let (plan, parameters) = query::logical(cx, names.sources, statement)?;
+                tables.extend(names.tables);
                 hints = parameters.finish().into_iter().map(Some).collect();
                 query_plan = Some(plan);
                 Vec::new()
@@ -96,31 +89,16 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
     let mut cells = Expressions::new(cx, Scope::default(), parameters.clone())?;
     let planned_values = plan_values(&mut cells, &table, &columns, &values)?;
     let scope = Scope::default().with(&alias, &table.arrow_schema());
-    let on_conflict = conflict_of(&table, insert.on.as_ref())?;
+    let on_conflict = conflict::conflict_of(&table, insert.on.as_ref())?;
     let mut updates = Expressions::new(cx, scope.clone().with("excluded", &table.arrow_schema()), cells.parameters())?;
-    let planned_update = match (&on_conflict, insert.on.as_ref()) {
-        (
-            OnConflict::DoUpdate(_),
-            Some(ast::OnInsert::OnConflict(ast::OnConflict { action: ast::OnConflictAction::DoUpdate(update), .. })),
-        ) => {
-            let assignments = assignment::plan(&mut updates, &table, &update.assignments)?;
-            let filter = update.selection.as_ref().map(|filter| updates.plan(filter, None, "ON CONFLICT")).transpose()?;
-            Some((assignments, filter))
-        }
-        _ => None,
-    };
+    let planned_update = conflict::plan(&mut updates, &table, insert.on.as_ref())?;
     let mut outputs = Expressions::new(cx, scope, updates.parameters())?;
     let planned_returning = insert.returning.map(|items| returning::plan(&mut outputs, &table, &alias, items)).transpose()?;
 
     let types = outputs.parameters();
     let (cells, updates, outputs) = (cells.finish_with(&types), updates.finish_with(&types), outputs.finish());
     let returning = planned_returning.map(|planned| planned.compile(&outputs, &table)).transpose()?;
-    let update = planned_update
-        .map(|(assignments, filter)| {
-            let filter = filter.map(|filter| updates.compile(filter)).transpose()?;
-            SqlResult::Ok(Update { assignments: Assignments::compile(assignments, &updates)?, filter })
-        })
-        .transpose()?;
+    let update = planned_update.map(|planned| planned.compile(&updates)).transpose()?;
     let (columns, source) = match query_plan {
         Some(plan) => (given(&table, columns, plan.columns().len(), &insert.columns)?, Source::Query(plan)),
         None => {
@@ -133,7 +111,7 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
     let defaults = Defaults::of(cx.engine, cx.facts, &table, &columns)?;
     let result_columns = returning.as_ref().map(|returning| returning.columns.clone());
     let body = Body::Insert(InsertPlan { table, source, defaults, columns, on_conflict, update, returning });
-    Ok(Plan { tables, parameters: outputs.parameters, columns: result_columns, body })
+    Ok(Plan { tables, once: false, parameters: outputs.parameters, columns: result_columns, body })
 }
 
 /// The rows of `VALUES (…), (…)` with nothing around them.
@@ -230,48 +208,6 @@ fn compile_row(compiler: &Compiler<'_>, table: &TableDescriptor, columns: &[usiz
         .collect()
 }
 
-fn conflict_of(table: &TableDescriptor, on: Option<&ast::OnInsert>) -> SqlResult<OnConflict> {
-    let conflict = match on {
-        None => return Ok(OnConflict::Error),
-        Some(ast::OnInsert::OnConflict(conflict)) => conflict,
-        Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE is not supported").with_hint("Write ON CONFLICT.")),
-    };
-    let key = conflict.conflict_target.as_ref().map(|target| conflict_key(table, target)).transpose()?;
-    match (&conflict.action, key) {
-        (ast::OnConflictAction::DoNothing, key) => Ok(OnConflict::DoNothing(key)),
-        (ast::OnConflictAction::DoUpdate(_), Some(key)) => Ok(OnConflict::DoUpdate(key)),
-        (ast::OnConflictAction::DoUpdate(_), None) => {
-            Err(SqlError::syntax("ON CONFLICT DO UPDATE requires inference specification or constraint name"))
-        }
-    }
-}
-
-/// The key that ON CONFLICT names by its columns or its constraint.
-fn conflict_key(table: &TableDescriptor, target: &ast::ConflictTarget) -> SqlResult<IndexId> {
-    let unique = table.indexes.iter().filter(|index| index.unique);
-    let mut keys = std::iter::once((None, &table.primary_key_name, &table.primary_key))
-        .chain(unique.map(|index: &Index| (Some(index), &index.name, &index.columns)));
-    match target {
-        ast::ConflictTarget::OnConstraint(name) => {
-            let name = name.0.last().and_then(ast::ObjectNamePart::as_ident).map(fold).unwrap_or_default();
-            let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
-            keys.find(|(_, key, _)| **key == name)
-                .map(|(index, ..)| index_id(index))
-                .ok_or_else(|| SqlError::new(SqlState::UndefinedObject, message))
-        }
-        ast::ConflictTarget::Columns(names) => {
-            let wanted: HashSet<usize> = names
-                .iter()
-                .map(|name| table.column(&fold(name)).ok_or_else(|| SqlError::undefined_column(&fold(name))))
-                .collect::<SqlResult<_>>()?;
-            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            keys.find(|(_, _, columns)| columns.iter().copied().collect::<HashSet<_>>() == wanted)
-                .map(|(index, ..)| index_id(index))
-                .ok_or_else(|| SqlError::new(SqlState::InvalidColumnReference, message))
-        }
-    }
-}
-
 impl InsertPlan {
     /// Runs it.
     pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
@@ -364,90 +300,4 @@ struct Done {
     rows: Vec<Row>,
     /// The primary keys of the rows updated.
     updated: HashSet<Vec<Datum>>,
-}
-
-impl Update {
-    /// The position of a proposed row with the existing row in its way and what that becomes.
-    fn changes(
-        &self,
-        cx: Running<'_>,
-        table: &TableDescriptor,
-        proposed: &[Row],
-        conflicts: Vec<(usize, Row)>,
-    ) -> SqlResult<Vec<(usize, (Row, Row))>> {
-        let width = table.columns.len();
-        let (mut positions, mut existing): (Vec<usize>, Vec<Row>) = conflicts.into_iter().unzip();
-        if let Some(filter) = &self.filter {
-            let input = |row: usize, input: usize| input_of(&existing[row], &proposed[positions[row]], cx.parameters, width, input);
-            let kept = filter.select(cx.engine, existing.len(), input)?;
-            let mut flags = kept.iter();
-            positions.retain(|_| flags.next() == Some(&true));
-            let mut flags = kept.iter();
-            existing.retain(|_| flags.next() == Some(&true));
-        }
-        let input = |row: usize, input: usize| input_of(&existing[row], &proposed[positions[row]], cx.parameters, width, input);
-        let new = self.assignments.apply(cx.engine, table, &existing, input)?;
-        Ok(positions.iter().copied().zip(existing.iter().cloned().zip(new)).collect())
-    }
-}
-
-fn input_of<'a>(existing: &'a Row, proposed: &'a Row, parameters: &'a [Datum], width: usize, input: usize) -> &'a Datum {
-    if input < width {
-        &existing[input]
-    } else if input < 2 * width {
-        &proposed[input - width]
-    } else {
-        &parameters[input - 2 * width]
-    }
-}
-
-/// The values of columns that get none.
-#[derive(Debug)]
-pub struct Defaults {
-    table: Arc<TableDescriptor>,
-    /// By column; `None` is NULL.
-    values: Vec<Option<Compiled>>,
-    given: Vec<bool>,
-}
-
-impl Defaults {
-    /// The defaults of `table`, of whose columns `columns` are given.
-    pub fn of(engine: &Engine, facts: &Facts, table: &Arc<TableDescriptor>, columns: &[usize]) -> SqlResult<Defaults> {
-        let cx = Planning { engine, facts, hints: &[] };
-        let given = (0..table.columns.len()).map(|column| columns.contains(&column)).collect();
-        let values = table
-            .columns
-            .iter()
-            .map(|column| column.default.as_ref().map(|text| default(cx, text)).transpose())
-            .collect::<SqlResult<_>>()?;
-        Ok(Defaults { table: table.clone(), values, given })
-    }
-
-    /// A row of defaults; the columns that are given are NULL in it still.
-    pub fn row(&self, engine: &Engine) -> SqlResult<Row> {
-        self.given
-            .iter()
-            .enumerate()
-            .map(|(column, given)| if *given { Ok(self.table.columns[column].ty.null()) } else { self.value(engine, column) })
-            .collect()
-    }
-
-    fn value(&self, engine: &Engine, column: usize) -> SqlResult<Datum> {
-        let definition = &self.table.columns[column];
-        let value = match &self.values[column] {
-            _ if definition.hidden => engine.row_ids.next(engine.gateway.now()),
-            None => definition.ty.null(),
-            Some(expr) => expr.evaluate(engine, 1, |_, _| unreachable!("a default has no inputs"))?.pop().expect("one value for one row"),
-        };
-        assigned(&self.table, column, value)
-    }
-}
-
-fn default(cx: Planning<'_>, text: &str) -> SqlResult<Compiled> {
-    let invalid = |error| SqlError::corrupted(format!("the default {text}"), error);
-    let mut expr = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).and_then(|mut parser| parser.parse_expr()).map_err(invalid)?;
-    super::rewrite::rewrite(&mut expr, cx.facts)?;
-    let mut expressions = Expressions::new(cx, Scope::default(), Parameters::of(&expr, &[])?)?;
-    let planned = expressions.plan(&expr, None, "DEFAULT")?;
-    expressions.finish().compile(planned)
 }

@@ -3,7 +3,8 @@
 //! ```text
 //!   statement ─ rewrite ─┬─ INSERT … VALUES ───────────────→ insert
 //!                        ├─ UPDATE, DELETE of one table ───→ modify ─┐
-//!                        ├─ SELECT of one table by key ────→ select ─┤ access (WHERE → keys), evaluate (expressions)
+//!                        ├─ SELECT of one table ───────────→ select ─┤ access (WHERE → keys), evaluate (expressions)
+//!                        ├─ SELECT of no table ────────────→ singleton
 //!                        └─ anything else ─────────────────→ query (DataFusion) → source → access
 //! ```
 //! A plan holds no transaction: it is made once per statement text, kept by its session, and run in any transaction that
@@ -12,9 +13,12 @@
 mod access;
 mod analyze;
 mod assignment;
+mod conflict;
+mod defaults;
 mod evaluate;
 mod expression;
 mod insert;
+mod keys;
 mod modify;
 mod names;
 mod parameters;
@@ -24,9 +28,11 @@ mod result;
 mod returning;
 mod rewrite;
 mod select;
+mod singleton;
 mod source;
+mod system;
 
-pub use insert::Defaults;
+pub use defaults::Defaults;
 pub use modify::delete_all;
 pub use result::{Effect, ResultColumn, RowStream};
 pub use rewrite::unqualified;
@@ -45,6 +51,8 @@ use std::sync::Arc;
 pub struct Plan {
     /// The tables it was made for, as they were then.
     tables: Vec<Arc<TableDescriptor>>,
+    /// True if it is good for one run only.
+    once: bool,
     /// The types of its parameters.
     pub parameters: Vec<SqlType>,
     /// The columns of its rows; `None` if it returns none.
@@ -56,6 +64,7 @@ pub struct Plan {
 enum Body {
     Query(query::QueryPlan),
     Select(select::SelectPlan),
+    Singleton(singleton::SingletonPlan),
     Insert(insert::InsertPlan),
     Modify(modify::ModifyPlan),
 }
@@ -87,12 +96,15 @@ impl Plan {
     pub async fn make(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
         match kind {
             StatementKind::Query { query, .. } => {
-                let mut query = query.clone();
+                let mut query = system::simplified(query)?;
+                names::name_columns(&mut query);
                 rewrite::rewrite(&mut query, cx.facts)?;
+                if let Some(plan) = singleton::plan(cx, &query)? {
+                    return Ok(plan);
+                }
                 if let Some(plan) = select::plan(cx, active, &query).await? {
                     return Ok(plan);
                 }
-                names::name_columns(&mut query);
                 query::plan(cx, active, ast::Statement::Query(query)).await
             }
             StatementKind::Explain(statement) => {
@@ -121,6 +133,9 @@ impl Plan {
 
     /// True if the transaction sees the tables that the plan was made for.
     pub async fn is_current(&self, active: &mut Active, database: &str) -> bool {
+        if self.once {
+            return false;
+        }
         for table in &self.tables {
             match active.catalog.table(active.txn.as_mut(), database, &table.name).await {
                 Ok(current) if Arc::ptr_eq(&current, table) || current == *table => {}
@@ -138,9 +153,9 @@ impl Plan {
                 plan.run(cx, columns).await.map(Effect::Rows)
             }
             Body::Select(plan) => plan.run(cx),
+            Body::Singleton(plan) => plan.run(cx),
             Body::Insert(plan) => plan.run(cx).await,
             Body::Modify(plan) => plan.run(cx).await,
         }
     }
-
 }

@@ -34,6 +34,7 @@ pub struct ModifyPlan {
 
 /// Where the rows come from.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one for each statement")]
 enum Source {
     Keys {
         access: Access,
@@ -147,7 +148,7 @@ fn plan_by_keys(
     let returning = returning.map(|planned| planned.compile(&compiler, &table)).transpose()?;
     let columns = returning.as_ref().map(|returning| returning.columns.clone());
     let body = Body::Modify(ModifyPlan { table: table.clone(), rows: Source::Keys { access, filter }, change, returning });
-    Ok(Plan { tables: vec![table], parameters: compiler.parameters, columns, body })
+    Ok(Plan { tables: vec![table], once: false, parameters: compiler.parameters, columns, body })
 }
 
 async fn plan_by_query(
@@ -171,7 +172,7 @@ async fn plan_by_query(
     });
     let from = std::iter::once(ast::TableWithJoins { relation, joins: Vec::new() }).chain(others).collect();
     let statement = ast::Statement::Query(Box::new(super::names::select(row.chain(values).collect(), from, selection)));
-    let (mut tables, sources) = query::sources(cx, active, &statement, Some(&table.name)).await?;
+    let query::Names { mut tables, sources, .. } = query::names(cx, active, &statement, Some(&table.name)).await?;
     let (plan, parameters) = query::logical(cx, sources, statement)?;
 
     let hints: Vec<Option<SqlType>> = parameters.finish().into_iter().map(Some).collect();
@@ -185,7 +186,7 @@ async fn plan_by_query(
     let columns = returning.as_ref().map(|returning| returning.columns.clone());
     tables.push(table.clone());
     let body = Body::Modify(ModifyPlan { table, rows: Source::Query(plan), change, returning });
-    Ok(Plan { tables, parameters: compiler.parameters, columns, body })
+    Ok(Plan { tables, once: false, parameters: compiler.parameters, columns, body })
 }
 
 impl ModifyPlan {

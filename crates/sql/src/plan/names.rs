@@ -13,6 +13,11 @@ use std::collections::BTreeSet;
 /// Between a name and what makes it unique. No client can write it in a name.
 pub const MARK: char = '\u{1}';
 
+/// The part of a name that the client sees.
+pub fn shown(name: &str) -> String {
+    name.split(MARK).next().unwrap_or_default().to_string()
+}
+
 /// Names the columns of a query.
 pub fn name_columns(query: &mut Query) {
     name_body(&mut query.body);

@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
-use datafusion::sql::sqlparser::ast::{Value, ValueWithSpan, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Value, ValueWithSpan, Visit, Visitor};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -23,13 +23,15 @@ pub struct Parameters {
 impl Parameters {
     /// The parameters that occur in `part`, with the types that the client gave.
     pub fn of(part: &impl Visit, hints: &[Option<SqlType>]) -> SqlResult<Parameters> {
-        let mut counter = Counter { count: hints.len() };
+        let mut counter = Counter { count: hints.len(), casts: Vec::new() };
         if let ControlFlow::Break(error) = part.visit(&mut counter) {
             return Err(error);
         }
         let mut types = hints.to_vec();
         types.resize(counter.count, None);
-        Ok(Parameters { types })
+        let mut parameters = Parameters { types };
+        counter.casts.iter().for_each(|(id, ty)| parameters.set(id, parameter_type(*ty)));
+        Ok(parameters)
     }
 
     /// Learns types from the places where parameters stand in a planned expression; `expected` is the type of the whole.
@@ -92,10 +94,17 @@ fn parameter_type(ty: SqlType) -> SqlType {
 
 struct Counter {
     count: usize,
+    /// The types that parameters are cast to right where they stand.
+    casts: Vec<(String, SqlType)>,
 }
 
 impl Visitor for Counter {
     type Break = SqlError;
+
+    fn pre_visit_expr(&mut self, expr: &SqlExpr) -> ControlFlow<SqlError> {
+        self.cast(expr);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<SqlError> {
         let Value::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
@@ -105,6 +114,17 @@ impl Visitor for Counter {
                 ControlFlow::Continue(())
             }
             _ => ControlFlow::Break(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter {name}"))),
+        }
+    }
+}
+
+impl Counter {
+    fn cast(&mut self, expr: &SqlExpr) {
+        if let SqlExpr::Cast { expr, data_type, .. } = expr
+            && let SqlExpr::Value(ValueWithSpan { value: Value::Placeholder(id), .. }) = expr.as_ref()
+            && let Ok(ty) = SqlType::from_ast(data_type)
+        {
+            self.casts.push((id.clone(), ty));
         }
     }
 }

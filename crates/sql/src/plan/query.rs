@@ -4,6 +4,7 @@ use super::parameters::Parameters;
 use super::resolver::Resolver;
 use super::result::{ResultColumn, RowStream, column_of, rows_of};
 use super::source::TableSource;
+use super::system::{System, is_system_table};
 use super::{Body, Plan, Planning, Running};
 use crate::catalog::TableDescriptor;
 use crate::engine::{Engine, from_datafusion, from_panic, guarded};
@@ -14,14 +15,13 @@ use datafusion::common::ParamValues;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::{LogicalPlan, TableSource as LogicalSource};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::PlannerContext;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast;
 use futures::FutureExt;
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -31,39 +31,42 @@ pub struct QueryPlan {
     plan: LogicalPlan,
 }
 
-/// Plans a query.
-pub async fn plan(cx: Planning<'_>, active: &mut Active, statement: ast::Statement) -> SqlResult<Plan> {
-    let (tables, sources) = sources(cx, active, &statement, None).await?;
-    let (plan, parameters) = logical(cx, sources, statement)?;
-    let columns: Vec<ResultColumn> = plan.plan.schema().fields().iter().map(|field| column_of(field)).collect();
-    Ok(Plan { tables, parameters: parameters.finish(), columns: Some(columns.into()), body: Body::Query(plan) })
+/// The tables that a statement names.
+pub struct Names {
+    /// Those of the database.
+    pub tables: Vec<Arc<TableDescriptor>>,
+    /// All of them, for the planner.
+    pub sources: System,
+    /// True if there are system tables among them, which are made anew for each statement.
+    pub once: bool,
 }
 
-/// The tables that a statement names; `with_hidden` shows all columns of the table of that name.
-pub async fn sources(
-    cx: Planning<'_>,
-    active: &mut Active,
-    statement: &ast::Statement,
-    with_hidden: Option<&str>,
-) -> SqlResult<(Vec<Arc<TableDescriptor>>, BTreeMap<String, Arc<dyn LogicalSource>>)> {
+/// Plans a query.
+pub async fn plan(cx: Planning<'_>, active: &mut Active, statement: ast::Statement) -> SqlResult<Plan> {
+    let Names { tables, sources, once } = names(cx, active, &statement, None).await?;
+    let (plan, parameters) = logical(cx, sources, statement)?;
+    let columns: Vec<ResultColumn> = plan.plan.schema().fields().iter().map(|field| column_of(field)).collect();
+    Ok(Plan { tables, once, parameters: parameters.finish(), columns: Some(columns.into()), body: Body::Query(plan) })
+}
+
+/// Finds the tables that a statement names; `with_hidden` shows all columns of the table of that name.
+pub async fn names(cx: Planning<'_>, active: &mut Active, statement: &ast::Statement, with_hidden: Option<&str>) -> SqlResult<Names> {
     let statement = Statement::Statement(Box::new(statement.clone()));
-    let (names, _) = guarded(|| resolve_table_references(&statement, true))?;
-    let (mut tables, mut sources) = (Vec::new(), BTreeMap::new());
-    for name in names {
+    let (found, _) = guarded(|| resolve_table_references(&statement, true))?;
+    let once = found.iter().any(|name| is_system_table(name.table()));
+    let mut sources = if once { System::load(cx, active).await? } else { System::default() };
+    let mut tables = Vec::new();
+    for name in found.iter().filter(|name| !is_system_table(name.table())) {
         let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, name.table()).await?;
         let source = TableSource::new(table.clone(), with_hidden == Some(name.table()));
-        sources.insert(name.table().to_string(), provider_as_source(Arc::new(source)));
+        sources.tables.insert(name.table().to_string(), provider_as_source(Arc::new(source)));
         tables.push(table);
     }
-    Ok((tables, sources))
+    Ok(Names { tables, sources, once })
 }
 
 /// Plans a statement over these tables. With parameters it is planned twice: once to learn their types, once with them.
-pub fn logical(
-    cx: Planning<'_>,
-    sources: BTreeMap<String, Arc<dyn LogicalSource>>,
-    statement: ast::Statement,
-) -> SqlResult<(QueryPlan, Parameters)> {
+pub fn logical(cx: Planning<'_>, sources: System, statement: ast::Statement) -> SqlResult<(QueryPlan, Parameters)> {
     let mut parameters = Parameters::of(&statement, cx.hints)?;
     let resolver = Resolver::new(cx.engine, sources);
     let planned = |parameters: &Parameters| {

@@ -1,5 +1,6 @@
 //! The names that the query engine's planner may meet: the tables of one statement, functions, types.
 
+use super::system::System;
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::types::SqlType;
@@ -13,19 +14,18 @@ use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanne
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The tables of one statement, with the functions of the engine.
 pub struct Resolver<'a> {
     state: &'a SessionState,
-    tables: BTreeMap<String, Arc<dyn TableSource>>,
+    names: System,
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver of these tables, by name.
-    pub fn new(engine: &'a Engine, tables: BTreeMap<String, Arc<dyn TableSource>>) -> Resolver<'a> {
-        Resolver { state: engine.timeless_state(), tables }
+    /// A resolver of these tables and functions beside the engine's own.
+    pub fn new(engine: &'a Engine, names: System) -> Resolver<'a> {
+        Resolver { state: engine.timeless_state(), names }
     }
 
     /// The planner of statements and expressions over these names.
@@ -42,7 +42,7 @@ impl<'a> Resolver<'a> {
 impl ContextProvider for Resolver<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         let undefined = || DataFusionError::External(Box::new(SqlError::undefined_table(name.table())));
-        self.tables.get(name.table()).cloned().ok_or_else(undefined)
+        self.names.tables.get(name.table()).cloned().ok_or_else(undefined)
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
@@ -58,7 +58,7 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.state.scalar_functions().get(name).cloned()
+        self.names.functions.get(name).or_else(|| self.state.scalar_functions().get(name)).cloned()
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

@@ -35,7 +35,7 @@ pub enum Effect {
 
 /// The column that a field of the query engine becomes. Types that Rhumb has not are shown as text.
 pub fn column_of(field: &Field) -> ResultColumn {
-    let name = field.name().split(super::names::MARK).next().unwrap_or_default().to_string();
+    let name = super::names::shown(field.name());
     ResultColumn { name, ty: SqlType::of_field(field).unwrap_or(SqlType::Text) }
 }
 

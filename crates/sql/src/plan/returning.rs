@@ -2,7 +2,7 @@
 
 use super::evaluate::Compiled;
 use super::expression::{Compiler, Expressions};
-use super::names::{MARK, name_items};
+use super::names::{name_items, shown};
 use super::result::ResultColumn;
 use crate::catalog::TableDescriptor;
 use crate::engine::Engine;
@@ -52,7 +52,7 @@ pub fn plan(expressions: &mut Expressions<'_>, table: &TableDescriptor, name: &s
             }
             SelectItem::UnnamedExpr(expr) => planned.push(one(expressions, table, expr, column_name(expr))?),
             SelectItem::ExprWithAlias { expr, alias } => {
-                let name = fold(alias).split(MARK).next().unwrap_or_default().to_string();
+                let name = shown(&fold(alias));
                 planned.push(one(expressions, table, expr, name)?);
             }
             other => return Err(SqlError::unsupported(format!("{other} is not supported here"))),

@@ -3,14 +3,15 @@
 //! - functions of the session (`current_user`, `version()` …) become constants;
 //! - the qualifiers `pg_catalog` and `public`, and the database's own name, are taken off names;
 //! - `OPERATOR(pg_catalog.~)` becomes the operator, and `COLLATE` is dropped: text is ordered by its bytes;
+//! - the types that only system tables have become text and numbers;
 //! - text cast to `uuid` is put into its canonical form.
 
 use crate::error::{SqlError, SqlResult};
 use crate::session::Facts;
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value, VisitMut,
-    VisitorMut,
+    BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
+    VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -80,6 +81,7 @@ impl Rewriter<'_> {
                 }
                 Ok(None)
             }
+            Expr::Cast { expr: inner, data_type: DataType::Custom(name, _), .. } => Ok(self.catalog_cast(inner, name)),
             Expr::Cast { expr: inner, data_type: DataType::Uuid, .. } => match inner.as_ref() {
                 Expr::Value(value) => match &value.value {
                     Value::SingleQuotedString(text) => {
@@ -92,6 +94,25 @@ impl Rewriter<'_> {
                 _ => Ok(None),
             },
             _ => Ok(None),
+        }
+    }
+}
+
+impl Rewriter<'_> {
+    /// A cast to a type that only the system tables have: names are text here, and numbers of objects just numbers.
+    fn catalog_cast(&self, inner: &Expr, name: &ObjectName) -> Option<Expr> {
+        let name = name.0.last()?.as_ident().map(crate::parse::fold)?;
+        let text = |inner: &Expr| Expr::Cast {
+            kind: CastKind::DoubleColon,
+            expr: Box::new(inner.clone()),
+            data_type: DataType::Text,
+            array: false,
+            format: None,
+        };
+        match name.as_str() {
+            "name" | "char" | "text" => Some(text(inner)),
+            "oid" | "regclass" | "regtype" | "regproc" | "regnamespace" | "regrole" => Some(inner.clone()),
+            _ => None,
         }
     }
 }

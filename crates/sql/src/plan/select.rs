@@ -5,6 +5,7 @@ use super::evaluate::{Compiled, Scope, constant};
 use super::expression::{Expressions, holds_query};
 use super::parameters::Parameters;
 use super::returning::{self, Projection, input_of};
+use super::system::is_system_table;
 use super::{Body, Effect, Plan, Planning, Running, analyze};
 use crate::catalog::TableDescriptor;
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -33,7 +34,7 @@ struct Select {
 
 /// Plans a query here, or says `None`: it is one for the query engine.
 pub async fn plan(cx: Planning<'_>, active: &mut Active, query: &ast::Query) -> SqlResult<Option<Plan>> {
-    let Some(shape) = Shape::of(query) else { return Ok(None) };
+    let Some(shape) = Shape::of(query).filter(|shape| !is_system_table(&fold(shape.table))) else { return Ok(None) };
     let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, &fold(shape.table)).await?;
     let name = shape.alias.map_or_else(|| table.name.clone(), fold);
     let scope = Scope::default().with(&name, &table.arrow_schema());
@@ -68,7 +69,13 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, query: &ast::Query) -> 
     let filter = filter.map(|filter| compiler.compile(filter)).transpose()?;
     let columns = Some(projection.columns.clone());
     let select = Select { table: table.clone(), access, filter, projection, reverse, limit, offset };
-    Ok(Some(Plan { tables: vec![table], parameters: compiler.parameters, columns, body: Body::Select(SelectPlan(Arc::new(select))) }))
+    Ok(Some(Plan {
+        tables: vec![table],
+        once: false,
+        parameters: compiler.parameters,
+        columns,
+        body: Body::Select(SelectPlan(Arc::new(select))),
+    }))
 }
 
 /// The parts of a query that may take the fast path.

@@ -14,12 +14,12 @@ pub fn timestamp(text: &str, now: Timestamp) -> SqlResult<Timestamp> {
         Ok(Datum::TimestampMicrosecond(Some(micros), _)) => u64::try_from(micros).map_err(|_| invalid(text))?,
         _ => return Err(invalid(text)),
     };
-    let at = Timestamp::from_time(Time::from_micros(micros));
-    if at > now {
+    let at = Time::from_micros(micros);
+    if at > now.time() {
         let message = format!("AS OF SYSTEM TIME '{text}' lies in the future");
         return Err(SqlError::new(SqlState::InvalidParameterValue, message));
     }
-    Ok(at)
+    Ok(Timestamp::from_time(at))
 }
 
 fn invalid(text: &str) -> SqlError {

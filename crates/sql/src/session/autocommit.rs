@@ -37,7 +37,11 @@ impl Session {
             match self.attempt(mode, prepared, parameters).await {
                 Err(error) if attempt == 1 && mode == ReadMode::Optimistic && may_depend_on_rows(&error) => {}
                 Err(error) if error.is_retryable() && attempt < AUTOCOMMIT_ATTEMPTS_MAX => {
-                    self.interrupt.within(async { Ok(tokio::time::sleep(backoff(attempt)).await) }).await?;
+                    let pause = async {
+                        tokio::time::sleep(backoff(attempt)).await;
+                        Ok(())
+                    };
+                    self.interrupt.within(pause).await?;
                 }
                 result => return result,
             }

@@ -1,21 +1,25 @@
-//! COPY … FROM STDIN: rows arrive in pieces, are parsed line by line and inserted in bounded batches.
+//! COPY … FROM STDIN: rows arrive in pieces, are parsed one by one and inserted in bounded batches.
 //!
 //! A COPY is one statement and so one transaction, or part of one: all of its rows are there in the end, or none.
 
 mod lines;
+mod tuples;
 
 use super::transaction::TransactionHandle;
 use super::{Company, Open, Outcome, Session, State};
 use crate::catalog::TableDescriptor;
+use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{CopyFormat, CopyFrom, fold};
+use crate::parse::{CopyFormat, CopyFrom, CopyKind, fold};
 use crate::plan::{Defaults, unqualified};
 use crate::table::{OnConflict, Row, insert};
-use crate::types::parse_text;
-use bytes::BytesMut;
+use crate::types::{coerce, parse_text};
+use crate::wire::value::{Format, read_parameter};
+use bytes::{Bytes, BytesMut};
 use lines::Lines;
 use rhumb_commit::transaction::ReadMode;
 use std::sync::Arc;
+use tuples::Tuples;
 
 /// The rows inserted in one round.
 const BATCH_ROWS: usize = 1_000;
@@ -28,14 +32,61 @@ pub struct CopyIn {
     columns: Vec<usize>,
     defaults: Defaults,
     format: CopyFormat,
-    lines: Lines,
+    input: Input,
     header_pending: bool,
     line: usize,
     batch: Vec<Row>,
     rows: usize,
 }
 
+/// Where rows come from.
+enum Input {
+    Lines(Lines),
+    Tuples(Tuples),
+}
+
+/// The fields of a row, as they came; `None` is NULL.
+enum Fields {
+    Text(Vec<Option<String>>),
+    Binary(Vec<Option<Bytes>>),
+}
+
 impl CopyIn {
+    /// True if the data is binary.
+    pub fn is_binary(&self) -> bool {
+        matches!(self.input, Input::Tuples(_))
+    }
+
+    /// The row that fields make.
+    fn row(&self, engine: &Engine, fields: &Fields) -> SqlResult<Row> {
+        let given = match fields {
+            Fields::Text(fields) => fields.len(),
+            Fields::Binary(fields) => fields.len(),
+        };
+        if given != self.columns.len() {
+            let missing = self.columns.get(given).map(|&column| self.table.columns[column].name.as_str());
+            let message = match missing {
+                Some(column) => format!("missing data for column \"{column}\""),
+                None => "extra data after last expected column".to_string(),
+            };
+            return Err(SqlError::new(SqlState::BadCopyFileFormat, message));
+        }
+        let mut row = self.defaults.row(engine)?;
+        for (position, &column) in self.columns.iter().enumerate() {
+            let ty = &self.table.columns[column].ty;
+            row[column] = match fields {
+                Fields::Text(fields) => fields[position].as_ref().map_or_else(|| Ok(ty.null()), |text| parse_text(ty, text))?,
+                Fields::Binary(fields) => coerce(ty, read_parameter(ty, fields[position].as_deref(), Format::Binary)?)?,
+            };
+        }
+        Ok(row)
+    }
+
+    /// An error with the line that it is about.
+    fn place(&self, error: SqlError) -> SqlError {
+        error.with_detail(format!("COPY {}, line {}", self.table.name, self.line))
+    }
+
     /// The number of columns in a row of the data.
     pub fn columns(&self) -> usize {
         self.columns.len()
@@ -74,7 +125,10 @@ impl Session {
             table,
             columns,
             defaults,
-            lines: Lines::new(&copy.format),
+            input: match copy.format.kind {
+                CopyKind::Binary => Input::Tuples(Tuples::default()),
+                CopyKind::Text | CopyKind::Csv => Input::Lines(Lines::new(&copy.format)),
+            },
             header_pending: copy.format.header,
             format: copy.format.clone(),
             line: 0,
@@ -95,8 +149,13 @@ impl Session {
     /// The data is complete.
     pub async fn copy_done(&mut self, mut copy: Box<CopyIn>) -> SqlResult<Outcome> {
         let result = async {
-            if let Some(line) = copy.lines.last()? {
-                self.take_line(&mut copy, &line)?;
+            match &mut copy.input {
+                Input::Tuples(tuples) => tuples.end()?,
+                Input::Lines(lines) => {
+                    if let Some(line) = lines.last()? {
+                        self.take_line(&mut copy, &line)?;
+                    }
+                }
             }
             self.flush_copy(&mut copy).await
         }
@@ -118,9 +177,21 @@ impl Session {
     }
 
     async fn take_copy_data(&mut self, copy: &mut CopyIn, data: &[u8]) -> SqlResult<()> {
-        copy.lines.push(data)?;
-        while let Some(line) = copy.lines.next()? {
-            self.take_line(copy, &line)?;
+        match &mut copy.input {
+            Input::Lines(lines) => lines.push(data),
+            Input::Tuples(tuples) => tuples.push(data),
+        }
+        loop {
+            match &mut copy.input {
+                Input::Lines(lines) => match lines.next()? {
+                    Some(line) => self.take_line(copy, &line)?,
+                    None => break,
+                },
+                Input::Tuples(tuples) => match tuples.next()? {
+                    Some(fields) => self.take_row(copy, &Fields::Binary(fields))?,
+                    None => break,
+                },
+            }
             if copy.batch.len() >= BATCH_ROWS {
                 self.flush_copy(copy).await?;
             }
@@ -129,31 +200,17 @@ impl Session {
     }
 
     fn take_line(&self, copy: &mut CopyIn, line: &BytesMut) -> SqlResult<()> {
-        copy.line += 1;
         if std::mem::take(&mut copy.header_pending) {
+            copy.line += 1;
             return Ok(());
         }
-        let place = |error: SqlError| {
-            let detail = format!("COPY {}, line {}", copy.table.name, copy.line);
-            error.with_detail(detail)
-        };
-        let fields = lines::fields(&copy.format, line).map_err(place)?;
-        if fields.len() != copy.columns.len() {
-            let missing = copy.columns.get(fields.len()).map(|&column| copy.table.columns[column].name.as_str());
-            let message = match missing {
-                Some(column) => format!("missing data for column \"{column}\""),
-                None => "extra data after last expected column".to_string(),
-            };
-            return Err(place(SqlError::new(SqlState::BadCopyFileFormat, message)));
-        }
-        let mut row = copy.defaults.row(&self.engine).map_err(place)?;
-        for (&column, field) in copy.columns.iter().zip(&fields) {
-            let ty = &copy.table.columns[column].ty;
-            row[column] = match field {
-                None => ty.null(),
-                Some(text) => parse_text(ty, text).map_err(place)?,
-            };
-        }
+        let fields = lines::fields(&copy.format, line).map_err(|error| copy.place(error))?;
+        self.take_row(copy, &Fields::Text(fields))
+    }
+
+    fn take_row(&self, copy: &mut CopyIn, fields: &Fields) -> SqlResult<()> {
+        copy.line += 1;
+        let row = copy.row(&self.engine, fields).map_err(|error| copy.place(error))?;
         copy.batch.push(row);
         Ok(())
     }

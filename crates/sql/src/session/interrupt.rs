@@ -50,8 +50,9 @@ impl Interrupt {
         tokio::select! {
             biased;
             () = self.canceller.0.notified() => Err(SqlError::new(SqlState::QueryCanceled, "canceling statement due to user request")),
-            result = work => result,
+            // Before the work, which may use up the task's budget for this turn each time.
             () = late => Err(SqlError::new(SqlState::QueryCanceled, "canceling statement due to statement timeout")),
+            result = work => result,
         }
     }
 }

@@ -39,22 +39,25 @@ impl Prepared {
     }
 }
 
+/// The statements of one text.
+type Statements = Arc<[Arc<Prepared>]>;
+
 /// The statements of the texts seen lately: the least recently used text makes room.
 #[derive(Debug, Default)]
 pub struct Texts {
-    entries: BTreeMap<String, (u64, Arc<[Arc<Prepared>]>)>,
+    entries: BTreeMap<String, (u64, Statements)>,
     clock: u64,
 }
 
 impl Texts {
     /// The statements of a text.
-    pub fn statements(&mut self, sql: &str) -> SqlResult<Arc<[Arc<Prepared>]>> {
+    pub fn statements(&mut self, sql: &str) -> SqlResult<Statements> {
         self.clock += 1;
         if let Some((used, statements)) = self.entries.get_mut(sql) {
             *used = self.clock;
             return Ok(statements.clone());
         }
-        let statements: Arc<[_]> = parse::parse(sql)?.into_iter().map(|statement| Prepared::new(statement, Vec::new())).collect();
+        let statements: Statements = parse::parse(sql)?.into_iter().map(|statement| Prepared::new(statement, Vec::new())).collect();
         if sql.len() <= TEXT_BYTES_MAX {
             if self.entries.len() >= TEXTS_MAX {
                 let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used).map(|(text, _)| text.clone());

@@ -152,6 +152,8 @@ impl Connection {
             let Some(request) = self.reader.next().await? else { return Ok(()) };
             match request {
                 Request::Terminate => return Ok(()),
+                // After an error in the extended protocol everything is skipped up to Sync.
+                Request::Query(_) if self.skipping => {}
                 Request::Query(sql) => self.query(&sql).await?,
                 // Left over from a COPY that failed before its client knew.
                 Request::CopyData(_) | Request::CopyDone | Request::CopyFail(_) => {}
@@ -163,8 +165,9 @@ impl Connection {
 
     /// A text of the simple protocol.
     async fn query(&mut self, sql: &str) -> Result<(), Ending> {
-        self.skipping = false;
-        self.portals.clear();
+        // A text of the simple protocol takes the place of the unnamed statement and its portal.
+        self.statements.remove("");
+        self.portals.remove("");
         if let Err(error) = self.query_statements(sql).await? {
             self.session.fail(&error).await;
             self.output.put_error(&error, false)?;
@@ -255,7 +258,8 @@ impl Connection {
     /// Takes the rows of a COPY. The tag if it went well.
     pub(super) async fn copy_in(&mut self, mut copy: Box<CopyIn>) -> Result<SqlResult<String>, Ending> {
         let columns = copy.columns();
-        self.output.put(Answer::CopyInResponse(CopyInResponse::new(0, columns as i16, vec![0; columns])))?;
+        let format = i16::from(copy.is_binary());
+        self.output.put(Answer::CopyInResponse(CopyInResponse::new(format as i8, columns as i16, vec![format; columns])))?;
         self.output.flush().await?;
         loop {
             match self.reader.next().await? {

@@ -4,6 +4,8 @@ use crate::support::{Server, code, strings};
 use bytes::Bytes;
 use futures::SinkExt;
 use std::pin::pin;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
 
 async fn copy(client: &Client, sql: &str, pieces: &[&'static str]) -> Result<u64, Error> {
@@ -26,6 +28,20 @@ async fn rows_arrive_as_text_and_as_csv() {
     let rows: Vec<(i32, Option<String>, Option<i32>)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
     let expected = [(1, Some("a\tb"), None), (2, Some("c"), Some(3)), (3, Some("x\n\"y\""), Some(7)), (4, None, Some(7))];
     assert_eq!(rows, expected.map(|(id, name, n)| (id, name.map(str::to_string), n)));
+}
+
+#[tokio::test]
+async fn rows_arrive_in_binary() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text)").await.expect("created");
+    let sink = client.copy_in("COPY t FROM STDIN BINARY").await.expect("started");
+    let mut writer = pin!(BinaryCopyInWriter::new(sink, &[Type::INT4, Type::TEXT]));
+    writer.as_mut().write(&[&1i32, &"a"]).await.expect("sent");
+    writer.as_mut().write(&[&2i32, &None::<&str>]).await.expect("sent");
+    assert_eq!(writer.finish().await.expect("copied"), 2);
+    assert_eq!(strings(&client, "SELECT * FROM t").await, ["1", "a", "2", "NULL"]);
+    assert_eq!(code(copy(&client, "COPY t FROM STDIN BINARY", &["3\ta\n"]).await), "22P04");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-#[tokio::test(flavor="multi_thread", worker_threads=2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore]
 async fn listen() {
     let l = tokio::net::TcpListener::bind("127.0.0.1:15432").await.unwrap();

@@ -34,14 +34,8 @@ async fn garbage_ends_its_connection_only() {
     for opening in openings {
         assert!(holds(&exchange(&server, &[opening]).await, "08P01"), "{opening:?}");
     }
-    let messages: [&[u8]; 6] = [
-        b"?\0\0\0\x04",
-        b"Q\x7f\xff\xff\xff",
-        b"Q\0\0\0\x03",
-        b"Q\0\0\0\x09select",
-        b"B\0\0\0\x08\0\0\0\x01",
-        b"P\0\0\0\x06\0\xff",
-    ];
+    let messages: [&[u8]; 6] =
+        [b"?\0\0\0\x04", b"Q\x7f\xff\xff\xff", b"Q\0\0\0\x03", b"Q\0\0\0\x09select", b"B\0\0\0\x08\0\0\0\x01", b"P\0\0\0\x06\0\xff"];
     for message in messages {
         assert!(holds(&exchange(&server, &[STARTUP, message]).await, "08P01"), "{message:?}");
     }

@@ -44,3 +44,28 @@ ERROR:  syntax error at or near \"SELEC\"\nLINE 1: SELEC 1;\n        ^\n";
     let printed: Vec<&str> = printed.lines().filter(|line| !line.starts_with("HINT:")).collect();
     assert_eq!(printed, expected.lines().collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn psql_describes_tables() {
+    let server = Server::start().await;
+    let input = "CREATE TABLE items (shop int, id int, name text NOT NULL, price numeric(6,2) DEFAULT 1, PRIMARY KEY (shop, id));
+CREATE UNIQUE INDEX items_name ON items (name);
+\\dt
+\\d items
+";
+    let Some(printed) = psql(&server, input).await else { return };
+    let expected = "        List of relations
+ Schema | Name  | Type  | Owner  \n--------+-------+-------+--------
+ public | items | table | tester
+(1 row)
+
+                  Table \"public.items\"
+ Column |     Type     | Collation | Nullable | Default \n--------+--------------+-----------+----------+---------
+ shop   | integer      |           | not null | \n id     | integer      |           | not null | \n name   | text         |           | not null | \n price  | numeric(6,2) |           |          | 1
+Indexes:
+    \"items_pkey\" PRIMARY KEY, btree (shop, id)
+    \"items_name\" UNIQUE, btree (name)
+
+";
+    assert_eq!(printed, expected);
+}

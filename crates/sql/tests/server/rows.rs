@@ -16,7 +16,8 @@ async fn a_row_is_inserted_read_changed_and_deleted() {
     assert_eq!((row.get::<_, &str>(0), row.get::<_, &str>(1)), ("eel", "1.50"));
     let update = "UPDATE items SET price = price + $2 WHERE shop = $1 AND id = 1";
     let price = "1".parse::<rust_decimal::Decimal>().expect("a number");
-    let changed = client.query_typed(update, &[(&3i32, tokio_postgres::types::Type::INT4), (&price, tokio_postgres::types::Type::NUMERIC)]).await;
+    let changed =
+        client.query_typed(update, &[(&3i32, tokio_postgres::types::Type::INT4), (&price, tokio_postgres::types::Type::NUMERIC)]).await;
     assert_eq!(changed.expect("updated").len(), 0);
     assert_eq!(strings(&client, "SELECT price FROM items WHERE shop = 3").await, ["2.50"]);
     assert_eq!(client.execute("DELETE FROM items WHERE shop = 3 AND id = 1", &[]).await.expect("deleted"), 1);
@@ -50,6 +51,9 @@ async fn keys_ranges_and_orders_find_the_right_rows() {
         ("SELECT a.name FROM items a JOIN items b ON a.id = b.id AND a.shop < b.shop", &["axe"]),
         ("SELECT name FROM items WHERE price = (SELECT max(price) FROM items)", &["dye"]),
         ("WITH cheap AS (SELECT * FROM items WHERE price < 2) SELECT name FROM cheap", &["axe"]),
+        ("SELECT coalesce(price, 0) + 1 FROM items WHERE shop = 1 AND id = 3", &["1.00"]),
+        ("SELECT nullif(name, 'axe') FROM items WHERE shop = 1 AND id = 1", &["NULL"]),
+        ("SELECT CASE WHEN price > 2 THEN 'dear' ELSE 'cheap' END FROM items WHERE shop = 1 AND id < 3", &["cheap", "dear"]),
         ("SELECT 1 UNION ALL SELECT 2 ORDER BY 1 DESC", &["2", "1"]),
         ("SELECT i.name FROM public.items AS i WHERE i.shop = 2", &["dye"]),
     ];
@@ -66,7 +70,9 @@ async fn inserts_settle_conflicts_and_return_rows() {
     let again = "INSERT INTO items VALUES (1, 1, 'ash', 9)";
     assert_eq!(code(client.execute(again, &[]).await), "23505");
     assert_eq!(client.execute(&format!("{again} ON CONFLICT DO NOTHING"), &[]).await.expect("left out"), 0);
-    let upsert = format!("{again} ON CONFLICT (shop, id) DO UPDATE SET name = excluded.name, price = items.price + excluded.price RETURNING name, price");
+    let upsert = format!(
+        "{again} ON CONFLICT (shop, id) DO UPDATE SET name = excluded.name, price = items.price + excluded.price RETURNING name, price"
+    );
     assert_eq!(strings(&client, &upsert).await, ["ash", "10.25"]);
     let kept = format!("{again} ON CONFLICT (shop, id) DO UPDATE SET price = 0 WHERE items.price > 100");
     assert_eq!(client.execute(&kept, &[]).await.expect("left alone"), 0);
@@ -77,6 +83,8 @@ async fn inserts_settle_conflicts_and_return_rows() {
     assert_eq!(code(client.execute(twice, &[]).await), "23505");
     let copied = "INSERT INTO items SELECT shop + 10, id, name || '2', price FROM items WHERE shop = 1 RETURNING id";
     assert_eq!(strings(&client, copied).await.len(), 3);
+    assert_eq!(client.execute("INSERT INTO items SELECT 1, 1, 'fig', 1, 1", &[]).await.err().map(|_| ()), Some(()));
+    assert_eq!(client.execute("INSERT INTO items SELECT 8, 8, 'fig', 8", &[]).await.expect("inserted"), 1);
 }
 
 #[tokio::test]
@@ -122,7 +130,10 @@ async fn columns_are_named_as_postgresql_names_them() {
         let statement = client.prepare(sql).await.expect("prepared");
         statement.columns().iter().map(|column| column.name().to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(names("SELECT 1, 1, count(*), max(id), 'a'::text, current_user FROM items").await, ["?column?", "?column?", "count", "max", "text", "current_user"]);
+    assert_eq!(
+        names("SELECT 1, 1, count(*), max(id), 'a'::text, current_user FROM items").await,
+        ["?column?", "?column?", "count", "max", "text", "current_user"]
+    );
     assert_eq!(names("SELECT id, id, upper(name), price AS id FROM items WHERE shop = 1").await, ["id", "id", "upper", "id"]);
     assert_eq!(names("SELECT a.id, b.id FROM items a, items b").await, ["id", "id"]);
     assert_eq!(names("SELECT * FROM items").await, ["shop", "id", "name", "price"]);
@@ -135,7 +146,7 @@ async fn mistakes_have_the_right_sqlstate() {
     client.batch_execute(ITEMS).await.expect("created");
     let cases = [
         ("SELEC 1", "42601"),
-        ("SELECT FROM WHERE", "42601"),
+        ("SELECT * FROM (", "42601"),
         ("SELECT * FROM nowhere", "42P01"),
         ("SELECT nothing FROM items", "42703"),
         ("SELECT nothing FROM items WHERE shop = 1 AND id = 1", "42703"),

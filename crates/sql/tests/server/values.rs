@@ -49,7 +49,11 @@ const VALUES: &[(&str, &str, &[u8])] = &[
     ("time", "00:00:01", &[0, 0, 0, 0, 0, 0x0f, 0x42, 0x40]),
     ("timestamp", "1999-12-31 23:59:59", &[0xff, 0xff, 0xff, 0xff, 0xff, 0xf0, 0xbd, 0xc0]),
     ("timestamptz", "2000-01-01 00:00:01+00", &[0, 0, 0, 0, 0, 0x0f, 0x42, 0x40]),
-    ("uuid", "00112233-4455-6677-8899-aabbccddeeff", &[0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff]),
+    (
+        "uuid",
+        "00112233-4455-6677-8899-aabbccddeeff",
+        &[0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff],
+    ),
 ];
 
 #[tokio::test]
@@ -74,7 +78,10 @@ async fn every_type_travels_as_text_and_as_binary() {
 async fn parameters_have_the_type_of_the_column_they_meet() {
     let server = Server::start().await;
     let client = server.connect().await;
-    client.batch_execute("CREATE TABLE t (id int8 PRIMARY KEY, name varchar(9), price numeric(6,2), at timestamptz)").await.expect("created");
+    client
+        .batch_execute("CREATE TABLE t (id int8 PRIMARY KEY, name varchar(9), price numeric(6,2), at timestamptz)")
+        .await
+        .expect("created");
     let types = async |sql: &str| client.prepare(sql).await.expect(sql).params().to_vec();
     assert_eq!(types("INSERT INTO t VALUES ($1, $2, $3, $4)").await, [Type::INT8, Type::TEXT, Type::NUMERIC, Type::TIMESTAMPTZ]);
     assert_eq!(types("UPDATE t SET price = price * $2 WHERE id = $1").await, [Type::INT8, Type::NUMERIC]);

@@ -1,7 +1,7 @@
 //! The data of a COPY cut into lines, and lines into fields.
 
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::CopyFormat;
+use crate::parse::{CopyFormat, CopyKind};
 use bytes::{Buf, BytesMut};
 
 /// The longest line, in bytes.
@@ -21,16 +21,15 @@ pub struct Lines {
 impl Lines {
     /// Lines of this format.
     pub fn new(format: &CopyFormat) -> Lines {
-        let quote = format.csv.then_some(format.quote);
+        let quote = (format.kind == CopyKind::Csv).then_some(format.quote);
         Lines { buffer: BytesMut::new(), scanned: 0, quote, in_quotes: false, ended: false }
     }
 
     /// Takes a piece.
-    pub fn push(&mut self, data: &[u8]) -> SqlResult<()> {
+    pub fn push(&mut self, data: &[u8]) {
         if !self.ended {
             self.buffer.extend_from_slice(data);
         }
-        Ok(())
     }
 
     /// The next whole line, without its end.
@@ -78,7 +77,7 @@ impl Lines {
 
 /// The fields of a line; `None` is NULL.
 pub fn fields(format: &CopyFormat, line: &[u8]) -> SqlResult<Vec<Option<String>>> {
-    if format.csv { csv_fields(format, line) } else { text_fields(format, line) }
+    if format.kind == CopyKind::Csv { csv_fields(format, line) } else { text_fields(format, line) }
 }
 
 fn bad(message: &str) -> SqlError {
@@ -194,11 +193,11 @@ mod tests {
     use super::*;
 
     fn text() -> CopyFormat {
-        CopyFormat { csv: false, delimiter: b'\t', null: "\\N".into(), header: false, quote: b'"', escape: b'"' }
+        CopyFormat { kind: CopyKind::Text, delimiter: b'\t', null: "\\N".into(), header: false, quote: b'"', escape: b'"' }
     }
 
     fn csv() -> CopyFormat {
-        CopyFormat { csv: true, delimiter: b',', null: String::new(), ..text() }
+        CopyFormat { kind: CopyKind::Csv, delimiter: b',', null: String::new(), ..text() }
     }
 
     fn some(values: &[&str]) -> Vec<Option<String>> {
@@ -229,7 +228,7 @@ mod tests {
             let mut lines = Lines::new(&csv());
             let mut found = Vec::new();
             for piece in [&data[..cut], &data[cut..]] {
-                lines.push(piece).expect("room");
+                lines.push(piece);
                 while let Some(line) = lines.next().expect("a line") {
                     found.push(line.to_vec());
                 }

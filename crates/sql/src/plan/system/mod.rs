@@ -1,0 +1,143 @@
+//! As much of `pg_catalog` as psql's `\dt`, `\d` and `\l` and the drivers' look-ups of types read.
+//!
+//! A statement that names a system table gets tables in memory, made for it from the descriptors, and the functions that
+//! print definitions. Catalogs of things that Rhumb does not have (publications, policies …) are always empty, so a query
+//! over one has no rows and is not planned at all: psql asks of them what the query engine cannot plan.
+
+mod functions;
+mod tables;
+
+use super::Planning;
+use crate::engine::guarded;
+use crate::error::{SqlError, SqlResult};
+use crate::session::Active;
+use datafusion::logical_expr::{ScalarUDF, TableSource};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectNamePart, Query, SelectItem, SetExpr, Value, VisitMut, VisitorMut, visit_relations,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Catalogs of things that there are none of.
+const EMPTY: [&str; 10] = [
+    "pg_event_trigger",
+    "pg_foreign_table",
+    "pg_inherits",
+    "pg_partitioned_table",
+    "pg_policy",
+    "pg_publication",
+    "pg_range",
+    "pg_rewrite",
+    "pg_statistic_ext",
+    "pg_trigger",
+];
+
+/// What a statement over system tables may name beyond the ordinary.
+#[derive(Default)]
+pub struct System {
+    /// The tables.
+    pub tables: BTreeMap<String, Arc<dyn TableSource>>,
+    /// The functions.
+    pub functions: BTreeMap<String, Arc<ScalarUDF>>,
+}
+
+/// True for the name of a system table.
+pub fn is_system_table(name: &str) -> bool {
+    tables::NAMES.contains(&name)
+}
+
+impl System {
+    /// The system tables as the transaction sees them.
+    pub async fn load(cx: Planning<'_>, active: &mut Active) -> SqlResult<System> {
+        let databases = active.catalog.databases(active.txn.as_mut()).await?;
+        let user_tables = active.catalog.tables(active.txn.as_mut(), &cx.facts.database).await?;
+        let databases: Vec<String> = databases.iter().map(|database| database.name.clone()).collect();
+        let tables = guarded(|| tables::make(&databases, &user_tables, &cx.facts.user))?;
+        Ok(System { tables, functions: functions::make(&user_tables, &cx.facts.user) })
+    }
+}
+
+/// The query as the query engine can plan it, if it reads system tables; else the query itself.
+///
+/// A scalar subquery over a catalog that is always empty is NULL. Any other over system tables finds at most one row by
+/// its key, which the query engine cannot know, so the maximum is taken. And a query over an empty catalog has no rows.
+pub fn simplified(query: &Query) -> SqlResult<Box<Query>> {
+    let mut query = Box::new(query.clone());
+    if relations(&query).iter().any(|name| is_system_table(name) || is_empty(name)) {
+        if let ControlFlow::Break(error) = query.visit(&mut Subqueries) {
+            return Err(error);
+        }
+        if relations(&query).iter().any(|name| is_empty(name)) {
+            return Ok(Box::new(empty_instead(&query)));
+        }
+    }
+    Ok(query)
+}
+
+fn is_empty(name: &str) -> bool {
+    EMPTY.contains(&name)
+}
+
+/// The names of the tables that a query reads, subqueries included.
+fn relations(query: &Query) -> Vec<String> {
+    let mut names = Vec::new();
+    let walked: ControlFlow<()> = visit_relations(query, |name| {
+        names.extend(name.0.last().and_then(ObjectNamePart::as_ident).map(crate::parse::fold));
+        ControlFlow::Continue(())
+    });
+    debug_assert!(walked.is_continue(), "every name is seen");
+    names
+}
+
+struct Subqueries;
+
+impl VisitorMut for Subqueries {
+    type Break = SqlError;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let Expr::Subquery(query) = expr else { return ControlFlow::Continue(()) };
+        let names = relations(query);
+        if names.iter().any(|name| is_empty(name) || name == "pg_collation" || name == "pg_description") {
+            *expr = Expr::Value(Value::Null.into());
+        } else if !names.is_empty()
+            && names.iter().all(|name| is_system_table(name))
+            && let SetExpr::Select(select) = query.body.as_mut()
+            && let [SelectItem::UnnamedExpr(item)] = select.projection.as_mut_slice()
+        {
+            let parsed =
+                Parser::new(&PostgreSqlDialect {}).try_with_sql(&format!("max({item})")).and_then(|mut parser| parser.parse_expr());
+            match parsed {
+                Ok(maximum) => *item = maximum,
+                Err(error) => return ControlFlow::Break(SqlError::internal(error.to_string())),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A query with the same columns and no rows.
+fn empty_instead(query: &Query) -> Query {
+    let mut names = Vec::new();
+    column_names(&query.body, &mut names);
+    let null = || Expr::Value(Value::Null.into());
+    let items = names.into_iter().map(|name| SelectItem::ExprWithAlias { expr: null(), alias: Ident::with_quote('"', name) });
+    let none = Expr::Value(Value::Boolean(false).into());
+    super::names::select(items.collect(), Vec::new(), Some(none))
+}
+
+/// The names that a query's select list shows, as far as they can be told without planning it.
+fn column_names(body: &SetExpr, names: &mut Vec<String>) {
+    match body {
+        SetExpr::Select(select) => names.extend(select.projection.iter().enumerate().map(|(position, item)| match item {
+            SelectItem::ExprWithAlias { alias, .. } => crate::parse::fold(alias),
+            SelectItem::UnnamedExpr(Expr::Identifier(ident)) => crate::parse::fold(ident),
+            _ => format!("{}{position}", super::names::MARK),
+        })),
+        SetExpr::Query(query) => column_names(&query.body, names),
+        SetExpr::SetOperation { left, .. } => column_names(left, names),
+        _ => {}
+    }
+}
