@@ -8,7 +8,7 @@ use rhumb_node::config::{Config, Setup};
 use rhumb_node::process::{self, Served};
 use rhumb_sql::server::{ServerOptions, serve};
 use rustix::process::{Signal, getpid, kill_process};
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,7 +31,12 @@ pub struct Args {
 /// Runs the site until it is told to stop.
 pub fn run(args: &Args) -> ExitCode {
     let filter = EnvFilter::try_from_env("RHUMB_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .init();
     let setup = match Config::load(&args.config) {
         Ok(setup) => setup,
         Err(error) => return fail(error, 2),

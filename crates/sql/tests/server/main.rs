@@ -1,7 +1,6 @@
 //! The server as its clients see it, over a database in memory: one file per subject.
 
 mod copy;
-mod listen_tmp;
 mod protocol;
 mod psql;
 mod retries;
