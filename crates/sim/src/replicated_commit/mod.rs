@@ -43,7 +43,7 @@ pub struct ReplicatedCommit {
     /// A bug planted in the driver.
     #[cfg(feature = "planted")]
     pub driver: Option<crate::Planted>,
-    calm: bool,
+    pub calm: bool,
 }
 
 /// What a seed decides of the cluster.
