@@ -43,6 +43,7 @@ pub struct ReplicatedCommit {
     /// A bug planted in the driver.
     #[cfg(feature = "planted")]
     pub driver: Option<crate::Planted>,
+    /// Nothing goes wrong.
     pub calm: bool,
 }
 
