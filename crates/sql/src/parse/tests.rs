@@ -20,7 +20,7 @@ fn a_syntax_error_says_where_and_what_was_expected() {
     assert_eq!((error.state(), error.position()), (SqlState::SyntaxError, Some(21)));
     assert_eq!(error.message(), "syntax error at or near \"from\"");
     assert_eq!(error.hint(), Some("Expected )."));
-    let error = parse("select 'é, 'x").expect_err("an open string");
+    let error = parse("select 'é', 'x").expect_err("an open string");
     assert_eq!((error.state(), error.position()), (SqlState::SyntaxError, Some(13)));
     assert_eq!(parse("selec 1").expect_err("no statement").position(), Some(1));
 }

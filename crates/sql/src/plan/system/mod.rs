@@ -13,7 +13,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::session::Active;
 use datafusion::logical_expr::{ScalarUDF, TableSource};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectNamePart, Query, SelectItem, SetExpr, Value, VisitMut, VisitorMut, visit_relations,
+    BinaryOperator, Expr, Ident, ObjectNamePart, Query, SelectItem, SetExpr, Value, VisitMut, VisitorMut, visit_relations,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -113,8 +113,22 @@ impl VisitorMut for Subqueries {
                 Ok(maximum) => *item = maximum,
                 Err(error) => return ControlFlow::Break(SqlError::internal(error.to_string())),
             }
+            select.selection = select.selection.take().and_then(without_default_flag);
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// A condition without `atthasdef`, which the query engine cannot move out of the subquery that it stands in. It holds
+/// for just the columns that `pg_attrdef` knows, so nothing is lost.
+fn without_default_flag(condition: Expr) -> Option<Expr> {
+    match condition {
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => match (without_default_flag(*left), without_default_flag(*right)) {
+            (Some(left), Some(right)) => Some(Expr::BinaryOp { left: left.into(), op: BinaryOperator::And, right: right.into() }),
+            (left, right) => left.or(right),
+        },
+        Expr::CompoundIdentifier(idents) if idents.last().is_some_and(|ident| ident.value == "atthasdef") => None,
+        other => Some(other),
     }
 }
 
