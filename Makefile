@@ -12,7 +12,7 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 
 test: ## All tests.
 	cargo test --workspace
-	cargo test --package rhumb-sim --features planted --test planted
+	cargo test --package rhumb-sim --features planted
 
 verify: ## The read-only gate: format, lints, documentation.
 	cargo fmt --all --check

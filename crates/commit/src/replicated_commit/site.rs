@@ -176,8 +176,8 @@ impl Site {
         if at <= self.ceiling_asked {
             return;
         }
-        let latest = at.max(self.clock.last()).max(Timestamp::from_time(self.now));
-        let wanted = latest.plus(self.config.ceiling_lead).max(self.ceiling_written);
+        let latest = self.clock.last().max(Timestamp::from_time(self.now));
+        let wanted = at.max(latest.plus(self.config.ceiling_lead)).max(self.ceiling_written);
         self.ceiling_asked = wanted;
         self.ceiling_written = wanted;
         let mut batch = Batch::new();
