@@ -20,7 +20,7 @@ use fjall::config::FilterPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, RwLock};
 
 const KEYSPACE: &str = "store";
 /// Sleeps unless there is something to flush or compact.
@@ -57,6 +57,9 @@ pub struct FjallEngine {
     /// True if nothing was written since the last sync: the next write carries the mark. Held by whoever writes or syncs,
     /// so that nothing slips in between a sync and the mark that vouches for it.
     synced: Mutex<bool>,
+    /// Held while a batch becomes visible, and shared while a snapshot is taken: the database's own threads may publish a
+    /// sequence number above that of a batch that is only half in, and a snapshot at it would show the half.
+    publishing: RwLock<()>,
     keyspace: Keyspace,
     database: Database,
     /// Last, so that the folder stays locked until the database is closed.
@@ -74,7 +77,8 @@ impl FjallEngine {
         manifest::check(&engine)?;
         journal::check(&engine)?;
         let (database, keyspace) = start(&engine, options).map_err(|error| store_error(&engine, error))?;
-        let engine = FjallEngine { path: engine, synced: Mutex::new(true), keyspace, database, _folder: folder };
+        let engine =
+            FjallEngine { path: engine, synced: Mutex::new(true), publishing: RwLock::new(()), keyspace, database, _folder: folder };
         engine.mark()?;
         Ok(engine)
     }
@@ -138,6 +142,7 @@ fn store_error(path: &Path, error: fjall::Error) -> StoreError {
 
 impl Engine for FjallEngine {
     fn view(&self) -> Box<dyn View + '_> {
+        let _whole = self.publishing.read().expect("no thread panics while it publishes");
         Box::new(FjallView { engine: self, snapshot: self.database.snapshot() })
     }
 
@@ -156,7 +161,9 @@ impl Engine for FjallEngine {
                 Write::Remove { key } => batch.remove(&self.keyspace, key),
             }
         }
+        let publishing = self.publishing.write().expect("no thread panics while it publishes");
         batch.commit().map_err(|error| self.error(error))?;
+        drop(publishing);
         *synced = false;
         Ok(())
     }
