@@ -22,7 +22,8 @@ pub enum ReadMode {
     /// Read this region's replica without a lock; the votes at commit validate the versions read. No wide-area trip.
     /// The default of autocommit statements that write.
     Optimistic,
-    /// Read-only at one timestamp, from a majority: strictly serializable without a commit. One wide-area trip per read.
+    /// Read-only at one timestamp, from a majority, without a commit: sees every commit that ended before it began. One
+    /// wide-area trip per read. What it does not promise between several reads under skewed clocks: decision 0003.
     Snapshot,
     /// Read-only, this region's replica, as of a timestamp in the past. No wide-area trip.
     Stale(Timestamp),

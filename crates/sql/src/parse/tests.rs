@@ -1,3 +1,5 @@
+//! Tests of parsing: how statements are told apart, separated and refused.
+
 use super::*;
 use crate::error::SqlState;
 
