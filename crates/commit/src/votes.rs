@@ -1,20 +1,29 @@
 //! Votes as write-once registers, and the outcome as a pure function of them.
 //!
-//! Every region has one durable vote per transaction attempt: yes or no, never changed. The attempt commits if and only
-//! if the yes-votes are a majority of all regions, and aborts if and only if so many are no that a majority of yes is
-//! impossible. Whoever has seen enough votes knows the outcome; there is no proposer, no leader and no second round.
+//! Every region has one durable vote per transaction attempt. A no is final at once. A yes is *provisional* at first: the
+//! region is prepared, and only the attempt's gateway may count it. It becomes final in one of two ways, once and for
+//! ever: *firm*, when somebody in doubt asks for it because the gateway is silent, or *withdrawn*, which is a no, when
+//! the gateway itself takes the attempt back.
 //!
 //! ```text
-//!    A: yes ─┐
-//!    B: yes ─┼─▶ 3 of 5 yes: committed, whatever D and E say or ever will say
-//!    C: yes ─┘
+//!                 ┌─▶ No ◀──────────────┐ withdrawn by the gateway, which has not concluded and now counts final votes only
+//!     no vote yet ┤                     │
+//!                 └─▶ Yes (provisional) ┴─▶ Firm   asked for by anybody else
 //! ```
+//!
+//! The attempt commits if a majority of all regions is yes, and aborts if so many are no that a majority of yes is
+//! impossible. The gateway counts every yes, all others count firm ones: whoever has seen enough knows the outcome.
+//!
+//! Why two kinds of yes: were every yes final, then with two of five regions out of reach the votes yes, yes, no of the
+//! others would decide nothing until one of the two came back, and their rows would stay locked. As it is, the gateway,
+//! knowing that it has concluded nothing and that nobody else may have, takes two yes-votes back and has its outcome.
 //!
 //! A region that has *forgotten* an attempt (it was resolved there and its record collected) will never vote yes on it
 //! again, and if it knew the attempt as committed, the commit stands in its log. It counts as a no once its log has been
 //! read that far without finding it.
 //!
-//! Invariants: `record` never replaces a vote; an outcome, once reached, never changes.
+//! Invariants: a final vote never changes; a gateway that withdraws has not concluded, and concludes from final votes
+//! only; hence an outcome, once reached by anybody, is everybody's.
 
 use rhumb_core::{RegionId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -24,8 +33,11 @@ use std::fmt;
 /// A region's vote on an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Vote {
-    /// It holds all locks, found all reads current, and is prepared on disk.
+    /// It holds all locks, found all reads current, and is prepared on disk. Provisional: its gateway may count it and
+    /// may withdraw it, until somebody else asks for it.
     Yes,
+    /// The same, for ever.
+    Firm,
     /// It will never be prepared for this attempt.
     No(Refusal),
 }
@@ -47,6 +59,20 @@ pub enum Refusal {
     Superseded,
     /// A site of the region did not prepare in time.
     TimedOut,
+    /// The gateway took the attempt back while the yes was provisional, or before there was a vote.
+    Withdrawn,
+}
+
+impl Vote {
+    /// True if the region is prepared to commit.
+    pub fn is_yes(&self) -> bool {
+        matches!(self, Vote::Yes | Vote::Firm)
+    }
+
+    /// True if this vote can never change.
+    pub fn is_final(&self) -> bool {
+        *self != Vote::Yes
+    }
 }
 
 /// What all votes together say.
@@ -65,13 +91,17 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Takes note of a region's vote. A vote seen before stays as it is.
+    /// Takes note of a region's vote. A final vote seen before stays as it is.
     pub fn record(&mut self, region: RegionId, vote: Vote) {
         let known = self.votes.entry(region).or_insert_with(|| vote.clone());
-        debug_assert!(
-            cfg!(feature = "planted") || (*known == Vote::Yes) == (vote == Vote::Yes),
-            "the vote of {region} changed from {known} to {vote}"
-        );
+        if !known.is_final() {
+            *known = vote;
+        } else {
+            debug_assert!(
+                cfg!(feature = "planted") || !vote.is_final() || known.is_yes() == vote.is_yes(),
+                "the vote of {region} changed from {known} to {vote}"
+            );
+        }
     }
 
     /// Overwrites a vote, as no correct site ever does.
@@ -80,11 +110,20 @@ impl Tally {
         self.votes.insert(region, vote);
     }
 
-    /// The outcome among `regions` regions, if the votes seen decide it.
+    /// The outcome among `regions` regions, if the final votes seen decide it.
     pub fn outcome(&self, regions: usize) -> Option<Outcome> {
+        self.decide(regions, |vote| *vote == Vote::Firm)
+    }
+
+    /// The same for the attempt's gateway, which counts provisional votes too, as long as it has withdrawn none.
+    pub fn outcome_at_gateway(&self, regions: usize) -> Option<Outcome> {
+        self.decide(regions, Vote::is_yes)
+    }
+
+    fn decide(&self, regions: usize, counts: impl Fn(&Vote) -> bool) -> Option<Outcome> {
         let majority = regions / 2 + 1;
-        let yes = self.votes.values().filter(|vote| **vote == Vote::Yes).count();
-        let no = self.votes.len() - yes;
+        let yes = self.votes.values().filter(|vote| counts(vote)).count();
+        let no = self.votes.values().filter(|vote| !vote.is_yes()).count();
         if yes >= majority {
             Some(Outcome::Committed)
         } else if no > regions - majority {
@@ -113,7 +152,7 @@ impl Tally {
     pub fn refusals(&self) -> impl Iterator<Item = (RegionId, Refusal)> + '_ {
         self.votes.iter().filter_map(|(region, vote)| match vote {
             Vote::No(refusal) => Some((*region, *refusal)),
-            Vote::Yes => None,
+            Vote::Yes | Vote::Firm => None,
         })
     }
 }
@@ -122,7 +161,17 @@ impl fmt::Display for Vote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Vote::Yes => write!(f, "yes"),
+            Vote::Firm => write!(f, "firm yes"),
             Vote::No(refusal) => write!(f, "no ({refusal})"),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Committed => write!(f, "committed"),
+            Outcome::Aborted => write!(f, "aborted"),
         }
     }
 }
@@ -137,6 +186,7 @@ impl fmt::Display for Refusal {
             Refusal::NeverHeard => write!(f, "never heard of it"),
             Refusal::Superseded => write!(f, "a later attempt is known"),
             Refusal::TimedOut => write!(f, "a site of the region did not prepare in time"),
+            Refusal::Withdrawn => write!(f, "withdrawn by its gateway"),
         }
     }
 }
@@ -145,36 +195,54 @@ impl fmt::Display for Refusal {
 mod tests {
     use super::*;
 
-    fn tally(votes: &[(u16, bool)]) -> Tally {
+    const NO: Vote = Vote::No(Refusal::Locked);
+
+    fn tally(votes: &[(u16, Vote)]) -> Tally {
         let mut tally = Tally::default();
-        for &(region, yes) in votes {
-            tally.record(RegionId(region), if yes { Vote::Yes } else { Vote::No(Refusal::Locked) });
+        for (region, vote) in votes {
+            tally.record(RegionId(*region), vote.clone());
         }
         tally
     }
 
     #[test]
     fn a_majority_of_yes_commits_and_an_impossible_one_aborts() {
-        assert_eq!(tally(&[(0, true), (1, true)]).outcome(5), None);
-        assert_eq!(tally(&[(0, true), (1, true), (4, true)]).outcome(5), Some(Outcome::Committed));
-        assert_eq!(tally(&[(0, false), (1, false)]).outcome(5), None);
-        assert_eq!(tally(&[(0, false), (1, false), (2, false)]).outcome(5), Some(Outcome::Aborted));
+        let outcome = |votes: &[(u16, Vote)]| (tally(votes).outcome(5), tally(votes).outcome_at_gateway(5));
+        assert_eq!(outcome(&[(0, Vote::Firm), (1, Vote::Firm)]), (None, None));
+        assert_eq!(outcome(&[(0, Vote::Firm), (1, Vote::Firm), (4, Vote::Firm)]), (Some(Outcome::Committed), Some(Outcome::Committed)));
+        assert_eq!(outcome(&[(0, NO), (1, NO)]), (None, None));
+        assert_eq!(outcome(&[(0, NO), (1, NO), (2, NO)]), (Some(Outcome::Aborted), Some(Outcome::Aborted)));
+    }
+
+    #[test]
+    fn only_the_gateway_counts_a_provisional_yes() {
+        let votes = tally(&[(0, Vote::Yes), (1, Vote::Yes), (4, Vote::Firm)]);
+        assert_eq!((votes.outcome(5), votes.outcome_at_gateway(5)), (None, Some(Outcome::Committed)));
+    }
+
+    #[test]
+    fn a_provisional_yes_becomes_final_once() {
+        let withdrawn = Vote::No(Refusal::Withdrawn);
+        assert_eq!(tally(&[(0, Vote::Yes), (0, withdrawn.clone()), (0, Vote::Yes)]).of(RegionId(0)), Some(&withdrawn));
+        assert_eq!(tally(&[(0, Vote::Yes), (0, Vote::Firm), (0, Vote::Yes)]).of(RegionId(0)), Some(&Vote::Firm));
     }
 
     #[test]
     fn with_an_even_number_of_regions_half_the_votes_against_abort() {
-        assert_eq!(tally(&[(0, true)]).outcome(2), None);
-        assert_eq!(tally(&[(0, false)]).outcome(2), Some(Outcome::Aborted));
-        assert_eq!(tally(&[(0, true), (1, true), (2, false)]).outcome(4), None);
-        assert_eq!(tally(&[(0, false), (2, false)]).outcome(4), Some(Outcome::Aborted));
+        assert_eq!(tally(&[(0, Vote::Firm)]).outcome(2), None);
+        assert_eq!(tally(&[(0, NO)]).outcome(2), Some(Outcome::Aborted));
+        assert_eq!(tally(&[(0, Vote::Firm), (1, Vote::Firm), (2, NO)]).outcome(4), None);
+        assert_eq!(tally(&[(0, NO), (2, NO)]).outcome(4), Some(Outcome::Aborted));
     }
 
     #[test]
-    fn every_complete_set_of_votes_decides() {
+    fn every_complete_set_of_final_votes_decides_and_alike_for_all() {
         for regions in 1..=7u16 {
             for votes in 0..(1u32 << regions) {
-                let all: Vec<_> = (0..regions).map(|region| (region, votes >> region & 1 == 1)).collect();
-                assert!(tally(&all).outcome(usize::from(regions)).is_some());
+                let all: Vec<_> = (0..regions).map(|region| (region, if votes >> region & 1 == 1 { Vote::Firm } else { NO })).collect();
+                let tally = tally(&all);
+                assert!(tally.outcome(usize::from(regions)).is_some());
+                assert_eq!(tally.outcome(usize::from(regions)), tally.outcome_at_gateway(usize::from(regions)));
             }
         }
     }

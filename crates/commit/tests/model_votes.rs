@@ -43,3 +43,21 @@ fn commit_proposed_again_to_regions_that_refused_is_refuted() {
     let found = counterexamples(Planted::NaiveBallotOne, [AGREEMENT, EXCLUSION, CLIENT, WRITE_ONCE]);
     assert!(found.iter().all(|steps| steps.contains("Repropose")), "without a second ballot all is well: {found:#?}");
 }
+
+#[test]
+fn a_provisional_vote_counted_by_others_is_refuted() {
+    let found = counterexamples(Planted::ProvisionalCounts, [AGREEMENT, EXCLUSION, CLIENT]);
+    assert!(found.iter().all(|steps| steps.contains("Withdrawn")), "all is well as long as nothing is withdrawn: {found:#?}");
+}
+
+#[test]
+fn a_firm_vote_withdrawn_is_refuted() {
+    let found = counterexamples(Planted::FirmWithdrawn, [AGREEMENT, EXCLUSION, CLIENT, WRITE_ONCE]);
+    assert!(found.iter().all(|steps| steps.contains("AskVote")), "only who asks makes a vote firm: {found:#?}");
+}
+
+#[test]
+fn a_gateway_that_withdraws_and_counts_on_is_refuted() {
+    let found = counterexamples(Planted::GatewayCountsOn, [AGREEMENT, EXCLUSION, CLIENT]);
+    assert!(found.iter().all(|steps| steps.contains("Withdrawn")), "all is well as long as nothing is withdrawn: {found:#?}");
+}

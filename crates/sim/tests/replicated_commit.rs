@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const SEEDS: u64 = 200;
 
 /// Branches that are rare in practice and must have run here, or the faults are too tame.
-const RARE: [&str; 12] = [
+const RARE: [&str; 15] = [
     "catch_up.applied",
     "commit.applied_again",
     "commit.asked_forgotten",
@@ -17,8 +17,11 @@ const RARE: [&str; 12] = [
     "commit.in_doubt_asks",
     "commit.learnt_from_log",
     "commit.unknown",
+    "commit.vote_firm",
     "commit.vote_no_never_heard",
     "commit.vote_no_timed_out",
+    "commit.vote_no_withdrawn",
+    "commit.worked_out",
     "read.snapshot_second_round",
     "read.waits_for_prepared",
 ];

@@ -48,8 +48,10 @@ pub(super) struct Entry {
     part: Part,
     stage: Stage,
     since: Time,
-    /// Votes seen, where the coordinator is another site of the region and may be down.
+    /// Final votes seen, where the coordinator is another site of the region and may be down.
     tally: Tally,
+    /// The gateway has said that it decides no more.
+    over: bool,
 }
 
 /// One shard replica.
@@ -127,7 +129,7 @@ impl Site {
         self.take_locks(&record.meta, &record.part);
         self.cohort.highest = record.meta.at.max(self.cohort.highest);
         let attempt = record.meta.attempt;
-        let entry = Entry { meta: record.meta, part: record.part, stage: Stage::Prepared, since: Time::ZERO, tally: Tally::default() };
+        let entry = Entry { meta: record.meta, part: record.part, stage: Stage::Prepared, since: Time::ZERO, tally: Tally::default(), over: false };
         self.cohort.entries.insert(attempt, entry);
     }
 
@@ -135,7 +137,7 @@ impl Site {
     /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
     pub(super) fn drop_orphans(&mut self, fx: &mut Effects<Site>) {
         let orphaned = |entry: &Entry| {
-            let awaited = |ballot: &super::coordinator::Ballot| ballot.vote == Some(Vote::Yes) && ballot.outcome != Some(Outcome::Aborted);
+            let awaited = |ballot: &super::coordinator::Ballot| ballot.has_yes() && ballot.outcome != Some(Outcome::Aborted);
             entry.meta.coordinator == self.me.shard && !self.coordinator.ballots.get(&entry.meta.attempt).is_some_and(awaited)
         };
         let orphans: Vec<Attempt> = self.cohort.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
@@ -169,7 +171,7 @@ impl Site {
         }
         let validation = self.plan_validation(&part);
         self.take_locks(&meta, &part);
-        let entry = Entry { meta, part, stage: Stage::Validating(validation), since: self.now, tally: Tally::default() };
+        let entry = Entry { meta, part, stage: Stage::Validating(validation), since: self.now, tally: Tally::default(), over: false };
         self.cohort.entries.insert(attempt, entry);
         self.validate_next(attempt, fx);
     }
@@ -367,28 +369,58 @@ impl Site {
             return; // the coordinator of this very site sees to it
         }
         let regions = self.topology.region_count();
-        if region == self.me.region && *vote != Vote::Yes {
+        if region == self.me.region && !vote.is_yes() {
             return self.unprepare(meta.attempt, fx);
         }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
-        match entry.tally.outcome(regions) {
-            Some(Outcome::Committed) => self.on_apply(meta, None, fx),
-            Some(Outcome::Aborted) => self.unprepare(meta.attempt, fx),
-            None => {}
+        if let Some(outcome) = entry.tally.outcome(regions) {
+            self.on_decided_as_cohort(meta, outcome, fx);
+        }
+    }
+
+    /// The outcome, told to a cohort that had asked because its coordinator was silent.
+    pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, outcome: Outcome, fx: &mut Effects<Site>) {
+        if meta.coordinator == self.me.shard || !self.cohort.entries.contains_key(&meta.attempt) {
+            return;
+        }
+        match outcome {
+            Outcome::Committed => self.on_apply(meta, None, fx),
+            Outcome::Aborted => self.unprepare(meta.attempt, fx),
+        }
+    }
+
+    /// The gateway decides no more: ask the regions from now on.
+    pub(super) fn on_over_as_cohort(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        if let Some(entry) = self.cohort.entries.get_mut(&attempt)
+            && !entry.over
+            && entry.meta.coordinator != self.me.shard
+        {
+            entry.over = true;
+            let meta = entry.meta.clone();
+            self.ask_votes_as_cohort(&meta, fx);
+        }
+    }
+
+    fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        fx.count("commit.cohort_asks");
+        for region in self.topology.regions() {
+            fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
         }
     }
 
     pub(super) fn cohort_tick(&mut self, fx: &mut Effects<Site>) {
         let overdue = |entry: &Entry| {
             let remote = entry.meta.coordinator != self.me.shard;
-            (remote && self.now.since(entry.since) >= self.config.ask_after).then(|| entry.meta.clone())
+            (remote && self.now.since(entry.since) >= self.config.ask_after).then(|| (entry.meta.clone(), entry.over))
         };
-        let asks: Vec<Meta> = self.cohort.entries.values().filter_map(overdue).collect();
-        for meta in asks {
-            fx.count("commit.cohort_asks");
-            for region in self.topology.regions() {
-                fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
+        let asks: Vec<(Meta, bool)> = self.cohort.entries.values().filter_map(overdue).collect();
+        for (meta, over) in asks {
+            let gateway = meta.attempt.txn.gateway;
+            if over || !(gateway == self.me || self.peers.is_alive(gateway, self.now, self.config.gateway_silent_after)) {
+                self.ask_votes_as_cohort(&meta, fx);
+            } else {
+                self.send(gateway, Note::AskGateway { meta }, fx);
             }
         }
         let floor = self.forget_floor();

@@ -9,8 +9,12 @@ pub struct Config {
     pub tick: Span,
     /// After so long without enough answers a gateway sends a read or an `Accept` again. Above the longest round trip.
     pub resend_after: Span,
-    /// After so long a gateway, or a site that is prepared, asks the regions for votes that it misses.
+    /// After so long a gateway whose votes do not decide takes the attempt back. Above the longest round trip.
+    pub withdraw_after: Span,
+    /// After so long without an outcome a site that is prepared asks the gateway for it. Above the longest round trip.
     pub ask_after: Span,
+    /// A gateway not heard for so long is taken for dead by a site in doubt, which then asks the regions.
+    pub gateway_silent_after: Span,
     /// After so long a gateway tells its client that the outcome of a commit is unknown.
     pub outcome_deadline: Span,
     /// After so long a gateway gives a read up.
@@ -36,7 +40,9 @@ impl Default for Config {
         Config {
             tick: Span::from_millis(500),
             resend_after: Span::from_millis(1_000),
-            ask_after: Span::from_millis(2_000),
+            withdraw_after: Span::from_millis(2_000),
+            ask_after: Span::from_millis(1_000),
+            gateway_silent_after: Span::from_millis(1_500),
             outcome_deadline: Span::from_millis(8_000),
             read_timeout: Span::from_millis(8_000),
             prepare_timeout: Span::from_millis(1_000),

@@ -1,12 +1,16 @@
 //! The coordinator: one region's vote on an attempt, and the two-phase commit inside the region.
 //!
 //! ```text
-//!   Accept ─▶ Preparing ─▶ all cohorts prepared ─▶ Yes on disk ─▶ told to all coordinators and the gateway
+//!   Accept ─▶ Preparing ─▶ all cohorts prepared ─▶ Yes on disk ─▶ told to the gateway
 //!                      └─▶ one cannot, or time is up, or asked first ─▶ No on disk ─▶ told likewise
-//!   votes of a majority ─▶ Apply or Unprepare to the cohorts ─▶ all applied ─▶ resolved ─▶ forgotten after a while
+//!   Decided ─▶ Apply or Unprepare to the cohorts ─▶ all applied ─▶ resolved ─▶ forgotten after a while
+//!
+//!   no Decided for long ─▶ AskGateway ─▶ no answer: it is deciding still
+//!                               └─▶ Over, or the gateway is dead ─▶ AskVote to all regions ─▶ Firm, or No, on disk there
+//!                                                                   ─▶ enough final votes: Decided to all
 //! ```
 //!
-//! Invariants: the vote of a ballot is set once and written to disk in the same step; it is tallied, here as elsewhere,
+//! Invariants: a vote goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
 //! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
 
 use super::message::{Attempt, Meta, Note, Part, Promise};
@@ -16,7 +20,7 @@ use crate::votes::{Outcome, Refusal, Tally, Vote};
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ballots known only from other regions' votes that are kept at a time.
+/// Ballots known only from an outcome or a question that are kept at a time.
 const ORPHANS_MAX: usize = 10_000;
 /// Ballots forgotten in one tick.
 const FORGET_MAX: usize = 10_000;
@@ -36,6 +40,8 @@ pub(super) struct Ballot {
     /// Peers that have forgotten it, and the ends of their logs.
     forgotten_by: BTreeMap<RegionId, u64>,
     since: Time,
+    /// Its gateway has said that it decides no more.
+    over: bool,
     resolved: bool,
 }
 
@@ -66,6 +72,7 @@ impl Ballot {
             applied: BTreeSet::new(),
             forgotten_by: BTreeMap::new(),
             since,
+            over: false,
             resolved: false,
         }
     }
@@ -79,7 +86,12 @@ impl Ballot {
 
     /// True if this region has promised to commit and does not know whether to.
     fn is_in_doubt(&self) -> bool {
-        self.vote == Some(Vote::Yes) && self.outcome.is_none()
+        self.has_yes() && self.outcome.is_none()
+    }
+
+    /// True if this region is prepared by its vote.
+    pub(super) fn has_yes(&self) -> bool {
+        self.vote.as_ref().is_some_and(Vote::is_yes)
     }
 }
 
@@ -88,7 +100,7 @@ impl Site {
         let mut ballot = Ballot::new(record.meta, Time::ZERO);
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
         let applied = record.outcome == Some(Outcome::Committed) && ballot.meta.participants == [self.me.shard];
-        ballot.resolved = applied || record.outcome == Some(Outcome::Aborted) || record.vote != Vote::Yes;
+        ballot.resolved = applied || record.outcome == Some(Outcome::Aborted) || !record.vote.is_yes();
         ballot.outcome = record.outcome;
         ballot.tally.record(self.me.region, record.vote.clone());
         ballot.vote = Some(record.vote);
@@ -119,14 +131,14 @@ impl Site {
         let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
         if ballot.vote.is_some() {
             fx.count("commit.accept_again");
-            return self.tell_vote(attempt, vec![attempt.txn.gateway], Batch::new(), fx);
+            return self.tell_vote(attempt, &[attempt.txn.gateway], Batch::new(), fx);
         }
         if !ballot.parts.is_empty() {
             return; // its cohorts are being asked already
         }
         ballot.parts = parts.into_iter().collect();
         match ballot.outcome {
-            Some(outcome) => self.distribute(attempt, outcome, fx), // the other regions were quicker than the Accept
+            Some(outcome) => self.distribute(attempt, outcome, fx), // it overtook the Accept
             None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), fx),
             None => {
                 let prepares: Vec<_> = ballot.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
@@ -153,12 +165,13 @@ impl Site {
         }
     }
 
-    /// Casts this region's vote: to disk along with what is in `batch`, then to everybody.
+    /// Casts this region's vote, or makes it final: to disk along with what is in `batch`, then to the gateway.
     pub(super) fn vote(&mut self, attempt: Attempt, vote: Vote, mut batch: Batch, fx: &mut Effects<Site>) {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("a vote is cast on a known ballot");
-        assert!(ballot.vote.is_none(), "a vote is cast once");
+        assert!(!ballot.vote.as_ref().is_some_and(Vote::is_final), "a final vote never changes");
         fx.count(match vote {
             Vote::Yes => "commit.vote_yes",
+            Vote::Firm => "commit.vote_firm",
             Vote::No(Refusal::Locked) => "commit.vote_no_locked",
             Vote::No(Refusal::LockLost) => "commit.vote_no_lock_lost",
             Vote::No(Refusal::Stale) => "commit.vote_no_stale",
@@ -166,20 +179,18 @@ impl Site {
             Vote::No(Refusal::NeverHeard) => "commit.vote_no_never_heard",
             Vote::No(Refusal::Superseded) => "commit.vote_no_superseded",
             Vote::No(Refusal::TimedOut) => "commit.vote_no_timed_out",
+            Vote::No(Refusal::Withdrawn) => "commit.vote_no_withdrawn",
         });
         ballot.vote = Some(vote.clone());
         let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), outcome: None };
         batch.put_record(VOTES, records::attempt_key(&attempt), records::encode(&record));
         #[cfg(feature = "planted")]
-        if self.has_planted(super::planted::Planted::RefusalNotDurable) && vote != Vote::Yes {
+        if self.has_planted(super::planted::Planted::RefusalNotDurable) && !vote.is_yes() {
             batch = Batch::new();
         }
-        let meta = &self.coordinator.ballots[&attempt].meta;
-        let mut to: Vec<SiteId> = self.topology.replicas(meta.coordinator).collect();
-        if !to.contains(&attempt.txn.gateway) {
-            to.push(attempt.txn.gateway);
-        }
-        self.tell_vote(attempt, to, batch, fx);
+        let gateway = attempt.txn.gateway;
+        let to = [self.me, gateway];
+        self.tell_vote(attempt, if gateway == self.me { &to[..1] } else { &to }, batch, fx);
     }
 
     /// Has the cohorts of this region let go of an attempt that it will not commit by its own vote.
@@ -191,16 +202,16 @@ impl Site {
     }
 
     /// Tells this region's vote to `to`, after `batch` and all before it is on disk.
-    fn tell_vote(&mut self, attempt: Attempt, to: Vec<SiteId>, batch: Batch, fx: &mut Effects<Site>) {
+    fn tell_vote(&mut self, attempt: Attempt, to: &[SiteId], batch: Batch, fx: &mut Effects<Site>) {
         let ballot = &self.coordinator.ballots[&attempt];
         let vote = ballot.vote.clone().expect("told once cast");
         let mut persist = fx.persist(batch);
         for site in to {
-            persist = persist.send(site, Promise::Vote { meta: ballot.meta.clone(), region: self.me.region, vote: vote.clone() });
+            persist = persist.send(*site, Promise::Vote { meta: ballot.meta.clone(), region: self.me.region, vote: vote.clone() });
         }
     }
 
-    /// Somebody in doubt asks for this region's vote.
+    /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
     pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
@@ -210,17 +221,44 @@ impl Site {
             return;
         }
         let now = self.now;
-        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta, now));
-        if ballot.vote.is_some() {
-            self.tell_vote(attempt, vec![from], Batch::new(), fx);
-        } else if ballot.parts.is_empty() || ballot.outcome.is_some() {
-            self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), fx);
-            self.tell_vote(attempt, vec![from], Batch::new(), fx);
+        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        let provisional = ballot.vote == Some(Vote::Yes);
+        #[cfg(feature = "planted")]
+        let provisional = provisional && !self.has_planted(super::planted::Planted::ProvisionalCounts);
+        let ballot = &self.coordinator.ballots[&attempt];
+        match (ballot.outcome, &ballot.vote) {
+            (Some(outcome), _) => self.send(from, Note::Decided { meta, outcome }, fx),
+            (None, Some(_)) if provisional => {
+                self.vote(attempt, Vote::Firm, Batch::new(), fx);
+                self.tell_vote(attempt, &[from], Batch::new(), fx);
+            }
+            (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), fx),
+            (None, None) if ballot.parts.is_empty() => {
+                self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), fx);
+                self.tell_vote(attempt, &[from], Batch::new(), fx);
+            }
+            // Its cohorts are preparing; the vote is cast soon, and who is in doubt asks again.
+            (None, None) => {}
         }
-        // Else its cohorts are preparing; the vote goes to everybody soon, and who is in doubt asks again.
     }
 
-    pub(super) fn on_vote_as_coordinator(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
+    /// The gateway takes the attempt back, as far as that is still possible.
+    pub(super) fn on_withdraw(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        if self.is_forgotten(&attempt) {
+            return fx.count("commit.withdraw_forgotten");
+        }
+        let now = self.now;
+        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        match (ballot.outcome, &ballot.vote) {
+            (Some(outcome), _) => self.send(from, Note::Decided { meta, outcome }, fx),
+            (None, Some(vote)) if vote.is_final() => self.tell_vote(attempt, &[from], Batch::new(), fx),
+            (None, _) => self.vote(attempt, Vote::No(Refusal::Withdrawn), Batch::new(), fx),
+        }
+    }
+
+    /// The outcome, from the gateway or from whoever worked it out.
+    pub(super) fn on_decided_as_coordinator(&mut self, meta: &Meta, outcome: Outcome, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
         if meta.coordinator != self.me.shard || self.is_forgotten(&attempt) {
             return;
@@ -232,11 +270,22 @@ impl Site {
         }
         let now = self.now;
         let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        if ballot.outcome.is_none() {
+            self.distribute(attempt, outcome, fx);
+        }
+    }
+
+    pub(super) fn on_vote_as_coordinator(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        if meta.coordinator != self.me.shard {
+            return;
+        }
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         #[cfg(feature = "planted")]
         ballot.tally.overwrite(region, vote.clone());
         #[cfg(not(feature = "planted"))]
         ballot.tally.record(region, vote.clone());
-        if region == self.me.region && *vote != Vote::Yes {
+        if region == self.me.region && !vote.is_yes() {
             // Only now that the refusal is on disk: a new life that had forgotten it could count a cohort as prepared
             // that has let go.
             self.have_unprepared(meta, fx);
@@ -282,9 +331,21 @@ impl Site {
     fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let regions = self.topology.region_count();
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        let outcome = ballot.tally.outcome(regions);
+        #[cfg(feature = "planted")]
+        let outcome = if self.planted == Some(super::planted::Planted::ProvisionalCounts) {
+            ballot.tally.outcome_at_gateway(regions)
+        } else {
+            outcome
+        };
         if ballot.outcome.is_none()
-            && let Some(outcome) = ballot.tally.outcome(regions)
+            && let Some(outcome) = outcome
         {
+            fx.count("commit.worked_out");
+            let meta = ballot.meta.clone();
+            for site in self.topology.replicas(meta.coordinator).filter(|site| *site != self.me) {
+                fx.send(site, Note::Decided { meta: meta.clone(), outcome });
+            }
             self.distribute(attempt, outcome, fx);
         }
     }
@@ -319,7 +380,7 @@ impl Site {
     /// Has the cohorts apply a committed attempt, those that have not yet.
     fn have_applied(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        if ballot.vote != Some(Vote::Yes) && ballot.parts.is_empty() {
+        if !ballot.has_yes() && ballot.parts.is_empty() {
             // Nothing of it is here: catch-up brings the rows.
             fx.count("commit.outcome_without_rows");
             ballot.resolved = true;
@@ -332,7 +393,7 @@ impl Site {
                 continue;
             }
             // A cohort of a region that voted yes has its part on disk; another one gets it.
-            let part = if ballot.vote == Some(Vote::Yes) { None } else { ballot.parts.get(&shard).cloned() };
+            let part = if ballot.has_yes() { None } else { ballot.parts.get(&shard).cloned() };
             let cohort = self.site(self.me.region, shard);
             self.send(cohort, Note::Apply { meta: meta.clone(), part }, fx);
         }
@@ -368,7 +429,7 @@ impl Site {
         }
     }
 
-    /// Attempts that have waited long for votes that no region in reach can give.
+    /// Attempts that have waited long for an outcome: their gateway is silent, and regions that could decide are out.
     pub(super) fn in_doubt(&self) -> usize {
         let long = self.config.ask_after * 2;
         self.coordinator.ballots.values().filter(|ballot| ballot.is_in_doubt() && self.now.since(ballot.since) > long).count()
@@ -384,7 +445,7 @@ impl Site {
                 continue;
             }
             if ballot.is_in_doubt() && age >= self.config.ask_after {
-                self.ask_votes(attempt, fx);
+                self.ask(attempt, fx);
             } else if ballot.vote.is_none() && ballot.outcome.is_none() && !ballot.parts.is_empty() && age >= self.config.prepare_timeout {
                 self.vote(attempt, Vote::No(Refusal::TimedOut), Batch::new(), fx);
             } else if ballot.outcome == Some(Outcome::Committed) && age >= self.config.resend_after {
@@ -392,6 +453,29 @@ impl Site {
             }
         }
         self.forget(fx);
+    }
+
+    /// In doubt: asks the gateway, and the regions once it is dead or decides no more. Asked too early, votes become final
+    /// that the gateway could still have withdrawn.
+    fn ask(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let ballot = &self.coordinator.ballots[&attempt];
+        let gateway = attempt.txn.gateway;
+        if ballot.over || !(gateway == self.me || self.peers.is_alive(gateway, self.now, self.config.gateway_silent_after)) {
+            return self.ask_votes(attempt, fx);
+        }
+        self.send(gateway, Note::AskGateway { meta: ballot.meta.clone() }, fx);
+    }
+
+    /// The gateway decides no more.
+    pub(super) fn on_over(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt)
+            && ballot.is_in_doubt()
+            && !ballot.over
+        {
+            ballot.over = true;
+            self.ask_votes(attempt, fx);
+        }
+        self.on_over_as_cohort(attempt, fx);
     }
 
     fn ask_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
@@ -402,16 +486,14 @@ impl Site {
         }
         fx.count("commit.in_doubt_asks");
         let meta = ballot.meta.clone();
-        let missing: Vec<RegionId> = self.topology.regions().filter(|region| ballot.tally.of(*region).is_none()).collect();
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::NaiveBallotOne) {
             return self.repropose(meta, fx);
         }
-        for region in missing {
-            // Its own vote is on its way from disk to itself; nobody else need be asked for it.
-            if region != self.me.region {
-                fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
-            }
+        let is_final = |region: &RegionId| ballot.tally.of(*region).is_some_and(Vote::is_final);
+        let open: Vec<RegionId> = self.topology.regions().filter(|region| !is_final(region)).collect();
+        for region in open {
+            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }
     }
 
@@ -420,7 +502,7 @@ impl Site {
         let floor = Timestamp::from_time(self.now.minus(self.config.forget_after));
         let old = |(attempt, ballot): (&Attempt, &Ballot)| {
             (attempt.made <= floor
-                && (ballot.resolved || ballot.vote != Some(Vote::Yes))
+                && (ballot.resolved || !ballot.has_yes())
                 && self.now.since(ballot.since) >= self.config.forget_after)
                 .then_some(*attempt)
         };

@@ -2,7 +2,7 @@
 //! traces, logs and golden files.
 
 use crate::transaction::{Committed, ReadMode, TxnError};
-use crate::votes::{Refusal, Vote};
+use crate::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Key, KeyRange, RegionId, Row, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -150,7 +150,15 @@ pub enum Note {
     Unprepare { attempt: Attempt },
     /// Coordinator to the cohorts of its region: committed, apply it. A cohort that is not prepared gets its part too.
     Apply { meta: Meta, part: Option<Part> },
-    /// Anybody in doubt to each region's coordinator: what is your vote?
+    /// Gateway to each region's coordinator: take your vote back if it is provisional, vote no if there is none.
+    Withdraw { meta: Meta },
+    /// Gateway, or whoever worked it out, to each region's coordinator: the outcome.
+    Decided { meta: Meta, outcome: Outcome },
+    /// A site in doubt to the gateway: are you still deciding? No answer if so.
+    AskGateway { meta: Meta },
+    /// Gateway to the site in doubt: not any more, if ever.
+    Over { attempt: Attempt },
+    /// A site in doubt, whose gateway is silent, to each region's coordinator: what is your vote, for ever?
     AskVote { meta: Meta },
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
@@ -169,7 +177,7 @@ pub enum Note {
 pub enum Promise {
     /// Cohort to its coordinator: prepared.
     Prepared { attempt: Attempt, shard: u16 },
-    /// Coordinator to gateway, to the other coordinators and to whoever asked: the region's vote.
+    /// Coordinator to the gateway and to whoever asked: the region's vote.
     Vote { meta: Meta, region: RegionId, vote: Vote },
     /// Coordinator to whoever asked: resolved here long ago. If it committed, the log up to `log_end` has it.
     Forgotten { attempt: Attempt, region: RegionId, log_end: u64 },
@@ -316,6 +324,10 @@ impl fmt::Display for Note {
             Note::Apply { meta, part } => {
                 write!(f, "Apply {}{}", meta.attempt, if part.is_some() { " with its part" } else { "" })
             }
+            Note::Withdraw { meta } => write!(f, "Withdraw {}", meta.attempt),
+            Note::Decided { meta, outcome } => write!(f, "Decided {} {outcome}", meta.attempt),
+            Note::AskGateway { meta } => write!(f, "AskGateway {}", meta.attempt),
+            Note::Over { attempt } => write!(f, "Over {attempt}"),
             Note::AskVote { meta } => write!(f, "AskVote {}", meta.attempt),
             Note::Fetch { seqs } => {
                 write!(f, "Fetch ")?;

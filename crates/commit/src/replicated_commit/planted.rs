@@ -1,7 +1,7 @@
 //! Planted bugs, for testing the tests: each breaks one rule of the protocol, and the simulator must catch each.
 //! Compiled only with the feature `planted`, which no product build has.
 
-use super::message::{Meta, Note};
+use super::message::{Meta, Note, Promise};
 use super::site::Site;
 use crate::votes::{Refusal, Vote};
 use rhumb_core::{Batch, Effects};
@@ -19,6 +19,8 @@ pub enum Planted {
     AppliedTwice,
     /// Somebody in doubt proposes commit at ballot 1, as plain Paxos would, to regions that refused.
     NaiveBallotOne,
+    /// Somebody in doubt counts yes-votes that are provisional still, and does not make them firm.
+    ProvisionalCounts,
     /// A vote does not compare the commit timestamp with versions and reads.
     TooOldSkipped,
     /// A snapshot read does not wait for prepared transactions below its timestamp.
@@ -27,12 +29,13 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 7] = [
+    pub const ALL: [Planted; 8] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
         Planted::AppliedTwice,
         Planted::NaiveBallotOne,
+        Planted::ProvisionalCounts,
         Planted::TooOldSkipped,
         Planted::SnapshotDoesNotWait,
     ];
@@ -59,17 +62,14 @@ impl Site {
     /// Accepts commit at ballot 1, whatever was voted at ballot 0.
     pub(super) fn on_repropose(&mut self, meta: Meta, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
-        let refused = self
-            .coordinator
-            .ballots
-            .get(&attempt)
-            .is_some_and(|ballot| matches!(&ballot.vote, Some(Vote::No(refusal)) if *refusal != Refusal::Superseded));
-        if refused
-            && let Some(ballot) = self.coordinator.ballots.get_mut(&attempt)
-            && ballot.outcome.is_none()
-        {
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.outcome.is_none()) else { return };
+        if ballot.vote.as_ref().is_some_and(|vote| *vote != Vote::No(Refusal::Superseded)) {
             ballot.vote = None;
-            self.vote(attempt, Vote::Yes, Batch::new(), fx);
+            self.vote(attempt, Vote::Firm, Batch::new(), fx);
+            let accepted = Promise::Vote { meta: meta.clone(), region: self.me.region, vote: Vote::Firm };
+            for site in self.topology.replicas(meta.coordinator) {
+                fx.persist(Batch::new()).send(site, accepted.clone());
+            }
         }
     }
 }

@@ -223,6 +223,14 @@ impl Site {
             Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, fx),
             Note::Unprepare { attempt } => self.unprepare(attempt, fx),
             Note::Apply { meta, part } => self.on_apply(&meta, part, fx),
+            Note::Withdraw { meta } => self.on_withdraw(from, meta, fx),
+            Note::Decided { meta, outcome } => {
+                self.on_decided_as_coordinator(&meta, outcome, fx);
+                self.on_decided_as_cohort(&meta, outcome, fx);
+                self.on_decided_as_gateway(&meta, outcome, fx);
+            }
+            Note::AskGateway { meta } => self.on_ask_gateway(from, &meta, fx),
+            Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
             Note::Ping { sent, oldest } => {

@@ -12,19 +12,34 @@ pub enum Planted {
     SentBeforeSync,
     /// A region in doubt proposes commit at ballot 1, as plain Paxos would, and regions that refused accept.
     NaiveBallotOne,
+    /// Regions in doubt count yes-votes that are provisional still.
+    ProvisionalCounts,
+    /// A gateway withdraws yes-votes that have become firm.
+    FirmWithdrawn,
+    /// A gateway that has withdrawn goes on counting provisional votes.
+    GatewayCountsOn,
 }
 
 impl VoteRegisters {
-    /// Casts a vote.
+    /// Casts a vote, or makes it final.
     pub(super) fn cast(&self, ballot: &mut Ballot, cast: Cast) {
-        ballot.register = Register::Written(cast);
         let early = match self.planted {
             Some(Planted::RefusalNotDurable) => cast == Cast::No,
             Some(Planted::SentBeforeSync) => true,
-            Some(Planted::NaiveBallotOne) | None => false,
+            _ => false,
         };
-        if early {
-            ballot.say(cast);
+        // Only a first vote is ever in danger: in the register of one that becomes final stands a yes already.
+        let first = ballot.register == Register::Empty;
+        ballot.register = if early && first { Register::Written(cast) } else { Register::Durable(cast) };
+        ballot.say(cast);
+    }
+
+    /// True if the gateway may withdraw this vote.
+    pub(super) fn is_withdrawable(&self, ballot: &Ballot) -> bool {
+        match ballot.register.cast() {
+            None | Some(Cast::Yes) => true,
+            Some(Cast::Firm) => self.planted == Some(Planted::FirmWithdrawn),
+            Some(Cast::No) => false,
         }
     }
 

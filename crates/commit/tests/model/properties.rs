@@ -1,7 +1,7 @@
 //! What must hold in every state, and what must be reachable.
 
 use super::VoteRegisters;
-use super::state::{Ballot, Cast, End, Gateway, Region, Register, State, Txn};
+use super::state::{Ballot, Cast, End, Gateway, REGIONS, Region, Register, State, Txn};
 use stateright::Property;
 
 /// No two learners ever conclude differently about a transaction.
@@ -10,8 +10,8 @@ pub const AGREEMENT: &str = "no two learners disagree on an outcome";
 pub const EXCLUSION: &str = "conflicting transactions never both commit";
 /// What a client was told is what everybody else concludes, then and later.
 pub const CLIENT: &str = "an outcome told to a client is every learner's";
-/// Nobody ever hears both votes from one region.
-pub const WRITE_ONCE: &str = "a vote that was sent never changes";
+/// Nobody ever hears two final votes from one region.
+pub const WRITE_ONCE: &str = "a final vote that was sent never changes";
 
 pub(super) fn all() -> Vec<Property<VoteRegisters>> {
     vec![
@@ -19,7 +19,7 @@ pub(super) fn all() -> Vec<Property<VoteRegisters>> {
         Property::always(EXCLUSION, |_, state: &State| !state.txns.iter().all(|txn| txn.committed)),
         Property::always(CLIENT, |_, state: &State| state.txns.iter().all(is_client_right)),
         Property::always(WRITE_ONCE, |_, state: &State| {
-            state.regions.iter().flat_map(|region| &region.ballots).all(|ballot| !(ballot.said.yes && ballot.said.no))
+            state.regions.iter().flat_map(|region| &region.ballots).all(|ballot| !(ballot.said.firm && ballot.said.no))
         }),
         Property::sometimes("a client is told that it committed", |_, state: &State| told(state, End::Committed)),
         Property::sometimes("a client is told that it aborted", |_, state: &State| told(state, End::Aborted)),
@@ -40,11 +40,25 @@ pub(super) fn all() -> Vec<Property<VoteRegisters>> {
             state.regions.iter().filter(never_heard).count() == 2 && resolved_without_gateway(state, End::Aborted)
         }),
         Property::sometimes("votes are split, and only the missing one can decide", |_, state: &State| {
-            let mut registers = state.regions.map(|region| region.ballots[0].register);
-            registers.sort_unstable();
-            registers == [Register::Empty, Register::Durable(Cast::Yes), Register::Durable(Cast::No)]
+            registers(state) == [Register::Empty, Register::Durable(Cast::Firm), Register::Durable(Cast::No)]
+        }),
+        Property::sometimes("votes are split, one is missing, and the gateway gets its outcome all the same", |_, state: &State| {
+            let withdrawn = |region: &Region| region.ballots[0].said.yes && region.ballots[0].said.no;
+            registers(state) == [Register::Empty, Register::Durable(Cast::No), Register::Durable(Cast::No)]
+                && state.regions.iter().any(withdrawn)
+                && state.txns[0].gateway == Gateway::Told(End::Aborted)
+        }),
+        Property::sometimes("votes became firm before they could be withdrawn, and the client is told that it committed", |_, state: &State| {
+            let txn = &state.txns[0];
+            txn.withdrawn && txn.gateway == Gateway::Told(End::Committed)
         }),
     ]
+}
+
+fn registers(state: &State) -> [Register; REGIONS] {
+    let mut registers = state.regions.map(|region| region.ballots[0].register);
+    registers.sort_unstable();
+    registers
 }
 
 fn is_client_right(txn: &Txn) -> bool {
@@ -61,6 +75,6 @@ fn told(state: &State, end: End) -> bool {
 
 /// The gateway of the first transaction died before it told its client, and a region that had voted yes has learnt `end`.
 fn resolved_without_gateway(state: &State, end: End) -> bool {
-    let learnt = |ballot: &Ballot| ballot.register == Register::Durable(Cast::Yes) && ballot.learnt == Some(end);
+    let learnt = |ballot: &Ballot| ballot.has_yes() && ballot.learnt == Some(end);
     state.txns[0].gateway == Gateway::Dead && state.regions.iter().any(|region| learnt(&region.ballots[0]))
 }

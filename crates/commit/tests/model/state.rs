@@ -12,7 +12,9 @@ pub const TXNS: usize = 2;
 /// A vote. Why a region refuses makes no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cast {
+    /// Provisional.
     Yes,
+    Firm,
     No,
 }
 
@@ -21,7 +23,7 @@ pub enum Cast {
 pub enum Register {
     #[default]
     Empty,
-    /// Written but not synced: a crash loses it.
+    /// Only planted: said, but not synced. A crash loses it.
     Written(Cast),
     Durable(Cast),
 }
@@ -33,10 +35,12 @@ pub enum End {
     Aborted,
 }
 
-/// The messages `Vote` of one region on one transaction that are in the network. A correct region sends one of the two.
+/// The messages `Vote` of one region on one transaction that are in the network. A correct region never sends both of the
+/// last two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Said {
     pub yes: bool,
+    pub firm: bool,
     pub no: bool,
 }
 
@@ -45,7 +49,7 @@ pub struct Said {
 pub struct Ballot {
     pub register: Register,
     pub said: Said,
-    /// The outcome that this region has worked out in this life.
+    /// The outcome that this region has worked out, or was told, in this life.
     pub learnt: Option<End>,
 }
 
@@ -71,6 +75,8 @@ pub enum Gateway {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Txn {
     pub gateway: Gateway,
+    /// The gateway has sent `Withdraw`, and counts final votes only.
+    pub withdrawn: bool,
     /// Some learner has ever concluded so, even if a crash made it forget.
     pub committed: bool,
     pub aborted: bool,
@@ -94,23 +100,28 @@ impl Register {
 }
 
 impl Ballot {
-    /// The region has promised to commit and does not know whether to.
-    pub fn is_in_doubt(&self) -> bool {
-        self.register == Register::Durable(Cast::Yes) && self.learnt.is_none()
+    /// The region has promised to commit, and holds its lock.
+    pub fn has_yes(&self) -> bool {
+        matches!(self.register.cast(), Some(Cast::Yes | Cast::Firm))
     }
 
-    /// What was written is durable, and what waited for that leaves.
+    /// It does not know whether to.
+    pub fn is_in_doubt(&self) -> bool {
+        self.has_yes() && self.learnt.is_none()
+    }
+
+    /// What was written is durable.
     pub fn sync(&mut self) {
         if let Register::Written(cast) = self.register {
             self.register = Register::Durable(cast);
-            self.say(cast);
         }
     }
 
-    /// The vote is sent to everybody.
+    /// The vote is sent: a provisional one to the gateway, a final one to whoever asked.
     pub fn say(&mut self, cast: Cast) {
         match cast {
             Cast::Yes => self.said.yes = true,
+            Cast::Firm => self.said.firm = true,
             Cast::No => self.said.no = true,
         }
     }

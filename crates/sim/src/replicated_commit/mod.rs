@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, one site in each or two, versions kept long or collected
-//! soon.
+//! soon, ceilings far ahead of the clock or hardly.
 
 mod client;
 mod workload;
@@ -33,6 +33,8 @@ const RUN_END: Time = Time::from_micros(70_000_000);
 const GRACE: Span = Span::from_secs(5);
 /// How soon versions are collected in the runs that do so.
 const KEEP_VERSIONS_SHORT: Span = Span::from_secs(14);
+/// How far ceilings are ahead in the runs in which they hardly are.
+const CEILING_LEAD_SHORT: Span = Span::from_millis(2);
 
 /// Random transactions under faults.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +54,8 @@ struct Shape {
     regions: usize,
     shards: u16,
     collects: bool,
+    /// A site that restarts refuses little besides what it must: its ceiling was hardly ahead of its clock.
+    low_ceilings: bool,
 }
 
 impl Scenario for ReplicatedCommit {
@@ -65,8 +69,12 @@ impl Scenario for ReplicatedCommit {
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
-        let shape =
-            Shape { regions: if rng.chance(0.5) { 3 } else { 5 }, shards: if rng.chance(0.7) { 1 } else { 2 }, collects: rng.chance(0.3) };
+        let shape = Shape {
+            regions: if rng.chance(0.5) { 3 } else { 5 },
+            shards: if rng.chance(0.7) { 1 } else { 2 },
+            collects: rng.chance(0.3),
+            low_ceilings: rng.chance(0.5),
+        };
         let mut world = self.world(&shape, seed, tracing);
         let rates = if self.calm { FaultRates::none() } else { FaultRates::stormy() };
         let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
@@ -112,6 +120,9 @@ impl ReplicatedCommit {
         if shape.collects {
             protocol.keep_versions = KEEP_VERSIONS_SHORT;
             protocol.forget_after = Span::from_secs(12);
+        }
+        if shape.low_ceilings {
+            protocol.ceiling_lead = CEILING_LEAD_SHORT;
         }
         #[cfg(feature = "planted")]
         let planted = self.planted;

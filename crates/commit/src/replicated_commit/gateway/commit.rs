@@ -2,13 +2,16 @@
 //!
 //! ```text
 //!   Commit ─▶ Accept to the coordinator of every region ─▶ votes
-//!      a majority of yes ─────────────────────────────▶ Committed to the client, whichever regions those are
+//!      a majority of yes ─────────────────────────────▶ Committed to the client, whichever regions those are; Decided to all
 //!      a majority impossible, only for timestamps ────▶ another attempt, above all timestamps shown
-//!      a majority impossible for another reason ──────▶ Conflict
-//!      votes missing: Accept again, then AskVote ─────▶ past the deadline: Unknown
+//!      a majority impossible for another reason ──────▶ Conflict to the client; Decided to all
+//!      votes missing: Accept again
+//!      those in reach decide nothing, or time is up ──▶ Withdraw to all: every yes that is still provisional becomes a no
+//!      past the deadline ─────────────────────────────▶ Unknown
 //! ```
 //!
-//! Invariant: another attempt is made only once the one before has certainly aborted.
+//! Invariants: another attempt is made only once the one before has certainly aborted; from its first `Withdraw` on a
+//! gateway counts final votes only.
 
 use super::Txn;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
@@ -27,6 +30,8 @@ pub(super) struct Committing {
     parts: BTreeMap<u16, Part>,
     meta: Meta,
     tally: Tally,
+    /// `Withdraw` was sent.
+    withdrawn: bool,
     attempts: u32,
     /// When the first attempt was made, when this one, and when its `Accept` was last sent.
     since: Time,
@@ -132,7 +137,7 @@ impl Site {
             participants: parts.keys().copied().collect(),
         };
         let committing =
-            Committing { id, parts, meta, tally: Tally::default(), attempts: 1, since: self.now, made: self.now, sent: self.now };
+            Committing { id, parts, meta, tally: Tally::default(), withdrawn: false, attempts: 1, since: self.now, made: self.now, sent: self.now };
         let state = self.gateway.txns.get_mut(&txn).expect("the commit is of an open transaction");
         state.trips += u32::from(self.topology.region_count() > 1);
         state.committing = Some(committing);
@@ -152,6 +157,7 @@ impl Site {
         committing.meta.attempt.made = made;
         committing.meta.at = at;
         committing.tally = Tally::default();
+        committing.withdrawn = false;
         committing.attempts += 1;
         committing.made = now;
         committing.sent = now;
@@ -188,24 +194,59 @@ impl Site {
     }
 
     pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
-        let txn = meta.attempt.txn;
         let regions = self.topology.region_count();
-        if txn.gateway != self.me {
-            return;
-        }
-        let Some(committing) = self.committing(txn) else { return };
-        if committing.meta.attempt != meta.attempt {
-            return; // a late vote on an attempt given up
-        }
+        let reachable = self.reachable(&meta.participants);
+        let majority = self.topology.majority();
+        // Else it is a late vote on an attempt given up.
+        let Some(committing) = self.deciding(meta.attempt) else { return };
         committing.tally.record(region, vote.clone());
-        let at = committing.meta.at;
-        match committing.tally.outcome(regions) {
-            Some(Outcome::Committed) => {
+        let tally = &committing.tally;
+        let outcome = if committing.withdrawn { tally.outcome(regions) } else { tally.outcome_at_gateway(regions) };
+        let heard_all = reachable.len() >= majority && reachable.iter().all(|region| tally.of(*region).is_some());
+        match outcome {
+            Some(outcome) => self.conclude(meta.attempt.txn, outcome, fx),
+            None if heard_all && !committing.withdrawn => self.withdraw(meta.attempt.txn, fx),
+            None => {}
+        }
+    }
+
+    /// Sites in doubt have worked the outcome out while this gateway was silent.
+    pub(in crate::replicated_commit) fn on_decided_as_gateway(&mut self, meta: &Meta, outcome: Outcome, fx: &mut Effects<Site>) {
+        if self.deciding(meta.attempt).is_some() {
+            self.conclude(meta.attempt.txn, outcome, fx);
+        }
+    }
+
+    /// A site in doubt asks whether this gateway is still deciding.
+    pub(in crate::replicated_commit) fn on_ask_gateway(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
+        if self.deciding(meta.attempt).is_none() {
+            self.send(from, Note::Over { attempt: meta.attempt }, fx);
+        }
+    }
+
+    /// The commit whose present attempt is `attempt`.
+    fn deciding(&mut self, attempt: Attempt) -> Option<&mut Committing> {
+        self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt)
+    }
+
+    fn conclude(&mut self, txn: TxnId, outcome: Outcome, fx: &mut Effects<Site>) {
+        match outcome {
+            Outcome::Committed => {
                 let trips = self.gateway.txns[&txn].trips;
+                let Some(committing) = self.committing(txn) else { return };
+                let at = committing.meta.at;
+                self.tell_decided(txn, outcome, fx);
                 self.finish_commit(txn, Answer::Committed(Committed { at, trips }), fx);
             }
-            Some(Outcome::Aborted) => self.on_aborted(txn, fx),
-            None => {}
+            Outcome::Aborted => self.on_aborted(txn, fx),
+        }
+    }
+
+    fn tell_decided(&mut self, txn: TxnId, outcome: Outcome, fx: &mut Effects<Site>) {
+        let Some(meta) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
+        let coordinators: Vec<SiteId> = self.topology.replicas(meta.coordinator).collect();
+        for site in coordinators {
+            self.send(site, Note::Decided { meta: meta.clone(), outcome }, fx);
         }
     }
 
@@ -217,6 +258,7 @@ impl Site {
         for (_, refusal) in committing.tally.refusals() {
             match refusal {
                 Refusal::TooOld(at) => above = above.max(at),
+                Refusal::Withdrawn => {} // its own doing
                 other => reason = Some(other),
             }
         }
@@ -224,6 +266,7 @@ impl Site {
             None if committing.attempts < ATTEMPTS_MAX => self.attempt_again(txn, above, fx),
             reason => {
                 let reason = reason.unwrap_or(Refusal::TooOld(above));
+                self.tell_decided(txn, Outcome::Aborted, fx);
                 self.finish_commit(txn, Answer::Failed(TxnError::Conflict(reason.to_string())), fx);
             }
         }
@@ -244,8 +287,8 @@ impl Site {
             let Some(committing) = self.committing(txn) else { continue };
             if now.since(committing.since) >= config.outcome_deadline {
                 self.give_up(txn, fx);
-            } else if now.since(committing.made) >= config.ask_after {
-                self.ask_missing_votes(txn, fx);
+            } else if committing.withdrawn || now.since(committing.made) >= config.withdraw_after {
+                self.withdraw(txn, fx);
             } else if now.since(committing.sent) >= config.resend_after {
                 fx.count("commit.accept_sent_again");
                 self.send_accepts(txn, fx);
@@ -253,15 +296,17 @@ impl Site {
         }
     }
 
-    /// Asks the regions whose votes are missing; one that never heard of the attempt votes no.
-    fn ask_missing_votes(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+    /// Has every region whose vote is not final take it back, or vote no.
+    fn withdraw(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
         let regions: Vec<RegionId> = self.topology.regions().collect();
         let Some(committing) = self.committing(txn) else { return };
+        committing.withdrawn = true;
         let meta = committing.meta.clone();
-        let missing: Vec<RegionId> = regions.into_iter().filter(|region| committing.tally.of(*region).is_none()).collect();
-        fx.count("commit.gateway_asks");
-        for region in missing {
-            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
+        let is_final = |region: &RegionId| committing.tally.of(*region).is_some_and(Vote::is_final);
+        let open: Vec<RegionId> = regions.into_iter().filter(|region| !is_final(region)).collect();
+        fx.count("commit.withdrawn");
+        for region in open {
+            self.send(self.site(region, meta.coordinator), Note::Withdraw { meta: meta.clone() }, fx);
         }
     }
 
