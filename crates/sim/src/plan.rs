@@ -13,8 +13,11 @@ use std::collections::BTreeMap;
 /// How likely a plan leaves out a kind of fault.
 const OMITTED: f64 = 0.4;
 
+/// How likely a slow disk ends in a crash.
+const FAILING: f64 = 0.5;
+
 /// A slow disk takes so many times as long.
-const SLOW_DISK_FACTOR: u64 = 100;
+const SLOW_DISK_FACTOR: u64 = 300;
 
 /// How often what goes wrong, and how badly at the most. Frequencies are per minute of true time in the whole cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +28,8 @@ pub struct FaultRates {
     pub crashes_mid_step: f64,
     /// Crashes of all sites of a region at once.
     pub region_crashes: f64,
+    /// Power failures of the whole cluster.
+    pub blackouts: f64,
     /// Cuts of a region or a site from all others, in both directions.
     pub isolations: f64,
     /// Cuts between two regions, in one direction or in both.
@@ -54,6 +59,7 @@ impl FaultRates {
             crashes: 12.0,
             crashes_mid_step: 12.0,
             region_crashes: 2.0,
+            blackouts: 3.0,
             isolations: 4.0,
             cuts: 8.0,
             slow_disks: 4.0,
@@ -75,12 +81,34 @@ impl FaultRates {
         }
     }
 
+    /// Sites that crash all the time and are back at once, over links that lose, double and hold back a great part of all
+    /// messages: what one life said arrives in the next.
+    pub fn flaky() -> FaultRates {
+        FaultRates {
+            crashes: 60.0,
+            crashes_mid_step: 60.0,
+            cuts: 6.0,
+            span_max: Span::from_millis(1_500),
+            links: LinkFaults {
+                loss: 0.2,
+                duplicate: 0.5,
+                duplicate_after: Span::from_secs(3),
+                reorder: 0.2,
+                reorder_by: Span::from_secs(1),
+                ..LinkFaults::default()
+            },
+            skew_max: Span::from_millis(50),
+            ..FaultRates::none()
+        }
+    }
+
     /// Nothing goes wrong.
     pub fn none() -> FaultRates {
         FaultRates {
             crashes: 0.0,
             crashes_mid_step: 0.0,
             region_crashes: 0.0,
+            blackouts: 0.0,
             isolations: 0.0,
             cuts: 0.0,
             slow_disks: 0.0,
@@ -111,10 +139,11 @@ impl FaultPlan {
             Draw { rates: *rates, sites: topology.sites().collect(), regions: topology.regions().collect(), span, rng: rng.fork() };
         let clocks = draw.clocks();
         let mut faults = draw.weather();
-        let kinds: [(f64, Kind); 9] = [
+        let kinds: [(f64, Kind); 10] = [
             (rates.crashes, Draw::crash),
             (rates.crashes_mid_step, Draw::crash_mid_step),
             (rates.region_crashes, Draw::region_crash),
+            (rates.blackouts, Draw::blackout),
             (rates.isolations, Draw::isolation),
             (rates.cuts, Draw::cut),
             (rates.slow_disks, Draw::slow_disk),
@@ -130,8 +159,12 @@ impl FaultPlan {
     }
 }
 
-/// Draws one occurrence of a kind of fault.
-type Kind = fn(&mut Draw) -> Vec<Fault>;
+/// Draws one occurrence of a kind of fault: what strikes, each so long after the first.
+type Kind = fn(&mut Draw) -> Vec<(Span, Fault)>;
+
+fn at_once<const N: usize>(faults: [Fault; N]) -> Vec<(Span, Fault)> {
+    faults.into_iter().map(|fault| (Span::ZERO, fault)).collect()
+}
 
 struct Draw {
     rates: FaultRates,
@@ -151,8 +184,9 @@ impl Draw {
         let mut faults = Vec::new();
         for _ in 0..count {
             let at = Time::from_micros(self.rng.below(self.span.as_micros()));
-            faults.extend(kind(self).into_iter().map(|fault| (at, fault)));
+            faults.extend(kind(self).into_iter().map(|(after, fault)| (at + after, fault)));
         }
+        faults.retain(|(at, _)| at.since(Time::ZERO) < self.span);
         faults
     }
 
@@ -214,54 +248,67 @@ impl Draw {
         *self.rng.pick(&self.regions).expect("a cluster has a region")
     }
 
-    fn crash(&mut self) -> Vec<Fault> {
-        vec![Fault::Crash { place: Place::Site(self.site()), down: Some(self.lasting()) }]
+    fn crash(&mut self) -> Vec<(Span, Fault)> {
+        at_once([Fault::Crash { place: Place::Site(self.site()), down: Some(self.lasting()) }])
     }
 
-    fn crash_mid_step(&mut self) -> Vec<Fault> {
-        vec![Fault::CrashMidStep { site: self.site(), down: Some(self.lasting()) }]
+    fn crash_mid_step(&mut self) -> Vec<(Span, Fault)> {
+        at_once([Fault::CrashMidStep { site: self.site(), down: Some(self.lasting()) }])
     }
 
-    fn region_crash(&mut self) -> Vec<Fault> {
-        vec![Fault::Crash { place: Place::Region(self.region()), down: Some(self.lasting()) }]
+    fn region_crash(&mut self) -> Vec<(Span, Fault)> {
+        at_once([Fault::Crash { place: Place::Region(self.region()), down: Some(self.lasting()) }])
     }
 
-    fn isolation(&mut self) -> Vec<Fault> {
+    fn isolation(&mut self) -> Vec<(Span, Fault)> {
         let place = if self.rng.chance(0.5) { Place::Site(self.site()) } else { Place::Region(self.region()) };
         let links = Links::new(place, Place::Everywhere);
         let span = Some(self.lasting());
-        vec![Fault::Cut { links, span }, Fault::Cut { links: links.reversed(), span }]
+        at_once([Fault::Cut { links, span }, Fault::Cut { links: links.reversed(), span }])
     }
 
-    fn cut(&mut self) -> Vec<Fault> {
+    fn cut(&mut self) -> Vec<(Span, Fault)> {
         let links = self.link();
         let span = Some(self.lasting());
-        let mut faults = vec![Fault::Cut { links, span }];
-        if self.rng.chance(0.5) {
-            faults.push(Fault::Cut { links: links.reversed(), span });
-        }
-        faults
+        let there = Fault::Cut { links, span };
+        let back = Fault::Cut { links: links.reversed(), span };
+        if self.rng.chance(0.5) { at_once([there, back]) } else { at_once([there]) }
     }
 
     fn link(&mut self) -> Links {
         Links::new(Place::Region(self.region()), Place::Region(self.region()))
     }
 
-    fn slow_disk(&mut self) -> Vec<Fault> {
-        vec![Fault::SlowDisk { site: self.site(), factor: SLOW_DISK_FACTOR, span: self.lasting() }]
+    /// Some slow disks are about to fail, and take their site along.
+    fn slow_disk(&mut self) -> Vec<(Span, Fault)> {
+        let (site, span) = (self.site(), self.lasting());
+        let mut faults = at_once([Fault::SlowDisk { site, factor: SLOW_DISK_FACTOR, span }]);
+        if self.rng.chance(FAILING) {
+            faults.push((self.upto(span), Fault::Crash { place: Place::Site(site), down: Some(self.lasting()) }));
+        }
+        faults
     }
 
-    fn stall(&mut self) -> Vec<Fault> {
-        vec![Fault::Stall { site: self.site(), span: self.lasting() }]
+    /// All disks become slow, and soon after the power fails everywhere: what was not synced is nowhere.
+    fn blackout(&mut self) -> Vec<(Span, Fault)> {
+        let span = Span::from_secs(1);
+        let slow = |site: &SiteId| (Span::ZERO, Fault::SlowDisk { site: *site, factor: SLOW_DISK_FACTOR, span });
+        let mut faults: Vec<(Span, Fault)> = self.sites.iter().map(slow).collect();
+        faults.push((self.upto(span), Fault::Crash { place: Place::Everywhere, down: Some(self.lasting()) }));
+        faults
     }
 
-    fn bad_link(&mut self) -> Vec<Fault> {
+    fn stall(&mut self) -> Vec<(Span, Fault)> {
+        at_once([Fault::Stall { site: self.site(), span: self.lasting() }])
+    }
+
+    fn bad_link(&mut self) -> Vec<(Span, Fault)> {
         let faults = LinkFaults { delay: self.upto(Span::from_millis(500)), loss: self.rng.unit() * 0.5, ..self.rates.links };
-        vec![Fault::Disturb { links: self.link(), faults, span: Some(self.lasting()) }]
+        at_once([Fault::Disturb { links: self.link(), faults, span: Some(self.lasting()) }])
     }
 
-    fn clock_jump(&mut self) -> Vec<Fault> {
-        vec![Fault::ClockJump { site: self.site(), by_micros: self.skew() }]
+    fn clock_jump(&mut self) -> Vec<(Span, Fault)> {
+        at_once([Fault::ClockJump { site: self.site(), by_micros: self.skew() }])
     }
 }
 
@@ -298,7 +345,8 @@ mod tests {
     #[test]
     fn every_kind_is_in_some_plans_and_left_out_of_others() {
         let plans: Vec<FaultPlan> = (0..40).map(|seed| plan(&FaultRates::stormy(), seed)).collect();
-        let kinds: [fn(&Fault) -> bool; 8] = [
+        let kinds: [fn(&Fault) -> bool; 9] = [
+            |fault| matches!(fault, Fault::Crash { place: Place::Everywhere, .. }),
             |fault| matches!(fault, Fault::Crash { place: Place::Site(_), .. }),
             |fault| matches!(fault, Fault::Crash { place: Place::Region(_), .. }),
             |fault| matches!(fault, Fault::CrashMidStep { .. }),

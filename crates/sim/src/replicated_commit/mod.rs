@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, one site in each or two, versions kept long or collected
-//! soon, ceilings far ahead of the clock or hardly.
+//! soon, ceilings far ahead of the clock or hardly, a storm of all kinds of faults or many short crashes.
 
 mod client;
 mod workload;
@@ -56,6 +56,8 @@ struct Shape {
     collects: bool,
     /// A site that restarts refuses little besides what it must: its ceiling was hardly ahead of its clock.
     low_ceilings: bool,
+    /// Many short crashes instead of a storm.
+    flaky: bool,
 }
 
 impl Scenario for ReplicatedCommit {
@@ -74,9 +76,14 @@ impl Scenario for ReplicatedCommit {
             shards: if rng.chance(0.7) { 1 } else { 2 },
             collects: rng.chance(0.3),
             low_ceilings: rng.chance(0.5),
+            flaky: rng.chance(0.3),
         };
         let mut world = self.world(&shape, seed, tracing);
-        let rates = if self.calm { FaultRates::none() } else { FaultRates::stormy() };
+        let rates = match shape.flaky {
+            _ if self.calm => FaultRates::none(),
+            true => FaultRates::flaky(),
+            false => FaultRates::stormy(),
+        };
         let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
         world.follow(&plan);
         let shared = Rc::new(RefCell::new(Shared::default()));
