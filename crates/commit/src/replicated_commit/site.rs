@@ -18,9 +18,12 @@ use super::records::Number;
 use super::recovery::Recovery;
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Loaded, RegionId, SiteId, Time, Timestamp, Topology};
+use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+/// A hybrid clock that is further ahead than the ceiling's lead takes its ceiling along in steps of this part of the lead.
+const CEILING_STEPS: u64 = 64;
 
 /// The timers of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,8 +179,11 @@ impl Site {
         if at <= self.ceiling_asked {
             return;
         }
-        let latest = self.clock.last().max(Timestamp::from_time(self.now));
-        let wanted = at.max(latest.plus(self.config.ceiling_lead)).max(self.ceiling_written);
+        // Ahead of the time of day, not of the hybrid clock: that one starts at the last life's ceiling, and with each crash
+        // would run ahead of the time by one lead more.
+        let lead = self.config.ceiling_lead;
+        let step = Span::from_micros(lead.as_micros() / CEILING_STEPS);
+        let wanted = at.plus(step).max(Timestamp::from_time(self.now).plus(lead)).max(self.ceiling_written);
         self.ceiling_asked = wanted;
         self.ceiling_written = wanted;
         let mut batch = Batch::new();
@@ -292,7 +298,7 @@ impl Site {
     fn on_tick(&mut self, fx: &mut Effects<Site>) {
         fx.set_timer(Timer::Tick, self.config.tick);
         self.peers.heard(self.me, self.now);
-        let half_lead = rhumb_core::Span::from_micros(self.config.ceiling_lead.as_micros() / 2);
+        let half_lead = Span::from_micros(self.config.ceiling_lead.as_micros() / 2);
         let soon = Timestamp::from_time(self.now + half_lead);
         if soon > self.ceiling_asked {
             self.raise_ceiling(soon, fx);
