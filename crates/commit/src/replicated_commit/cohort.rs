@@ -129,7 +129,8 @@ impl Site {
         self.take_locks(&record.meta, &record.part);
         self.cohort.highest = record.meta.at.max(self.cohort.highest);
         let attempt = record.meta.attempt;
-        let entry = Entry { meta: record.meta, part: record.part, stage: Stage::Prepared, since: Time::ZERO, tally: Tally::default(), over: false };
+        let entry =
+            Entry { meta: record.meta, part: record.part, stage: Stage::Prepared, since: Time::ZERO, tally: Tally::default(), over: false };
         self.cohort.entries.insert(attempt, entry);
     }
 

@@ -501,9 +501,7 @@ impl Site {
     fn forget(&mut self, fx: &mut Effects<Site>) {
         let floor = Timestamp::from_time(self.now.minus(self.config.forget_after));
         let old = |(attempt, ballot): (&Attempt, &Ballot)| {
-            (attempt.made <= floor
-                && (ballot.resolved || !ballot.has_yes())
-                && self.now.since(ballot.since) >= self.config.forget_after)
+            (attempt.made <= floor && (ballot.resolved || !ballot.has_yes()) && self.now.since(ballot.since) >= self.config.forget_after)
                 .then_some(*attempt)
         };
         let gone: Vec<Attempt> = self.coordinator.ballots.iter().filter_map(old).take(FORGET_MAX).collect();

@@ -12,9 +12,9 @@
 //!     │              │                  │◀──────────────────────────  Prepared ┤
 //!     │              │             Vote │ sync                                 │
 //!     │  committed   │◀─────────────────┤                                      │
-//!     │◀─────────────┤ at a majority    │◀─ Votes of the other regions         │
-//!     │              │                  │ Apply, at a majority                 │
-//!     │              │                  ├─────────────────────────────────────▶│ apply, release
+//!     │◀─────────────┤ at a majority    │                                      │
+//!     │              │ Decided          │ Apply                                │
+//!     │              ├─────────────────▶├─────────────────────────────────────▶│ apply, release
 //!     │              │                  │◀────────────────────────────  Applied ┤
 //! ```
 //!
@@ -22,7 +22,8 @@
 //!
 //! What holds at all times:
 //!
-//! 1. A region's vote on an attempt is written once, and is on disk before anybody hears it ([`votes`](crate::votes)).
+//! 1. A region's vote is on disk before anybody hears it, and a final one never changes. Only the gateway counts a yes
+//!    that is not final, and only the gateway takes one back ([`votes`](crate::votes)).
 //! 2. From its yes to the outcome a region keeps the attempt's exclusive locks, and firm shared locks on what it read.
 //! 3. A region votes yes only if it knows no version newer than those read, and nothing written or read at or above the
 //!    commit timestamp on the keys written.

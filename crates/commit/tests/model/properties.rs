@@ -48,10 +48,13 @@ pub(super) fn all() -> Vec<Property<VoteRegisters>> {
                 && state.regions.iter().any(withdrawn)
                 && state.txns[0].gateway == Gateway::Told(End::Aborted)
         }),
-        Property::sometimes("votes became firm before they could be withdrawn, and the client is told that it committed", |_, state: &State| {
-            let txn = &state.txns[0];
-            txn.withdrawn && txn.gateway == Gateway::Told(End::Committed)
-        }),
+        Property::sometimes(
+            "votes became firm before they could be withdrawn, and the client is told that it committed",
+            |_, state: &State| {
+                let txn = &state.txns[0];
+                txn.withdrawn && txn.gateway == Gateway::Told(End::Committed)
+            },
+        ),
     ]
 }
 

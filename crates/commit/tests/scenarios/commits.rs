@@ -10,7 +10,7 @@ fn an_uncontended_commit_takes_one_round_trip() {
         1,
         "An uncontended commit in three regions.
         The client is answered at the second yes; every region has its vote on disk before anybody hears of it, and applies
-        the write at a majority of votes, each by itself.",
+        the write when the gateway has told it the outcome.",
     );
     cluster.narrate("a client of r0 writes k");
     let txn = cluster.begin(R0, ReadMode::Optimistic);

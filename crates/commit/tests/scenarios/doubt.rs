@@ -1,4 +1,4 @@
-//! In doubt: regions that have voted yes and lost their gateway work the outcome out by themselves.
+//! In doubt: regions that have voted yes and lost their gateway make their votes final and work the outcome out.
 
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{ReadMode, TxnError};

@@ -136,8 +136,17 @@ impl Site {
             coordinator,
             participants: parts.keys().copied().collect(),
         };
-        let committing =
-            Committing { id, parts, meta, tally: Tally::default(), withdrawn: false, attempts: 1, since: self.now, made: self.now, sent: self.now };
+        let committing = Committing {
+            id,
+            parts,
+            meta,
+            tally: Tally::default(),
+            withdrawn: false,
+            attempts: 1,
+            since: self.now,
+            made: self.now,
+            sent: self.now,
+        };
         let state = self.gateway.txns.get_mut(&txn).expect("the commit is of an open transaction");
         state.trips += u32::from(self.topology.region_count() > 1);
         state.committing = Some(committing);
