@@ -3,6 +3,7 @@
 //! There is no authentication yet, so the listener must be on the loopback. Any user may connect; the database must
 //! exist. What one connection does wrong ends that connection only.
 
+use crate::catalog::keep_reclaiming;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::session::{Canceller, Session};
@@ -27,6 +28,8 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The most connections whose session has not started yet; further ones are closed at once.
 const OPENINGS_MAX: usize = 1_000;
+/// How often to look for rows of dropped tables.
+const RECLAIM_EVERY: Duration = Duration::from_secs(60);
 const TOO_MANY_CONNECTIONS: &str = "53300";
 
 /// How to serve.
@@ -56,12 +59,14 @@ struct Server {
 /// had not committed is rolled back.
 pub async fn serve(listener: TcpListener, gateway: Arc<dyn Gateway>, options: ServerOptions) -> SqlResult<()> {
     let server = Arc::new(Server {
-        engine: Arc::new(Engine::new(gateway, options.site)?),
+        engine: Arc::new(Engine::new(gateway.clone(), options.site)?),
         sessions: Semaphore::new(options.connections_max),
         openings: Semaphore::new(OPENINGS_MAX),
         next_pid: AtomicI32::new(1),
         cancellers: Mutex::default(),
     });
+    let mut background = tokio::task::JoinSet::new();
+    background.spawn(keep_reclaiming(gateway, RECLAIM_EVERY));
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {

@@ -7,12 +7,30 @@ use crate::catalog::layout::{garbage, garbage_prefix};
 use crate::error::{SqlError, SqlResult};
 use rhumb_commit::transaction::{Gateway, ReadMode};
 use rhumb_core::KeyRange;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The most keys that one call deletes.
 const RECLAIM_KEYS: usize = 2_048;
 
-/// Deletes some rows of dropped tables, indexes and databases, in a transaction of its own. True if there may be more:
-/// call it until it is false, at start and after a `DROP`, in the background. Two gateways that do so at once cost each
+/// The pause after each such call, so that clients come first.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Reclaims what was dropped, for ever: looks after it at random moments, `every` apart on the average, so that the
+/// gateways of a cluster rarely meet.
+pub async fn keep_reclaiming(gateway: Arc<dyn Gateway>, every: Duration) {
+    loop {
+        tokio::time::sleep(every.mul_f64(0.5 + rand::random::<f64>())).await;
+        while reclaim(&*gateway).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "reclaims what was dropped another time");
+            false
+        }) {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Deletes some rows of dropped tables, indexes and databases, in a transaction of its own. True if there may be more. Two gateways that do so at once cost each
 /// other conflicts (40001), nothing else.
 pub async fn reclaim(gateway: &dyn Gateway) -> SqlResult<bool> {
     let mut txn = gateway.begin(ReadMode::Locking).await?;

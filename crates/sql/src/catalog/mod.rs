@@ -29,7 +29,7 @@ mod tests;
 pub use cache::Catalog;
 pub use database::{DEFAULT_DATABASE, DatabaseDescriptor, PROTOCOLS};
 pub use descriptor::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableId};
-pub use garbage::reclaim;
+pub use garbage::{keep_reclaiming, reclaim};
 pub use layout::{Entry, decode_entry, encode_entry};
 pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use spec::{ColumnSpec, IndexSpec, KeySpec, TableSpec};
