@@ -1,5 +1,5 @@
-//! Planted bugs, for testing the tests: each breaks one rule of the protocol, and the simulator must catch each.
-//! Compiled only with the feature `planted`, which no product build has.
+//! Planted bugs, for testing the tests: each breaks one rule of the protocol, and the simulator must catch each, or a
+//! scenario written for it. Compiled only with the feature `planted`, which no product build has.
 
 use super::message::{Meta, Note, Promise};
 use super::site::Site;

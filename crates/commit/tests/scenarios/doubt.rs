@@ -1,11 +1,16 @@
-//! In doubt: regions that have voted yes and lost their gateway make their votes final and work the outcome out.
+//! In doubt: regions that have voted yes and lost their gateway work the outcome out by themselves; a gateway whose votes
+//! do not decide takes them back; what anybody was told stands.
 
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{ReadMode, TxnError};
-use rhumb_core::Span;
+use rhumb_core::{RegionId, Span};
 
 /// Long enough for a region in doubt to ask.
 const PATIENCE: Span = Span::from_millis(2_500);
+/// How often a site looks after what is overdue.
+const TICK: Span = Span::from_millis(500);
+/// Long enough for a region that is out to be counted on no more.
+const SUSPICION: Span = Span::from_millis(3_500);
 
 #[test]
 fn regions_in_doubt_commit_after_their_gateway_died() {
@@ -101,4 +106,145 @@ fn a_crash_in_the_middle_of_an_abort_leaves_no_lock_behind() {
     assert_eq!(cluster.prepared_and_in_doubt(R0), (0, 0));
     assert_eq!(cluster.stored(R0, "k").1, Some("1".into()));
     cluster.check("a_crash_in_the_middle_of_an_abort_leaves_no_lock_behind");
+}
+
+#[test]
+fn split_votes_are_taken_back_while_a_region_is_out() {
+    let mut cluster = Cluster::new(
+        1,
+        "Two writers of one row, while a region is out, each with one yes and one no.
+        Without r2 those votes decide nothing, and would keep the row locked until it is back. The gateways know that nobody
+        in reach is left to vote: each takes back the yes that it has, and has its outcome.",
+    );
+    cluster.kill(R2);
+    cluster.advance(SUSPICION);
+    cluster.narrate("r2 is out, and known to be; clients of r0 and of r1 write k, and their Accepts cross");
+    cluster.hold(|envelope| envelope.is_accept());
+    let first = cluster.begin(R0, ReadMode::Optimistic);
+    let first = cluster.commit(first, &[("k", "1")]);
+    let second = cluster.begin(R1, ReadMode::Optimistic);
+    let second = cluster.commit(second, &[("k", "2")]);
+    cluster.settle();
+    cluster.narrate("each refuses the other's");
+    cluster.let_go();
+    cluster.settle();
+    for commit in [first, second] {
+        assert_eq!(cluster.failed(commit), TxnError::Conflict("locked by another transaction".into()));
+    }
+    for site in [R0, R1] {
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
+    cluster.narrate("the row is free, though r2 is still out");
+    let committed = cluster.put(R0, &[("k", "3")]);
+    assert_eq!(committed.trips, 1);
+    cluster.narrate("r2 starts again, and pulls");
+    cluster.start(R2);
+    cluster.advance(PATIENCE);
+    for site in [R0, R1, R2] {
+        assert_eq!(cluster.stored(site, "k"), (committed.at, Some("3".into())));
+    }
+    cluster.check("split_votes_are_taken_back_while_a_region_is_out");
+}
+
+#[test]
+fn a_yes_made_firm_can_no_longer_be_withdrawn() {
+    let mut cluster = Cluster::new(
+        1,
+        "A gateway that was cut off takes its attempt back, too late: others in doubt have had the votes made firm.
+        r0 withdraws its own yes, and counts final votes only from then on. r1 and r2 find it silent and ask each other; each
+        makes its yes firm, though the other does not hear so yet. Asked to withdraw, both answer that they are firm. Those
+        are two final votes of three: r0 tells its client that it committed.",
+    );
+    cluster.narrate("a client of r0 writes k; its Accepts arrive, and r0 is cut off from all votes");
+    cluster.hold(|envelope| envelope.is_vote());
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    let commit = cluster.commit(txn, &[("k", "1")]);
+    cluster.settle();
+    cluster.cut(RegionId(0));
+    cluster.narrate("r0 withdraws; r1 and r2 ask each other, but the answers are slow");
+    cluster.hold(|envelope| envelope.is_vote() && envelope.to != R0);
+    cluster.advance(PATIENCE);
+    assert!(cluster.waits(commit));
+    assert_eq!(cluster.prepared_and_in_doubt(R0), (0, 0), "its own yes is withdrawn");
+    for site in [R1, R2] {
+        assert_eq!(cluster.prepared_and_in_doubt(site), (1, 1));
+    }
+    cluster.narrate("the cut heals, and r0 asks them again to withdraw");
+    cluster.heal();
+    cluster.advance(TICK);
+    let committed = cluster.committed(commit);
+    for site in [R0, R1, R2] {
+        assert_eq!(cluster.stored(site, "k"), (committed.at, Some("1".into())));
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
+    cluster.check("a_yes_made_firm_can_no_longer_be_withdrawn");
+}
+
+const REFUSAL_AND_CRASH: &str = "A region refuses, crashes, and is asked again.
+    r1 and r2 refuse an attempt of r0, whose client is told so. Both r0 and r1 crash: r0 has its yes on disk and not the
+    outcome, r1 has nothing but its disk. The Accept was sent twice, and reaches r1 again when nothing is in its way any more.
+    (A region that has restarted refuses timestamps at which earlier lives may have read; the clock of r0 is so far ahead
+    that this one lies above.) Only the refusal on disk keeps r1 from a yes that would undo what the client was told.";
+
+/// Has r1 refuse an attempt of r0 to write 2 to k, whose client is told so, crash, and be asked again.
+fn refuse_crash_and_ask_again(cluster: &mut Cluster) {
+    cluster.set_ahead(R0, Span::from_secs(10));
+    cluster.advance(TICK);
+    cluster.narrate("a client of r1 writes k; r0 hears nothing of it, and the vote of r2 is slow");
+    cluster.hold(|envelope| envelope.is_of(R1) && (envelope.is_vote() || envelope.to == R0));
+    let other = cluster.begin(R1, ReadMode::Optimistic);
+    cluster.commit(other, &[("k", "1")]);
+    cluster.settle();
+    cluster.narrate("a client of r0, where it is 10 s later, writes k too; r1 and r2 refuse, and their votes are slow");
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    let commit = cluster.commit(txn, &[("k", "2")]);
+    cluster.hold(|envelope| envelope.is_vote() || (envelope.is_of(R1) && envelope.to == R0));
+    cluster.settle();
+    cluster.narrate("r0 sends its Accepts again, which are slower still");
+    cluster.hold(|envelope| envelope.is_vote() || envelope.is_accept());
+    cluster.advance(TICK * 2);
+    cluster.narrate("the refusals arrive: r0 tells its client and nobody else, and the outcome does not reach its disk");
+    cluster.stall_disk(R0);
+    cluster.hold(|envelope| envelope.from == R0 || envelope.is_of(R1));
+    cluster.settle();
+    assert_eq!(cluster.failed(commit), TxnError::Conflict("locked by another transaction".into()));
+    cluster.kill(R0);
+    cluster.kill(R1);
+    cluster.lose(|envelope| envelope.is_of(R1) || !envelope.is_accept());
+    cluster.narrate("r1 starts again; with r2 it commits the transaction that was in the way");
+    cluster.hold(|envelope| envelope.is_accept());
+    cluster.start(R1);
+    cluster.settle();
+    for site in [R1, R2] {
+        assert_eq!(cluster.stored(site, "k").1, Some("1".into()));
+    }
+    cluster.narrate("the second Accepts of r0 arrive");
+    cluster.let_go();
+    cluster.settle();
+    cluster.narrate("r0 starts again, and asks");
+    cluster.start(R0);
+    cluster.advance(PATIENCE);
+}
+
+#[test]
+fn a_refusal_outlives_a_crash() {
+    let mut cluster = Cluster::new(1, REFUSAL_AND_CRASH);
+    refuse_crash_and_ask_again(&mut cluster);
+    for site in [R0, R1, R2] {
+        assert_eq!(cluster.stored(site, "k").1, Some("1".into()));
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
+    cluster.check("a_refusal_outlives_a_crash");
+}
+
+/// The same schedule, with a bug: refusals are told without being on disk.
+#[cfg(feature = "planted")]
+#[test]
+fn a_refusal_that_does_not_outlive_a_crash_is_caught() {
+    use rhumb_commit::replicated_commit::planted::Planted;
+    let mut cluster = Cluster::with_sites(1, REFUSAL_AND_CRASH, |site| site.with_planted(Some(Planted::RefusalNotDurable)));
+    refuse_crash_and_ask_again(&mut cluster);
+    for site in [R0, R1, R2] {
+        assert_eq!(cluster.stored(site, "k").1, Some("2".into()), "what the client was told had failed is committed");
+    }
 }

@@ -61,6 +61,8 @@ pub struct Cluster {
     topology: Arc<Topology>,
     now: Time,
     machines: BTreeMap<SiteId, Machine>,
+    /// What a new site is made into before it starts.
+    make: fn(Site) -> Site,
     /// In the order sent.
     wire: VecDeque<Envelope>,
     held: Which,
@@ -73,6 +75,11 @@ pub struct Cluster {
 impl Cluster {
     /// Three regions with `shards` sites each, all serving and known to each other. The goal heads the transcript.
     pub fn new(shards: u16, goal: &str) -> Cluster {
+        Cluster::with_sites(shards, goal, |site| site)
+    }
+
+    /// The same of sites that `make` has changed: it can plant a bug in them.
+    pub fn with_sites(shards: u16, goal: &str, make: fn(Site) -> Site) -> Cluster {
         let topology = Arc::new(Topology::new(vec!["north".into(), "east".into(), "west".into()], shards));
         let machine = || Machine {
             store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
@@ -83,6 +90,7 @@ impl Cluster {
         let mut cluster = Cluster {
             machines: topology.sites().map(|site| (site, machine())).collect(),
             topology,
+            make,
             now: BEGINNING,
             wire: VecDeque::new(),
             held: Box::new(|_| false),
@@ -110,7 +118,7 @@ impl Cluster {
 
     /// Begins a life of `site`.
     pub fn start(&mut self, site: SiteId) {
-        let actor = Site::new(site, Arc::clone(&self.topology), Config::default());
+        let actor = (self.make)(Site::new(site, Arc::clone(&self.topology), Config::default()));
         let machine = self.machines.get_mut(&site).expect("a site of the cluster");
         assert!(machine.life.is_none(), "{site} is up already");
         machine.life = Some(Life { site: actor, timers: Vec::new(), unsynced: VecDeque::new() });
