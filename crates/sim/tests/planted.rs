@@ -1,5 +1,9 @@
 //! The tests are tested: every bug planted in the protocol, or in the driver below it, must be caught within a stated
 //! number of seeds. Most are by the first; the few that need a crash, a cut and a conflict to meet take hundreds.
+//!
+//! One is left out: a site that has restarted refuses every timestamp at or below its ceiling, which hides from random
+//! schedules that it forgot a refusal (`RefusalNotDurable`); the scenario `a_refusal_outlives_a_crash` and the model in
+//! `crates/commit/tests` catch that.
 
 #![cfg(feature = "planted")]
 
