@@ -2,8 +2,9 @@
 //!
 //! Writes are buffered here and laid over what is read; nothing is sent for them before the commit.
 
-use crate::runtime::{Handle, Rejected};
+use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
+use crate::vitals::Vitals;
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::replicated_commit::{Answer, Request, Site};
@@ -15,6 +16,23 @@ use std::sync::Arc;
 const SCAN_PAGE: usize = 8_192;
 /// Bytes that a transaction may write.
 const WRITES_BYTES_MAX: usize = 12 << 20;
+
+impl Hosted for Site {
+    fn inquiry() -> Request {
+        Request::Status
+    }
+
+    fn vitals(answer: Answer) -> Option<Vitals> {
+        let Answer::Status(status) = answer else { return None };
+        Some(Vitals {
+            open: status.open_transactions,
+            prepared: status.prepared,
+            in_doubt: status.in_doubt,
+            safe: status.safe,
+            reachable: status.reachable,
+        })
+    }
+}
 
 /// The gateway of this site.
 pub struct Gateway {

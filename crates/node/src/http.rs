@@ -4,12 +4,14 @@
 //!   GET  /healthz   200 as long as the process can go on
 //!   GET  /readyz    200 if clients can be served, else 503 and the reason
 //!   GET  /metrics   Prometheus text
-//!   GET  /status    JSON: the site, its regions and peers
+//!   GET  /status    JSON: the site, its regions and peers, transactions under way
 //!   POST /chaos     cut, slow and heal links; only if the configuration says `chaos = true`
 //! ```
 
+use crate::runtime::{Handle, Hosted};
 use crate::status::Status;
 use crate::transport::{Direction, Fault};
+use crate::vitals;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -23,12 +25,13 @@ use std::sync::Arc;
 const EXTRA_MS_MAX: f64 = 60_000.0;
 
 /// The routes of a site.
-pub fn router(status: Arc<Status>) -> Router {
+pub fn router<A: Hosted>(status: Arc<Status>, handle: Handle<A>) -> Router {
+    let asked = handle.clone();
     Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
-        .route("/status", get(show))
+        .route("/metrics", get(async move |State(status)| metrics(status, asked).await))
+        .route("/status", get(async move |State(status)| show(status, handle).await))
         .route("/chaos", post(chaos))
         .with_state(status)
 }
@@ -47,8 +50,9 @@ async fn readyz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
     }
 }
 
-async fn metrics(State(status): State<Arc<Status>>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], status.metrics())
+async fn metrics<A: Hosted>(status: Arc<Status>, handle: Handle<A>) -> impl IntoResponse {
+    let vitals = vitals::ask(&handle, &status).await;
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], status.metrics(vitals))
 }
 
 /// What `/status` shows. Times in milliseconds.
@@ -60,6 +64,19 @@ struct Shown {
     reason: Option<String>,
     regions: Vec<ShownRegion>,
     peers: Vec<ShownPeer>,
+    /// Nothing while the site recovers, or if its actor does not answer.
+    transactions: Option<ShownTransactions>,
+}
+
+#[derive(Serialize)]
+struct ShownTransactions {
+    open: usize,
+    prepared: usize,
+    in_doubt: usize,
+    /// Microseconds since the Unix epoch.
+    safe_us: Option<u64>,
+    safe_lag_ms: Option<f64>,
+    reachable_regions: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -81,8 +98,20 @@ struct ShownPeer {
     heard_ms_ago: Option<u64>,
 }
 
-async fn show(State(status): State<Arc<Status>>) -> impl IntoResponse {
-    let setup = status.setup();
+async fn show<A: Hosted>(status: Arc<Status>, handle: Handle<A>) -> impl IntoResponse {
+    let vitals = vitals::ask(&handle, &status).await;
+    let (setup, now) = (status.setup(), status.now());
+    let transactions = vitals.map(|vitals| {
+        let lag = vitals.safe_lag(now);
+        ShownTransactions {
+            open: vitals.open,
+            prepared: vitals.prepared,
+            in_doubt: vitals.in_doubt,
+            safe_us: lag.map(|_| vitals.safe.time().as_micros()),
+            safe_lag_ms: lag.map(Span::as_millis_f64),
+            reachable_regions: vitals.reachable.iter().map(|&region| setup.topology.name(region).to_owned()).collect(),
+        }
+    });
     let ready = status.ready();
     let regions = status.regions().into_iter().map(|region| ShownRegion {
         name: region.name,
@@ -106,6 +135,7 @@ async fn show(State(status): State<Arc<Status>>) -> impl IntoResponse {
         reason: ready.err(),
         regions: regions.collect(),
         peers: peers.collect(),
+        transactions,
     })
 }
 

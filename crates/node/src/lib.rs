@@ -7,7 +7,7 @@
 //! - [`runtime`]: an actor, driven: its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
 //! - [`client`]: transactions of clients in this process;
-//! - [`status`], [`http`], [`metrics`]: what people and machines see of it.
+//! - [`status`], [`vitals`], [`http`], [`metrics`]: what people and machines see of it.
 
 pub mod alarm;
 pub mod client;
@@ -19,3 +19,4 @@ pub mod process;
 pub mod runtime;
 pub mod status;
 pub mod transport;
+pub mod vitals;

@@ -2,6 +2,7 @@
 //!
 //! Every handle here is an atomic shared with the registry: counting costs no lock on the paths of messages and commits.
 
+use crate::vitals::VitalMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -52,6 +53,8 @@ pub struct Metrics {
     pub actor: ActorMetrics,
     /// What the writer thread counts.
     pub writer: WriterMetrics,
+    /// What the actor says of itself.
+    pub vitals: VitalMetrics,
 }
 
 /// What the actor thread counts.
@@ -137,6 +140,7 @@ impl Metrics {
                 sync: Histogram::new(exponential_buckets(1e-4, 2.0, 14)),
                 batches: Histogram::new(exponential_buckets(1.0, 2.0, 12)),
             },
+            vitals: VitalMetrics::default(),
         };
         metrics.register();
         metrics
@@ -160,6 +164,7 @@ impl Metrics {
         registry.register("events", "What the commit protocol counts, by event", self.events.clone());
         registry.register_with_unit("store_sync", "Time of a sync to disk", Unit::Seconds, self.writer.sync.clone());
         registry.register("store_sync_batches", "Batches that one sync made durable", self.writer.batches.clone());
+        registry.register_collector(Box::new(self.vitals.clone()));
     }
 
     /// What is counted about the link to the site `shard` of `region`.

@@ -134,7 +134,7 @@ where
         .map_err(|reason| RunError::System { what: "threads", reason })?;
     let status = site.status();
     let addresses = (sql.local_addr(), http.local_addr());
-    let routes = http::router(Arc::clone(&status));
+    let routes = http::router(Arc::clone(&status), site.handle());
     let admin = tokio::spawn(async move { axum::serve(http, routes).await });
 
     let (stopping, stopped) = watch::channel(false);

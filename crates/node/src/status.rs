@@ -4,6 +4,7 @@ use crate::config::Setup;
 use crate::metrics::Metrics;
 use crate::runtime::{Clock, Failure};
 use crate::transport::{Fault, Peer, Transport};
+use crate::vitals::Vitals;
 use rhumb_commit::transaction::RegionStatus;
 use rhumb_core::{RegionId, SiteId, Span, Time};
 use std::sync::Arc;
@@ -47,8 +48,9 @@ impl Status {
         self.clock.now()
     }
 
-    /// All metrics as text.
-    pub fn metrics(&self) -> String {
+    /// All metrics as text; `vitals` is what the actor says now.
+    pub fn metrics(&self, vitals: Option<Vitals>) -> String {
+        self.metrics.vitals.show(vitals, self.now());
         self.metrics.render()
     }
 
@@ -66,6 +68,11 @@ impl Status {
     pub async fn recovered(&self) {
         // Cannot fail: this status holds the sender.
         let _ = self.recovered.subscribe().wait_for(|recovered| *recovered).await;
+    }
+
+    /// True once it has.
+    pub fn is_recovered(&self) -> bool {
+        *self.recovered.borrow()
     }
 
     /// All peers, in the order of the cluster.
@@ -86,7 +93,7 @@ impl Status {
         if self.stopping.load(Ordering::Relaxed) {
             return Err("the site is stopping".to_owned());
         }
-        if !*self.recovered.borrow() {
+        if !self.is_recovered() {
             return Err("the site is recovering what is on its disk".to_owned());
         }
         let topology = &self.setup.topology;

@@ -183,6 +183,14 @@ async fn a_site_is_ready_when_a_majority_of_regions_is_heard_and_says_whom_it_mi
     }
     let (_, shown) = http(address, "GET", "/status", "").await;
     assert!(shown.starts_with(r#"{"cluster":"test","site":"a/0","ready":true,"reason":null,"regions":[{"name":"a","local":true,"sites":1,"reachable":1,"rtt_ms":0.0,"#), "{shown}");
+    let vitals = r#""transactions":{"open":0,"prepared":2,"in_doubt":1,"safe_us":1500000,"safe_lag_ms":"#;
+    assert!(shown.contains(vitals) && shown.ends_with(r#","reachable_regions":["a"]}}"#), "{shown}");
+    let told = Request::Tell { to: first.served.status.setup().site, text: "news".into() };
+    assert_eq!(first.served.handle.ask(told).await, Ok("told".into()));
+    common::until("the actor is asked anew", async || {
+        http(address, "GET", "/metrics", "").await.1.contains("\nrhumb_transactions_open 1\n")
+    })
+    .await;
 
     assert_eq!(http(address, "POST", "/chaos", r#"{"action":"cut","region":"b"}"#).await, (200, "b/0\n".into()));
     common::until("b is missed", async || http(address, "GET", "/readyz", "").await == (503, reason.into())).await;

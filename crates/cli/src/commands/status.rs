@@ -8,6 +8,7 @@ use clap::Args as ClapArgs;
 use futures::future::join_all;
 use rhumb_lab::bench::table::Table;
 use serde::{Deserialize, Serialize};
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,6 +43,7 @@ struct SiteStatus {
     reason: Option<String>,
     regions: Vec<RegionStatus>,
     peers: Vec<PeerStatus>,
+    transactions: Option<TransactionStatus>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -55,6 +57,14 @@ struct RegionStatus {
 #[derive(Deserialize, Serialize)]
 struct PeerStatus {
     connected: bool,
+}
+
+#[derive(Deserialize, Serialize)]
+struct TransactionStatus {
+    open: u64,
+    prepared: u64,
+    in_doubt: u64,
+    safe_lag_ms: Option<f64>,
 }
 
 /// A site, and what came of asking it.
@@ -79,7 +89,7 @@ pub fn run(args: &Args) -> ExitCode {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&asked).expect("a status holds nothing that JSON cannot"));
     } else {
-        show(&asked);
+        print!("{}", shown(&asked));
     }
     let all_ready = asked.iter().all(|site| site.status.as_ref().is_some_and(|status| status.ready));
     if all_ready { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -106,33 +116,100 @@ async fn ask((site, http): (String, String)) -> Asked {
     }
 }
 
-fn show(asked: &[Asked]) {
-    let mut table = Table::new("site").group("", &["ready", "regions reached", "links up", "commit floor ms"]);
-    for site in asked {
-        table.row(match &site.status {
-            None => [&site.site, "no answer", NONE, NONE, NONE].map(str::to_owned).into(),
-            Some(status) => vec![
-                status.site.clone(),
-                if status.ready { "yes" } else { "no" }.to_owned(),
-                format!("{}/{}", status.regions.iter().filter(|region| region.reachable > 0).count(), status.regions.len()),
-                format!("{}/{}", status.peers.iter().filter(|peer| peer.connected).count(), status.peers.len()),
-                status
-                    .regions
-                    .iter()
-                    .find(|region| region.local)
-                    .and_then(|region| region.floor_ms)
-                    .map_or(NONE.to_owned(), |floor| format!("{floor:.1}")),
-            ],
-        });
-    }
-    print!("{table}");
+/// What people see: a table, then what is wrong.
+fn shown(asked: &[Asked]) -> String {
+    let mut table = Table::new("site")
+        .group("", &["ready", "regions reached", "links up", "commit floor ms"])
+        .group("transactions", &["open", "prepared", "in doubt"])
+        .group("", &["safe lag ms"]);
+    asked.iter().for_each(|site| table.row(row(site)));
     let reasons = asked.iter().filter_map(|site| {
         let reason = site.error.as_ref().or_else(|| site.status.as_ref()?.reason.as_ref())?;
         Some(format!("{}: {reason}", site.site))
     });
     let reasons: Vec<String> = reasons.collect();
+    let mut text = table.to_string();
     if !reasons.is_empty() {
-        println!("\n{} not ready", plural(reasons.len(), "site"));
-        reasons.iter().for_each(|reason| println!("  {reason}"));
+        let _ = writeln!(text, "\n{} not ready", plural(reasons.len(), "site"));
+        reasons.iter().for_each(|reason| text += &format!("  {reason}\n"));
+    }
+    if let Some(warning) = in_doubt(asked) {
+        let _ = writeln!(text, "\n{warning}");
+    }
+    text
+}
+
+fn row(site: &Asked) -> Vec<String> {
+    let Some(status) = &site.status else {
+        return [&site.site, "no answer", NONE, NONE, NONE, NONE, NONE, NONE, NONE].map(str::to_owned).into();
+    };
+    let millis = |millis: Option<f64>| millis.map_or(NONE.to_owned(), |millis| format!("{millis:.1}"));
+    let transactions = status.transactions.as_ref();
+    let count = |of: fn(&TransactionStatus) -> u64| transactions.map_or(NONE.to_owned(), |transactions| of(transactions).to_string());
+    vec![
+        status.site.clone(),
+        if status.ready { "yes" } else { "no" }.to_owned(),
+        format!("{}/{}", status.regions.iter().filter(|region| region.reachable > 0).count(), status.regions.len()),
+        format!("{}/{}", status.peers.iter().filter(|peer| peer.connected).count(), status.peers.len()),
+        millis(status.regions.iter().find(|region| region.local).and_then(|region| region.floor_ms)),
+        count(|transactions| transactions.open),
+        count(|transactions| transactions.prepared),
+        count(|transactions| transactions.in_doubt),
+        millis(transactions.and_then(|transactions| transactions.safe_lag_ms)),
+    ]
+}
+
+/// What commits in doubt mean, if there are any.
+fn in_doubt(asked: &[Asked]) -> Option<String> {
+    let waits = |site: &&Asked| site.status.as_ref().and_then(|status| status.transactions.as_ref()).is_some_and(|some| some.in_doubt > 0);
+    let sites: Vec<&str> = asked.iter().filter(waits).map(|site| site.site.as_str()).collect();
+    (!sites.is_empty()).then(|| {
+        format!(
+            "in doubt at {}: commits whose outcome hangs on the vote of a region that does not answer; the rows they write stay locked until it does",
+            sites.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is shown of a site whose actor says `transactions`.
+    fn site(name: &str, transactions: &str) -> Asked {
+        let answer = format!(
+            r#"{{"site":"{name}","ready":true,"reason":null,"regions":[{{"name":"a","local":true,"reachable":1,"floor_ms":2.5}}],
+                "peers":[{{"connected":true}},{{"connected":false}}],"transactions":{transactions}}}"#
+        );
+        let status = serde_json::from_str(&answer).expect("what a site shows");
+        Asked { site: name.to_owned(), http: String::new(), status: Some(status), error: None }
+    }
+
+    #[test]
+    fn a_commit_in_doubt_is_counted_and_explained() {
+        let quiet = site("a/0", r#"{"open":4,"prepared":1,"in_doubt":0,"safe_lag_ms":75.25}"#);
+        let waiting = site("b/0", r#"{"open":0,"prepared":3,"in_doubt":2,"safe_lag_ms":null}"#);
+        let silent = Asked { site: "c/0".to_owned(), http: String::new(), status: None, error: Some("nobody there".to_owned()) };
+        let expected = [
+            "                                                             transactions ────────────",
+            "site      ready  regions reached  links up  commit floor ms   open  prepared  in doubt  safe lag ms",
+            "───────────────────────────────────────────────────────────────────────────────────────────────────",
+            "a/0         yes              1/1       1/2              2.5      4         1         0         75.2",
+            "a/1         yes              1/1       1/2              2.5      –         –         –            –",
+            "b/0         yes              1/1       1/2              2.5      0         3         2            –",
+            "c/0   no answer                –         –                –      –         –         –            –",
+            "",
+            "1 site not ready",
+            "  c/0: nobody there",
+            "",
+            "in doubt at b/0: commits whose outcome hangs on the vote of a region that does not answer; the rows they write stay locked until it does",
+            "",
+        ];
+        assert_eq!(shown(&[quiet, site("a/1", "null"), waiting, silent]), expected.join("\n"));
+    }
+
+    #[test]
+    fn nothing_is_said_of_doubt_where_there_is_none() {
+        assert_eq!(in_doubt(&[site("a/0", r#"{"open":4,"prepared":1,"in_doubt":0,"safe_lag_ms":75.25}"#), site("b/0", "null")]), None);
     }
 }

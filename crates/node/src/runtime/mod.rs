@@ -30,6 +30,7 @@ use crate::frame::FrameError;
 use crate::metrics::Metrics;
 use crate::status::Status;
 use crate::transport::{Deliver, Transport};
+use crate::vitals::Vitals;
 use driver::Driver;
 use loader::Loaders;
 use mailbox::Mailbox;
@@ -56,10 +57,10 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Wire for T {}
 pub trait Hosted:
     Actor<Note: Wire, Promise: Wire, Timer: Send + 'static, Request: Send + 'static, Answer: Send + 'static> + Send + 'static
 {
-}
-impl<A> Hosted for A where
-    A: Actor<Note: Wire, Promise: Wire, Timer: Send + 'static, Request: Send + 'static, Answer: Send + 'static> + Send + 'static
-{
+    /// The request for its vitals.
+    fn inquiry() -> Self::Request;
+    /// What the answer to that request says; `None` if it is the answer to another.
+    fn vitals(answer: Self::Answer) -> Option<Vitals>;
 }
 
 /// A running site.

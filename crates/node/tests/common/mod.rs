@@ -3,10 +3,11 @@
 
 use bytes::Bytes;
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
-use rhumb_core::{Key, SiteId, Span, Time, Timestamp, Value};
+use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
 use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Setup, Storage, Wan};
 use rhumb_node::metrics::Metrics;
-use rhumb_node::runtime::{Handle, Site};
+use rhumb_node::runtime::{Handle, Hosted, Site};
+use rhumb_node::vitals::Vitals;
 use rhumb_store::{Engine, MemoryEngine, Store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -30,6 +31,8 @@ pub enum Request {
     Get { key: &'static str },
     /// Write without an answer, then read at once.
     PutThenGet { key: &'static str, value: &'static str },
+    /// How are you?
+    Vitals,
     /// Step off a cliff.
     Panic,
 }
@@ -94,6 +97,7 @@ impl Toy {
                 fx.persist(Toy::put(key, value));
                 Toy::get(id, key, fx);
             }
+            Request::Vitals => fx.answer(id, format!("heard {}", self.heard.len())),
             Request::Panic => panic!("the toy was told to"),
         }
     }
@@ -126,6 +130,19 @@ impl Actor for Toy {
             Input::Message { body: Body::Note(Note::Told(text)), .. } => self.heard.push(text),
             Input::Message { body: Body::Promise(Promise { id, text }), .. } => fx.answer(id, text),
         }
+    }
+}
+
+impl Hosted for Toy {
+    fn inquiry() -> Request {
+        Request::Vitals
+    }
+
+    /// As many transactions are open as it was told things; the rest never changes.
+    fn vitals(answer: String) -> Option<Vitals> {
+        let open = answer.strip_prefix("heard ")?.parse().ok()?;
+        let safe = Timestamp::from_time(Time::from_micros(1_500_000));
+        Some(Vitals { open, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0)] })
     }
 }
 
