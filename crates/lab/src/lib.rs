@@ -1,10 +1,11 @@
 //! Workloads and experiments of Rhumb.
 //!
-//! Three workloads drive any server that speaks the PostgreSQL protocol: [`ycsb`], [`tpcc`] and [`bank`]. [`mod@bench`] is what they share: sessions that know
+//! Four workloads drive any server that speaks the PostgreSQL protocol: [`ycsb`], [`tpcc`], [`bank`] and [`statements`]. [`mod@bench`] is what they share: sessions that know
 //! an unknown outcome from a failure, a bounded loader, a closed and an open loop, and a report that holds every latency against the physical floor of the
 //! network. A workload never measures; the driver never knows a table.
 
 pub mod bank;
 pub mod bench;
+pub mod statements;
 pub mod tpcc;
 pub mod ycsb;

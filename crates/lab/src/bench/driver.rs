@@ -23,6 +23,7 @@ use super::retry::RetryPolicy;
 use super::session::Session;
 use super::window::{Until, Window};
 use super::workload::{Seat, Workload};
+use super::yardstick::StatementReport;
 
 /// How often the watcher is told.
 const PULSE_EVERY: Duration = Duration::from_millis(250);
@@ -219,7 +220,20 @@ fn report<W: Workload>(workload: &W, options: &RunOptions, course: &Course, ende
         kinds: kinds
             .map(|(i, kind)| KindReport::new(kind, &sum(course.regions.iter().map(|region| &region.meters[i])), finished, measured_s))
             .collect(),
+        statements: statements(workload, course),
         warnings: Vec::new(),
         violations: course.violations.lock().unwrap_or_else(PoisonError::into_inner).clone(),
     }
+}
+
+/// Every statement in every region, if the workload says what they ought to cost.
+fn statements<W: Workload>(workload: &W, course: &Course) -> Vec<StatementReport> {
+    let mut statements = Vec::new();
+    for (i, (kind, yardstick)) in workload.kinds().iter().zip(workload.yardsticks()).enumerate() {
+        statements.extend(course.regions.iter().map(|region: &Region| {
+            let meter = region.meters[i].lock().unwrap_or_else(PoisonError::into_inner);
+            StatementReport::new(kind, &region.name, *yardstick, region.floor_ms, &meter)
+        }));
+    }
+    statements
 }

@@ -31,6 +31,7 @@ pub mod table;
 pub mod value;
 pub mod window;
 pub mod workload;
+pub mod yardstick;
 
 pub use check::{CheckReport, Condition};
 pub use driver::RunOptions;
@@ -45,7 +46,7 @@ pub use window::Until;
 
 use session::Session;
 
-use crate::{bank, tpcc, ycsb};
+use crate::{bank, statements, tpcc, ycsb};
 
 /// A workload by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub enum Kind {
     Tpcc,
     /// Transfers between accounts.
     Bank,
+    /// Single statements.
+    Statements,
 }
 
 /// What to load.
@@ -67,6 +70,8 @@ pub enum Load {
     Tpcc(tpcc::Load),
     /// See [`bank`].
     Bank(bank::Load),
+    /// See [`statements`].
+    Statements(statements::Load),
 }
 
 /// What to run.
@@ -78,6 +83,8 @@ pub enum Run {
     Tpcc(tpcc::Options),
     /// See [`bank`].
     Bank(bank::Options),
+    /// See [`statements`].
+    Statements,
 }
 
 /// Creates and fills the tables of a workload.
@@ -86,6 +93,7 @@ pub async fn init(load: &Load, endpoints: &[Endpoint], options: &InitOptions, pr
         Load::Ycsb(load) => load.dataset()?,
         Load::Tpcc(load) => load.dataset()?,
         Load::Bank(load) => load.dataset()?,
+        Load::Statements(load) => load.dataset()?,
     };
     load::load(dataset, endpoints, options, progress).await
 }
@@ -98,6 +106,7 @@ pub async fn run(run: &Run, endpoints: &[Endpoint], options: &RunOptions, progre
         Run::Tpcc(settings) => {
             driver::run(tpcc::Tpcc::open(&mut session, settings, options.seed).await?, endpoints, options, progress).await
         }
+        Run::Statements => driver::run(statements::Statements::open(&mut session).await?, endpoints, options, progress).await,
         Run::Bank(settings) => {
             let mut report = driver::run(bank::Bank::open(&mut session, settings).await?, endpoints, options, progress).await?;
             // A server that is down by now must not cost the reader what was measured before.
@@ -122,6 +131,7 @@ pub async fn check(
         Kind::Ycsb => ycsb::check(&mut session, progress).await,
         Kind::Tpcc => tpcc::check(&mut session, progress).await,
         Kind::Bank => bank::check(&mut session, progress).await,
+        Kind::Statements => statements::check(&mut session, progress).await,
     }
 }
 

@@ -10,9 +10,13 @@ use serde::Serialize;
 
 use super::meter::Meter;
 use super::table::Table;
+use super::yardstick::{self, StatementReport};
 
 /// What a value that does not exist is shown as.
-const NONE: &str = "–";
+pub(super) const NONE: &str = "–";
+
+/// A floor below this says nothing: within one site or machine the work itself outweighs the way.
+const FLOOR_MS_MIN: f64 = 1.0;
 
 /// The results of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -33,6 +37,9 @@ pub struct Report {
     pub total: RegionReport,
     /// One entry per kind of transaction.
     pub kinds: Vec<KindReport>,
+    /// One entry per kind and region, if the kinds are single statements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementReport>,
     /// Invariants of the workload that were found broken.
     pub violations: Vec<String>,
     /// What else the reader should know.
@@ -70,7 +77,7 @@ pub struct RegionReport {
     pub overdue: u64,
     /// Round trip to the nearest majority of regions, in milliseconds: no commit that survives the loss of a region can be faster.
     pub floor_ms: Option<f64>,
-    /// Median transaction latency divided by the floor.
+    /// Median transaction latency divided by the floor; none for a floor below a millisecond.
     pub p50_over_floor: Option<f64>,
     /// Median COMMIT latency divided by the floor.
     pub commit_p50_over_floor: Option<f64>,
@@ -127,7 +134,7 @@ impl RegionReport {
     /// The report with what `meter` measured in `measured_s` seconds. The region, its clients and its floor must be set already.
     pub fn filled(self, meter: &Meter, measured_s: f64) -> RegionReport {
         let (latency, commit_latency) = (meter.latency(), meter.commit_latency());
-        let over_floor = |latency: Option<Percentiles>| Some(latency?.p50_ms / self.floor_ms.filter(|floor| *floor > 0.0)?);
+        let over_floor = |latency: Option<Percentiles>| Some(latency?.p50_ms / self.floor_ms.filter(|floor| tells(*floor))?);
         RegionReport {
             committed: meter.committed,
             rolled_back: meter.rolled_back,
@@ -238,9 +245,13 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (warmup, measured) = (self.warmup_s, self.measured_s);
         writeln!(f, "{} · {} · {measured:.1} s measured after {warmup:.1} s · seed {}\n", self.workload, self.load, self.seed)?;
-        write!(f, "{}", self.region_table())?;
-        if self.kinds.len() > 1 {
-            write!(f, "\n{}", self.kind_table())?;
+        if self.statements.is_empty() {
+            write!(f, "{}", self.region_table())?;
+            if self.kinds.len() > 1 {
+                write!(f, "\n{}", self.kind_table())?;
+            }
+        } else {
+            write!(f, "{}", yardstick::table(&self.statements))?;
         }
         if let Some(causes) = self.cause_table() {
             write!(f, "\n{causes}")?;
@@ -267,12 +278,21 @@ fn region_cells(region: &RegionReport) -> Vec<String> {
     cells.extend(percentile_cells(region.latency.as_ref()));
     cells.extend(percentile_cells(region.commit_latency.as_ref()));
     cells.extend([percent(region.abort_rate), region.unknown.to_string(), region.errors.values().sum::<u64>().to_string()]);
-    let ratio = |ratio: Option<f64>| ratio.map_or(NONE.to_owned(), |ratio| format!("{ratio:.2}×"));
-    cells.extend([region.floor_ms.map_or(NONE.to_owned(), millis), ratio(region.p50_over_floor), ratio(region.commit_p50_over_floor)]);
+    let floor_ms = region.floor_ms.filter(|floor| tells(*floor));
+    cells.extend([floor_ms.map_or(NONE.to_owned(), millis), ratio(region.p50_over_floor), ratio(region.commit_p50_over_floor)]);
     cells
 }
 
-fn percentile_cells(latency: Option<&Percentiles>) -> [String; 3] {
+/// True if latencies can be held against this floor.
+pub(super) fn tells(floor_ms: f64) -> bool {
+    floor_ms >= FLOOR_MS_MIN
+}
+
+pub(super) fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or(NONE.to_owned(), |ratio| format!("{ratio:.2}×"))
+}
+
+pub(super) fn percentile_cells(latency: Option<&Percentiles>) -> [String; 3] {
     match latency {
         Some(latency) => [latency.p50_ms, latency.p95_ms, latency.p99_ms].map(millis),
         None => [NONE, NONE, NONE].map(str::to_owned),
@@ -280,7 +300,7 @@ fn percentile_cells(latency: Option<&Percentiles>) -> [String; 3] {
 }
 
 /// Three significant digits, as many as the histograms keep.
-fn millis(ms: f64) -> String {
+pub(super) fn millis(ms: f64) -> String {
     match ms {
         ms if ms < 9.995 => format!("{ms:.2}"),
         ms if ms < 99.95 => format!("{ms:.1}"),

@@ -28,6 +28,7 @@ fn report() -> Report {
         seed: 7,
         warmup_s: 5.0,
         measured_s: 30.0,
+        statements: Vec::new(),
         kinds: vec![KindReport::new("new order", &near, 1210, 30.0), KindReport::new("payment", &far, 1210, 30.0)],
         regions: vec![region("california", Some(86.0)).filled(&near, 30.0), region("são paulo", None).filled(&far, 30.0)],
         total: RegionReport { region: "all".into(), clients: 16, overdue: 4, ..RegionReport::default() }.filled(&total, 30.0),
@@ -39,6 +40,15 @@ fn report() -> Report {
 #[test]
 fn the_text_is_aligned_and_complete() {
     assert_eq!(report().to_string(), include_str!("report_golden.txt"));
+}
+
+#[test]
+fn a_floor_below_a_millisecond_is_no_measure() {
+    let region = |floor_ms| RegionReport { floor_ms: Some(floor_ms), ..RegionReport::default() }.filled(&meter(1, 10), 1.0);
+    let shown = |floor_ms| region_cells(&region(floor_ms))[12..].to_vec();
+    assert_eq!(shown(0.04), ["–", "–", "–"]);
+    assert_eq!(shown(1.0), ["1.00", "10.01×", "5.00×"]);
+    assert_eq!(region(0.04).p50_over_floor, None);
 }
 
 #[test]

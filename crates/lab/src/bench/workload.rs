@@ -10,6 +10,7 @@ use rhumb_core::Rng;
 
 use super::failure::Failure;
 use super::session::Session;
+use super::yardstick::Yardstick;
 
 /// A workload, its tables loaded and its sizes known.
 pub trait Workload: Send + Sync {
@@ -24,6 +25,11 @@ pub trait Workload: Send + Sync {
 
     /// The names of its kinds of transaction; [`Drawn::kind`] counts in them.
     fn kinds(&self) -> &'static [&'static str];
+
+    /// What each kind ought to cost, in the order of the kinds; of workloads whose kinds are single statements.
+    fn yardsticks(&self) -> &'static [Yardstick] {
+        &[]
+    }
 
     /// The terminal at `seat`, whose randomness is `rng`.
     fn terminal(&self, seat: Seat, rng: Rng) -> Self::Terminal;

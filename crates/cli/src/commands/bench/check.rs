@@ -29,6 +29,8 @@ enum Workload {
     Tpcc,
     /// The sum of all balances.
     Bank,
+    /// Loaded rows, and transactions of several rows.
+    Statements,
 }
 
 /// Checks.
@@ -37,6 +39,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Error> {
         Workload::Ycsb => Kind::Ycsb,
         Workload::Tpcc => Kind::Tpcc,
         Workload::Bank => Kind::Bank,
+        Workload::Statements => Kind::Statements,
     };
     let bar = Bar::new();
     let report = bench::check(kind, &args.target.endpoints()?, &args.target.settings(), &bar).await?;

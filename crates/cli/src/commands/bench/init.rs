@@ -5,7 +5,7 @@ use super::progress::Bar;
 use super::target::Target;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use rhumb_lab::bench::{self, InitOptions, Load, LoadMethod};
-use rhumb_lab::{bank, tpcc, ycsb};
+use rhumb_lab::{bank, statements, tpcc, ycsb};
 use std::process::ExitCode;
 
 /// Create and fill the tables of a workload.
@@ -57,6 +57,14 @@ enum Workload {
         #[command(flatten)]
         how: How,
     },
+    /// A table for single statements.
+    Statements {
+        /// Rows that are only read.
+        #[arg(long, value_name = "N", default_value_t = 1_000)]
+        rows: u32,
+        #[command(flatten)]
+        how: How,
+    },
 }
 
 #[derive(ClapArgs)]
@@ -90,6 +98,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Error> {
             (Load::Tpcc(tpcc::Load { scale: tpcc::Scale::shrunk(*warehouses, *scale)?, seed: *seed }), how)
         }
         Workload::Bank { accounts, balance, how } => (Load::Bank(bank::Load { accounts: *accounts, balance: *balance }), how),
+        Workload::Statements { rows, how } => (Load::Statements(statements::Load { rows: *rows }), how),
     };
     let method = match how.method {
         Method::Copy => LoadMethod::Copy,

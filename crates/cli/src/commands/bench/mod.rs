@@ -11,7 +11,7 @@ use super::fail;
 use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
 
-/// Put a cluster under load and measure it: YCSB, TPC-C, and transfers between bank accounts.
+/// Put a cluster under load and measure it: YCSB, TPC-C, transfers between bank accounts, and single statements.
 #[derive(ClapArgs)]
 #[command(
     arg_required_else_help = true,

@@ -12,6 +12,9 @@ use rhumb_lab::{bank, tpcc, ycsb};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Connections at work in every region, unless told otherwise.
+const CLIENTS: usize = 8;
+
 /// Run a loaded workload and report throughput, latencies, aborts and the floor, region by region.
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
@@ -20,6 +23,7 @@ use std::time::Duration;
   rhumb bench run tpcc --demo --clients 4 --duration 2m
   rhumb bench run bank --demo --rate 200              an open loop of 200 transactions a second over all regions
   rhumb bench run bank --demo --transactions 10000 --json
+  rhumb bench run statements --demo --duration 60s    what single statements cost beside the floor
 
 Ctrl-C ends a run early; what was measured until then is reported.
 Exit code 0: done; 1: it failed, or an invariant of the workload was found broken; 2: the options do not go together.")]
@@ -50,6 +54,11 @@ enum Workload {
         /// The share of audits.
         #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
         audits: f64,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Single statements on rows that nobody else touches, each held against the floor.
+    Statements {
         #[command(flatten)]
         how: How,
     },
@@ -96,9 +105,9 @@ enum Popularity {
 
 #[derive(ClapArgs)]
 struct How {
-    /// Connections at work in every region.
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    clients: usize,
+    /// Connections at work in every region [default: 8; for single statements 1].
+    #[arg(long, value_name = "N")]
+    clients: Option<usize>,
     /// How long to measure.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     duration: Duration,
@@ -122,10 +131,10 @@ struct How {
 }
 
 impl How {
-    fn options(&self) -> RunOptions {
+    fn options(&self, clients: usize) -> RunOptions {
         RunOptions {
             seed: self.seed,
-            clients_per_region: self.clients,
+            clients_per_region: self.clients.unwrap_or(clients),
             pace: self.rate.map_or(Pace::Closed, |rate_per_s| Pace::Open { rate_per_s }),
             warmup: self.warmup,
             until: self.transactions.map_or(Until::Elapsed(self.duration), Until::Transactions),
@@ -159,13 +168,15 @@ impl Records {
 
 /// Runs and measures.
 pub async fn run(args: &Args) -> Result<ExitCode, Error> {
-    let (run, how) = match &args.workload {
-        Workload::Ycsb { what, how } => (Run::Ycsb(what.options()?), how),
-        Workload::Tpcc { pause, how } => (Run::Tpcc(tpcc::Options { pause: *pause }), how),
-        Workload::Bank { audits, how } => (Run::Bank(bank::Options { audits: *audits }), how),
+    let (run, how, clients) = match &args.workload {
+        Workload::Ycsb { what, how } => (Run::Ycsb(what.options()?), how, CLIENTS),
+        Workload::Tpcc { pause, how } => (Run::Tpcc(tpcc::Options { pause: *pause }), how, CLIENTS),
+        Workload::Bank { audits, how } => (Run::Bank(bank::Options { audits: *audits }), how, CLIENTS),
+        // Alone, so that no statement waits for another.
+        Workload::Statements { how } => (Run::Statements, how, 1),
     };
     let bar = Bar::stoppable();
-    let report = bench::run(&run, &how.target.endpoints()?, &how.options(), &bar).await?;
+    let report = bench::run(&run, &how.target.endpoints()?, &how.options(clients), &bar).await?;
     bar.clear();
     if how.target.json {
         println!("{}", report.to_json());
