@@ -21,6 +21,9 @@ struct Shared {
     versions: BTreeMap<Key, BTreeMap<Timestamp, Option<Value>>>,
     clock: Timestamp,
     rounds: u64,
+    trips: u64,
+    /// What the replica nearby has, if it does not keep up.
+    nearby: Option<Timestamp>,
     failures: VecDeque<TxnError>,
 }
 
@@ -33,6 +36,17 @@ impl LocalGateway {
     /// The reads answered so far, each `get` and each `scan` counting as one whatever the number of its keys.
     pub fn rounds(&self) -> u64 {
         self.lock().rounds
+    }
+
+    /// The wide-area trips that the real one would have made so far: locking and snapshot reads, and commits that write.
+    pub fn trips(&self) -> u64 {
+        self.lock().trips
+    }
+
+    /// From now on what optimistic reads see stays as it is, as at a replica that does not hear the others.
+    pub fn fall_behind(&self) {
+        let mut shared = self.lock();
+        shared.nearby = Some(shared.clock);
     }
 
     /// The number of keys that have a value.
@@ -91,6 +105,7 @@ impl Gateway for LocalGateway {
             mode,
             at,
             keys: Vec::new(),
+            expected: Vec::new(),
             ranges: Vec::new(),
             writes: BTreeMap::new(),
             trips: 0,
@@ -114,6 +129,7 @@ struct LocalTransaction {
     /// What it reads at: the newest, unless it is read-only.
     at: Timestamp,
     keys: Vec<(Key, Timestamp)>,
+    expected: Vec<(Key, Timestamp)>,
     ranges: Vec<(KeyRange, Vec<(Key, Timestamp)>)>,
     writes: BTreeMap<Key, Option<Value>>,
     trips: u32,
@@ -121,8 +137,16 @@ struct LocalTransaction {
 
 impl LocalTransaction {
     fn count_round(&mut self) {
-        self.gateway.lock().rounds += 1;
-        self.trips += u32::from(matches!(self.mode, ReadMode::Locking | ReadMode::Snapshot));
+        let wide = matches!(self.mode, ReadMode::Locking | ReadMode::Snapshot);
+        self.trips += u32::from(wide);
+        let mut shared = self.gateway.lock();
+        shared.rounds += 1;
+        shared.trips += u64::from(wide);
+    }
+
+    fn sees_up_to(&self, shared: &Shared) -> Timestamp {
+        let nearby = shared.nearby.filter(|_| self.mode == ReadMode::Optimistic);
+        nearby.unwrap_or(self.at)
     }
 
     fn write(&mut self, key: Key, value: Option<Value>) -> Result<(), TxnError> {
@@ -136,7 +160,7 @@ impl LocalTransaction {
     /// The first key read that is not any more as it was read.
     fn changed(&self, shared: &Shared) -> Option<Key> {
         let moved = |(key, version): &&(Key, Timestamp)| shared.read(key, self.at).version != *version;
-        if let Some((key, _)) = self.keys.iter().find(moved) {
+        if let Some((key, _)) = self.keys.iter().chain(&self.expected).find(moved) {
             return Some(key.clone());
         }
         let differs = |(range, seen): &&(KeyRange, Vec<(Key, Timestamp)>)| versions(&shared.live(range, self.at)) != *seen;
@@ -153,13 +177,17 @@ impl Transaction for LocalTransaction {
     async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
         self.count_round();
         let shared = self.gateway.lock();
+        let at = self.sees_up_to(&shared);
         let mut rows = Vec::with_capacity(keys.len());
         for key in keys {
             if let Some(value) = self.writes.get(key) {
                 rows.push(Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() });
                 continue;
             }
-            let row = shared.read(key, self.at);
+            let row = shared.read(key, at);
+            if self.keys.iter().any(|(known, version)| known == key && *version != row.version) {
+                return Err(TxnError::Conflict("a row changed between two reads of it".into()));
+            }
             self.keys.push((key.clone(), row.version));
             rows.push(row);
         }
@@ -171,7 +199,9 @@ impl Transaction for LocalTransaction {
         if range.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
-        let committed = self.gateway.lock().live(&range, self.at);
+        let shared = self.gateway.lock();
+        let committed = shared.live(&range, self.sees_up_to(&shared));
+        drop(shared);
         let mut merged: BTreeMap<Key, Row> = committed.iter().map(|row| (row.key.clone(), row.clone())).collect();
         for (key, value) in self.writes.range(range.start.clone()..range.end.clone()) {
             merged.insert(key.clone(), Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() });
@@ -195,7 +225,7 @@ impl Transaction for LocalTransaction {
     }
 
     fn expect(&mut self, key: Key, version: Timestamp) {
-        self.keys.push((key, version));
+        self.expected.push((key, version));
     }
 
     fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError> {
@@ -239,6 +269,7 @@ impl Transaction for LocalTransaction {
         }
         let at = shared.tick();
         let trips = self.trips + u32::from(!self.writes.is_empty());
+        shared.trips += u64::from(!self.writes.is_empty());
         for (key, value) in self.writes {
             shared.versions.entry(key).or_default().insert(at, value);
         }

@@ -4,10 +4,11 @@
 //! `CREATE TABLE` is atomic, replicated and isolated because every transaction is. [`Catalog`] is a gateway's cache of
 //! it, and [`CatalogView`] is how one transaction uses that cache.
 //!
-//! **A stale cache is caught by the commit.** Whoever uses a cached descriptor makes its transaction expect the version
-//! that the descriptor was read at ([`Transaction::expect`]); if another gateway changed the table meanwhile, the
-//! transaction ends in a conflict, the view is invalidated and the transaction runs again. What a statement is told
-//! *before* its commit may still be wrong, such as that a column does not exist: see [`CatalogView::used_cache`].
+//! **A stale descriptor is caught by the commit.** Whoever uses a cached descriptor makes its transaction expect the
+//! version that the descriptor was read at ([`Transaction::expect`]); whoever uses one that this region's replica shows,
+//! which may lag, has read it. If another gateway changed the table meanwhile, the transaction ends in a conflict, the
+//! view is invalidated, and the transaction that runs again asks a majority. What a statement is told *before* its commit
+//! may still be wrong, such as that a column does not exist: see [`CatalogView::may_be_stale`].
 //!
 //! [`Transaction::expect`]: rhumb_commit::transaction::Transaction::expect
 

@@ -21,7 +21,7 @@ impl Session {
     }
 
     async fn begin(&self) -> (Box<dyn Transaction>, CatalogView) {
-        (self.gateway.begin(ReadMode::Optimistic).await.expect("begin"), self.catalog.view())
+        (self.gateway.begin(ReadMode::Optimistic).await.expect("begin"), self.catalog.view().asking_nearby())
     }
 
     async fn create_table(&self, database: &str, spec: &TableSpec) -> SqlResult<bool> {
@@ -64,11 +64,14 @@ impl Session {
 
 /// Commits as a session does: with the cache in mind.
 async fn finish(txn: Box<dyn Transaction>, mut view: CatalogView) -> SqlResult<()> {
-    let outcome = txn.commit().await;
-    if outcome.is_err() || view.changed() {
-        view.invalidate();
+    match txn.commit().await {
+        Ok(committed) => view.committed(committed.at),
+        Err(error) => {
+            view.invalidate();
+            return Err(error.into());
+        }
     }
-    Ok(outcome.map(|_| ())?)
+    Ok(())
 }
 
 /// `name (a int, b int)`.
@@ -197,7 +200,7 @@ async fn a_dropped_table_is_known_from_the_cache_until_the_commit_finds_out() {
     there.drop_table("t").await.expect("drop");
     let (mut txn, mut view) = here.begin().await;
     view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("from the cache");
-    assert!(view.used_cache());
+    assert!(view.may_be_stale());
     view.invalidate();
     assert_eq!(code(view.table(&mut *txn, DEFAULT_DATABASE, "t").await), "42P01");
     assert!(finish(txn, view).await.expect_err("the cached version was expected").is_retryable());
@@ -212,6 +215,73 @@ async fn a_cached_descriptor_costs_no_round() {
     let before = session.gateway.rounds();
     session.insert(&[row(1, 1)]).await.expect("insert");
     assert_eq!(session.gateway.rounds() - before, 1);
+}
+
+/// The wide-area trips of looking `t` up in a transaction of its own.
+async fn trips(session: &Session) -> u32 {
+    let (mut txn, mut view) = session.begin().await;
+    view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("the table");
+    let trips = txn.trips();
+    finish(txn, view).await.expect("nobody is in the way");
+    trips
+}
+
+#[tokio::test]
+async fn the_first_use_of_a_table_costs_no_trip_at_any_gateway() {
+    let gateway = LocalGateway::new();
+    let (here, there) = (Session::of(&gateway), Session::of(&gateway));
+    here.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    let before = gateway.rounds();
+    assert_eq!((trips(&here).await, gateway.rounds() - before), (0, 0), "who made it knows it");
+    assert_eq!((trips(&there).await, gateway.rounds() - before), (0, 1), "the replica nearby has it");
+    assert_eq!((trips(&there).await, gateway.rounds() - before), (0, 1), "now it is cached");
+    here.create_index(&["b"], true).await.expect("create index");
+    assert_eq!((trips(&here).await, here.table("t").await.expect("the table").indexes.len()), (0, 1));
+}
+
+#[tokio::test]
+async fn what_a_replica_nearby_shows_is_cached_only_once_it_is_validated() {
+    let gateway = LocalGateway::new();
+    let (here, there) = (Session::of(&gateway), Session::of(&gateway));
+    here.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    gateway.fall_behind();
+    here.create_index(&["b"], true).await.expect("create index");
+    let (mut txn, mut view) = there.begin().await;
+    let stale = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("the table");
+    assert!(stale.indexes.is_empty() && view.may_be_stale());
+    txn.rollback().await;
+    let mut locking = gateway.begin(ReadMode::Locking).await.expect("begin");
+    let table = there.catalog.view().asking_nearby().table(&mut *locking, DEFAULT_DATABASE, "t").await.expect("the table");
+    assert_eq!((table.indexes.len(), locking.trips()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_table_that_has_not_arrived_nearby_is_asked_for_at_a_majority() {
+    let gateway = LocalGateway::new();
+    let (here, there) = (Session::of(&gateway), Session::of(&gateway));
+    gateway.fall_behind();
+    here.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    // What was read nearby and at the majority differ.
+    assert!(there.table("t").await.expect_err("a conflict").is_retryable());
+    assert_eq!(trips(&there).await, 1);
+    there.table("t").await.expect("the second attempt reads it once");
+    let (mut txn, mut view) = there.begin().await;
+    assert_eq!(code(view.table(&mut *txn, DEFAULT_DATABASE, "u").await), "42P01");
+    assert_eq!(txn.trips(), 1, "no replica alone says that there is no table");
+}
+
+#[tokio::test]
+async fn a_replica_that_lags_costs_a_conflict_and_the_retry_asks_a_majority() {
+    let gateway = LocalGateway::new();
+    let (here, there) = (Session::of(&gateway), Session::of(&gateway));
+    here.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    gateway.fall_behind();
+    here.create_index(&["b"], true).await.expect("create index");
+    let stale = there.insert(&[row(1, 1)]).await.expect_err("the replica nearby does not know the index");
+    assert!(stale.is_retryable());
+    assert_eq!(trips(&there).await, 1);
+    there.insert(&[row(1, 1)]).await.expect("insert");
+    assert_eq!(there.table("t").await.expect("the table").indexes.len(), 1);
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
 //! The catalog as one transaction reads and writes it.
 
+use crate::catalog::cache::Known;
 use crate::catalog::database::DEFAULT_DATABASE;
 use crate::catalog::layout::{Entry, counter_key, database_key, decode, decode_entry, encode, encode_entry, relation_key, relations};
 use crate::catalog::{Catalog, DatabaseDescriptor, TableDescriptor};
 use crate::error::{SqlError, SqlResult, SqlState};
 use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
-use rhumb_core::{Key, KeyRange, Row};
-use std::collections::{BTreeMap, BTreeSet};
+use rhumb_core::{Key, KeyRange, Row, Timestamp};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Entries read in one round by a listing.
@@ -14,8 +15,9 @@ const LISTING_PAGE: usize = 2_048;
 /// The id before the first that is given out: 0 is the catalog, 1 the default database.
 const LAST_RESERVED_ID: u32 = 1;
 
-/// One transaction's use of the catalog. It answers from the gateway's cache where that is sound, sees what the
-/// transaction itself created or dropped, and remembers what it used, so that a conflict can drop it from the cache.
+/// One transaction's use of the catalog. It answers from the gateway's cache, or this region's replica, where that is
+/// sound, sees what the transaction itself created or dropped, and remembers what it used, so that a conflict can drop
+/// it from the cache.
 ///
 /// A stale read sees the catalog of its own time, so it neither uses the cache nor fills it.
 #[derive(Debug)]
@@ -23,14 +25,33 @@ pub struct CatalogView {
     catalog: Arc<Catalog>,
     /// What this transaction was told already.
     used: BTreeMap<Key, Entry>,
-    /// What it created or dropped: to be read from its own writes.
-    changed: BTreeSet<Key>,
-    used_cache: bool,
+    /// What it created, or dropped (`None`): to be read from its own writes.
+    changed: BTreeMap<Key, Option<Entry>>,
+    /// True if this region's replica may be asked.
+    asks_nearby: bool,
+    /// What it showed. Nobody else uses that before a commit has validated it.
+    nearby: Vec<(Key, Timestamp, Entry)>,
+    may_be_stale: bool,
 }
 
 impl CatalogView {
     pub(super) fn new(catalog: Arc<Catalog>) -> CatalogView {
-        CatalogView { catalog, used: BTreeMap::new(), changed: BTreeSet::new(), used_cache: false }
+        CatalogView {
+            catalog,
+            used: BTreeMap::new(),
+            changed: BTreeMap::new(),
+            asks_nearby: false,
+            nearby: Vec::new(),
+            may_be_stale: false,
+        }
+    }
+
+    /// The same view, which spares an optimistic transaction the trip to a majority: what the cache lacks it looks up at
+    /// this region's replica. Should that one lag, the transaction ends in a conflict, so only one that then runs again
+    /// may have it so.
+    pub fn asking_nearby(mut self) -> CatalogView {
+        self.asks_nearby = true;
+        self
     }
 
     /// The database of that name. Error 3D000.
@@ -63,10 +84,10 @@ impl CatalogView {
         Ok(entries.into_iter().filter_map(|(_, entry)| if let Entry::Table(table) = entry { Some(table) } else { None }).collect())
     }
 
-    /// True if a descriptor came from the cache, so that an error of planning (class 42 or 3D) may be the fault of a stale
-    /// one: then `invalidate` and plan again, once, before telling the client.
-    pub fn used_cache(&self) -> bool {
-        self.used_cache
+    /// True if a descriptor came from the cache or from this region's replica alone, so that an error of planning (class
+    /// 42 or 3D) may be the fault of a stale one: then `invalidate` and plan again, once, before telling the client.
+    pub fn may_be_stale(&self) -> bool {
+        self.may_be_stale
     }
 
     /// True if the transaction created or dropped something.
@@ -74,23 +95,37 @@ impl CatalogView {
         !self.changed.is_empty()
     }
 
-    /// Drops from the cache all that this view used or changed. Call it when the transaction ended in a conflict, and
-    /// after the commit of one for which [`CatalogView::changed`] holds.
+    /// Puts into the cache what this view created or read nearby, and drops from it what it dropped. Call it once the
+    /// transaction has committed at `at`.
+    pub fn committed(&mut self, at: Timestamp) {
+        for (key, version, entry) in self.nearby.drain(..) {
+            self.catalog.insert(key, version, entry);
+        }
+        for (key, entry) in std::mem::take(&mut self.changed) {
+            match entry {
+                Some(entry) => self.catalog.insert(key, at, entry),
+                None => self.catalog.suspect(std::iter::once(&key)),
+            }
+        }
+    }
+
+    /// Drops from the cache all that this view used or changed; a majority is asked for it next. Call it when the
+    /// transaction did not commit and [`CatalogView::changed`] holds, or a conflict was the reason.
     pub fn invalidate(&mut self) {
-        self.catalog.forget(self.used.keys().chain(&self.changed));
+        self.catalog.suspect(self.used.keys().chain(self.changed.keys()));
         self.used.clear();
-        self.used_cache = false;
+        self.nearby.clear();
+        self.may_be_stale = false;
     }
 
     async fn lookup(&mut self, txn: &mut dyn Transaction, key: Key) -> SqlResult<Option<Entry>> {
         if let Some(entry) = self.used.get(&key) {
             return Ok(Some(entry.clone()));
         }
-        let cacheable = !matches!(txn.mode(), ReadMode::Stale(_)) && !self.changed.contains(&key);
-        if cacheable && let Some((version, entry)) = self.catalog.get(&key) {
-            txn.expect(key.clone(), version);
+        let cacheable = !matches!(txn.mode(), ReadMode::Stale(_)) && !self.changed.contains_key(&key);
+        if cacheable && let Some(entry) = self.lookup_nearby(txn, &key).await? {
             self.used.insert(key, entry.clone());
-            self.used_cache = true;
+            self.may_be_stale = true;
             return Ok(Some(entry));
         }
         let row = get_from_majority(txn, std::slice::from_ref(&key)).await?.remove(0);
@@ -99,10 +134,33 @@ impl CatalogView {
         if cacheable {
             self.catalog.insert(key.clone(), row.version, entry.clone());
         }
-        if !self.changed.contains(&key) {
+        if !self.changed.contains_key(&key) {
             self.used.insert(key, entry.clone());
         }
         Ok(Some(entry))
+    }
+
+    /// The entry as the cache or this region's replica has it: without a trip, and validated when the transaction commits.
+    /// What is absent here may only not have arrived yet.
+    async fn lookup_nearby(&mut self, txn: &mut dyn Transaction, key: &Key) -> SqlResult<Option<Entry>> {
+        match self.catalog.get(key) {
+            Some(Known::Entry(version, entry)) => {
+                txn.expect(key.clone(), version);
+                Ok(Some(entry))
+            }
+            None if self.asks_nearby && txn.mode() == ReadMode::Optimistic => {
+                let row = txn.get(std::slice::from_ref(key)).await?.remove(0);
+                let Some(value) = row.value else {
+                    // Should the two reads differ, the transaction ends in a conflict; run again, it makes one of them.
+                    self.catalog.suspect(std::iter::once(key));
+                    return Ok(None);
+                };
+                let entry = decode_entry(&value.0)?;
+                self.nearby.push((key.clone(), row.version, entry.clone()));
+                Ok(Some(entry))
+            }
+            Some(Known::Suspect) | None => Ok(None),
+        }
     }
 
     /// The entries under these keys as they are now, past the cache.
@@ -152,19 +210,19 @@ impl CatalogView {
 
     pub(super) fn write(&mut self, txn: &mut dyn Transaction, key: Key, entry: &Entry) -> SqlResult<()> {
         txn.put(key.clone(), encode_entry(entry)?)?;
-        self.mark_changed(key);
+        self.mark_changed(key, Some(entry.clone()));
         Ok(())
     }
 
     pub(super) fn remove(&mut self, txn: &mut dyn Transaction, key: Key) -> SqlResult<()> {
         txn.delete(key.clone())?;
-        self.mark_changed(key);
+        self.mark_changed(key, None);
         Ok(())
     }
 
-    fn mark_changed(&mut self, key: Key) {
+    fn mark_changed(&mut self, key: Key, entry: Option<Entry>) {
         self.used.remove(&key);
-        self.changed.insert(key);
+        self.changed.insert(key, entry);
     }
 }
 

@@ -50,7 +50,7 @@ impl Session {
 
     async fn attempt(&mut self, mode: ReadMode, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Outcome> {
         let kind = &prepared.statement.kind;
-        let handle = TransactionHandle::begin(&self.engine, mode).await?;
+        let handle = TransactionHandle::begin_repeatable(&self.engine, mode).await?;
         let run = async {
             let (plan, effect) = self.run_plan(&handle, prepared, parameters).await?;
             let effect = match effect {

@@ -91,15 +91,21 @@ impl Session {
 
     /// Plans a statement that does not run yet: in the open transaction, whose tables it may have made, or a passing one.
     async fn plan_ahead(&mut self, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
-        let open = self.open_transaction().and_then(|open| open.handle.clone());
-        let handle = match &open {
-            Some(handle) => handle.clone(),
-            None => TransactionHandle::begin(&self.engine, ReadMode::Snapshot).await?,
-        };
-        let plan = self.interrupt.within(self.plan(&handle, prepared)).await;
-        if open.is_none() {
-            handle.rollback(false).await;
+        if let Some(handle) = self.open_transaction().and_then(|open| open.handle.clone()) {
+            return self.interrupt.within(self.plan(&handle, prepared)).await;
         }
+        // What this region's replica shows of the tables will do: the plan is checked when it runs.
+        match self.plan_passing(ReadMode::Optimistic, prepared).await {
+            Err(error) if error.is_retryable() => self.plan_passing(ReadMode::Snapshot, prepared).await,
+            plan => plan,
+        }
+    }
+
+    /// Plans a statement in a transaction that ends with that.
+    async fn plan_passing(&self, mode: ReadMode, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
+        let handle = TransactionHandle::begin_repeatable(&self.engine, mode).await?;
+        let plan = self.interrupt.within(self.plan(&handle, prepared)).await;
+        handle.rollback(plan.as_ref().is_err_and(SqlError::is_retryable)).await;
         plan
     }
 
@@ -116,7 +122,7 @@ impl Session {
         let mut made = Plan::make(cx, &mut active, &prepared.statement.kind).await;
         if let Err(error) = &made
             && error.state().code().starts_with("42")
-            && active.catalog.used_cache()
+            && active.catalog.may_be_stale()
         {
             active.catalog.invalidate();
             made = Plan::make(cx, &mut active, &prepared.statement.kind).await;

@@ -23,8 +23,17 @@ pub struct TransactionHandle(Arc<Mutex<Option<Active>>>);
 impl TransactionHandle {
     /// Begins a transaction.
     pub async fn begin(engine: &Engine, mode: ReadMode) -> SqlResult<TransactionHandle> {
+        TransactionHandle::begin_with(engine, mode, engine.catalog.view()).await
+    }
+
+    /// Begins a transaction that runs again if it ends in a conflict.
+    pub async fn begin_repeatable(engine: &Engine, mode: ReadMode) -> SqlResult<TransactionHandle> {
+        TransactionHandle::begin_with(engine, mode, engine.catalog.view().asking_nearby()).await
+    }
+
+    async fn begin_with(engine: &Engine, mode: ReadMode, catalog: CatalogView) -> SqlResult<TransactionHandle> {
         let txn = engine.gateway.begin(mode).await?;
-        Ok(TransactionHandle(Arc::new(Mutex::new(Some(Active { txn, catalog: engine.catalog.view() })))))
+        Ok(TransactionHandle(Arc::new(Mutex::new(Some(Active { txn, catalog })))))
     }
 
     /// The transaction, for one step.
@@ -36,12 +45,17 @@ impl TransactionHandle {
     /// Commits. `Err` of class 40003 if the outcome is unknown; any other error: nothing was committed.
     pub async fn commit(&self) -> SqlResult<()> {
         let Some(mut active) = self.0.lock().await.take() else { return Ok(()) };
-        let result = active.txn.commit().await;
-        // A failed commit may be the fault of a stale descriptor; a successful one may have made descriptors stale.
-        if result.is_err() || active.catalog.changed() {
-            active.catalog.invalidate();
+        match active.txn.commit().await {
+            Ok(committed) => {
+                active.catalog.committed(committed.at);
+                Ok(())
+            }
+            Err(error) => {
+                // It may be the fault of a stale descriptor.
+                active.catalog.invalidate();
+                Err(SqlError::from(error))
+            }
         }
-        result.map(|_| ()).map_err(SqlError::from)
     }
 
     /// Gives the transaction up. After a conflict the descriptors that it used are suspect.

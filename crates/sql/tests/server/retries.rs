@@ -2,6 +2,7 @@
 
 use crate::support::{Server, code, strings};
 use rhumb_commit::transaction::TxnError;
+use rhumb_sql::server::ServerOptions;
 
 fn conflict() -> TxnError {
     TxnError::Conflict("another transaction was in the way".into())
@@ -57,4 +58,42 @@ async fn point_statements_need_one_round_of_reads() {
     let before = server.gateway.rounds();
     client.execute(&point, &[&1i32]).await.expect("updated");
     assert_eq!(server.gateway.rounds() - before, 1);
+}
+
+#[tokio::test]
+async fn the_first_write_to_a_table_takes_one_trip_at_every_gateway() {
+    let server = Server::start().await;
+    let maker = server.connect().await;
+    maker.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int)").await.expect("created");
+    let trips = || server.gateway.trips();
+    let before = trips();
+    maker.execute("INSERT INTO t VALUES (1, 1)", &[]).await.expect("inserted");
+    assert_eq!(trips() - before, 1, "where it was made");
+    for (sql, prepared) in [("INSERT INTO t VALUES (2, 2)", true), ("INSERT INTO t VALUES (3, 3)", false)] {
+        let other = Server::over(server.gateway.clone(), ServerOptions::default()).await;
+        let client = other.connect().await;
+        let before = trips();
+        match prepared {
+            true => assert_eq!(client.execute(sql, &[]).await.expect("inserted"), 1),
+            false => client.batch_execute(sql).await.expect("inserted"),
+        }
+        assert_eq!(trips() - before, 1, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_whose_replica_lags_still_answers_as_the_majority_does() {
+    let server = Server::start().await;
+    let maker = server.connect().await;
+    maker.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int)").await.expect("created");
+    server.gateway.fall_behind();
+    maker
+        .batch_execute("DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY, m text); CREATE TABLE u (id int PRIMARY KEY)")
+        .await
+        .expect("created");
+    let other = Server::over(server.gateway.clone(), ServerOptions::default()).await;
+    let client = other.connect().await;
+    assert_eq!(client.execute("INSERT INTO t (id, m) VALUES (1, 'x')", &[]).await.expect("there is a column m"), 1);
+    client.batch_execute("INSERT INTO u VALUES (1)").await.expect("there is a table u");
+    assert_eq!(strings(&client, "SELECT m FROM t").await, ["x"]);
 }

@@ -23,9 +23,13 @@ impl Server {
 
     /// Starts one with these options.
     pub async fn start_with(options: ServerOptions) -> Server {
+        Server::over(LocalGateway::new(), options).await
+    }
+
+    /// Starts one over a database that others may serve too.
+    pub async fn over(gateway: LocalGateway, options: ServerOptions) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let gateway = LocalGateway::new();
         tokio::spawn(serve(listener, Arc::new(gateway.clone()), options));
         Server { address, gateway }
     }
