@@ -58,6 +58,19 @@ async fn links_are_cut_and_healed() {
     let demo = Demo::start(&THREE);
     let status = || common::rhumb(&["status", &format!("--demo={}", demo.state())]);
     assert_eq!(status().status.code(), Some(0));
+    let open = || {
+        let shown: serde_json::Value =
+            serde_json::from_str(&done(&["status", "--json", &format!("--demo={}", demo.state())])).expect("JSON");
+        let of = |site: &serde_json::Value| site["status"]["transactions"]["open"].as_u64().expect("a count");
+        shown.as_array().expect("sites").iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(open(), [0, 0, 0]);
+    let client = demo.connect(1).await;
+    client.batch_execute("BEGIN; SELECT 1").await.expect("begun");
+    assert_eq!(open(), [0, 1, 0]);
+    client.batch_execute("ROLLBACK").await.expect("ended");
+    until("it is over", || open() == [0, 0, 0]);
+
     assert_eq!(demo.chaos(&["cut", "region3"]), "region3 ↔ all others is cut\n");
     until("region3 is not ready", || {
         let shown = String::from_utf8(status().stdout).expect("text");
@@ -128,4 +141,12 @@ fn a_benchmark_runs_on_a_demo_with_two_shards() {
     assert_eq!(report["violations"], json!([]));
     let checked = done(&["bench", "check", "bank", "--ready-file", &demo.path("ready.json").display().to_string()]);
     assert!(checked.starts_with("bank · "), "{checked}");
+
+    done(&["bench", "init", "statements", "--rows", "10", &of_demo]);
+    let report = done(&["bench", "run", "statements", &of_demo, "--transactions", "42", "--warmup", "0s", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report["statements"].as_array().expect("statements").len(), 7 * 3);
+    assert_eq!((&report["violations"], &report["total"]["committed"]), (&json!([]), &json!(42)));
+    let checked = done(&["bench", "check", "statements", &of_demo]);
+    assert!(checked.starts_with("statements · "), "{checked}");
 }
