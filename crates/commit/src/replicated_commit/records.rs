@@ -125,9 +125,12 @@ pub fn encode<T: Serialize>(record: &T) -> Bytes {
     postcard::to_stdvec(record).expect("records hold nothing that cannot be encoded").into()
 }
 
-/// Decodes a record.
+/// Decodes a record, which takes all of `bytes`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    postcard::from_bytes(bytes).ok()
+    match postcard::take_from_bytes(bytes) {
+        Ok((record, [])) => Some(record),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +146,21 @@ mod tests {
         };
         assert!(attempt_key(&attempt(9, 9, 300)) < attempt_key(&attempt(1, 0, 301)));
         assert_ne!(attempt_key(&attempt(9, 9, 300)), attempt_key(&attempt(9, 8, 300)));
+    }
+
+    #[test]
+    fn a_record_takes_all_of_its_bytes() {
+        let meta = Meta {
+            attempt: Attempt { txn: TxnId { began: Timestamp::from_bits(1), gateway: SiteId::new(0, 0) }, made: Timestamp::from_bits(2) },
+            at: Timestamp::from_bits(3),
+            coordinator: 0,
+            participants: vec![0],
+        };
+        let record = VoteRecord { meta, vote: Vote::Yes, outcome: None };
+        let bytes = encode(&record);
+        assert_eq!(decode(&bytes), Some(record));
+        assert_eq!(decode::<VoteRecord>(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(decode::<VoteRecord>(&[&bytes[..], &[0]].concat()), None);
     }
 
     #[test]
