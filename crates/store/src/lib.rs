@@ -10,10 +10,12 @@ mod error;
 mod fjall;
 mod folder;
 mod garbage;
-mod journal;
+#[doc(hidden)] // for fuzzing
+pub mod journal;
 mod layout;
 mod log;
-mod manifest;
+#[doc(hidden)] // for fuzzing
+pub mod manifest;
 mod memory;
 mod scan;
 mod store;
