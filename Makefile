@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix soak release
+.PHONY: help demo test verify fix soak fuzz release
 
 help: ## List the commands.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,9 @@ fix: ## Put right what `verify` would complain about, as far as a machine can.
 soak: ## A thousand seeds of the simulator with all faults on. SEEDS=100000 for a night.
 	cargo build --package rhumb
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}
+
+fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame row" for some of them.
+	@fuzz/run $(or $(SECONDS),60) $(TARGETS)
 
 release: ## The binary for real use, optimized throughout: target/release/rhumb.
 	cargo build --release --package rhumb

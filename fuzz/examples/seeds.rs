@@ -1,0 +1,153 @@
+//! Writes `seeds/`: inputs that the decoders take, made by the encoders, for the fuzzer to begin with. Run it after a
+//! change of format: `cargo run --example seeds` in this folder.
+
+use rhumb_commit::replicated_commit::message::{Attempt, Denial, How, LogEntry, LogHead, Meta, Part, Query, RangeCheck, ReadCheck};
+use rhumb_commit::replicated_commit::records::{self, LogRecord, PreparedRecord, VoteRecord};
+use rhumb_commit::replicated_commit::{Note, Promise};
+use rhumb_commit::votes::{Outcome, Refusal, Vote};
+use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
+use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Storage, Wan};
+use rhumb_node::frame::{Hello, Kind, encode};
+use rhumb_node::http::Chaos;
+use rhumb_node::transport::Direction;
+use rhumb_store::{FjallEngine, FjallOptions, Store};
+use std::convert::Infallible;
+use std::fs;
+use std::path::Path;
+
+fn main() {
+    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), incarnation: 9 };
+    write("hello", "hello", &hello.encode());
+    write("frame", "stream", &[frame(Kind::Ping, &[1; 8]), frame(Kind::Message, b"data"), frame(Kind::Pong, &[1; 8])].concat());
+    for (number, message) in notes().map(Body::<Note, Promise>::Note).into_iter().chain(promises().map(Body::Promise)).enumerate() {
+        write("message", &format!("{number:02}"), &postcard::to_stdvec(&message).expect("plain data"));
+    }
+    let log = LogRecord { attempt: attempt(), at: timestamp(), keys: vec![Key::from("key")] };
+    write("record", "vote", &records::encode(&VoteRecord { meta: meta(), vote: Vote::Yes, outcome: Some(Outcome::Committed) }));
+    write("record", "prepared", &records::encode(&PreparedRecord { meta: meta(), part: part() }));
+    write("record", "log", &records::encode(&log));
+    write("config", "two-regions.toml", config().to_toml().as_bytes());
+    write("matrix", "three-regions.csv", b"# ms\nregion,a,b,c\na,0.5,10,20\nb,11,0.5,30\nc,20,30,0.5\n");
+    for (name, chaos) in chaos() {
+        write("chaos", name, serde_json::to_string(&chaos).expect("plain data").as_bytes());
+    }
+    write("store_journal", "three-batches", &journal());
+}
+
+fn write(target: &str, name: &str, bytes: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    fs::write(folder.join(name), bytes).expect("writable");
+}
+
+fn frame(kind: Kind, data: &[u8]) -> Vec<u8> {
+    let Ok(bytes) = encode(kind, |header| Ok::<_, Infallible>([&header, data].concat()));
+    bytes
+}
+
+fn timestamp() -> Timestamp {
+    Timestamp::from_time(Time::from_micros(1_700_000_000_000_000))
+}
+
+fn txn() -> TxnId {
+    TxnId { began: timestamp(), gateway: SiteId::new(1, 0) }
+}
+
+fn attempt() -> Attempt {
+    Attempt { txn: txn(), made: timestamp().next() }
+}
+
+fn meta() -> Meta {
+    Meta { attempt: attempt(), at: timestamp().next(), coordinator: 0, participants: vec![0, 1] }
+}
+
+fn range() -> KeyRange {
+    KeyRange::new(Key::from("a"), Key::from("c"))
+}
+
+fn part() -> Part {
+    Part {
+        reads: vec![ReadCheck { key: Key::from("a"), version: timestamp() }],
+        ranges: vec![RangeCheck { range: range(), rows: vec![(Key::from("b"), timestamp())] }],
+        writes: vec![(Key::from("a"), Some(Value::from("value"))), (Key::from("b"), None)],
+    }
+}
+
+fn notes() -> [Note; 15] {
+    let read = |query, how| Note::Read { read: 5, txn: txn(), query, how };
+    let row = Row { key: Key::from("a"), version: timestamp(), value: Some(Value::from("value")) };
+    [
+        read(Query::Keys(vec![Key::from("a")]), How::Lock),
+        read(Query::Range { range: range(), limit: 10, reverse: true }, How::At(timestamp())),
+        Note::Rows { read: 5, rows: vec![row], upto: Some(Key::from("b")), above: timestamp(), high: timestamp() },
+        Note::Denied { read: 5, denial: Denial::Locked },
+        Note::Denied { read: 5, denial: Denial::Collected(timestamp()) },
+        Note::Release { txn: txn() },
+        Note::Accept { meta: meta(), parts: vec![(0, part()), (1, Part::default())] },
+        Note::Prepare { meta: meta(), part: part() },
+        Note::CannotPrepare { attempt: attempt(), refusal: Refusal::TooOld(timestamp()) },
+        Note::Unprepare { attempt: attempt() },
+        Note::Apply { meta: meta(), part: Some(part()) },
+        Note::AskVote { meta: meta() },
+        Note::Fetch { seqs: vec![1, 300] },
+        Note::Ping { sent: Time::from_micros(77), oldest: timestamp() },
+        Note::Pong { sent: Time::from_micros(77) },
+    ]
+}
+
+fn promises() -> [Promise; 7] {
+    let (after, end, seq, at) = (1, 9, 2, timestamp());
+    [
+        Promise::Prepared { attempt: attempt(), shard: 1 },
+        Promise::Vote { meta: meta(), region: RegionId(2), vote: Vote::No(Refusal::Stale) },
+        Promise::Forgotten { attempt: attempt(), region: RegionId(2), log_end: 9 },
+        Promise::Applied { attempt: attempt(), shard: 1 },
+        Promise::Pull { after, safe: at },
+        Promise::Log { after, heads: vec![LogHead { seq, attempt: attempt(), at }], end, more: true, closed: at },
+        Promise::Entries { entries: vec![LogEntry { seq, attempt: attempt(), at, writes: part().writes, partial: false }] },
+    ]
+}
+
+fn config() -> Config {
+    let address = |port: u16| format!("127.0.0.1:{port}").parse().expect("an address");
+    Config {
+        data_dir: "data".into(),
+        cluster: "seed".into(),
+        chaos: true,
+        site: OwnSite { region: "california".into(), shard: 0 },
+        listen: Listen { sql: address(5432), http: address(8080), peer: address(9001) },
+        regions: ["california", "virginia"]
+            .into_iter()
+            .zip([9001, 9002])
+            .map(|(name, port)| Region { name: name.into(), sites: vec![address(port)] })
+            .collect(),
+        wan: Some(Wan { profile: Some("paper_replicated_commit_5".into()), file: None, jitter_ms: 1.5, loss: 0.01 }),
+        storage: Storage::default(),
+        limits: Limits::default(),
+    }
+}
+
+fn chaos() -> [(&'static str, Chaos); 3] {
+    let region = || Some("virginia".to_owned());
+    [
+        ("cut.json", Chaos::Cut { region: region(), shard: Some(0), direction: Direction::In }),
+        ("slow.json", Chaos::Slow { region: region(), shard: None, extra_ms: 12.5 }),
+        ("heal.json", Chaos::Heal { region: None, shard: None }),
+    ]
+}
+
+/// A journal of the engine, without the zeroes that it ends with.
+fn journal() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let store = Store::open(FjallEngine::open(folder.path(), FjallOptions::DEFAULT).expect("a new folder")).expect("a new store");
+    for key in ["a", "b", "c"] {
+        let mut batch = Batch::new();
+        batch.put_version(Key::from(key), timestamp(), Some(Value::from("value")));
+        store.apply(&batch).expect("writable");
+        store.sync().expect("syncs");
+    }
+    drop(store);
+    let mut bytes = fs::read(folder.path().join("engine/0.jnl")).expect("a journal");
+    bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
+    bytes
+}

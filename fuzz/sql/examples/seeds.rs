@@ -1,0 +1,77 @@
+//! Writes `seeds/`: inputs that the decoders take, made by the encoders where there are any, for the fuzzer to begin with.
+//! Run it after a change of format: `cargo run --example seeds` in this folder.
+
+use rhumb_sql::catalog::{DatabaseDescriptor, DatabaseId, Entry, PROTOCOLS, encode_entry};
+use rhumb_sql::fuzzing::{Format, TYPES, encode_row, row_key, table, written};
+use rhumb_sql::types::{SqlType, parse_text};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+const STATEMENTS: [&str; 12] = [
+    "select a, b as x, count(*) over (partition by b) from t where c between 1.5 and $1 order by d desc nulls last limit 3",
+    "select t.a, sum(u.v) from t left join u on t.b = u.k group by t.a having sum(u.v) > 1 order by 1",
+    "with w as (select a from t where e union all select 1) select * from w where a in (select a from t for update)",
+    "insert into t (a, b) values (1, $1), (2, default) on conflict (a) do update set b = excluded.b || 'x' returning *",
+    "update t set c = c + 1, d = now() where b = 'x' and c is not null returning a",
+    "delete from u where k like 'a%' and v <> 0",
+    "select * from t as of system time '-10s' where a = 1; begin isolation level serializable; commit",
+    "explain select case when e then cast(b as int4) else -a end from t where d > timestamp '2024-01-01' - interval '1 day'",
+    "create table w (id uuid primary key, n numeric(10, 2) default 0, unique (n)); create unique index w_n on w (n, id)",
+    "create database d with (protocol = 'replicated-commit'); drop database if exists d",
+    "copy t (a, b) from stdin with (format csv, header true, delimiter ';', null '')",
+    "set statement_timeout = '1s'; show server_version; select current_database(), version(), $1::date, e'\\x41', $$x$$",
+];
+
+fn main() {
+    for (number, text) in STATEMENTS.iter().enumerate() {
+        write("statement", &format!("{number:02}.sql"), text.as_bytes());
+        write("plan", &format!("{number:02}.sql"), text.as_bytes());
+    }
+    for (number, ty) in TYPES.iter().enumerate() {
+        let value = parse_text(ty, sample(ty)).expect("a sample is a value");
+        for (code, format) in [Format::Text, Format::Binary].into_iter().enumerate() {
+            let bytes = written(ty, &value, format).expect("a value can be written").expect("it is not NULL");
+            write("parameter", &format!("{number:02}-{code}"), &[&[number as u8, code as u8], &bytes[..]].concat());
+        }
+        let table = table(*ty, *ty);
+        let (key, stored) = encode_row(&table, &vec![value.clone(), value]).expect("a row can be encoded");
+        let columns = &key.0[row_key(&table, &[]).0.len()..];
+        write("row", &format!("{number:02}"), &[&[number as u8, number as u8, columns.len() as u8], columns, &stored.0].concat());
+    }
+    let database = DatabaseDescriptor { id: DatabaseId(5), name: "d".into(), protocol: PROTOCOLS[0].into() };
+    let entries = [
+        Entry::Database(Arc::new(database)),
+        Entry::Table(Arc::new(table(SqlType::Int8, SqlType::Numeric(Some((9, 2)))))),
+        Entry::Index("t".into()),
+    ];
+    for (number, entry) in entries.iter().enumerate() {
+        write("catalog_entry", &format!("{number}"), &encode_entry(entry).expect("an entry can be encoded").0);
+    }
+    write("wire", "simple", b"\0\0\0\x19\0\x03\0\0user\0me\0dbname\0d\0\0Q\0\0\0\x0dselect 1\0X\0\0\0\x04");
+    write("wire", "extended", b"P\0\0\0\x10s\0sel $1\0\0\0B\0\0\0\x16p\0s\0\0\x01\0\x01\0\x01\0\0\0\x02ab\0\0E\0\0\0\x0ap\0\0\0\0\0S\0\0\0\x04");
+    write("copy_lines", "text", b"\0\x07a\\tb\t\\N\t\\x41\\102\nc\t\t\n\\.\n");
+    write("copy_lines", "csv", b"\x01\x071,\"a\n\"\"b\"\r\n2,,\"\"\n3,d");
+    write("copy_lines", "csv-escape", b"\x02\x071;'a\\'b';NULL\n2;'\\\\';x\n");
+    write("copy_tuples", "two-rows", b"\x09PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\x01a\xff\xff\xff\xff\0\x01\0\0\0\0\xff\xff");
+}
+
+fn sample(ty: &SqlType) -> &'static str {
+    match ty {
+        SqlType::Bool => "true",
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => "-300",
+        SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => "-1.25",
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) => "a é",
+        SqlType::Bytea => "\\x00ff",
+        SqlType::Date => "2024-02-29",
+        SqlType::Time => "23:59:59.5",
+        SqlType::Timestamp | SqlType::TimestampTz => "2024-02-29 12:00:00.25",
+        SqlType::Uuid => "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+    }
+}
+
+fn write(target: &str, name: &str, bytes: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    fs::write(folder.join(name), bytes).expect("writable");
+}

@@ -1,0 +1,7 @@
+//! SQL text to statements: never panics, and its memory is bounded by the text's.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    let _ = rhumb_sql::parse::parse(text);
+});
