@@ -66,8 +66,10 @@ pub fn past_key(prefix: &[u8]) -> Vec<u8> {
 
 /// Splits the place of a version into its key's prefix and its timestamp.
 pub fn split_version(stored: &[u8]) -> Result<(&[u8], Timestamp), StoreError> {
-    let (prefix, inverted) = stored.split_last_chunk::<TIMESTAMP_BYTES>().ok_or_else(|| malformed("a version", stored))?;
-    Ok((prefix, Timestamp::from_bits(!u64::from_be_bytes(*inverted))))
+    match stored.split_last_chunk::<TIMESTAMP_BYTES>() {
+        Some((prefix, inverted)) if prefix.ends_with(&TERMINATOR) => Ok((prefix, Timestamp::from_bits(!u64::from_be_bytes(*inverted)))),
+        _ => Err(malformed("a version", stored)),
+    }
 }
 
 /// The key with this prefix.
@@ -233,6 +235,7 @@ mod tests {
         assert!(key_of(b"\x01a\x00\x02\x00\x00").is_err(), "an escape that does not exist");
         assert!(key_of(b"\x01a").is_err(), "no terminator");
         assert!(split_version(b"\x01").is_err());
+        assert!(split_version(b"\x01a\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff").is_err(), "no terminator");
         assert!(split_index(b"\x03\x00").is_err());
         assert!(decode_value(&Bytes::from_static(b"\x02v")).is_err());
         assert!(decode_value(&Bytes::from_static(b"\x00v")).is_err());

@@ -3,7 +3,7 @@
 
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, Timestamp, Value};
-use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
+use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store, StoreError, Write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -187,4 +187,18 @@ fn damage_to_any_other_file_is_never_answered_wrongly() {
         }
     }
     assert!(refused > tried * 9 / 10, "only {refused} of {tried} were noticed");
+}
+
+/// So many that a scan would seek past them, to a place that a malformed key does not have.
+#[test]
+fn versions_of_a_malformed_key_are_refused_by_a_scan_in_either_direction() {
+    let engine = MemoryEngine::new();
+    let version = |n: u8| [&b"\x01a\xff"[..], &[n; 8]].concat().into();
+    engine.write((0..20).map(|n| Write::Put { key: version(n), value: b"\x01v".to_vec().into() }).collect()).expect("memory can be written");
+    let store = Store::open(engine).expect("the format is known");
+    let range = KeyRange::new(Key::default(), Key::new(vec![0xff]));
+    for (at, reverse) in [(Timestamp::MAX, false), (Timestamp::MAX, true), (Timestamp::ZERO, false), (Timestamp::ZERO, true)] {
+        let found = store.load(&Load::Scan { range: range.clone(), at, limit: 10, reverse });
+        assert!(matches!(found, Err(StoreError::Corrupt { .. })), "{at} {reverse}: {found:?}");
+    }
 }
