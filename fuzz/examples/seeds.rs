@@ -31,7 +31,9 @@ fn main() {
     for (name, chaos) in chaos() {
         write("chaos", name, serde_json::to_string(&chaos).expect("plain data").as_bytes());
     }
-    write("store_journal", "three-batches", &journal());
+    let (journal, manifest) = engine_files();
+    write("store_journal", "three-batches", &journal);
+    write("store_manifest", "of-rows", &manifest);
 }
 
 fn write(target: &str, name: &str, bytes: &[u8]) {
@@ -136,8 +138,8 @@ fn chaos() -> [(&'static str, Chaos); 3] {
     ]
 }
 
-/// A journal of the engine, without the zeroes that it ends with.
-fn journal() -> Vec<u8> {
+/// A journal of the engine, without the zeroes that it ends with; and the manifest of its rows behind what points to it.
+fn engine_files() -> (Vec<u8>, Vec<u8>) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let store = Store::open(FjallEngine::open(folder.path(), FjallOptions::DEFAULT).expect("a new folder")).expect("a new store");
     for key in ["a", "b", "c"] {
@@ -147,7 +149,11 @@ fn journal() -> Vec<u8> {
         store.sync().expect("syncs");
     }
     drop(store);
-    let mut bytes = fs::read(folder.path().join("engine/0.jnl")).expect("a journal");
-    bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
-    bytes
+    let engine = folder.path().join("engine");
+    let mut journal = fs::read(engine.join("0.jnl")).expect("a journal");
+    journal.truncate(journal.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
+    let current = fs::read(engine.join("keyspaces/1/current")).expect("it points to a manifest");
+    let number = u64::from_le_bytes(*current.first_chunk().expect("it begins with the number of a manifest"));
+    let manifest = fs::read(engine.join(format!("keyspaces/1/v{number}"))).expect("a manifest");
+    (journal, [current, manifest].concat())
 }

@@ -48,12 +48,19 @@ fn main() {
     for (number, entry) in entries.iter().enumerate() {
         write("catalog_entry", &format!("{number}"), &encode_entry(entry).expect("an entry can be encoded").0);
     }
-    write("wire", "simple", b"\0\0\0\x19\0\x03\0\0user\0me\0dbname\0d\0\0Q\0\0\0\x0dselect 1\0X\0\0\0\x04");
-    write("wire", "extended", b"P\0\0\0\x10s\0sel $1\0\0\0B\0\0\0\x16p\0s\0\0\x01\0\x01\0\x01\0\0\0\x02ab\0\0E\0\0\0\x0ap\0\0\0\0\0S\0\0\0\x04");
+    let opening = [&26u32.to_be_bytes()[..], b"\0\x03\0\0user\0me\0dbname\0d\0\0"].concat();
+    write("wire", "simple", &[opening, message(b'Q', b"select 1\0"), message(b'X', b"")].concat());
+    let bind = message(b'B', b"p\0s\0\0\x01\0\x01\0\x01\0\0\0\x02ab\0\0");
+    let execute = [message(b'D', b"Pp\0"), message(b'E', b"p\0\0\0\0\0"), message(b'S', b"")].concat();
+    write("wire", "extended", &[message(b'P', b"s\0select $1\0\0\0"), bind, execute].concat());
     write("copy_lines", "text", b"\0\x07a\\tb\t\\N\t\\x41\\102\nc\t\t\n\\.\n");
     write("copy_lines", "csv", b"\x01\x071,\"a\n\"\"b\"\r\n2,,\"\"\n3,d");
     write("copy_lines", "csv-escape", b"\x02\x071;'a\\'b';NULL\n2;'\\\\';x\n");
     write("copy_tuples", "two-rows", b"\x09PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\x01a\xff\xff\xff\xff\0\x01\0\0\0\0\xff\xff");
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
 
 fn sample(ty: &SqlType) -> &'static str {
