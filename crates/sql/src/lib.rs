@@ -9,6 +9,8 @@
 pub mod catalog;
 mod engine;
 pub mod error;
+#[cfg(feature = "testing")]
+pub mod fuzzing;
 pub mod parse;
 mod plan;
 pub mod server;

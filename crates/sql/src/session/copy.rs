@@ -16,10 +16,12 @@ use crate::table::{OnConflict, Row, insert};
 use crate::types::{coerce, parse_text};
 use crate::wire::value::{Format, read_parameter};
 use bytes::{Bytes, BytesMut};
-use lines::Lines;
 use rhumb_commit::transaction::ReadMode;
 use std::sync::Arc;
-use tuples::Tuples;
+
+#[cfg(feature = "testing")]
+pub use lines::fields;
+pub use {lines::Lines, tuples::Tuples};
 
 /// The rows inserted in one round.
 const BATCH_ROWS: usize = 1_000;

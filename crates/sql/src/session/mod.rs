@@ -24,6 +24,8 @@ mod show;
 mod transaction;
 
 pub use copy::CopyIn;
+#[cfg(feature = "testing")]
+pub use copy::{Lines, Tuples, fields};
 pub use facts::Facts;
 pub use interrupt::Canceller;
 pub use outcome::{Described, Outcome, Tag};

@@ -73,6 +73,12 @@ pub fn decode_row(table: &TableDescriptor, key: &Key, value: &Value) -> SqlResul
     Ok(row)
 }
 
+/// The key and the value of a row.
+#[cfg(feature = "testing")]
+pub(crate) fn encode_row(table: &TableDescriptor, row: &Row) -> SqlResult<(Key, Value)> {
+    Ok((key_of(table, row)?, value_of(table, row)?))
+}
+
 /// The key that a row has in a unique index, given the values of the index's columns; `None` if one is NULL.
 pub(super) fn unique_key<'a>(
     table: &TableDescriptor,

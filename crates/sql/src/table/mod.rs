@@ -23,6 +23,8 @@ mod tests;
 
 pub use backfill::BACKFILL_ROWS_MAX;
 pub(crate) use backfill::fill_index;
+#[cfg(feature = "testing")]
+pub(crate) use layout::encode_row;
 pub(crate) use layout::index_prefix;
 pub use layout::{KEY_BYTES_MAX, PRIMARY, decode_row};
 pub use row_id::RowIds;

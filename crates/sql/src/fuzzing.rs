@@ -1,0 +1,93 @@
+//! The decoders of this crate as fuzz targets call them. Part of no product build.
+
+use crate::catalog::{Column, DatabaseId, TableDescriptor, TableId};
+use crate::engine::Engine;
+use crate::error::SqlResult;
+use crate::session::Described;
+use crate::table::{PRIMARY, Row, index_prefix};
+use crate::testing::LocalGateway;
+use crate::types::{Datum, SqlType};
+use bytes::BytesMut;
+use rhumb_core::{Key, SiteId, Value};
+use std::sync::Arc;
+
+pub use crate::session::{Lines, Session, Tuples, fields};
+pub use crate::wire::value::{Format, read_parameter};
+
+/// One type of each kind, with and without its modifier.
+pub const TYPES: [SqlType; 18] = [
+    SqlType::Bool,
+    SqlType::Int2,
+    SqlType::Int4,
+    SqlType::Int8,
+    SqlType::Float4,
+    SqlType::Float8,
+    SqlType::Numeric(None),
+    SqlType::Numeric(Some((38, 7))),
+    SqlType::Text,
+    SqlType::Varchar(None),
+    SqlType::Varchar(Some(5)),
+    SqlType::Char(5),
+    SqlType::Bytea,
+    SqlType::Date,
+    SqlType::Time,
+    SqlType::Timestamp,
+    SqlType::TimestampTz,
+    SqlType::Uuid,
+];
+
+/// The field of a row that holds `value`, as a parameter of the same format gives it: without its length.
+pub fn written(ty: &SqlType, value: &Datum, format: Format) -> SqlResult<Option<BytesMut>> {
+    let mut field = BytesMut::new();
+    crate::wire::value::put_field(&mut field, ty, value, format)?;
+    let value = field.split_off(size_of::<i32>());
+    Ok(if field[..] == (-1i32).to_be_bytes() { None } else { Some(value) })
+}
+
+/// A table of two columns, the first of which is its primary key.
+pub fn table(key: SqlType, value: SqlType) -> TableDescriptor {
+    let column = |id, ty, nullable| Column { id, name: format!("column{id}"), ty, nullable, default: None, hidden: false };
+    TableDescriptor {
+        database: DatabaseId(1),
+        id: TableId(2),
+        name: "fuzzed".into(),
+        columns: vec![column(1, key, false), column(2, value, true)],
+        primary_key: vec![0],
+        primary_key_name: "fuzzed_pkey".into(),
+        indexes: Vec::new(),
+        next_index: 1,
+    }
+}
+
+/// The key of the row of `table` whose primary key is encoded as `columns`.
+pub fn row_key(table: &TableDescriptor, columns: &[u8]) -> Key {
+    Key::new([&index_prefix(table.database, table.id, PRIMARY), columns].concat())
+}
+
+/// The key and the value of a row.
+pub fn encode_row(table: &TableDescriptor, row: &Row) -> SqlResult<(Key, Value)> {
+    crate::table::encode_row(table, row)
+}
+
+/// A session over an empty database in memory.
+pub async fn session() -> SqlResult<Session> {
+    let engine = Engine::new(Arc::new(LocalGateway::new()), SiteId::new(0, 0))?;
+    Session::open(Arc::new(engine), "fuzzer".into(), crate::catalog::DEFAULT_DATABASE.into(), 1).await
+}
+
+/// Runs the statements of a text that answer without rows.
+pub async fn run(session: &mut Session, sql: &str) -> SqlResult<()> {
+    for prepared in session.parse(sql)?.iter() {
+        session.execute(prepared, &[], crate::session::Company::Alone).await?;
+    }
+    Ok(())
+}
+
+/// Plans the statements of a text.
+pub async fn plan(session: &mut Session, sql: &str) -> SqlResult<Vec<Described>> {
+    let mut described = Vec::new();
+    for prepared in session.parse(sql)?.iter() {
+        described.push(session.describe(prepared).await?);
+    }
+    Ok(described)
+}

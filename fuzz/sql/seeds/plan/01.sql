@@ -1,0 +1,1 @@
+select t.a, sum(u.v) from t left join u on t.b = u.k group by t.a having sum(u.v) > 1 order by 1

@@ -1,0 +1,1 @@
+with w as (select a from t where e union all select 1) select * from w where a in (select a from t for update)

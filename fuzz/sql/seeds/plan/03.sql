@@ -1,0 +1,1 @@
+insert into t (a, b) values (1, $1), (2, default) on conflict (a) do update set b = excluded.b || 'x' returning *

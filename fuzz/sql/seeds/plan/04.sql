@@ -1,0 +1,1 @@
+update t set c = c + 1, d = now() where b = 'x' and c is not null returning a

@@ -1,0 +1,1 @@
+delete from u where k like 'a%' and v <> 0

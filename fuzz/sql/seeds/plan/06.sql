@@ -1,0 +1,1 @@
+select * from t as of system time '-10s' where a = 1; begin isolation level serializable; commit

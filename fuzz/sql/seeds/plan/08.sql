@@ -1,0 +1,1 @@
+create table w (id uuid primary key, n numeric(10, 2) default 0, unique (n)); create unique index w_n on w (n, id)

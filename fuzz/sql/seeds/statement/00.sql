@@ -1,0 +1,1 @@
+select a, b as x, count(*) over (partition by b) from t where c between 1.5 and $1 order by d desc nulls last limit 3

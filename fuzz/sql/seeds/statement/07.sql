@@ -1,0 +1,1 @@
+explain select case when e then cast(b as int4) else -a end from t where d > timestamp '2024-01-01' - interval '1 day'

@@ -1,0 +1,1 @@
+create database d with (protocol = 'replicated-commit'); drop database if exists d
