@@ -248,6 +248,20 @@ fn garbage_is_refused_and_what_is_accepted_is_canonical() {
     assert!(accepted > 100 && refused > GARBAGE_INPUTS / 2, "{accepted} accepted, {refused} refused");
 }
 
+/// Or a row would not lie under its own key.
+#[test]
+fn a_value_that_holds_a_column_of_the_key_is_refused() {
+    let mut table = wide_table();
+    let mut row: Row = table.columns.iter().map(|column| column.ty.null()).collect();
+    row[4] = Datum::Int16(Some(-5));
+    let (key, value) = (key_of(&table, &row).expect("a row"), value_of(&table, &row).expect("a row"));
+    assert!(decode_row(&table, &key, &value).is_ok());
+    table.primary_key = vec![4];
+    let key = key_of(&table, &row).expect("a row");
+    let error = decode_row(&table, &key, &value).expect_err("the column is in the key");
+    assert_eq!(error.state().code(), "XX001");
+}
+
 #[test]
 fn garbage_in_a_key_is_refused_for_every_type() {
     let mut rng = Rng::seeded(12);

@@ -69,7 +69,14 @@ pub fn decode_row(table: &TableDescriptor, key: &Key, value: &Value) -> SqlResul
     if !input.is_empty() {
         return Err(malformed(Malformed("the key is too long")));
     }
-    row_codec::decode(&value.0, &table.columns, |position, value| row[position] = value).map_err(malformed)?;
+    let beside_the_key = |position, value| {
+        if table.primary_key.contains(&position) {
+            return Err(Malformed("its value holds a column of its key"));
+        }
+        row[position] = value;
+        Ok(())
+    };
+    row_codec::decode(&value.0, &table.columns, beside_the_key).map_err(malformed)?;
     Ok(row)
 }
 

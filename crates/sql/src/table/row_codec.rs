@@ -29,7 +29,11 @@ pub(super) fn encode<'a>(columns: impl Iterator<Item = (&'a Column, &'a Datum)>)
 }
 
 /// Reads a value back: calls `found` with the position of each column of `columns` that it holds.
-pub(super) fn decode(mut input: &[u8], columns: &[Column], mut found: impl FnMut(usize, Datum)) -> Result<(), Malformed> {
+pub(super) fn decode(
+    mut input: &[u8],
+    columns: &[Column],
+    mut found: impl FnMut(usize, Datum) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
     check_format(&mut input)?;
     let mut above = None;
     while !input.is_empty() {
@@ -41,7 +45,7 @@ pub(super) fn decode(mut input: &[u8], columns: &[Column], mut found: impl FnMut
         let length = usize::try_from(take_varint(&mut input)?).map_err(|_| Malformed("a length is too large"))?;
         let payload = take(&mut input, length)?;
         if let Some(position) = columns.iter().position(|column| u64::from(column.id) == id) {
-            found(position, value(&columns[position].ty, payload)?);
+            found(position, value(&columns[position].ty, payload)?)?;
         }
     }
     Ok(())
