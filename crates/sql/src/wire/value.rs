@@ -7,8 +7,9 @@ use bytes::{BufMut, BytesMut};
 
 /// Days from 1970-01-01 to 2000-01-01, PostgreSQL's origin of dates.
 const ORIGIN_DAYS: i32 = 10_957;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Microseconds between the two origins.
-const ORIGIN_MICROS: i64 = ORIGIN_DAYS as i64 * 86_400_000_000;
+const ORIGIN_MICROS: i64 = ORIGIN_DAYS as i64 * MICROS_PER_DAY;
 const NULL_LENGTH: i32 = -1;
 const LENGTH_BYTES: usize = 4;
 
@@ -101,7 +102,10 @@ fn read_binary(ty: &SqlType, bytes: &[u8]) -> SqlResult<Datum> {
             let days = i32::from_be_bytes(fixed(ty, bytes)?).checked_add(ORIGIN_DAYS);
             Datum::Date32(Some(days.ok_or_else(|| SqlError::out_of_range(ty.name()))?))
         }
-        SqlType::Time => Datum::Time64Microsecond(Some(i64::from_be_bytes(fixed(ty, bytes)?))),
+        SqlType::Time => match i64::from_be_bytes(fixed(ty, bytes)?) {
+            micros @ 0..MICROS_PER_DAY => Datum::Time64Microsecond(Some(micros)),
+            _ => return Err(SqlError::new(SqlState::DatetimeFieldOverflow, "time out of range")),
+        },
         SqlType::Timestamp | SqlType::TimestampTz => {
             let micros = i64::from_be_bytes(fixed(ty, bytes)?).checked_add(ORIGIN_MICROS);
             let micros = micros.ok_or_else(|| SqlError::out_of_range(ty.name()))?;
@@ -129,4 +133,18 @@ fn malformed(ty: &SqlType) -> SqlError {
 pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
     let invalid = || SqlError::new(SqlState::CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\"");
     std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_time_lies_within_a_day() {
+        let read = |micros: i64| read_parameter(&SqlType::Time, Some(&micros.to_be_bytes()), Format::Binary);
+        assert_eq!(read(MICROS_PER_DAY - 1), Ok(Datum::Time64Microsecond(Some(MICROS_PER_DAY - 1))));
+        for micros in [i64::MIN, -1, MICROS_PER_DAY, i64::MAX] {
+            assert_eq!(read(micros).map_err(|error| error.state().code()), Err("22008"), "{micros}");
+        }
+    }
 }
