@@ -194,7 +194,9 @@ fn damage_to_any_other_file_is_never_answered_wrongly() {
 fn versions_of_a_malformed_key_are_refused_by_a_scan_in_either_direction() {
     let engine = MemoryEngine::new();
     let version = |n: u8| [&b"\x01a\xff"[..], &[n; 8]].concat().into();
-    engine.write((0..20).map(|n| Write::Put { key: version(n), value: b"\x01v".to_vec().into() }).collect()).expect("memory can be written");
+    engine
+        .write((0..20).map(|n| Write::Put { key: version(n), value: b"\x01v".to_vec().into() }).collect())
+        .expect("memory can be written");
     let store = Store::open(engine).expect("the format is known");
     let range = KeyRange::new(Key::default(), Key::new(vec![0xff]));
     for (at, reverse) in [(Timestamp::MAX, false), (Timestamp::MAX, true), (Timestamp::ZERO, false), (Timestamp::ZERO, true)] {

@@ -20,7 +20,7 @@ use crate::votes::{Outcome, Refusal, Tally, Vote};
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ballots known only from an outcome or a question that are kept at a time.
+/// Ballots known only from an outcome that are kept at a time.
 const ORPHANS_MAX: usize = 10_000;
 /// Ballots forgotten in one tick.
 const FORGET_MAX: usize = 10_000;
@@ -211,6 +211,13 @@ impl Site {
         }
     }
 
+    /// Tells a vote just cast to `from`, unless it is told anyway.
+    fn tell_others(&mut self, attempt: Attempt, from: SiteId, fx: &mut Effects<Site>) {
+        if from != self.me && from != attempt.txn.gateway {
+            self.tell_vote(attempt, &[from], Batch::new(), fx);
+        }
+    }
+
     /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
     pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
@@ -230,12 +237,12 @@ impl Site {
             (Some(outcome), _) => self.send(from, Note::Decided { meta, outcome }, fx),
             (None, Some(_)) if provisional => {
                 self.vote(attempt, Vote::Firm, Batch::new(), fx);
-                self.tell_vote(attempt, &[from], Batch::new(), fx);
+                self.tell_others(attempt, from, fx);
             }
             (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), fx),
             (None, None) if ballot.parts.is_empty() => {
                 self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), fx);
-                self.tell_vote(attempt, &[from], Batch::new(), fx);
+                self.tell_others(attempt, from, fx);
             }
             // Its cohorts are preparing; the vote is cast soon, and who is in doubt asks again.
             (None, None) => {}

@@ -31,7 +31,7 @@ pub const NUMBERS: Space = Space(4);
 pub struct VoteRecord {
     /// On what.
     pub meta: Meta,
-    /// The vote; never changed.
+    /// The vote; once final, never changed.
     pub vote: Vote,
     /// The outcome, once it is known and applied by this site's own cohort.
     pub outcome: Option<Outcome>,
