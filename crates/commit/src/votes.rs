@@ -186,7 +186,7 @@ impl fmt::Display for Refusal {
             Refusal::NeverHeard => write!(f, "never heard of it"),
             Refusal::Superseded => write!(f, "a later attempt is known"),
             Refusal::TimedOut => write!(f, "a site of the region did not prepare in time"),
-            Refusal::Withdrawn => write!(f, "withdrawn by its gateway"),
+            Refusal::Withdrawn => write!(f, "withdrawn by its gateway, as too few regions answered in time"),
         }
     }
 }

@@ -21,7 +21,8 @@ use super::site::{Pending, Site};
 use crate::ceilings::ReadCeilings;
 use crate::locks::{Locks, Strength};
 use crate::votes::{Outcome, Refusal, Tally, Vote};
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Time, Timestamp, TxnId};
+use rhumb_core::actor::Token;
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What still has to be looked up before an attempt can be prepared.
@@ -33,6 +34,8 @@ struct Validation {
     ranges: VecDeque<usize>,
     /// The range whose rows are awaited; none while those of `keys` are.
     current: Option<usize>,
+    /// The load whose rows are awaited. Those of an earlier entry of the same attempt may still come.
+    awaited: Option<Token>,
 }
 
 #[derive(Debug)]
@@ -130,7 +133,7 @@ impl Site {
         self.cohort.highest = record.meta.at.max(self.cohort.highest);
         let attempt = record.meta.attempt;
         let entry =
-            Entry { meta: record.meta, part: record.part, stage: Stage::Prepared, since: Time::ZERO, tally: Tally::default(), over: false };
+            Entry { meta: record.meta, part: record.part, stage: Stage::Prepared, since: self.now, tally: Tally::default(), over: false };
         self.cohort.entries.insert(attempt, entry);
     }
 
@@ -210,7 +213,7 @@ impl Site {
         let read = part.reads.iter().map(|read| read.key.clone());
         let keys = if self.skips(Check::Rows) { written.collect() } else { written.chain(read).collect() };
         let ranges = if self.skips(Check::Ranges) { VecDeque::new() } else { (0..part.ranges.len()).collect() };
-        Validation { keys, ranges, current: None }
+        Validation { keys, ranges, current: None, awaited: None }
     }
 
     fn take_locks(&mut self, meta: &Meta, part: &Part) {
@@ -245,14 +248,20 @@ impl Site {
             return self.prepared(attempt, fx);
         };
         let token = self.token(Pending::Validate(attempt));
+        if let Some(Entry { stage: Stage::Validating(validation), .. }) = self.cohort.entries.get_mut(&attempt) {
+            validation.awaited = Some(token);
+        }
         fx.load(token, load);
     }
 
-    pub(super) fn on_validation(&mut self, attempt: Attempt, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let timestamps_checked = !self.skips(Check::Timestamps);
         let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return }; // given up meanwhile
         let Stage::Validating(validation) = &mut entry.stage else { return };
+        if validation.awaited != Some(token) {
+            return;
+        }
         let verdict = match validation.current {
             Some(index) => check_range(&entry.part.ranges[index].rows, &rows),
             None => {
@@ -413,12 +422,13 @@ impl Site {
     pub(super) fn cohort_tick(&mut self, fx: &mut Effects<Site>) {
         let overdue = |entry: &Entry| {
             let remote = entry.meta.coordinator != self.me.shard;
-            (remote && self.now.since(entry.since) >= self.config.ask_after).then(|| (entry.meta.clone(), entry.over))
+            let age = self.now.since(entry.since);
+            (remote && age >= self.config.ask_after).then(|| (entry.meta.clone(), entry.over, age))
         };
-        let asks: Vec<(Meta, bool)> = self.cohort.entries.values().filter_map(overdue).collect();
-        for (meta, over) in asks {
+        let asks: Vec<(Meta, bool, Span)> = self.cohort.entries.values().filter_map(overdue).collect();
+        for (meta, over, age) in asks {
             let gateway = meta.attempt.txn.gateway;
-            if over || !(gateway == self.me || self.peers.is_alive(gateway, self.now, self.config.gateway_silent_after)) {
+            if self.is_past_asking(gateway, over, age) {
                 self.ask_votes_as_cohort(&meta, fx);
             } else {
                 self.send(gateway, Note::AskGateway { meta }, fx);

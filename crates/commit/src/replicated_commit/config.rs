@@ -9,12 +9,13 @@ pub struct Config {
     pub tick: Span,
     /// After so long without enough answers a gateway sends a read or an `Accept` again. Above the longest round trip.
     pub resend_after: Span,
-    /// After so long a gateway whose votes do not decide takes the attempt back. Above the longest round trip.
+    /// After so long a gateway that has heard a refusal, and whose votes do not decide, takes the attempt back; one that has
+    /// heard none waits until so long before `outcome_deadline`. Above the longest round trip.
     pub withdraw_after: Span,
     /// After so long without an outcome a site that is prepared asks the gateway for it. Above the longest round trip.
     pub ask_after: Span,
-    /// A gateway not heard for so long is taken for dead by a site in doubt, which then asks the regions.
-    pub gateway_silent_after: Span,
+    /// A gateway not heard for so many ticks is taken for dead by a site in doubt, which then asks the regions.
+    pub gateway_silent_ticks: u64,
     /// After so long a gateway tells its client that the outcome of a commit is unknown.
     pub outcome_deadline: Span,
     /// After so long a gateway gives a read up.
@@ -42,7 +43,7 @@ impl Default for Config {
             resend_after: Span::from_millis(1_000),
             withdraw_after: Span::from_millis(2_000),
             ask_after: Span::from_millis(1_000),
-            gateway_silent_after: Span::from_millis(1_500),
+            gateway_silent_ticks: 3,
             outcome_deadline: Span::from_millis(8_000),
             read_timeout: Span::from_millis(8_000),
             prepare_timeout: Span::from_millis(1_000),
@@ -58,6 +59,8 @@ impl Default for Config {
 
 /// Attempts that a gateway makes at one commit before it reports a conflict.
 pub const ATTEMPTS_MAX: u32 = 6;
+/// Attempts whose end a gateway remembers, for sites in doubt.
+pub const ENDED_MAX: usize = 50_000;
 /// Rounds in which a gateway asks again for locks that were denied.
 pub const LOCK_ROUNDS_MAX: u32 = 6;
 /// The wait before the second such round; it doubles from round to round.

@@ -97,7 +97,7 @@ impl Ballot {
 
 impl Site {
     pub(super) fn recover_ballot(&mut self, record: VoteRecord) {
-        let mut ballot = Ballot::new(record.meta, Time::ZERO);
+        let mut ballot = Ballot::new(record.meta, self.now);
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
         let applied = record.outcome == Some(Outcome::Committed) && ballot.meta.participants == [self.me.shard];
         ballot.resolved = applied || record.outcome == Some(Outcome::Aborted) || !record.vote.is_yes();
@@ -311,50 +311,41 @@ impl Site {
             self.unprepare(attempt, fx);
         }
         if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) {
-            ballot.forgotten_by.insert(region, log_end);
-            self.count_forgotten(attempt, fx);
+            // What it says first suffices: it had forgotten the attempt then.
+            ballot.forgotten_by.entry(region).or_insert(log_end);
+            self.count_votes(attempt, fx);
         }
     }
 
-    /// A region that has forgotten the attempt, and in whose log it is not, did not commit it and never will vote yes.
-    fn count_forgotten(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        if ballot.outcome.is_some() {
-            return;
+    /// The votes as far as they are known. A region that has forgotten the attempt, and in whose log it is not, did not
+    /// commit it and never will vote yes.
+    fn tally(&self, ballot: &Ballot) -> Tally {
+        let mut tally = ballot.tally.clone();
+        for (region, end) in &ballot.forgotten_by {
+            let open = !tally.of(*region).is_some_and(Vote::is_final);
+            if open && self.catch_up.cursor(*region) >= *end {
+                tally.record(*region, Vote::No(Refusal::NeverHeard));
+            }
         }
-        let read: Vec<RegionId> = ballot
-            .forgotten_by
-            .iter()
-            .filter(|(region, end)| self.catch_up.cursor(**region) >= **end && ballot.tally.of(**region).is_none())
-            .map(|(region, _)| *region)
-            .collect();
-        for region in read {
-            fx.count("commit.forgotten_counts_as_no");
-            ballot.tally.record(region, Vote::No(Refusal::NeverHeard));
-        }
-        self.count_votes(attempt, fx);
+        tally
     }
 
     fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let regions = self.topology.region_count();
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        let outcome = ballot.tally.outcome(regions);
+        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.outcome.is_none()) else { return };
+        let tally = self.tally(ballot);
+        let outcome = tally.outcome(regions);
         #[cfg(feature = "planted")]
-        let outcome = if self.planted == Some(super::planted::Planted::ProvisionalCounts) {
-            ballot.tally.outcome_at_gateway(regions)
-        } else {
-            outcome
-        };
-        if ballot.outcome.is_none()
-            && let Some(outcome) = outcome
-        {
-            fx.count("commit.worked_out");
-            let meta = ballot.meta.clone();
-            for site in self.topology.replicas(meta.coordinator).filter(|site| *site != self.me) {
-                fx.send(site, Note::Decided { meta: meta.clone(), outcome });
-            }
-            self.distribute(attempt, outcome, fx);
+        let provisional_counts = self.has_planted(super::planted::Planted::ProvisionalCounts);
+        #[cfg(feature = "planted")]
+        let outcome = if provisional_counts { tally.outcome_at_gateway(regions) } else { outcome };
+        let Some(outcome) = outcome else { return };
+        fx.count("commit.worked_out");
+        let meta = ballot.meta.clone();
+        for site in self.topology.replicas(meta.coordinator).filter(|site| *site != self.me) {
+            fx.send(site, Note::Decided { meta: meta.clone(), outcome });
         }
+        self.distribute(attempt, outcome, fx);
     }
 
     /// A peer's log tells that the attempt committed.
@@ -467,7 +458,7 @@ impl Site {
     fn ask(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let ballot = &self.coordinator.ballots[&attempt];
         let gateway = attempt.txn.gateway;
-        if ballot.over || !(gateway == self.me || self.peers.is_alive(gateway, self.now, self.config.gateway_silent_after)) {
+        if self.is_past_asking(gateway, ballot.over, self.now.since(ballot.since)) {
             return self.ask_votes(attempt, fx);
         }
         self.send(gateway, Note::AskGateway { meta: ballot.meta.clone() }, fx);
@@ -486,7 +477,7 @@ impl Site {
     }
 
     fn ask_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        self.count_forgotten(attempt, fx);
+        self.count_votes(attempt, fx);
         let ballot = &self.coordinator.ballots[&attempt];
         if ballot.outcome.is_some() {
             return;

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     heard: Time,
+    /// The tick in which it was heard.
+    heard_in: u64,
     rtt: Option<Span>,
     oldest: Timestamp,
 }
@@ -15,12 +17,27 @@ struct Peer {
 #[derive(Debug, Default)]
 pub struct Peers {
     peers: BTreeMap<SiteId, Peer>,
+    /// Ticks of this life.
+    ticks: u64,
 }
 
 impl Peers {
     /// A message of `from` arrived.
     pub fn heard(&mut self, from: SiteId, now: Time) {
-        self.peers.entry(from).or_insert(Peer { heard: now, rtt: None, oldest: Timestamp::ZERO }).heard = now;
+        let peer = self.peers.entry(from).or_insert(Peer { heard: now, heard_in: 0, rtt: None, oldest: Timestamp::ZERO });
+        peer.heard = now;
+        peer.heard_in = self.ticks;
+    }
+
+    /// One more tick of this life.
+    pub fn tick(&mut self) {
+        self.ticks += 1;
+    }
+
+    /// True if this life has ticked `ticks` times since `site` was heard last, or since it began. Unlike a span of time that
+    /// does not run while this site itself is down or stands still.
+    pub fn is_silent(&self, site: SiteId, ticks: u64) -> bool {
+        self.ticks - self.peers.get(&site).map_or(0, |peer| peer.heard_in) >= ticks
     }
 
     /// A ping of `from` arrived: no transaction that began there before `oldest` still runs.

@@ -140,6 +140,13 @@ impl Site {
         (0..self.topology.shard_count()).collect()
     }
 
+    /// True if a site in doubt should ask the regions rather than this gateway, for an attempt that it has held for `age`.
+    pub(super) fn is_past_asking(&self, gateway: SiteId, over: bool, age: Span) -> bool {
+        let silent = gateway != self.me && self.peers.is_silent(gateway, self.config.gateway_silent_ticks);
+        // A gateway that is heard but does not hear us would be asked for ever.
+        over || silent || age >= self.config.outcome_deadline + self.config.withdraw_after
+    }
+
     /// The regions in which the sites of all `shards` answered lately.
     pub(super) fn reachable(&self, shards: &[u16]) -> Vec<RegionId> {
         self.peers.reachable(&self.topology, shards, self.now, self.config.suspect_after)
@@ -209,7 +216,7 @@ impl Site {
     fn on_loaded(&mut self, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
         match self.pending.remove(&token).expect("every load was asked for by this life") {
             Pending::Recover => self.recover(Some(loaded), fx),
-            Pending::Validate(attempt) => self.on_validation(attempt, loaded, fx),
+            Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, fx),
             Pending::Read(job) => self.on_read_loaded(job, loaded, fx),
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
             Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
@@ -235,7 +242,7 @@ impl Site {
                 self.on_decided_as_cohort(&meta, outcome, fx);
                 self.on_decided_as_gateway(&meta, outcome, fx);
             }
-            Note::AskGateway { meta } => self.on_ask_gateway(from, &meta, fx),
+            Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
@@ -297,6 +304,7 @@ impl Site {
 
     fn on_tick(&mut self, fx: &mut Effects<Site>) {
         fx.set_timer(Timer::Tick, self.config.tick);
+        self.peers.tick();
         self.peers.heard(self.me, self.now);
         let half_lead = Span::from_micros(self.config.ceiling_lead.as_micros() / 2);
         let soon = Timestamp::from_time(self.now + half_lead);

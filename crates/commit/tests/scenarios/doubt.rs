@@ -7,6 +7,8 @@ use rhumb_core::{RegionId, Span};
 
 /// Long enough for a region in doubt to ask.
 const PATIENCE: Span = Span::from_millis(2_500);
+/// Long enough for a gateway that was refused nowhere to take its attempt back all the same, before it gives up.
+const STUBBORNNESS: Span = Span::from_millis(6_500);
 /// How often a site looks after what is overdue.
 const TICK: Span = Span::from_millis(500);
 /// Long enough for a region that is out to be counted on no more.
@@ -163,7 +165,7 @@ fn a_yes_made_firm_can_no_longer_be_withdrawn() {
     cluster.cut(RegionId(0));
     cluster.narrate("r0 withdraws; r1 and r2 ask each other, but the answers are slow");
     cluster.hold(|envelope| envelope.is_vote() && envelope.to != R0);
-    cluster.advance(PATIENCE);
+    cluster.advance(STUBBORNNESS);
     assert!(cluster.waits(commit));
     assert_eq!(cluster.prepared_and_in_doubt(R0), (0, 0), "its own yes is withdrawn");
     for site in [R1, R2] {
@@ -214,7 +216,7 @@ fn refuse_crash_and_ask_again(cluster: &mut Cluster) {
     cluster.narrate("r1 starts again; with r2 it commits the transaction that was in the way");
     cluster.hold(|envelope| envelope.is_accept());
     cluster.start(R1);
-    cluster.settle();
+    cluster.advance(PATIENCE);
     for site in [R1, R2] {
         assert_eq!(cluster.stored(site, "k").1, Some("1".into()));
     }

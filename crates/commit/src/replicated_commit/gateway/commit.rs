@@ -14,7 +14,7 @@
 //! gateway counts final votes only.
 
 use super::Txn;
-use crate::replicated_commit::config::{ATTEMPTS_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
+use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
 use crate::replicated_commit::message::{Answer, Attempt, Meta, Note, Part, RangeCheck, ReadCheck};
 use crate::replicated_commit::site::Site;
 use crate::transaction::{Committed, TxnError};
@@ -51,9 +51,10 @@ impl Site {
         let Some(state) = self.gateway.txns.get(&txn) else {
             return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
         };
-        let early = if state.committing.is_some() {
-            Some(Answer::Failed(TxnError::Invalid("the transaction is committing already".into())))
-        } else if state.mode.is_read_only() && !writes.is_empty() {
+        if state.committing.is_some() {
+            return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is committing already".into())));
+        }
+        let early = if state.mode.is_read_only() && !writes.is_empty() {
             Some(Answer::Failed(TxnError::Invalid("cannot write in a read-only transaction".into())))
         } else if state.mode.is_read_only() || (writes.is_empty() && state.evidence == 0) {
             Some(Answer::Committed(Committed { at: state.snapshot, trips: state.trips }))
@@ -162,7 +163,8 @@ impl Site {
         // Whatever is read or written elsewhere goes on rising while the Accept is under way: aim as far ahead as the
         // last attempt took, or a steady reader far away could refuse every attempt.
         let ahead = Timestamp::from_time(now + now.since(committing.made));
-        let at = made.max(above.next()).max(ahead);
+        // The first attempt's timestamp lies above all that was read, and none may lie below that.
+        let at = made.max(above.next()).max(ahead).max(committing.meta.at);
         committing.meta.attempt.made = made;
         committing.meta.at = at;
         committing.tally = Tally::default();
@@ -204,18 +206,25 @@ impl Site {
 
     pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
         let regions = self.topology.region_count();
-        let reachable = self.reachable(&meta.participants);
-        let majority = self.topology.majority();
         // Else it is a late vote on an attempt given up.
         let Some(committing) = self.deciding(meta.attempt) else { return };
         committing.tally.record(region, vote.clone());
         let tally = &committing.tally;
         let outcome = if committing.withdrawn { tally.outcome(regions) } else { tally.outcome_at_gateway(regions) };
-        let heard_all = reachable.len() >= majority && reachable.iter().all(|region| tally.of(*region).is_some());
         match outcome {
             Some(outcome) => self.conclude(meta.attempt.txn, outcome, fx),
-            None if heard_all && !committing.withdrawn => self.withdraw(meta.attempt.txn, fx),
-            None => {}
+            None => self.withdraw_if_stuck(meta.attempt.txn, fx),
+        }
+    }
+
+    /// Takes the attempt back if no vote is to be expected any more that could decide it: all regions in reach, a majority,
+    /// have voted.
+    fn withdraw_if_stuck(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let Some(committing) = self.gateway.txns.get(&txn).and_then(|state| state.committing.as_ref()) else { return };
+        let reachable = self.reachable(&committing.meta.participants);
+        let voted = |region: &RegionId| committing.tally.of(*region).is_some();
+        if !committing.withdrawn && reachable.len() >= self.topology.majority() && reachable.iter().all(voted) {
+            self.withdraw(txn, fx);
         }
     }
 
@@ -227,9 +236,25 @@ impl Site {
     }
 
     /// A site in doubt asks whether this gateway is still deciding.
-    pub(in crate::replicated_commit) fn on_ask_gateway(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
-        if self.deciding(meta.attempt).is_none() {
-            self.send(from, Note::Over { attempt: meta.attempt }, fx);
+    pub(in crate::replicated_commit) fn on_ask_gateway(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        if self.deciding(attempt).is_some() {
+            return;
+        }
+        let note = match self.gateway.ended.get(&attempt) {
+            Some(Some(outcome)) => Note::Decided { meta, outcome: *outcome },
+            // Nobody concluded anything here, nor will.
+            Some(None) => Note::Withdraw { meta },
+            None => Note::Over { attempt },
+        };
+        self.send(from, note, fx);
+    }
+
+    fn remember(&mut self, attempt: Attempt, outcome: Option<Outcome>) {
+        let ended = &mut self.gateway.ended;
+        ended.insert(attempt, outcome);
+        if ended.len() > ENDED_MAX {
+            ended.pop_first();
         }
     }
 
@@ -253,6 +278,7 @@ impl Site {
 
     fn tell_decided(&mut self, txn: TxnId, outcome: Outcome, fx: &mut Effects<Site>) {
         let Some(meta) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
+        self.remember(meta.attempt, Some(outcome));
         let coordinators: Vec<SiteId> = self.topology.replicas(meta.coordinator).collect();
         for site in coordinators {
             self.send(site, Note::Decided { meta: meta.clone(), outcome }, fx);
@@ -272,9 +298,14 @@ impl Site {
             }
         }
         match reason {
-            None if committing.attempts < ATTEMPTS_MAX => self.attempt_again(txn, above, fx),
+            None if committing.attempts < ATTEMPTS_MAX => {
+                let attempt = committing.meta.attempt;
+                self.remember(attempt, Some(Outcome::Aborted));
+                self.attempt_again(txn, above, fx);
+            }
             reason => {
-                let reason = reason.unwrap_or(Refusal::TooOld(above));
+                let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
+                let reason = reason.unwrap_or(of_time);
                 self.tell_decided(txn, Outcome::Aborted, fx);
                 self.finish_commit(txn, Answer::Failed(TxnError::Conflict(reason.to_string())), fx);
             }
@@ -294,15 +325,21 @@ impl Site {
             let now = self.now;
             let config = self.config.clone();
             let Some(committing) = self.committing(txn) else { continue };
+            let age = now.since(committing.made);
+            let refused = committing.tally.refusals().next().is_some();
+            let late = now.since(committing.since) + config.withdraw_after >= config.outcome_deadline;
             if now.since(committing.since) >= config.outcome_deadline {
                 self.give_up(txn, fx);
-            } else if committing.withdrawn || now.since(committing.made) >= config.withdraw_after {
+            } else if committing.withdrawn || (age >= config.withdraw_after && (refused || late)) {
                 self.withdraw(txn, fx);
             } else if now.since(committing.sent) >= config.resend_after {
                 fx.count("commit.accept_sent_again");
                 self.send_accepts(txn, fx);
+                self.withdraw_if_stuck(txn, fx);
             }
         }
+        let floor = TxnId { began: Timestamp::from_time(self.now.minus(self.config.forget_after)), gateway: self.me };
+        self.gateway.ended = self.gateway.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
     }
 
     /// Has every region whose vote is not final take it back, or vote no.
@@ -316,6 +353,12 @@ impl Site {
         fx.count("commit.withdrawn");
         for region in open {
             self.send(self.site(region, meta.coordinator), Note::Withdraw { meta: meta.clone() }, fx);
+        }
+    }
+
+    fn give_up_for_good(&mut self, txn: TxnId) {
+        if let Some(attempt) = self.committing(txn).map(|committing| committing.meta.attempt) {
+            self.remember(attempt, None);
         }
     }
 
@@ -335,6 +378,8 @@ impl Site {
             silent.join(", "),
         ));
         fx.count("commit.unknown");
+        self.withdraw(txn, fx);
+        self.give_up_for_good(txn);
         self.finish_commit(txn, Answer::Failed(error), fx);
     }
 }

@@ -10,9 +10,10 @@ mod reads;
 pub(super) use reads::{ReadRetry, Reply, ScanAsked};
 
 use super::config::TRANSACTIONS_MAX;
-use super::message::{Answer, Note, ReadId};
+use super::message::{Answer, Attempt, Note, ReadId};
 use super::site::Site;
 use crate::transaction::{ReadMode, TxnError};
+use crate::votes::Outcome;
 use commit::Committing;
 use reads::PendingRead;
 use rhumb_core::actor::RequestId;
@@ -56,6 +57,8 @@ struct Txn {
 pub(in crate::replicated_commit) struct Gateway {
     txns: BTreeMap<TxnId, Txn>,
     reads: BTreeMap<ReadId, PendingRead>,
+    /// How attempts ended here lately; `None` if given up without an outcome.
+    ended: BTreeMap<Attempt, Option<Outcome>>,
 }
 
 impl Gateway {
@@ -103,6 +106,9 @@ impl Site {
     }
 
     pub(in crate::replicated_commit) fn on_rollback(&mut self, id: RequestId, txn: TxnId, fx: &mut Effects<Site>) {
+        if self.gateway.txns.get(&txn).is_some_and(|state| state.committing.is_some()) {
+            return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is committing already".into())));
+        }
         self.end(txn, fx);
         fx.answer(id, Answer::Done);
     }
