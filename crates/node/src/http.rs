@@ -51,8 +51,8 @@ async fn readyz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
 }
 
 async fn metrics<A: Hosted>(status: Arc<Status>, handle: Handle<A>) -> impl IntoResponse {
-    let vitals = vitals::ask(&handle, &status).await;
-    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], status.metrics(vitals))
+    status.show_vitals(vitals::ask(&handle, &status).await);
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], status.metrics())
 }
 
 /// What `/status` shows. Times in milliseconds.

@@ -48,10 +48,14 @@ impl Status {
         self.clock.now()
     }
 
-    /// All metrics as text; `vitals` is what the actor says now.
-    pub fn metrics(&self, vitals: Option<Vitals>) -> String {
-        self.metrics.vitals.show(vitals, self.now());
+    /// All metrics as text.
+    pub fn metrics(&self) -> String {
         self.metrics.render()
+    }
+
+    /// Has the metrics show what the actor says now.
+    pub(crate) fn show_vitals(&self, vitals: Option<Vitals>) {
+        self.metrics.vitals.show(vitals, self.now());
     }
 
     /// What ends the site, if something does.
