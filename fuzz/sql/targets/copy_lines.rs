@@ -25,7 +25,7 @@ fn rows(format: &CopyFormat, pieces: [&[u8]; 2]) -> (Vec<Vec<Option<String>>>, b
     for piece in pieces {
         lines.push(piece);
         loop {
-            match lines.next().and_then(|line| line.map(|line| fields(format, &line)).transpose()) {
+            match lines.take().and_then(|line| line.map(|line| fields(format, &line)).transpose()) {
                 Ok(Some(row)) => rows.push(row),
                 Ok(None) => break,
                 Err(_) => return (rows, true),

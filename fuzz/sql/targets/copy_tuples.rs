@@ -19,7 +19,7 @@ fn rows(pieces: [&[u8]; 2]) -> (Vec<Vec<Option<Bytes>>>, bool) {
     for piece in pieces {
         tuples.push(piece);
         loop {
-            match tuples.next() {
+            match tuples.take() {
                 Ok(Some(row)) => rows.push(row),
                 Ok(None) => break,
                 Err(_) => return (rows, true),

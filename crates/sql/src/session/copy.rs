@@ -185,11 +185,11 @@ impl Session {
         }
         loop {
             match &mut copy.input {
-                Input::Lines(lines) => match lines.next()? {
+                Input::Lines(lines) => match lines.take()? {
                     Some(line) => self.take_line(copy, &line)?,
                     None => break,
                 },
-                Input::Tuples(tuples) => match tuples.next()? {
+                Input::Tuples(tuples) => match tuples.take()? {
                     Some(fields) => self.take_row(copy, &Fields::Binary(fields))?,
                     None => break,
                 },

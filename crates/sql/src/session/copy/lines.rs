@@ -33,7 +33,7 @@ impl Lines {
     }
 
     /// The next whole line, without its end.
-    pub fn next(&mut self) -> SqlResult<Option<BytesMut>> {
+    pub fn take(&mut self) -> SqlResult<Option<BytesMut>> {
         while self.scanned < self.buffer.len() {
             let byte = self.buffer[self.scanned];
             self.in_quotes ^= self.quote == Some(byte);
@@ -229,7 +229,7 @@ mod tests {
             let mut found = Vec::new();
             for piece in [&data[..cut], &data[cut..]] {
                 lines.push(piece);
-                while let Some(line) = lines.next().expect("a line") {
+                while let Some(line) = lines.take().expect("a line") {
                     found.push(line.to_vec());
                 }
             }

@@ -30,7 +30,7 @@ impl Tuples {
     }
 
     /// The fields of the next whole row; `None` in a field is NULL.
-    pub fn next(&mut self) -> SqlResult<Option<Vec<Option<Bytes>>>> {
+    pub fn take(&mut self) -> SqlResult<Option<Vec<Option<Bytes>>>> {
         if self.ended || !self.header_read && !self.header()? {
             return Ok(None);
         }
@@ -117,7 +117,7 @@ mod tests {
             let mut rows = Vec::new();
             for piece in [&data[..cut], &data[cut..]] {
                 tuples.push(piece);
-                while let Some(row) = tuples.next().expect("a row") {
+                while let Some(row) = tuples.take().expect("a row") {
                     rows.push(row);
                 }
             }
@@ -131,7 +131,7 @@ mod tests {
         let refused = |data: &[u8]| {
             let mut tuples = Tuples::default();
             tuples.push(data);
-            tuples.next().and_then(|_| tuples.end()).is_err()
+            tuples.take().and_then(|_| tuples.end()).is_err()
         };
         assert!(refused(b"1\ta\n"));
         assert!(refused(b"PGCOPY\n\xff\r\n\0\0\0\0\x01\0\0\0\0"));
