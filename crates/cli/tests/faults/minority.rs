@@ -22,6 +22,7 @@ pub async fn dies(cluster: &Cluster, load: &Running, fates: &[usize]) {
     println!("\nkill -9 of {}: {} s before and after it\n{}", cluster.names(&dead), WATCHED.as_secs(), table(cluster, &survivors));
     expect_commits(cluster, &survivors);
     replicas::nothing_stays_locked(cluster, &alive).await;
+    replicas::nothing_is_hidden(cluster, &alive).await;
     cluster.restart(&dead);
     replicas::recovered(cluster).await;
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const RAISE: &str = "UPDATE probe SET raised = raised + 1 WHERE region = $1 RETURNING raised";
+const READ_ONE: &str = "SELECT raised FROM probe WHERE region = $1";
 const READ: &str = "SELECT region, raised FROM probe";
 
 /// How long a probe waits after a failure, so as not to drown a gateway that refuses at once.
@@ -63,6 +64,13 @@ pub async fn counters(session: &mut Session, suffix: &str) -> Result<Vec<i64>, F
     let rows = session.query_text(&format!("{READ} {suffix} ORDER BY region")).await?;
     let raised = |row: &Vec<(String, Option<String>)>| row[1].1.as_ref().expect("no null").parse().expect("a number");
     Ok(rows.iter().map(raised).collect())
+}
+
+/// Reads the counter of one region at the gateway of `session`.
+pub async fn counter(session: &mut Session, region: usize) -> Result<i64, Failure> {
+    session.begin_autocommit(Access::ReadOnly).await?;
+    let row = session.query_one(READ_ONE, &[(region as i32).into()]).await?;
+    get(&row, 0)
 }
 
 impl Probe {

@@ -1,12 +1,14 @@
 //! What the replicas hold: everything acknowledged, and all the same.
 
 use crate::cluster::Cluster;
-use crate::{load, probe};
+use crate::load;
+use crate::probe::{self, Probe};
 use rhumb_lab::bench::Endpoint;
 use rhumb_lab::bench::failure::Failure;
 use rhumb_lab::bench::session::{Access, Session};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const TABLES: [&str; 11] =
@@ -59,6 +61,28 @@ pub async fn nothing_stays_locked(cluster: &Cluster, alive: &[usize]) {
     };
     futures::future::join_all(alive.iter().map(read)).await;
     println!("no row of the others stays locked: read through in {:.1} s", begun.elapsed().as_secs_f64());
+}
+
+/// Expects of strong reads at every one of `alive` what is expected of them when nobody is dead; but the counter of a dead
+/// region may be locked by the raise that it was at, and then no answer is the right one.
+pub async fn nothing_is_hidden(cluster: &Cluster, alive: &[usize]) {
+    let everywhere = alive.iter().flat_map(|&at| cluster.probes().iter().enumerate().map(move |(of, probe)| (at, of, probe)));
+    let read = async |(at, of, probe): (usize, usize, &Arc<Probe>)| {
+        let mut session = connect(&cluster.endpoints()[at]).await;
+        let least = *probe.range().start();
+        let counter = match probe::counter(&mut session, of).await {
+            Err(Failure::Unavailable { .. }) if !alive.contains(&of) => return false,
+            Err(failure) if !failure.is_retryable() => panic!("{failure:?}"),
+            Err(_) => patiently("a strong read", async || probe::counter(&mut session, of).await).await,
+            Ok(counter) => counter,
+        };
+        let may_be = least..=*probe.range().end();
+        assert!(may_be.contains(&counter), "{} shows {counter} for {}; {may_be:?} is possible", cluster.name(at), cluster.name(of));
+        true
+    };
+    let read = futures::future::join_all(everywhere.map(read)).await;
+    let locked = read.iter().filter(|answered| !**answered).count();
+    println!("no acknowledged commit is hidden; {locked} of {} reads meet a row that a dead gateway keeps locked", read.len());
 }
 
 /// Expects of a fresh strong read at every gateway that it shows each counter as it may be: with all that was
