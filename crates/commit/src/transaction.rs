@@ -130,6 +130,9 @@ pub trait Transaction: Send {
     /// Buffers a deletion.
     fn delete(&mut self, key: Key) -> Result<(), TxnError>;
 
+    /// Drops what was written: a commit then does no more than validate what was read.
+    fn forget_writes(&mut self);
+
     /// Reads from here on are done in `mode`. From `Optimistic` to `Locking` and back only.
     fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError>;
 

@@ -194,6 +194,10 @@ impl transaction::Transaction for Transaction {
         self.check_writable()
     }
 
+    fn forget_writes(&mut self) {
+        self.buffer = WriteBuffer::default();
+    }
+
     fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError> {
         let switchable = |mode| matches!(mode, ReadMode::Optimistic | ReadMode::Locking);
         if mode != self.mode && !(switchable(mode) && switchable(self.mode)) {

@@ -236,6 +236,10 @@ impl Transaction for LocalTransaction {
         self.write(key, None)
     }
 
+    fn forget_writes(&mut self) {
+        self.writes.clear();
+    }
+
     fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError> {
         if self.mode.is_read_only() || mode.is_read_only() {
             return Err(TxnError::Invalid("the mode of a read-only transaction cannot be changed".into()));

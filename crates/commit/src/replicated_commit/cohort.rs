@@ -435,7 +435,11 @@ impl Site {
             }
         }
         let floor = self.forget_floor();
-        self.cohort.applied.retain(|attempt| attempt.made > floor);
+        let begun_by_then = self.cohort.applied.range(..=Attempt::last_begun(floor));
+        let old: Vec<Attempt> = begun_by_then.filter(|attempt| attempt.made <= floor).copied().collect();
+        for attempt in old {
+            self.cohort.applied.remove(&attempt);
+        }
         self.cohort.drop_old_reads(self.now.minus(self.config.read_timeout));
         self.drop_dead_locks();
     }

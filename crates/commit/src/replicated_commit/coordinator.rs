@@ -49,9 +49,19 @@ pub(super) struct Ballot {
 #[derive(Debug, Default)]
 pub(super) struct Coordinator {
     pub(super) ballots: BTreeMap<Attempt, Ballot>,
+    /// Those not resolved: few beside the many that are kept until they are old.
+    unresolved: BTreeSet<Attempt>,
 }
 
 impl Coordinator {
+    /// The ballot of `meta`'s attempt, a new one if need be.
+    fn ballot(&mut self, meta: &Meta, now: Time) -> &mut Ballot {
+        self.ballots.entry(meta.attempt).or_insert_with(|| {
+            self.unresolved.insert(meta.attempt);
+            Ballot::new(meta.clone(), now)
+        })
+    }
+
     /// The attempts of the same transaction made before `attempt`, or after it.
     fn siblings(&self, attempt: Attempt) -> (Vec<Attempt>, Vec<Attempt>) {
         let of_txn = |made| Attempt { txn: attempt.txn, made };
@@ -104,6 +114,9 @@ impl Site {
         ballot.outcome = record.outcome;
         ballot.tally.record(self.me.region, record.vote.clone());
         ballot.vote = Some(record.vote);
+        if !ballot.resolved {
+            self.coordinator.unresolved.insert(ballot.meta.attempt);
+        }
         self.coordinator.ballots.insert(ballot.meta.attempt, ballot);
     }
 
@@ -128,7 +141,7 @@ impl Site {
         }
         let superseded = !later.is_empty();
         let now = self.now;
-        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        let ballot = self.coordinator.ballot(&meta, now);
         if ballot.vote.is_some() {
             fx.count("commit.accept_again");
             return self.tell_vote(attempt, &[attempt.txn.gateway], Batch::new(), fx);
@@ -228,7 +241,7 @@ impl Site {
             return;
         }
         let now = self.now;
-        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        let ballot = self.coordinator.ballot(&meta, now);
         let provisional = ballot.vote == Some(Vote::Yes);
         #[cfg(feature = "planted")]
         let provisional = provisional && !self.has_planted(super::planted::Planted::ProvisionalCounts);
@@ -256,7 +269,7 @@ impl Site {
             return fx.count("commit.withdraw_forgotten");
         }
         let now = self.now;
-        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        let ballot = self.coordinator.ballot(&meta, now);
         match (ballot.outcome, &ballot.vote) {
             (Some(outcome), _) => self.send(from, Note::Decided { meta, outcome }, fx),
             (None, Some(vote)) if vote.is_final() => self.tell_vote(attempt, &[from], Batch::new(), fx),
@@ -276,7 +289,7 @@ impl Site {
             return fx.count("commit.orphan_dropped");
         }
         let now = self.now;
-        let ballot = self.coordinator.ballots.entry(attempt).or_insert_with(|| Ballot::new(meta.clone(), now));
+        let ballot = self.coordinator.ballot(meta, now);
         if ballot.outcome.is_none() {
             self.distribute(attempt, outcome, fx);
         }
@@ -382,6 +395,7 @@ impl Site {
             // Nothing of it is here: catch-up brings the rows.
             fx.count("commit.outcome_without_rows");
             ballot.resolved = true;
+            self.coordinator.unresolved.remove(&attempt);
             return self.catch_up.hurry();
         }
         let meta = ballot.meta.clone();
@@ -417,6 +431,7 @@ impl Site {
             ballot.resolved = true;
             ballot.parts.clear();
             ballot.put_outcome(batch);
+            self.coordinator.unresolved.remove(&attempt);
         }
     }
 
@@ -430,18 +445,16 @@ impl Site {
     /// Attempts that have waited long for an outcome: their gateway is silent, and regions that could decide are out.
     pub(super) fn in_doubt(&self) -> usize {
         let long = self.config.ask_after * 2;
-        self.coordinator.ballots.values().filter(|ballot| ballot.is_in_doubt() && self.now.since(ballot.since) > long).count()
+        let unresolved = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
+        unresolved.filter(|ballot| ballot.is_in_doubt() && self.now.since(ballot.since) > long).count()
     }
 
     pub(super) fn coordinator_tick(&mut self, fx: &mut Effects<Site>) {
         let now = self.now;
-        let attempts: Vec<Attempt> = self.coordinator.ballots.keys().copied().collect();
+        let attempts: Vec<Attempt> = self.coordinator.unresolved.iter().copied().collect();
         for attempt in attempts {
-            let ballot = &self.coordinator.ballots[&attempt];
+            let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| !ballot.resolved) else { continue };
             let age = now.since(ballot.since);
-            if ballot.resolved {
-                continue;
-            }
             if ballot.is_in_doubt() && age >= self.config.ask_after {
                 self.ask(attempt, fx);
             } else if ballot.vote.is_none() && ballot.outcome.is_none() && !ballot.parts.is_empty() && age >= self.config.prepare_timeout {
@@ -502,13 +515,16 @@ impl Site {
             (attempt.made <= floor && (ballot.resolved || !ballot.has_yes()) && self.now.since(ballot.since) >= self.config.forget_after)
                 .then_some(*attempt)
         };
-        let gone: Vec<Attempt> = self.coordinator.ballots.iter().filter_map(old).take(FORGET_MAX).collect();
+        // An attempt is made after its transaction began.
+        let began_by_then = self.coordinator.ballots.range(..=Attempt::last_begun(floor));
+        let gone: Vec<Attempt> = began_by_then.filter_map(old).take(FORGET_MAX).collect();
         if gone.is_empty() {
             return;
         }
         let mut batch = Batch::new();
         for attempt in &gone {
             self.coordinator.ballots.remove(attempt);
+            self.coordinator.unresolved.remove(attempt);
             batch.delete_record(VOTES, records::attempt_key(attempt));
             self.forgotten = self.forgotten.max(attempt.made);
         }

@@ -3,7 +3,7 @@
 
 use crate::transaction::{Committed, ReadMode, TxnError};
 use crate::votes::{Outcome, Refusal, Vote};
-use rhumb_core::{Key, KeyRange, RegionId, Row, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -14,6 +14,14 @@ pub struct Attempt {
     pub txn: TxnId,
     /// When its gateway made it; a later attempt of the same transaction has a later one.
     pub made: Timestamp,
+}
+
+impl Attempt {
+    /// The last, in their order, of all attempts of transactions that began by `then`.
+    pub fn last_begun(then: Timestamp) -> Attempt {
+        let gateway = SiteId { region: RegionId(u16::MAX), shard: u16::MAX };
+        Attempt { txn: TxnId { began: then, gateway }, made: Timestamp::MAX }
+    }
 }
 
 /// What every participant must know of an attempt.

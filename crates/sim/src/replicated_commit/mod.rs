@@ -126,7 +126,7 @@ impl ReplicatedCommit {
         let mut protocol = protocol::Config::default();
         if shape.collects {
             protocol.keep_versions = KEEP_VERSIONS_SHORT;
-            protocol.forget_after = Span::from_secs(12);
+            protocol.forget_after = Span::from_secs(9);
         }
         if shape.low_ceilings {
             protocol.ceiling_lead = CEILING_LEAD_SHORT;

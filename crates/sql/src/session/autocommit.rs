@@ -103,7 +103,7 @@ impl Session {
 }
 
 /// True if other rows might not have led to this error: violated constraints and values that do not fit.
-fn may_depend_on_rows(error: &SqlError) -> bool {
+pub(super) fn may_depend_on_rows(error: &SqlError) -> bool {
     matches!(error.state().code().as_bytes(), [b'2', b'2' | b'3', ..])
 }
 

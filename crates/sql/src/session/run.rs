@@ -1,5 +1,6 @@
 //! Running a statement in whatever transaction the session is in.
 
+use super::autocommit::may_depend_on_rows;
 use super::prepared::Prepared;
 use super::transaction::TransactionHandle;
 use super::{Company, Described, Open, Outcome, Session, State, Tag};
@@ -171,7 +172,13 @@ impl Session {
         if locks && mode == ReadMode::Optimistic {
             handle.lock().await?.txn.set_mode(ReadMode::Locking)?;
         }
-        let (plan, effect) = self.run_plan(&handle, prepared, parameters).await?;
+        let (plan, effect) = match self.run_plan(&handle, prepared, parameters).await {
+            // A transaction that would have ended in a conflict must not blame rows that it should never have met.
+            Err(error) if may_depend_on_rows(&error) && !mode.is_read_only() => {
+                return Err(handle.validate().await.err().filter(SqlError::is_retryable).unwrap_or(error));
+            }
+            result => result?,
+        };
         let outcome = match effect {
             // Rows that are to be locked are read now, in the mode that locks them.
             Effect::Rows(rows) if locks => outcome(kind, &plan, Effect::Rows(buffered(self.collect(rows).await?))),

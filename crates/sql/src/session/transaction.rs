@@ -58,6 +58,17 @@ impl TransactionHandle {
         }
     }
 
+    /// Gives the transaction up, and finds out whether what it read still holds. `Err` of class 40001 if not.
+    pub async fn validate(&self) -> SqlResult<()> {
+        let Some(mut active) = self.0.lock().await.take() else { return Ok(()) };
+        active.txn.forget_writes();
+        let result = active.txn.commit().await;
+        if result.is_err() || active.catalog.changed() {
+            active.catalog.invalidate();
+        }
+        result.map(|_| ()).map_err(SqlError::from)
+    }
+
     /// Gives the transaction up. After a conflict the descriptors that it used are suspect.
     pub async fn rollback(&self, after_conflict: bool) {
         if let Some(mut active) = self.0.lock().await.take() {

@@ -46,6 +46,26 @@ async fn statements_of_one_text_are_one_transaction() {
 }
 
 #[tokio::test]
+async fn a_transaction_in_conflict_is_told_so_rather_than_that_a_key_exists() {
+    let server = Server::start().await;
+    let (one, two) = (server.connect().await, server.connect().await);
+    one.batch_execute("CREATE TABLE counter (id int PRIMARY KEY, n int); CREATE TABLE taken (n int PRIMARY KEY)").await.expect("created");
+    one.batch_execute("INSERT INTO counter VALUES (1, 0)").await.expect("inserted");
+    let next = "BEGIN; UPDATE counter SET n = n + 1 WHERE id = 1";
+    for client in [&one, &two] {
+        client.batch_execute(next).await.expect("both take the same number");
+    }
+    one.batch_execute("INSERT INTO taken VALUES (1); COMMIT").await.expect("committed");
+    assert_eq!(code(two.batch_execute("INSERT INTO taken VALUES (1)").await), "40001");
+    assert_eq!(code(two.batch_execute("SELECT 1").await), "25P02");
+    two.batch_execute("ROLLBACK").await.expect("rolled back");
+    two.batch_execute(next).await.expect("the next number");
+    assert_eq!(code(two.batch_execute("INSERT INTO taken VALUES (1)").await), "23505", "nobody is in the way");
+    two.batch_execute("ROLLBACK").await.expect("rolled back");
+    assert_eq!(strings(&two, "SELECT n FROM counter").await, ["1"]);
+}
+
+#[tokio::test]
 async fn a_read_only_transaction_refuses_to_write() {
     let server = Server::start().await;
     let client = server.connect().await;
