@@ -74,8 +74,7 @@ impl Running {
         self.commits.0.lock().expect("whole").iter().filter(|(at, place)| *place == region && (from..to).contains(at)).count()
     }
 
-    /// Lets the terminals end what they are at, and reports what they did: nothing that the servers refused, but for rows
-    /// in the way of a transaction whose reads were outdated already.
+    /// Lets the terminals end what they are at, and reports what they did: nothing that the servers refused.
     pub fn stop(self) -> Report {
         self.stop.0.store(true, Ordering::SeqCst);
         let report = self.runs.join().expect("it ran to its end");
