@@ -56,10 +56,12 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// An earlier write failed, so that nothing more is taken.
-    #[error("{path} takes no more writes since an earlier one failed: look up that error, mend its cause and start the site again")]
+    #[error("{path} takes no more writes since an earlier one failed ({cause}): mend the cause and start the site again; nothing is lost")]
     Poisoned {
         /// The folder.
         path: PathBuf,
+        /// What a write there says now.
+        cause: String,
     },
     /// A key is longer than the store takes.
     #[error("a key of {bytes} bytes is too long: {bytes_max} is the most that can be stored")]

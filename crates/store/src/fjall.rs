@@ -19,7 +19,8 @@ use bytes::Bytes;
 use fjall::compaction::Leveled;
 use fjall::config::FilterPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
@@ -130,6 +131,21 @@ impl Drop for FjallEngine {
     }
 }
 
+/// Bytes written to find out whether the system takes any.
+const PROBE_BYTES: usize = 1 << 20;
+
+/// Why the folder takes no more writes. The engine keeps the error of its own threads to itself, so another write is tried.
+fn refused_write(folder: &Path) -> String {
+    let probe = folder.join("probe");
+    let written = File::create(&probe).and_then(|mut file| file.write_all(&vec![0; PROBE_BYTES]).and_then(|()| file.sync_all()));
+    // Should this fail too, the file is in nobody's way.
+    let _ = std::fs::remove_file(&probe);
+    match written {
+        Err(error) => format!("a write there says: {error}"),
+        Ok(()) => "writes succeed again by now".into(),
+    }
+}
+
 /// What an error of fjall means to the operator.
 fn store_error(path: &Path, error: fjall::Error) -> StoreError {
     let damage = |detail: String| StoreError::Corrupt { place: path.display().to_string(), detail };
@@ -142,7 +158,7 @@ fn store_error(path: &Path, error: fjall::Error) -> StoreError {
             _ => io_error(path, source),
         },
         fjall::Error::Locked => StoreError::InUse { path: path.to_owned() },
-        fjall::Error::Poisoned => StoreError::Poisoned { path: path.to_owned() },
+        fjall::Error::Poisoned => StoreError::Poisoned { path: path.to_owned(), cause: refused_write(path) },
         other => damage(other.to_string()),
     }
 }
@@ -201,5 +217,19 @@ impl View for FjallView<'_> {
             Err(error) => Err(self.engine.error(error)),
         };
         if reverse { Box::new(guards.rev().map(entry)) } else { Box::new(guards.map(entry)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_takes_no_more_writes_says_what_a_write_meets_now() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let of = |path: &Path| store_error(path, fjall::Error::Poisoned).to_string();
+        assert!(of(folder.path()).contains("earlier one failed (writes succeed again by now): mend the cause"));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0, "nothing is left behind");
+        assert!(of(&folder.path().join("gone")).contains("(a write there says: No such file or directory (os error 2))"));
     }
 }
