@@ -3,8 +3,10 @@
 mod common;
 
 use common::{refused, rhumb};
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// The configuration of a cluster of one site, with free ports.
 fn config(folder: &Path) -> String {
@@ -66,6 +68,29 @@ fn a_site_that_cannot_start_says_why() {
     let data = folder.path().join("data");
     let line = "is not a data folder of rhumb (it is not empty and has no file FORMAT): name an empty or a new folder";
     refused(&["start", "--config", path], 1, &format!("{} {line}", data.display()));
+}
+
+/// The system refuses writes beyond a size, as it does on a disk that is full.
+#[test]
+fn a_site_without_room_for_its_data_says_so_and_starts_once_there_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    config(folder.path());
+    let path = folder.path().join("site.toml");
+    let start = |limit: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("trap '' XFSZ; {limit} exec \"$0\" start --config \"$1\"")]);
+        shell.args([Path::new(env!("CARGO_BIN_EXE_rhumb")), &path]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell.spawn().expect("a shell")
+    };
+    let refused = start("ulimit -f 4096;").wait_with_output().expect("it ends");
+    let line = format!("rhumb: {}: File too large (os error 27)\n", folder.path().join("data").display());
+    assert_eq!((String::from_utf8_lossy(&refused.stderr).into_owned(), refused.status.code()), (line, Some(1)));
+    let mut started = start("");
+    let mut said = String::new();
+    BufReader::new(started.stdout.take().expect("piped")).read_line(&mut said).expect("text");
+    started.kill().expect("it runs");
+    started.wait().expect("it ends");
+    assert!(said.starts_with("site a/0 listens: "), "{said}");
 }
 
 #[test]
