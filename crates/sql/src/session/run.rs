@@ -175,7 +175,7 @@ impl Session {
         let (plan, effect) = match self.run_plan(&handle, prepared, parameters).await {
             // A transaction that would have ended in a conflict must not blame rows that it should never have met.
             Err(error) if may_depend_on_rows(&error) && !mode.is_read_only() => {
-                return Err(handle.validate().await.err().filter(SqlError::is_retryable).unwrap_or(error));
+                return Err(handle.validate().await.err().unwrap_or(error));
             }
             result => result?,
         };

@@ -3,7 +3,7 @@
 use crate::catalog::CatalogView;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
-use rhumb_commit::transaction::{ReadMode, Transaction};
+use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
@@ -58,7 +58,8 @@ impl TransactionHandle {
         }
     }
 
-    /// Gives the transaction up, and finds out whether what it read still holds. `Err` of class 40001 if not.
+    /// Gives the transaction up, and finds out whether what it read still holds. `Err` of class 40001 if not, or if that
+    /// cannot be found out in time: nothing was written.
     pub async fn validate(&self) -> SqlResult<()> {
         let Some(mut active) = self.0.lock().await.take() else { return Ok(()) };
         active.txn.forget_writes();
@@ -66,7 +67,11 @@ impl TransactionHandle {
         if result.is_err() || active.catalog.changed() {
             active.catalog.invalidate();
         }
-        result.map(|_| ()).map_err(SqlError::from)
+        let undecided = |error| match error {
+            TxnError::Unknown(_) => TxnError::Conflict("what the transaction read could not be validated in time".into()),
+            error => error,
+        };
+        result.map(|_| ()).map_err(|error| SqlError::from(undecided(error)))
     }
 
     /// Gives the transaction up. After a conflict the descriptors that it used are suspect.
