@@ -12,29 +12,8 @@ use rhumb_core::{Key, SiteId, Value};
 use std::sync::Arc;
 
 pub use crate::session::{Lines, Session, Tuples, fields};
+pub use crate::testing::TYPES;
 pub use crate::wire::value::{Format, read_parameter};
-
-/// One type of each kind, with and without its modifier.
-pub const TYPES: [SqlType; 18] = [
-    SqlType::Bool,
-    SqlType::Int2,
-    SqlType::Int4,
-    SqlType::Int8,
-    SqlType::Float4,
-    SqlType::Float8,
-    SqlType::Numeric(None),
-    SqlType::Numeric(Some((38, 7))),
-    SqlType::Text,
-    SqlType::Varchar(None),
-    SqlType::Varchar(Some(5)),
-    SqlType::Char(5),
-    SqlType::Bytea,
-    SqlType::Date,
-    SqlType::Time,
-    SqlType::Timestamp,
-    SqlType::TimestampTz,
-    SqlType::Uuid,
-];
 
 /// The field of a row that holds `value`, as a parameter of the same format gives it: without its length.
 pub fn written(ty: &SqlType, value: &Datum, format: Format) -> SqlResult<Option<BytesMut>> {

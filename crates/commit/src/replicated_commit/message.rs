@@ -141,8 +141,9 @@ pub struct LogEntry {
 pub enum Note {
     /// Gateway to replica: read.
     Read { read: ReadId, txn: TxnId, query: Query, how: How },
-    /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only. `above` is the highest timestamp above the one asked for at which a row has a
-    /// version or a prepared write, `high` the highest of any commit that this replica knows; both zero unless `At`.
+    /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only. `above` is the
+    /// highest timestamp above the one asked for at which a row has a version or a prepared write, `high` the highest of
+    /// any commit that this replica knows; both zero unless `At`.
     Rows { read: ReadId, rows: Vec<Row>, upto: Option<Key>, above: Timestamp, high: Timestamp },
     /// Replica to gateway: not served.
     Denied { read: ReadId, denial: Denial },

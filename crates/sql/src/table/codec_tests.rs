@@ -4,6 +4,7 @@ use crate::catalog::{Column, DatabaseId, Entry, TableDescriptor, TableId, decode
 use crate::table::Row;
 use crate::table::key_codec::{decode, encode};
 use crate::table::layout::{KEY_BYTES_MAX, decode_row, key_of, value_of};
+use crate::testing::TYPES;
 use crate::types::{Datum, SqlType, coerce};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -14,25 +15,6 @@ use std::sync::Arc;
 
 /// Inputs that each decoder is given.
 const GARBAGE_INPUTS: usize = 100_000;
-
-const TYPES: [SqlType; 16] = [
-    SqlType::Bool,
-    SqlType::Int2,
-    SqlType::Int4,
-    SqlType::Int8,
-    SqlType::Float4,
-    SqlType::Float8,
-    SqlType::Numeric(Some((38, 7))),
-    SqlType::Numeric(None),
-    SqlType::Text,
-    SqlType::Varchar(Some(40)),
-    SqlType::Char(40),
-    SqlType::Bytea,
-    SqlType::Date,
-    SqlType::Time,
-    SqlType::TimestampTz,
-    SqlType::Uuid,
-];
 
 /// Values of a type, its extremes and NULL among them.
 fn values(ty: SqlType) -> BoxedStrategy<Datum> {

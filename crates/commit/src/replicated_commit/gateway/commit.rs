@@ -356,18 +356,13 @@ impl Site {
         }
     }
 
-    fn give_up_for_good(&mut self, txn: TxnId) {
-        if let Some(attempt) = self.committing(txn).map(|committing| committing.meta.attempt) {
-            self.remember(attempt, None);
-        }
-    }
-
     /// The deadline is past: nobody can say yet whether it committed.
     fn give_up(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
         let total = self.topology.region_count();
         let majority = self.topology.majority();
         let names: Vec<String> = self.topology.regions().map(|region| self.topology.name(region).to_owned()).collect();
         let Some(committing) = self.committing(txn) else { return };
+        let attempt = committing.meta.attempt;
         let silent: Vec<&str> = (0..total as u16)
             .filter(|&region| committing.tally.of(RegionId(region)).is_none())
             .map(|region| names[usize::from(region)].as_str())
@@ -379,7 +374,7 @@ impl Site {
         ));
         fx.count("commit.unknown");
         self.withdraw(txn, fx);
-        self.give_up_for_good(txn);
+        self.remember(attempt, None);
         self.finish_commit(txn, Answer::Failed(error), fx);
     }
 }
