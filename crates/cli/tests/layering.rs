@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 8] = ["core", "store", "commit", "sim", "node", "sql", "lab", "cli"];
+const LAYERS: [&str; 9] = ["core", "store", "commit", "quota", "sim", "node", "sql", "lab", "cli"];
 /// Who may use whom besides: nobody. Who may not, though the order would let them.
 const FORBIDDEN: [(&str, &str, &str); 5] = [
     ("commit", "store", "protocols ask for loads and persists; the driver has the store"),
@@ -16,9 +16,10 @@ const FORBIDDEN: [(&str, &str, &str); 5] = [
     ("lab", "sql", "workloads are clients: they reach the database over the wire"),
 ];
 /// Crates that do no I/O, and all that they may use from outside.
-const PURE: [(&str, &[&str]); 2] = [
+const PURE: [(&str, &[&str]); 3] = [
     ("core", &["bytes", "csv", "rand", "rand_chacha", "serde", "thiserror"]),
     ("commit", &["async-trait", "bytes", "postcard", "serde", "thiserror"]),
+    ("quota", &["async-trait", "bytes", "postcard", "serde", "thiserror"]),
 ];
 
 fn crates() -> PathBuf {
