@@ -1,9 +1,47 @@
-//! Global quotas that any region answers locally and that are never exceeded: Samya (ICDE 2021), mended.
+//! Global quotas that any region answers locally and that are never exceeded: Samya (Maiyya et al., ICDE 2021), mended.
+//!
+//! The limit of a quota is divided into tokens, and every site holds some. A client acquires tokens from its own site's, and
+//! only when those run short do the sites redistribute what is left among them.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`site`] | the actor: request handling, and when to redistribute |
+//! | [`account`] | the tokens of a quota at a site |
+//! | [`demand`] | how many are going to be needed: the prediction module |
+//! | [`avantan`] | who takes part with how many: the protocol module, in two versions |
+//! | [`reallocate`], [`list`] | who gets how many: the redistribution module |
+//! | [`catalog`] | which quotas there are, agreed by all sites |
+//! | [`window`] | request ids, so that a retry does nothing twice |
+//! | [`gateway`] | what interfaces see |
+//!
+//! What must always hold, and is checked after every event in the simulator:
+//!
+//! - left + held + offered - owed, over all sites, is the limit, but for lists decided and not yet applied everywhere;
+//! - clients together never hold more than the limit (or what they held when it was lowered);
+//! - what was answered with success is on disk, once.
 
+pub mod account;
+pub mod avantan;
+pub mod ballot;
+pub mod catalog;
+pub mod config;
+pub mod demand;
 pub mod gateway;
 pub mod info;
+pub mod list;
+pub mod message;
 pub mod name;
 pub mod operation;
+#[cfg(feature = "planted")]
+pub mod planted;
+pub mod reallocate;
+pub mod records;
 pub mod refusal;
 pub mod request;
+pub mod site;
 pub mod spec;
+pub mod tokens;
+pub mod window;
+
+pub use config::Config;
+pub use site::Site;

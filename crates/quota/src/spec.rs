@@ -13,7 +13,7 @@ pub const QUOTAS_MAX: usize = 10_000;
 pub const DEPTH_MAX: usize = 8;
 
 /// How sites agree on a redistribution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ProtocolKind {
     /// Avantan[(n+1)/2]: a majority of all sites. Balances best; needs a majority to move tokens.
     #[default]
@@ -23,7 +23,7 @@ pub enum ProtocolKind {
 }
 
 /// What a site puts into a redistribution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OfferPolicy {
     /// All its tokens: requests wait until it is over.
     All,
@@ -33,7 +33,7 @@ pub enum OfferPolicy {
 }
 
 /// How the tokens of a redistribution are given out if they are not enough for all that is wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Reallocation {
     /// As many tokens as possible come to use: the smallest wants are refused first.
     #[default]
@@ -77,7 +77,7 @@ named!(Reallocation, "reallocation",
     Reallocation::Proportional => "proportional");
 
 /// What a quota is to be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Spec {
     /// Tokens that clients together may hold, 0 to [`AMOUNT_MAX`].
     pub limit: u64,

@@ -16,6 +16,7 @@
 pub mod checkers;
 pub mod history;
 pub mod replicated_commit;
+pub mod samya;
 
 mod client;
 mod clock;

@@ -1,0 +1,534 @@
+//! Avantan[*] (Samya, 4.3.2): an atomic commit among whichever sites have enough, however few they are.
+//!
+//! ```text
+//!   leader                     a member                     another member
+//!     │ freezes its own offer
+//!     ├─Election───────────────▶│ freezes an offer
+//!     │◀──────────ElectionOk────┤ (or Busy: it is in another instance)
+//!     │ enough: chooses the members, for good
+//!     ├─Accept(list)───────────▶│ holds the list            to those asked but not chosen: Discard
+//!     │◀────────────AcceptOk────┤
+//!     │ all members: decided; applies it
+//!     ├─Decided────────────────▶│ applies it
+//!     ✗                         ├─────────────Ask──────────▶│ the leader is silent: did you accept?
+//!                               │◀─AcceptOk/Refused/Decided─┤ all accepted: decided; one refused: dead
+//! ```
+//!
+//! A list is decided if and only if every member has it on disk. So a member without the list may end the instance for
+//! itself, as long as it refuses the list for ever; a member with the list must find out, and waits as long as it cannot
+//! ask them all. A leader that has sent its list may end the instance only on a member's refusal.
+//!
+//! An instance is named by its leader and a number that the leader raises. A leader runs one at a time, so a member
+//! that is asked for a later one knows that the earlier, if it has no list of it, is dead. What a site has ended, one way
+//! or the other, it remembers as one number per leader; what it has ended by deciding, as the last list of each site
+//! ([`Recent`]): a member that still asks is in nothing later.
+//!
+//! Invariants: no member accepts a list that some member has refused; a site is in one instance at a time.
+
+use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
+use crate::list::{Entry, List};
+use crate::spec::Reallocation;
+use rhumb_core::SiteId;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+/// An instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Instance {
+    /// Who leads it.
+    pub leader: SiteId,
+    /// Its number among those of that leader, from 1.
+    pub number: u64,
+}
+
+/// Messages that promise nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Note {
+    /// The sender is in another instance.
+    Busy { instance: Instance },
+}
+
+/// Messages that promise what is on the sender's disk.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Promise {
+    /// Who can offer something?
+    Election { instance: Instance, call: Call },
+    /// The sender's offer.
+    ElectionOk { instance: Instance, entry: Entry },
+    /// The list, to its members.
+    Accept { instance: Instance, list: List },
+    /// The sender has the list.
+    AcceptOk { instance: Instance },
+    /// A member has no list of this instance and will never take one: it is dead.
+    Refused { instance: Instance },
+    /// The leader has not chosen the receiver, or has given up.
+    Discard { instance: Instance },
+    /// Has the receiver accepted the list, as the sender has?
+    Ask { instance: Instance },
+    /// Every member has the list: it is decided, and the sender has applied it.
+    Decided { instance: Instance, list: List },
+}
+
+/// What must not be forgotten.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct State {
+    /// The number of this site's last own instance.
+    pub number: u64,
+    /// Of each leader, the number up to which all instances are over for this site.
+    pub over: BTreeMap<SiteId, u64>,
+    /// The instance that this site is in.
+    pub current: Option<Current>,
+}
+
+/// The instance that a site is in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Current {
+    /// Which.
+    pub instance: Instance,
+    /// The offer that is frozen for it.
+    pub entry: Entry,
+    /// The list, once accepted.
+    pub accepted: Option<List>,
+}
+
+/// What this site is doing in its instance. Forgotten in a crash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Role {
+    /// Waits for the leader; with the list, asks around in time.
+    Member {
+        accepted_by: BTreeSet<SiteId>,
+        waited: u32,
+    },
+    Candidate {
+        call: Call,
+        answers: BTreeMap<SiteId, Entry>,
+        busy: BTreeSet<SiteId>,
+        waited: u32,
+    },
+    Proposer {
+        accepted_by: BTreeSet<SiteId>,
+        waited: u32,
+    },
+}
+
+type Out = Outbox<Note, Promise>;
+
+/// One quota's part in Avantan[*] at one site.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Any {
+    pub(super) me: SiteId,
+    sites: Arc<[SiteId]>,
+    reallocation: Reallocation,
+    state: State,
+    recent: Recent<Instance>,
+    role: Role,
+    #[cfg(feature = "planted")]
+    pub(super) planted: Option<crate::planted::Planted>,
+}
+
+impl Any {
+    /// The part of the site `me` among `sites`, in a quota that was never redistributed.
+    pub fn new(me: SiteId, sites: Arc<[SiteId]>, reallocation: Reallocation) -> Any {
+        Any {
+            me,
+            sites,
+            reallocation,
+            state: State::default(),
+            recent: Recent::default(),
+            role: Role::Member { accepted_by: BTreeSet::new(), waited: 0 },
+            #[cfg(feature = "planted")]
+            planted: None,
+        }
+    }
+
+    /// Takes up what an earlier life had on disk. An instance of its own without a list died with it.
+    pub fn recover(&mut self, state: State, recent: Recent<Instance>, purse: &mut dyn Purse, out: &mut Out) {
+        self.state = state;
+        self.recent = recent;
+        let own = |current: &&Current| current.instance.leader == self.me && current.accepted.is_none();
+        if self.state.current.as_ref().filter(own).is_some() {
+            self.end(None, Cause::Unanswered, purse, out);
+        }
+        if let Some(current) = &self.state.current
+            && current.accepted.is_some()
+        {
+            self.role = Role::Member { accepted_by: BTreeSet::from([self.me, current.instance.leader]), waited: 0 };
+        }
+    }
+
+    /// What must be on disk before a promise leaves.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The decided lists that others may lack; on disk with the state.
+    pub fn recent(&self) -> &Recent<Instance> {
+        &self.recent
+    }
+
+    /// True if this site is in no instance.
+    pub fn is_idle(&self) -> bool {
+        self.state.current.is_none()
+    }
+
+    fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
+        let (me, sites) = (self.me, Arc::clone(&self.sites));
+        (0..sites.len()).map(move |index| sites[index]).filter(move |site| *site != me)
+    }
+
+    /// Leads a redistribution. The site must be idle.
+    pub fn start(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+        assert!(self.is_idle(), "a site is in one redistribution at a time");
+        self.state.number += 1;
+        let instance = Instance { leader: self.me, number: self.state.number };
+        let entry = purse.offer(call);
+        self.state.current = Some(Current { instance, entry: entry.clone(), accepted: None });
+        out.changed = true;
+        self.role = Role::Candidate { call, answers: BTreeMap::from([(self.me, entry)]), busy: BTreeSet::new(), waited: 0 };
+        for site in self.others() {
+            out.promise(site, Promise::Election { instance, call });
+        }
+        self.consider(false, purse, out);
+    }
+
+    /// Takes a note.
+    pub fn on_note(&mut self, from: SiteId, note: Note, purse: &mut dyn Purse, out: &mut Out) {
+        let Note::Busy { instance } = note;
+        if self.is_current(instance)
+            && let Role::Candidate { busy, .. } = &mut self.role
+        {
+            busy.insert(from);
+            self.consider(false, purse, out);
+        }
+    }
+
+    /// Takes a promise.
+    pub fn on_promise(&mut self, from: SiteId, promise: Promise, purse: &mut dyn Purse, out: &mut Out) {
+        match promise {
+            Promise::Election { instance, call } => self.on_election(from, instance, call, purse, out),
+            Promise::ElectionOk { instance, entry } => self.on_election_ok(from, instance, entry, purse, out),
+            Promise::Accept { instance, list } => self.on_accept(from, instance, list, out),
+            Promise::AcceptOk { instance } => {
+                if self.is_current(instance)
+                    && let Role::Proposer { accepted_by, .. } | Role::Member { accepted_by, .. } = &mut self.role
+                {
+                    accepted_by.insert(from);
+                    self.count_accepted(purse, out);
+                }
+            }
+            Promise::Refused { instance } => self.on_refused(from, instance, purse, out),
+            Promise::Discard { instance } => {
+                if self.is_current(instance) && self.accepted().is_none() {
+                    self.end(None, Cause::Busy, purse, out);
+                }
+            }
+            Promise::Ask { instance } => self.on_ask(from, instance, purse, out),
+            Promise::Decided { instance, list } => {
+                #[cfg(feature = "planted")]
+                self.replay(instance, &list, purse);
+                if self.is_current(instance) {
+                    self.end(Some(list), Cause::Busy, purse, out);
+                }
+            }
+        }
+    }
+
+    fn is_current(&self, instance: Instance) -> bool {
+        self.state.current.as_ref().is_some_and(|current| current.instance == instance)
+    }
+
+    fn accepted(&self) -> Option<&List> {
+        self.state.current.as_ref()?.accepted.as_ref()
+    }
+
+    pub(super) fn is_over(&self, instance: Instance) -> bool {
+        !self.is_current(instance) && self.state.over.get(&instance.leader).is_some_and(|over| instance.number <= *over)
+    }
+
+    /// Tells `to` what became of an instance that is over for this site.
+    fn tell_outcome(&self, to: SiteId, instance: Instance, out: &mut Out) {
+        match self.recent.last_of(to) {
+            Some((last, list)) if last == instance => out.promise(to, Promise::Decided { instance, list: list.clone() }),
+            _ => out.promise(to, Promise::Refused { instance }),
+        }
+    }
+
+    fn on_election(&mut self, from: SiteId, instance: Instance, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+        if self.is_over(instance) {
+            return self.tell_outcome(from, instance, out);
+        }
+        if let Some(current) = &self.state.current {
+            if current.instance == instance {
+                let entry = current.entry.clone();
+                return out.promise(from, Promise::ElectionOk { instance, entry });
+            }
+            let superseded = current.instance.leader == instance.leader && current.instance < instance && current.accepted.is_none();
+            if !superseded {
+                return out.note(from, Note::Busy { instance });
+            }
+            self.end(None, Cause::Busy, purse, out);
+        }
+        let entry = purse.offer(call);
+        self.state.current = Some(Current { instance, entry: entry.clone(), accepted: None });
+        self.role = Role::Member { accepted_by: BTreeSet::new(), waited: 0 };
+        out.changed = true;
+        out.promise(from, Promise::ElectionOk { instance, entry });
+    }
+
+    fn on_election_ok(&mut self, from: SiteId, instance: Instance, entry: Entry, purse: &mut dyn Purse, out: &mut Out) {
+        if !self.is_current(instance) {
+            if self.is_over(instance) {
+                self.tell_outcome(from, instance, out);
+            }
+            return;
+        }
+        if let Role::Candidate { answers, busy, .. } = &mut self.role {
+            busy.remove(&from);
+            answers.insert(from, entry);
+            self.consider(false, purse, out);
+        } else if self.accepted().is_some_and(|list| list.entry(from).is_none()) {
+            // It came too late to be chosen.
+            out.promise(from, Promise::Discard { instance });
+        }
+    }
+
+    /// Chooses the members if the answers allow it; `eager`: even if more of them would be better.
+    fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
+        let Role::Candidate { call, answers, busy, .. } = &self.role else { return };
+        let entries = answers.values();
+        let all = answers.len() == self.sites.len();
+        if call.count {
+            if !(all && entries.clone().all(|entry| entry.kept.is_none())) {
+                return;
+            }
+        } else if !is_satisfied(entries.clone()) {
+            let heard = answers.len() + busy.len() == self.sites.len();
+            if !(heard || eager) {
+                return;
+            }
+            let gains = answers.iter().any(|(site, entry)| *site != self.me && !entry.offered.is_none());
+            if !gains && !all {
+                if heard {
+                    self.give_up(Cause::Busy, purse, out);
+                }
+                return;
+            }
+        }
+        let list = List { reallocation: self.reallocation, count: call.count, entries: answers.values().cloned().collect() };
+        let current = self.state.current.as_mut().expect("a candidate is in its own instance");
+        let instance = current.instance;
+        current.accepted = Some(list.clone());
+        out.changed = true;
+        for site in self.others() {
+            let promise = match list.entry(site) {
+                Some(_) => Promise::Accept { instance, list: list.clone() },
+                None => Promise::Discard { instance },
+            };
+            out.promise(site, promise);
+        }
+        self.role = Role::Proposer { accepted_by: BTreeSet::from([self.me]), waited: 0 };
+        self.count_accepted(purse, out);
+    }
+
+    /// Ends the own instance, of which no list was sent.
+    pub(super) fn give_up(&mut self, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
+        let instance = self.state.current.as_ref().expect("a candidate is in its own instance").instance;
+        self.end(None, cause, purse, out);
+        for site in self.others() {
+            out.promise(site, Promise::Discard { instance });
+        }
+    }
+
+    fn on_accept(&mut self, from: SiteId, instance: Instance, list: List, out: &mut Out) {
+        if self.is_over(instance) {
+            return self.tell_outcome(from, instance, out);
+        }
+        let Some(current) = self.state.current.as_mut().filter(|current| current.instance == instance) else {
+            // No list can hold an offer of a site that made none.
+            return;
+        };
+        if current.accepted.is_none() {
+            assert_eq!(list.entry(self.me), Some(&current.entry), "a list holds the offer that is frozen");
+            current.accepted = Some(list);
+            out.changed = true;
+            self.role = Role::Member { accepted_by: BTreeSet::from([self.me, instance.leader]), waited: 0 };
+        }
+        // Even if the list is of two: what this site has accepted counts once it is on disk.
+        out.promise(from, Promise::AcceptOk { instance });
+    }
+
+    fn count_accepted(&mut self, purse: &mut dyn Purse, out: &mut Out) {
+        let (Role::Proposer { accepted_by, .. } | Role::Member { accepted_by, .. }) = &self.role else { return };
+        let Some(list) = self.accepted().filter(|list| list.members().all(|member| accepted_by.contains(&member))) else { return };
+        let list = list.clone();
+        let instance = self.state.current.as_ref().expect("there is a list of it").instance;
+        self.end(Some(list.clone()), Cause::Busy, purse, out);
+        for site in list.members().filter(|site| *site != self.me) {
+            out.promise(site, Promise::Decided { instance, list: list.clone() });
+        }
+    }
+
+    fn on_refused(&mut self, from: SiteId, instance: Instance, purse: &mut dyn Purse, out: &mut Out) {
+        if !self.is_current(instance) {
+            return;
+        }
+        if let Role::Candidate { answers, busy, .. } = &mut self.role {
+            // It takes its offer back before it was chosen.
+            answers.remove(&from);
+            busy.insert(from);
+            return self.consider(false, purse, out);
+        }
+        let members: Vec<SiteId> = self.accepted().into_iter().flat_map(List::members).collect();
+        // A site that was asked and not chosen may refuse as it likes.
+        if !members.is_empty() && !members.contains(&from) {
+            return;
+        }
+        self.end(None, Cause::Unanswered, purse, out);
+        for site in members.into_iter().filter(|site| *site != self.me) {
+            out.promise(site, Promise::Refused { instance });
+        }
+    }
+
+    fn on_ask(&mut self, from: SiteId, instance: Instance, purse: &mut dyn Purse, out: &mut Out) {
+        if self.is_over(instance) {
+            return self.tell_outcome(from, instance, out);
+        }
+        if self.is_current(instance) {
+            if self.accepted().is_some() {
+                return out.promise(from, Promise::AcceptOk { instance });
+            }
+            self.end(None, Cause::Unanswered, purse, out);
+        }
+        self.refuse(instance, out);
+        out.promise(from, Promise::Refused { instance });
+    }
+
+    fn refuse(&mut self, instance: Instance, out: &mut Out) {
+        let over = self.state.over.entry(instance.leader).or_default();
+        *over = instance.number.max(*over);
+        out.changed = true;
+    }
+
+    /// The instance is over for this site: with `list` decided, or dead.
+    fn end(&mut self, list: Option<List>, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
+        let current = self.state.current.take().expect("an instance ends that is under way");
+        self.refuse(current.instance, out);
+        self.role = Role::Member { accepted_by: BTreeSet::new(), waited: 0 };
+        match list {
+            Some(list) => {
+                assert_eq!(list.entry(self.me), Some(&current.entry), "a list holds the offer that is frozen");
+                purse.apply(&list);
+                self.recent.remember(current.instance, &list);
+                out.remembered = true;
+                out.endings.push(Ending::Decided { list, led: current.instance.leader == self.me });
+            }
+            None => {
+                purse.withdraw();
+                out.endings.push(Ending::Dead(cause));
+            }
+        }
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self, patience: &Patience, purse: &mut dyn Purse, out: &mut Out) {
+        let Some(current) = &self.state.current else { return };
+        let (instance, has_list) = (current.instance, current.accepted.is_some());
+        let due = |waited: u32| waited.is_multiple_of(patience.resend);
+        match &mut self.role {
+            Role::Member { waited, .. } => {
+                *waited += 1;
+                let waited = *waited;
+                if waited >= patience.cohort && !has_list {
+                    self.end(None, Cause::Unanswered, purse, out);
+                    out.promise(instance.leader, Promise::Refused { instance });
+                } else if waited >= patience.cohort && due(waited) {
+                    self.ask_members(instance, out);
+                }
+            }
+            Role::Candidate { waited, .. } => {
+                *waited += 1;
+                let waited = *waited;
+                self.consider(waited >= patience.gather, purse, out);
+                if !matches!(self.role, Role::Candidate { .. }) {
+                    return;
+                }
+                if waited >= patience.give_up {
+                    self.give_up(Cause::Unanswered, purse, out);
+                } else if due(waited) {
+                    self.send_again(instance, out);
+                }
+            }
+            Role::Proposer { waited, .. } => {
+                *waited += 1;
+                let waited = *waited;
+                #[cfg(feature = "planted")]
+                if self.aborts_after_accept(waited, patience, purse, out) {
+                    return;
+                }
+                if due(waited) {
+                    self.send_again(instance, out);
+                }
+            }
+        }
+    }
+
+    /// Sends once more what should have been answered.
+    fn send_again(&self, instance: Instance, out: &mut Out) {
+        for site in self.others() {
+            match &self.role {
+                Role::Candidate { call, answers, .. } if !answers.contains_key(&site) => {
+                    out.promise(site, Promise::Election { instance, call: *call });
+                }
+                Role::Proposer { accepted_by, .. } if !accepted_by.contains(&site) => {
+                    if let Some(list) = self.accepted().filter(|list| list.entry(site).is_some()) {
+                        out.promise(site, Promise::Accept { instance, list: list.clone() });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn ask_members(&self, instance: Instance, out: &mut Out) {
+        let Role::Member { accepted_by, .. } = &self.role else { return };
+        for site in self.accepted().into_iter().flat_map(List::members).filter(|site| *site != self.me) {
+            // The leader is asked too: it may know that the instance is dead or decided.
+            if site == instance.leader || !accepted_by.contains(&site) {
+                out.promise(site, Promise::Ask { instance });
+            }
+        }
+    }
+}
+
+impl fmt::Display for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.leader, self.number)
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Busy { instance } => write!(f, "Busy {instance}"),
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promise::Election { instance, call } => write!(f, "Election {instance}, {call}"),
+            Promise::ElectionOk { instance, entry } => write!(f, "ElectionOk {instance}, {entry}"),
+            Promise::Accept { instance, list } => write!(f, "Accept {instance} {list}"),
+            Promise::AcceptOk { instance } => write!(f, "AcceptOk {instance}"),
+            Promise::Refused { instance } => write!(f, "Refused {instance}"),
+            Promise::Discard { instance } => write!(f, "Discard {instance}"),
+            Promise::Ask { instance } => write!(f, "Ask {instance}"),
+            Promise::Decided { instance, list } => write!(f, "Decided {instance} {list}"),
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! Avantan[(n+1)/2] (Samya, 4.3.1): one Paxos instance per slot, whose value is built from the answers to the first phase.
+//!
+//! ```text
+//!   leader                     a cohort                     a cohort that died with its offer frozen
+//!     │ promises its own ballot, freezes its own offer
+//!     ├─Election(slot, ballot)─▶│ promises, freezes an offer
+//!     │◀──────────ElectionOk────┤ entry, and what it accepted in this slot before
+//!     │ a majority: the accepted list of the highest ballot, or a new one of all entries
+//!     ├─Accept(list)───────────▶│ holds the list
+//!     │◀────────────AcceptOk────┤
+//!     │ a majority: decided; applies it
+//!     ├─Decided────────────────▶│ applies it; who is no member takes its offer back
+//!     │                         │◀───────────────Ask──────┤ back again: what became of the ballot?
+//!     │                         ├──Decided, or Dead──────▶│ (the leader itself says Dead)
+//! ```
+//!
+//! **Slots.** The slot is part of every message. A site acts only in the first slot that it does not know decided; one that
+//! is behind says `Lacking` and is told. Of all it lacks only one list can hold an offer of its own, that of its own slot,
+//! so it may jump ([`Recent`]). Without slots the paper's algorithm collects a site's state a second time, before that site
+//! has learnt that the first was spent.
+//!
+//! **Freezing.** An offer is made once per slot and repeated as it is to further leaders. It is free again when the slot is
+//! decided, or when every leader it was made to has said `Dead`: that it has proposed nothing in this slot and never will
+//! at this ballot or below. A leader says so only once a higher ballot, or the end of this one, is on its disk. Silence
+//! frees nothing: a cohort that waits too long asks, then leads the slot to its end itself.
+//!
+//! Invariants: one list per slot (Paxos: a proposal at a ballot repeats the accepted list of the highest ballot below that
+//! a majority told of). A list decided in slot k holds for each member the very offer it has frozen in slot k.
+
+use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
+use crate::ballot::Ballot;
+use crate::list::{Entry, List};
+use crate::spec::Reallocation;
+use rhumb_core::SiteId;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+/// Messages that promise nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Note {
+    /// A higher ballot was promised.
+    Outdated { slot: u64, promised: Ballot },
+    /// The sender knows no slot from `slot` on decided, and was told of a later one.
+    Lacking { slot: u64 },
+    /// All slots from `from` to before `next` are decided; these are their lists that can be news to anybody.
+    Decided { from: u64, next: u64, lists: Vec<(u64, List)> },
+    /// What became of the ballot to which the sender made an offer?
+    Ask { slot: u64, ballot: Ballot },
+}
+
+/// Messages that promise what is on the sender's disk.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Promise {
+    /// The sender wants to lead the slot.
+    Election { slot: u64, ballot: Ballot, call: Call },
+    /// No ballot below; here is the sender's offer, and what it has accepted in this slot.
+    ElectionOk { slot: u64, ballot: Ballot, entry: Entry, accepted: Option<(Ballot, List)> },
+    /// The list to be decided.
+    Accept { slot: u64, ballot: Ballot, list: List },
+    /// Accepted.
+    AcceptOk { slot: u64, ballot: Ballot },
+    /// The sender, the leader of this ballot, has proposed nothing in this slot, and never will at this ballot or below.
+    Dead { slot: u64, ballot: Ballot },
+}
+
+/// What must not be forgotten.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct State {
+    /// The first slot not known to be decided. All below is about this slot.
+    pub slot: u64,
+    /// No lower ballot is answered any more.
+    pub promised: Ballot,
+    /// The list accepted at the highest ballot.
+    pub accepted: Option<(Ballot, List)>,
+    /// The offer that is frozen.
+    pub offer: Option<Entry>,
+    /// The leaders that may use it, each with the highest number of its ballots that did.
+    pub offered_to: BTreeMap<SiteId, u64>,
+    /// This site has proposed a list.
+    pub proposed: bool,
+}
+
+/// What this site is doing in its slot. Forgotten in a crash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Role {
+    Cohort {
+        waited: u32,
+    },
+    Candidate {
+        ballot: Ballot,
+        call: Call,
+        answers: BTreeMap<SiteId, Answer>,
+        waited: u32,
+    },
+    /// `built`: the list is of this ballot, not taken over from one before.
+    Proposer {
+        ballot: Ballot,
+        list: List,
+        built: bool,
+        accepted_by: BTreeSet<SiteId>,
+        waited: u32,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Answer {
+    entry: Entry,
+    accepted: Option<(Ballot, List)>,
+}
+
+type Out = Outbox<Note, Promise>;
+
+/// One quota's part in Avantan[(n+1)/2] at one site.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Majority {
+    pub(super) me: SiteId,
+    sites: Arc<[SiteId]>,
+    reallocation: Reallocation,
+    pub(super) state: State,
+    recent: Recent<u64>,
+    role: Role,
+    /// Ballots seen in refusals; the next own one is above.
+    outdated_by: u64,
+    #[cfg(feature = "planted")]
+    pub(super) planted: Option<crate::planted::Planted>,
+}
+
+impl Majority {
+    /// The part of the site `me` among `sites`, in a quota that was never redistributed.
+    pub fn new(me: SiteId, sites: Arc<[SiteId]>, reallocation: Reallocation) -> Majority {
+        Majority {
+            me,
+            sites,
+            reallocation,
+            state: State::default(),
+            recent: Recent::default(),
+            role: Role::Cohort { waited: 0 },
+            outdated_by: 0,
+            #[cfg(feature = "planted")]
+            planted: None,
+        }
+    }
+
+    /// Takes up what an earlier life had on disk. A ballot of its own that has proposed nothing died with it.
+    pub fn recover(&mut self, state: State, recent: Recent<u64>, purse: &mut dyn Purse, out: &mut Out) {
+        self.state = state;
+        self.recent = recent;
+        if !self.state.proposed {
+            self.forget_offer_to(self.me, u64::MAX, Cause::Unanswered, purse, out);
+        }
+    }
+
+    /// What must be on disk before a promise leaves.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The decided lists that others may lack; on disk with the state.
+    pub fn recent(&self) -> &Recent<u64> {
+        &self.recent
+    }
+
+    /// True if this site may lead: nothing of its own is frozen, and no list may be on its way.
+    pub fn is_idle(&self) -> bool {
+        self.state.offer.is_none() && matches!(self.role, Role::Cohort { .. })
+    }
+
+    fn majority(&self) -> usize {
+        self.sites.len() / 2 + 1
+    }
+
+    fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
+        let (me, sites) = (self.me, Arc::clone(&self.sites));
+        (0..sites.len()).map(move |index| sites[index]).filter(move |site| *site != me)
+    }
+
+    /// Leads a redistribution. The site must be idle.
+    pub fn start(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+        assert!(self.is_idle(), "a site is in one redistribution at a time");
+        self.campaign(call, purse, out);
+    }
+
+    fn campaign(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+        let number = self.state.promised.number.max(self.outdated_by) + 1;
+        let ballot = Ballot { number, leader: self.me };
+        self.state.promised = ballot;
+        let entry = self.offer_to(ballot, call, purse, out);
+        let own = Answer { entry, accepted: self.state.accepted.clone() };
+        self.role = Role::Candidate { ballot, call, answers: BTreeMap::from([(self.me, own)]), waited: 0 };
+        for site in self.others() {
+            out.promise(site, Promise::Election { slot: self.state.slot, ballot, call });
+        }
+        self.consider(false, purse, out);
+    }
+
+    /// The offer of this slot, made now or before, which the leader of `ballot` may use from now on.
+    fn offer_to(&mut self, ballot: Ballot, call: Call, purse: &mut dyn Purse, out: &mut Out) -> Entry {
+        let entry = self.state.offer.get_or_insert_with(|| purse.offer(call)).clone();
+        self.state.offered_to.insert(ballot.leader, ballot.number);
+        out.changed = true;
+        entry
+    }
+
+    /// The ballots of `leader` up to `number` are dead; with the last one dead the offer is free.
+    pub(super) fn forget_offer_to(&mut self, leader: SiteId, number: u64, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
+        if self.state.offered_to.get(&leader).is_none_or(|highest| *highest > number) {
+            return;
+        }
+        self.state.offered_to.remove(&leader);
+        out.changed = true;
+        if self.state.offered_to.is_empty() {
+            self.state.offer = None;
+            purse.withdraw();
+            out.endings.push(Ending::Dead(cause));
+        }
+    }
+
+    /// Takes a note.
+    pub fn on_note(&mut self, from: SiteId, note: Note, purse: &mut dyn Purse, out: &mut Out) {
+        match note {
+            Note::Outdated { slot, promised } => self.on_outdated(slot, promised, purse, out),
+            Note::Lacking { slot } => self.on_lacking(from, slot, out),
+            Note::Decided { from: first, next, lists } => self.on_decided(from, first, next, lists, purse, out),
+            Note::Ask { slot, ballot } => self.on_ask(from, slot, ballot, out),
+        }
+    }
+
+    /// Takes a promise.
+    pub fn on_promise(&mut self, from: SiteId, promise: Promise, purse: &mut dyn Purse, out: &mut Out) {
+        match promise {
+            Promise::Election { slot, ballot, call } => {
+                if self.is_in_slot(from, slot, out) {
+                    self.on_election(from, ballot, call, purse, out);
+                }
+            }
+            Promise::ElectionOk { slot, ballot, entry, accepted } => {
+                if let Role::Candidate { ballot: own, answers, .. } = &mut self.role
+                    && (self.state.slot, *own) == (slot, ballot)
+                {
+                    answers.insert(from, Answer { entry, accepted });
+                    self.consider(false, purse, out);
+                }
+            }
+            Promise::Accept { slot, ballot, list } => {
+                if self.is_in_slot(from, slot, out) {
+                    self.on_accept(from, ballot, list, purse, out);
+                }
+            }
+            Promise::AcceptOk { slot, ballot } => {
+                if let Role::Proposer { ballot: own, accepted_by, .. } = &mut self.role
+                    && (self.state.slot, *own) == (slot, ballot)
+                {
+                    accepted_by.insert(from);
+                    self.count_accepted(purse, out);
+                }
+            }
+            Promise::Dead { slot, ballot } => {
+                if slot == self.state.slot {
+                    self.forget_offer_to(ballot.leader, ballot.number, Cause::Unanswered, purse, out);
+                }
+            }
+        }
+    }
+
+    /// True if a message about `slot` is about this site's slot. If not, one of the two is behind and is told.
+    fn is_in_slot(&self, from: SiteId, slot: u64, out: &mut Out) -> bool {
+        if slot > self.state.slot {
+            out.note(from, Note::Lacking { slot: self.state.slot });
+        } else if slot < self.state.slot {
+            out.note(from, self.decided_since(slot));
+        }
+        slot == self.state.slot
+    }
+
+    fn decided_since(&self, from: u64) -> Note {
+        let lists = self.recent.since(from).map(|(slot, list)| (slot, list.clone())).collect();
+        Note::Decided { from, next: self.state.slot, lists }
+    }
+
+    fn on_election(&mut self, from: SiteId, ballot: Ballot, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+        let slot = self.state.slot;
+        if ballot < self.state.promised {
+            return out.note(from, Note::Outdated { slot, promised: self.state.promised });
+        }
+        // A ballot whose leader has said that it is dead gets no second offer.
+        if ballot == self.state.promised && self.state.offered_to.get(&ballot.leader) != Some(&ballot.number) {
+            return;
+        }
+        self.promise_ballot(ballot, out);
+        let entry = self.offer_to(ballot, call, purse, out);
+        self.step_down(Cause::Busy, purse, out);
+        out.promise(from, Promise::ElectionOk { slot, ballot, entry, accepted: self.state.accepted.clone() });
+    }
+
+    fn promise_ballot(&mut self, ballot: Ballot, out: &mut Out) {
+        if ballot > self.state.promised {
+            self.state.promised = ballot;
+            out.changed = true;
+        }
+    }
+
+    /// Ceases to lead, for a higher ballot was promised or too few answered.
+    fn step_down(&mut self, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
+        let role = std::mem::replace(&mut self.role, Role::Cohort { waited: 0 });
+        if let Role::Candidate { ballot, .. } = role
+            && !self.state.proposed
+        {
+            for site in self.others() {
+                out.promise(site, Promise::Dead { slot: self.state.slot, ballot });
+            }
+            self.forget_offer_to(self.me, ballot.number, cause, purse, out);
+        }
+    }
+
+    /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better.
+    fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
+        let Role::Candidate { ballot, call, answers, .. } = &self.role else { return };
+        if answers.len() < self.majority() {
+            return;
+        }
+        let accepted = answers.values().filter_map(|answer| answer.accepted.as_ref()).max_by_key(|(ballot, _)| *ballot);
+        let built = accepted.is_none();
+        let entries = answers.values().map(|answer| &answer.entry);
+        let all = answers.len() == self.sites.len();
+        let list = match accepted {
+            Some((_, list)) => list.clone(),
+            None if call.count && !(all && entries.clone().all(|entry| entry.kept.is_none())) => return,
+            None if !(all || eager || is_satisfied(entries.clone())) => return,
+            None => List { reallocation: self.reallocation, count: call.count, entries: entries.cloned().collect() },
+        };
+        let (ballot, slot) = (*ballot, self.state.slot);
+        self.state.accepted = Some((ballot, list.clone()));
+        self.state.proposed = true;
+        out.changed = true;
+        for site in self.others() {
+            out.promise(site, Promise::Accept { slot, ballot, list: list.clone() });
+        }
+        self.role = Role::Proposer { ballot, list, built, accepted_by: BTreeSet::from([self.me]), waited: 0 };
+        self.count_accepted(purse, out);
+    }
+
+    fn on_accept(&mut self, from: SiteId, ballot: Ballot, list: List, purse: &mut dyn Purse, out: &mut Out) {
+        let slot = self.state.slot;
+        if ballot < self.state.promised {
+            return out.note(from, Note::Outdated { slot, promised: self.state.promised });
+        }
+        self.promise_ballot(ballot, out);
+        if self.state.accepted.as_ref().is_none_or(|(at, _)| *at < ballot) {
+            self.state.accepted = Some((ballot, list));
+            out.changed = true;
+        }
+        self.step_down(Cause::Busy, purse, out);
+        out.promise(from, Promise::AcceptOk { slot, ballot });
+    }
+
+    fn count_accepted(&mut self, purse: &mut dyn Purse, out: &mut Out) {
+        let Role::Proposer { list, built, accepted_by, .. } = &self.role else { return };
+        if accepted_by.len() < self.majority() {
+            return;
+        }
+        let (slot, list, led) = (self.state.slot, list.clone(), *built);
+        self.decide(slot, list, led, purse, out);
+        for site in self.others() {
+            out.note(site, self.decided_since(slot));
+        }
+    }
+
+    /// The list of this site's slot is known: on to the next slot.
+    fn decide(&mut self, slot: u64, list: List, led: bool, purse: &mut dyn Purse, out: &mut Out) {
+        assert_eq!(slot, self.state.slot, "slots are concluded in order");
+        if let Some(entry) = list.entry(self.me) {
+            assert_eq!(Some(entry), self.state.offer.as_ref(), "a list holds the offer that is frozen");
+            purse.apply(&list);
+            self.state.offer = None;
+        }
+        self.recent.remember(slot, &list);
+        out.remembered = true;
+        self.conclude(slot + 1, purse, out);
+        out.endings.push(Ending::Decided { list, led });
+    }
+
+    /// Begins the slot `next`; an offer made in the one before was in no list.
+    fn conclude(&mut self, next: u64, purse: &mut dyn Purse, out: &mut Out) {
+        if self.state.offer.is_some() {
+            purse.withdraw();
+        }
+        self.state = State { slot: next, ..State::default() };
+        self.role = Role::Cohort { waited: 0 };
+        self.outdated_by = 0;
+        out.changed = true;
+    }
+
+    fn on_outdated(&mut self, slot: u64, promised: Ballot, purse: &mut dyn Purse, out: &mut Out) {
+        if slot != self.state.slot {
+            return;
+        }
+        self.outdated_by = self.outdated_by.max(promised.number);
+        if let Role::Candidate { ballot, .. } = &self.role
+            && *ballot < promised
+        {
+            self.step_down(Cause::Busy, purse, out);
+        }
+    }
+
+    fn on_lacking(&mut self, from: SiteId, slot: u64, out: &mut Out) {
+        if slot < self.state.slot {
+            out.note(from, self.decided_since(slot));
+            self.send_again(from, out);
+        }
+    }
+
+    /// Sends `to` once more what it should have answered.
+    fn send_again(&self, to: SiteId, out: &mut Out) {
+        let slot = self.state.slot;
+        match &self.role {
+            Role::Candidate { ballot, call, answers, .. } if !answers.contains_key(&to) => {
+                out.promise(to, Promise::Election { slot, ballot: *ballot, call: *call });
+            }
+            Role::Proposer { ballot, list, accepted_by, .. } if !accepted_by.contains(&to) => {
+                out.promise(to, Promise::Accept { slot, ballot: *ballot, list: list.clone() });
+            }
+            _ => {}
+        }
+    }
+
+    fn on_decided(&mut self, from: SiteId, first: u64, next: u64, lists: Vec<(u64, List)>, purse: &mut dyn Purse, out: &mut Out) {
+        #[cfg(feature = "planted")]
+        self.replay(&lists, purse);
+        if next <= self.state.slot {
+            return;
+        }
+        if first > self.state.slot {
+            return out.note(from, Note::Lacking { slot: self.state.slot });
+        }
+        for (slot, list) in lists {
+            if slot == self.state.slot {
+                self.decide(slot, list, false, purse, out);
+            } else if slot > self.state.slot {
+                assert!(list.entry(self.me).is_none(), "who lacks a slot has offered nothing in a later one");
+                self.recent.remember(slot, &list);
+                out.remembered = true;
+            }
+        }
+        if next > self.state.slot {
+            let was_offering = self.state.offer.is_some();
+            self.conclude(next, purse, out);
+            if was_offering {
+                out.endings.push(Ending::Dead(Cause::Busy));
+            }
+        }
+    }
+
+    fn on_ask(&mut self, from: SiteId, slot: u64, ballot: Ballot, out: &mut Out) {
+        if !self.is_in_slot(from, slot, out) || ballot.leader != self.me || self.state.proposed {
+            return;
+        }
+        let runs = matches!(&self.role, Role::Candidate { ballot: own, .. } if *own <= ballot);
+        if !runs {
+            // That this ballot was promised by this site has been on disk since before it was sent.
+            out.promise(from, Promise::Dead { slot, ballot });
+        }
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self, patience: &Patience, purse: &mut dyn Purse, out: &mut Out) {
+        let rank = self.sites.iter().position(|site| *site == self.me).expect("the site is one of the cluster") as u32;
+        let take_over = patience.cohort + rank * patience.stagger;
+        let frozen = self.state.offer.is_some();
+        let due = |waited: u32| waited.is_multiple_of(patience.resend);
+        match &mut self.role {
+            Role::Cohort { waited } if frozen => {
+                *waited += 1;
+                let waited = *waited;
+                #[cfg(feature = "planted")]
+                if self.unfreezes(waited, patience, purse, out) {
+                    return;
+                }
+                if waited >= take_over {
+                    self.campaign(Call::default(), purse, out);
+                } else if due(waited) {
+                    self.ask_leaders(out);
+                }
+            }
+            Role::Cohort { waited } => *waited = 0,
+            Role::Candidate { waited, .. } => {
+                *waited += 1;
+                let waited = *waited;
+                self.consider(waited >= patience.gather, purse, out);
+                if !matches!(self.role, Role::Candidate { .. }) {
+                    return;
+                }
+                if waited >= patience.give_up {
+                    self.step_down(Cause::Unanswered, purse, out);
+                } else if due(waited) {
+                    self.others().for_each(|site| self.send_again(site, out));
+                }
+            }
+            Role::Proposer { waited, .. } => {
+                *waited += 1;
+                let waited = *waited;
+                if waited >= take_over {
+                    // A majority may have promised a leader that died.
+                    self.campaign(Call::default(), purse, out);
+                } else if due(waited) {
+                    self.others().for_each(|site| self.send_again(site, out));
+                }
+            }
+        }
+    }
+
+    fn ask_leaders(&self, out: &mut Out) {
+        let slot = self.state.slot;
+        for (&leader, &number) in self.state.offered_to.iter().filter(|(leader, _)| **leader != self.me) {
+            out.note(leader, Note::Ask { slot, ballot: Ballot { number, leader } });
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Outdated { slot, promised } => write!(f, "Outdated s{slot}, promised {promised}"),
+            Note::Lacking { slot } => write!(f, "Lacking s{slot}"),
+            Note::Decided { from, next, lists } => {
+                write!(f, "Decided s{from}..{next}")?;
+                lists.iter().try_for_each(|(slot, list)| write!(f, " s{slot}={list}"))
+            }
+            Note::Ask { slot, ballot } => write!(f, "Ask s{slot} {ballot}"),
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promise::Election { slot, ballot, call } => write!(f, "Election s{slot} {ballot}, {call}"),
+            Promise::ElectionOk { slot, ballot, entry, accepted } => {
+                write!(f, "ElectionOk s{slot} {ballot}, {entry}")?;
+                accepted.as_ref().map_or(Ok(()), |(at, list)| write!(f, ", accepted {at} {list}"))
+            }
+            Promise::Accept { slot, ballot, list } => write!(f, "Accept s{slot} {ballot} {list}"),
+            Promise::AcceptOk { slot, ballot } => write!(f, "AcceptOk s{slot} {ballot}"),
+            Promise::Dead { slot, ballot } => write!(f, "Dead s{slot} {ballot}"),
+        }
+    }
+}

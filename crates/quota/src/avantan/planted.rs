@@ -1,0 +1,58 @@
+//! Where the bugs of [`Planted`] sit in the protocols.
+
+use super::any::{self, Instance};
+use super::{Any, Cause, Majority, Outbox, Patience, Purse, majority};
+use crate::list::List;
+use crate::planted::Planted;
+
+impl Majority {
+    /// Takes the offer back on silence alone.
+    pub(super) fn unfreezes(
+        &mut self,
+        waited: u32,
+        patience: &Patience,
+        purse: &mut dyn Purse,
+        out: &mut Outbox<majority::Note, majority::Promise>,
+    ) -> bool {
+        let unfreezes = self.planted == Some(Planted::UnfreezeOnTimeout) && waited >= patience.resend;
+        if unfreezes {
+            let leaders: Vec<_> = self.state.offered_to.keys().copied().collect();
+            for leader in leaders {
+                self.forget_offer_to(leader, u64::MAX, Cause::Unanswered, purse, out);
+            }
+        }
+        unfreezes
+    }
+
+    /// Applies lists of slots that are over.
+    pub(super) fn replay(&self, lists: &[(u64, List)], purse: &mut dyn Purse) {
+        let again = lists.iter().filter(|(slot, list)| *slot < self.state.slot && list.entry(self.me).is_some());
+        if self.planted == Some(Planted::SlotReplay) {
+            again.for_each(|(_, list)| purse.apply(list));
+        }
+    }
+}
+
+impl Any {
+    /// Gives up although the list was sent.
+    pub(super) fn aborts_after_accept(
+        &mut self,
+        waited: u32,
+        patience: &Patience,
+        purse: &mut dyn Purse,
+        out: &mut Outbox<any::Note, any::Promise>,
+    ) -> bool {
+        let aborts = self.planted == Some(Planted::AbortAfterAccept) && waited >= patience.resend;
+        if aborts {
+            self.give_up(Cause::Unanswered, purse, out);
+        }
+        aborts
+    }
+
+    /// Applies a list of an instance that is over.
+    pub(super) fn replay(&self, instance: Instance, list: &List, purse: &mut dyn Purse) {
+        if self.planted == Some(Planted::SlotReplay) && self.is_over(instance) && list.entry(self.me).is_some() {
+            purse.apply(list);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The quotas that there are: what a log of changes amounts to, the same at every site that has applied as much of it.
+
+use crate::name::Name;
+use crate::reallocate::divide;
+use crate::refusal::Refusal;
+use crate::spec::{DEPTH_MAX, QUOTAS_MAX, Spec, check_limit};
+use rhumb_core::SiteId;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Names a quota for ever; its name may be given to another after it was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct QuotaId(pub u64);
+
+/// A change of the quotas.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Change {
+    Create { name: Name, spec: Spec },
+    SetLimit { name: Name, limit: u64 },
+    Drop { name: Name },
+}
+
+/// A change, and who asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Command {
+    /// The site that proposed it first.
+    pub site: SiteId,
+    /// Its number among those of that site, which are made in order.
+    pub number: u64,
+    /// The change.
+    pub change: Change,
+}
+
+/// A quota.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Definition {
+    /// Its name for now.
+    pub name: Name,
+    /// What it is.
+    pub spec: Spec,
+    /// The quota above.
+    pub parent: Option<QuotaId>,
+}
+
+impl Definition {
+    /// Its limit as each of `sites` sites has a part in it.
+    ///
+    /// Since a part follows from the limit alone, a site that missed changes of the limit needs to know only the last.
+    pub fn parts(&self, sites: usize) -> impl Iterator<Item = u64> {
+        divide(self.spec.limit, sites)
+    }
+}
+
+/// All quotas.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Definitions {
+    /// Quotas by id.
+    pub quotas: BTreeMap<QuotaId, Definition>,
+    /// What has become of changes.
+    pub made: Made,
+    #[serde(skip)]
+    names: BTreeMap<Name, QuotaId>,
+}
+
+/// What has become of changes so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Made {
+    /// Ids given out.
+    pub created: u64,
+    /// The last command of each site, and its outcome. Chosen a second time, a command is not made again.
+    pub last: BTreeMap<SiteId, (u64, Result<(), Refusal>)>,
+}
+
+impl Definitions {
+    /// Those quotas, after all that was made.
+    pub fn new(quotas: BTreeMap<QuotaId, Definition>, made: Made) -> Definitions {
+        let names = quotas.iter().map(|(id, definition)| (definition.name.clone(), *id)).collect();
+        Definitions { quotas, made, names }
+    }
+
+    /// Carries out `command`, unless that was done before.
+    pub fn run(&mut self, command: &Command) {
+        if self.outcome(command).is_none() {
+            let outcome = self.apply(&command.change).map(|_| ());
+            self.made.last.insert(command.site, (command.number, outcome));
+        }
+    }
+
+    /// What became of `command`, if it was carried out: the last of its site, or one before that, of which no more is known.
+    pub fn outcome(&self, command: &Command) -> Option<Result<(), Refusal>> {
+        let (number, outcome) = self.made.last.get(&command.site)?;
+        match command.number.cmp(number) {
+            Ordering::Greater => None,
+            Ordering::Equal => Some(outcome.clone()),
+            Ordering::Less => Some(Err(Refusal::UnknownOutcome("it was overtaken by later changes".into()))),
+        }
+    }
+
+    /// The quota of that name.
+    pub fn id(&self, name: &Name) -> Result<QuotaId, Refusal> {
+        self.names.get(name).copied().ok_or_else(|| Refusal::Unknown(name.clone()))
+    }
+
+    /// The quota of that id, if it has not been dropped.
+    pub fn get(&self, id: QuotaId) -> Option<&Definition> {
+        self.quotas.get(&id)
+    }
+
+    /// The quota and those above it, from below.
+    pub fn chain(&self, id: QuotaId) -> impl Iterator<Item = QuotaId> + '_ {
+        std::iter::successors(Some(id), |id| self.quotas.get(id)?.parent)
+    }
+
+    /// The quotas right below `id`.
+    pub fn children(&self, id: QuotaId) -> impl Iterator<Item = QuotaId> + '_ {
+        self.quotas.iter().filter(move |(_, definition)| definition.parent == Some(id)).map(|(id, _)| *id)
+    }
+
+    /// Why `change` cannot be made, if it cannot.
+    pub fn check(&self, change: &Change) -> Result<(), Refusal> {
+        match change {
+            Change::Create { name, spec } => {
+                spec.check()?;
+                if self.names.contains_key(name) {
+                    return Err(Refusal::Exists(name.clone()));
+                }
+                if self.quotas.len() >= QUOTAS_MAX {
+                    return Err(Refusal::Invalid(format!("there are {QUOTAS_MAX} quotas already; drop some first")));
+                }
+                let Some(parent) = &spec.parent else { return Ok(()) };
+                let depth = self.chain(self.id(parent)?).count() + 1;
+                if depth > DEPTH_MAX {
+                    return Err(Refusal::Invalid(format!("{depth} quotas above one another; at most {DEPTH_MAX} are allowed")));
+                }
+                Ok(())
+            }
+            Change::SetLimit { name, limit } => {
+                check_limit(*limit)?;
+                self.id(name).map(|_| ())
+            }
+            Change::Drop { name } => match self.children(self.id(name)?).next() {
+                Some(_) => Err(Refusal::HasChildren(name.clone())),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Makes `change`, if it can be made. Says which quota it was about.
+    pub fn apply(&mut self, change: &Change) -> Result<QuotaId, Refusal> {
+        self.check(change)?;
+        match change {
+            Change::Create { name, spec } => {
+                self.made.created += 1;
+                let id = QuotaId(self.made.created);
+                let parent = spec.parent.as_ref().map(|parent| self.id(parent)).transpose()?;
+                self.names.insert(name.clone(), id);
+                self.quotas.insert(id, Definition { name: name.clone(), spec: spec.clone(), parent });
+                Ok(id)
+            }
+            Change::SetLimit { name, limit } => {
+                let id = self.id(name)?;
+                self.quotas.get_mut(&id).expect("a name leads to a quota").spec.limit = *limit;
+                Ok(id)
+            }
+            Change::Drop { name } => {
+                let id = self.id(name)?;
+                self.names.remove(name);
+                self.quotas.remove(&id);
+                Ok(id)
+            }
+        }
+    }
+}
+
+impl fmt::Display for QuotaId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q{}", self.0)
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Create { name, spec } => write!(f, "create {name} limit {}", spec.limit),
+            Change::SetLimit { name, limit } => write!(f, "limit {name} {limit}"),
+            Change::Drop { name } => write!(f, "drop {name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        Name::new(text).expect("a name")
+    }
+
+    fn create(text: &str, parent: Option<&str>) -> Change {
+        Change::Create { name: name(text), spec: Spec { parent: parent.map(name), ..Spec::new(10) } }
+    }
+
+    #[test]
+    fn quotas_come_and_go_and_their_ids_do_not_come_again() {
+        let mut definitions = Definitions::default();
+        let first = definitions.apply(&create("vm", None)).expect("made");
+        assert_eq!(definitions.apply(&create("vm", None)), Err(Refusal::Exists(name("vm"))));
+        definitions.apply(&Change::Drop { name: name("vm") }).expect("dropped");
+        assert_eq!(definitions.id(&name("vm")), Err(Refusal::Unknown(name("vm"))));
+        assert_ne!(definitions.apply(&create("vm", None)).expect("made again"), first);
+    }
+
+    #[test]
+    fn a_parent_exists_before_its_children_and_after_them() {
+        let mut definitions = Definitions::default();
+        assert_eq!(definitions.apply(&create("team", Some("org"))), Err(Refusal::Unknown(name("org"))));
+        let org = definitions.apply(&create("org", None)).expect("made");
+        let team = definitions.apply(&create("team", Some("org"))).expect("made");
+        assert_eq!(definitions.chain(team).collect::<Vec<_>>(), [team, org]);
+        assert_eq!(definitions.apply(&Change::Drop { name: name("org") }), Err(Refusal::HasChildren(name("org"))));
+        let mut above = "team".to_owned();
+        for depth in 3..=DEPTH_MAX {
+            let below = format!("q{depth}");
+            definitions.apply(&create(&below, Some(&above))).expect("made");
+            above = below;
+        }
+        assert!(matches!(definitions.apply(&create("deep", Some(&above))), Err(Refusal::Invalid(_))));
+    }
+
+    #[test]
+    fn the_parts_of_a_limit_add_up_to_it() {
+        let mut definitions = Definitions::default();
+        let id = definitions.apply(&create("vm", None)).expect("made");
+        definitions.apply(&Change::SetLimit { name: name("vm"), limit: 14 }).expect("changed");
+        assert_eq!(definitions.get(id).expect("there").parts(4).collect::<Vec<_>>(), [4, 4, 3, 3]);
+    }
+}

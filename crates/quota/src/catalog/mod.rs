@@ -1,0 +1,385 @@
+//! How all sites come to know the same quotas: a log of changes, one Paxos instance per slot.
+//!
+//! ```text
+//!   proposer ──Prepare──▶ acceptors ──Prepared──▶ ──Accept──▶ ──Accepted──▶ a majority: chosen ──State──▶ all
+//! ```
+//!
+//! Changes are rare, so there is no standing leader: who has a change to make proposes it for the next slot, and for the
+//! one after if another's was chosen. Instead of log entries sites send each other what the log amounts to
+//! ([`Definitions`]), so nobody keeps a log and a site that was away is told all at once. Every site tells the others now
+//! and then how far it is.
+//!
+//! Invariant: one change per slot; a site at slot s has applied exactly those of the slots below s.
+
+mod definitions;
+
+pub use definitions::{Change, Command, Definition, Definitions, Made, QuotaId};
+
+use crate::ballot::Ballot;
+use crate::refusal::Refusal;
+use rhumb_core::SiteId;
+use rhumb_core::actor::RequestId;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+/// Changes that wait at a site at the most.
+pub const CHANGES_WAITING_MAX: usize = 256;
+/// A change that is not chosen after so many ticks is answered with what is known of it.
+const DEADLINE_TICKS: u32 = 200;
+/// A message that should have been answered is sent again after so many ticks.
+const RESEND_TICKS: u32 = 10;
+/// After so many ticks a proposer tries a higher ballot, each site so many later than the one before it.
+const RETRY_TICKS: u32 = 24;
+const STAGGER_TICKS: u32 = 7;
+
+/// Messages that promise nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Note {
+    /// All slots before this one are known to the sender.
+    At { slot: u64 },
+    /// What all slots before this one amount to.
+    State { slot: u64, definitions: Definitions },
+    /// A higher ballot was promised.
+    Outdated { slot: u64, promised: Ballot },
+}
+
+/// Messages that promise what is on the sender's disk.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Promise {
+    Prepare { slot: u64, ballot: Ballot },
+    Prepared { slot: u64, ballot: Ballot, accepted: Option<(Ballot, Command)> },
+    Accept { slot: u64, ballot: Ballot, command: Command },
+    Accepted { slot: u64, ballot: Ballot },
+}
+
+/// What must not be forgotten, besides the definitions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct State {
+    /// The first slot not known to be chosen.
+    pub slot: u64,
+    /// No lower ballot is answered any more.
+    pub promised: Ballot,
+    /// What was accepted at the highest ballot.
+    pub accepted: Option<(Ballot, Command)>,
+    /// Commands made by this site.
+    pub commands: u64,
+    /// What has become of changes.
+    pub made: Made,
+}
+
+/// What the catalog wants done, and what it has to tell.
+#[derive(Debug, Default)]
+pub struct Out {
+    /// Messages that promise nothing.
+    pub notes: Vec<(SiteId, Note)>,
+    /// Messages that leave once the state is on disk.
+    pub promises: Vec<(SiteId, Promise)>,
+    /// The state has changed.
+    pub changed: bool,
+    /// The definitions have changed; they go to disk with the state.
+    pub redefined: bool,
+    /// What clients are told, once all is on disk.
+    pub answers: Vec<(RequestId, Result<(), Refusal>)>,
+}
+
+/// A change that a client of this site waits for.
+struct Waiting {
+    command: Command,
+    client: RequestId,
+    waited: u32,
+    /// It was sent to others, so it may yet be chosen.
+    proposed: bool,
+}
+
+enum Role {
+    Idle,
+    Preparing { ballot: Ballot, answers: BTreeMap<SiteId, Option<(Ballot, Command)>>, waited: u32 },
+    Accepting { ballot: Ballot, command: Command, accepted_by: BTreeSet<SiteId>, waited: u32 },
+}
+
+/// The catalog at one site.
+pub struct Catalog {
+    me: SiteId,
+    sites: Arc<[SiteId]>,
+    state: State,
+    definitions: Definitions,
+    role: Role,
+    waiting: VecDeque<Waiting>,
+    outdated_by: u64,
+}
+
+impl Catalog {
+    /// The catalog of `me` among `sites`, with what an earlier life had on disk.
+    pub fn new(me: SiteId, sites: Arc<[SiteId]>, state: State, quotas: BTreeMap<QuotaId, Definition>) -> Catalog {
+        let definitions = Definitions::new(quotas, state.made.clone());
+        Catalog { me, sites, state, definitions, role: Role::Idle, waiting: VecDeque::new(), outdated_by: 0 }
+    }
+
+    /// What must be on disk before a promise leaves.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The quotas as this site knows them.
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
+        let (me, sites) = (self.me, Arc::clone(&self.sites));
+        (0..sites.len()).map(move |index| sites[index]).filter(move |site| *site != me)
+    }
+
+    fn majority(&self) -> usize {
+        self.sites.len() / 2 + 1
+    }
+
+    /// Has `change` made; `client` is told once that is decided.
+    pub fn propose(&mut self, client: RequestId, change: Change, out: &mut Out) {
+        if let Err(refusal) = self.definitions.check(&change) {
+            return out.answers.push((client, Err(refusal)));
+        }
+        if self.waiting.len() >= CHANGES_WAITING_MAX {
+            let refusal = Refusal::Unavailable("too many changes of quotas are waiting".into());
+            return out.answers.push((client, Err(refusal)));
+        }
+        self.state.commands += 1;
+        out.changed = true;
+        let command = Command { site: self.me, number: self.state.commands, change };
+        self.waiting.push_back(Waiting { command, client, waited: 0, proposed: false });
+        self.prepare(out);
+    }
+
+    /// Begins to propose the first change that waits, unless that is under way.
+    fn prepare(&mut self, out: &mut Out) {
+        if !matches!(self.role, Role::Idle) || self.waiting.is_empty() {
+            return;
+        }
+        let number = self.state.promised.number.max(self.outdated_by) + 1;
+        let ballot = Ballot { number, leader: self.me };
+        self.state.promised = ballot;
+        out.changed = true;
+        self.role = Role::Preparing { ballot, answers: BTreeMap::from([(self.me, self.state.accepted.clone())]), waited: 0 };
+        for site in self.others() {
+            out.promises.push((site, Promise::Prepare { slot: self.state.slot, ballot }));
+        }
+        self.consider(out);
+    }
+
+    /// Takes a note.
+    pub fn on_note(&mut self, from: SiteId, note: Note, out: &mut Out) {
+        match note {
+            Note::At { slot } if slot < self.state.slot => self.tell(from, out),
+            Note::At { slot } if slot > self.state.slot => out.notes.push((from, Note::At { slot: self.state.slot })),
+            Note::At { .. } => {}
+            Note::State { slot, definitions } if slot > self.state.slot => {
+                let definitions = Definitions::new(definitions.quotas, definitions.made);
+                self.advance(slot, definitions, out);
+            }
+            Note::State { .. } => {}
+            Note::Outdated { slot, promised } => {
+                if slot == self.state.slot {
+                    self.outdated_by = self.outdated_by.max(promised.number);
+                }
+            }
+        }
+    }
+
+    /// Takes a promise.
+    pub fn on_promise(&mut self, from: SiteId, promise: Promise, out: &mut Out) {
+        let slot = match &promise {
+            Promise::Prepare { slot, .. }
+            | Promise::Prepared { slot, .. }
+            | Promise::Accept { slot, .. }
+            | Promise::Accepted { slot, .. } => *slot,
+        };
+        if slot != self.state.slot {
+            return self.on_note(from, Note::At { slot }, out);
+        }
+        match promise {
+            Promise::Prepare { ballot, .. } => {
+                if self.promise_ballot(from, ballot, out) {
+                    out.promises.push((from, Promise::Prepared { slot, ballot, accepted: self.state.accepted.clone() }));
+                }
+            }
+            Promise::Prepared { ballot, accepted, .. } => {
+                if let Role::Preparing { ballot: own, answers, .. } = &mut self.role
+                    && *own == ballot
+                {
+                    answers.insert(from, accepted);
+                    self.consider(out);
+                }
+            }
+            Promise::Accept { ballot, command, .. } => {
+                if self.promise_ballot(from, ballot, out) {
+                    if self.state.accepted.as_ref().is_none_or(|(at, _)| *at < ballot) {
+                        self.state.accepted = Some((ballot, command));
+                        out.changed = true;
+                    }
+                    out.promises.push((from, Promise::Accepted { slot, ballot }));
+                }
+            }
+            Promise::Accepted { ballot, .. } => {
+                if let Role::Accepting { ballot: own, accepted_by, .. } = &mut self.role
+                    && *own == ballot
+                {
+                    accepted_by.insert(from);
+                    self.count_accepted(out);
+                }
+            }
+        }
+    }
+
+    fn promise_ballot(&mut self, from: SiteId, ballot: Ballot, out: &mut Out) -> bool {
+        if ballot < self.state.promised {
+            out.notes.push((from, Note::Outdated { slot: self.state.slot, promised: self.state.promised }));
+            return false;
+        }
+        if ballot > self.state.promised {
+            self.state.promised = ballot;
+            out.changed = true;
+        }
+        true
+    }
+
+    fn consider(&mut self, out: &mut Out) {
+        let Role::Preparing { ballot, answers, .. } = &self.role else { return };
+        if answers.len() < self.majority() {
+            return;
+        }
+        let accepted = answers.values().flatten().max_by_key(|(ballot, _)| *ballot);
+        let command = match (accepted, self.waiting.front_mut()) {
+            (Some((_, command)), _) => command.clone(),
+            (None, Some(waiting)) => {
+                waiting.proposed = true;
+                waiting.command.clone()
+            }
+            (None, None) => return self.role = Role::Idle,
+        };
+        let (ballot, slot) = (*ballot, self.state.slot);
+        if self.state.promised == ballot {
+            self.state.accepted = Some((ballot, command.clone()));
+            out.changed = true;
+            for site in self.others() {
+                out.promises.push((site, Promise::Accept { slot, ballot, command: command.clone() }));
+            }
+            self.role = Role::Accepting { ballot, command, accepted_by: BTreeSet::from([self.me]), waited: 0 };
+            self.count_accepted(out);
+        } else {
+            // It has promised another meanwhile, and tries again later.
+            self.role = Role::Preparing { ballot, answers: BTreeMap::new(), waited: 0 };
+        }
+    }
+
+    fn count_accepted(&mut self, out: &mut Out) {
+        let Role::Accepting { command, accepted_by, .. } = &self.role else { return };
+        if accepted_by.len() < self.majority() {
+            return;
+        }
+        let command = command.clone();
+        let mut definitions = self.definitions.clone();
+        definitions.run(&command);
+        self.advance(self.state.slot + 1, definitions, out);
+        for site in self.others() {
+            self.tell(site, out);
+        }
+    }
+
+    fn tell(&self, to: SiteId, out: &mut Out) {
+        out.notes.push((to, Note::State { slot: self.state.slot, definitions: self.definitions.clone() }));
+    }
+
+    /// On to `slot`, before which the quotas are `definitions`.
+    fn advance(&mut self, slot: u64, definitions: Definitions, out: &mut Out) {
+        self.state = State { slot, commands: self.state.commands, made: definitions.made.clone(), ..State::default() };
+        self.definitions = definitions;
+        self.role = Role::Idle;
+        self.outdated_by = 0;
+        out.changed = true;
+        out.redefined = true;
+        // Another site may have proposed this one's change to its end.
+        while let Some(outcome) = self.waiting.front().and_then(|waiting| self.definitions.outcome(&waiting.command)) {
+            let waiting = self.waiting.pop_front().expect("it was just looked at");
+            out.answers.push((waiting.client, outcome));
+        }
+        self.prepare(out);
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self, out: &mut Out) {
+        for waiting in &mut self.waiting {
+            waiting.waited += 1;
+        }
+        while let Some(waiting) = self.waiting.front().filter(|waiting| waiting.waited >= DEADLINE_TICKS) {
+            let why = "too few sites answered in time";
+            let refusal = match waiting.proposed {
+                true => Refusal::UnknownOutcome(format!("{why}, and the change may yet be made")),
+                false => Refusal::Unavailable(why.into()),
+            };
+            out.answers.push((waiting.client, Err(refusal)));
+            self.waiting.pop_front();
+        }
+        let rank = self.sites.iter().position(|site| *site == self.me).expect("the site is one of the cluster") as u32;
+        let retry = RETRY_TICKS + rank * STAGGER_TICKS;
+        if let Role::Preparing { waited, .. } | Role::Accepting { waited, .. } = &mut self.role {
+            *waited += 1;
+            let waited = *waited;
+            if waited >= retry {
+                self.role = Role::Idle;
+            } else if waited.is_multiple_of(RESEND_TICKS) {
+                self.send_again(out);
+            }
+        }
+        self.prepare(out);
+    }
+
+    /// Tells the others how far this site is.
+    pub fn gossip(&self, out: &mut Out) {
+        for site in self.others() {
+            out.notes.push((site, Note::At { slot: self.state.slot }));
+        }
+    }
+
+    fn send_again(&self, out: &mut Out) {
+        let slot = self.state.slot;
+        for site in self.others() {
+            match &self.role {
+                Role::Preparing { ballot, answers, .. } if !answers.contains_key(&site) => {
+                    out.promises.push((site, Promise::Prepare { slot, ballot: *ballot }));
+                }
+                Role::Accepting { ballot, command, accepted_by, .. } if !accepted_by.contains(&site) => {
+                    out.promises.push((site, Promise::Accept { slot, ballot: *ballot, command: command.clone() }));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::At { slot } => write!(f, "At c{slot}"),
+            Note::State { slot, definitions } => write!(f, "State c{slot}, {} quotas", definitions.quotas.len()),
+            Note::Outdated { slot, promised } => write!(f, "Outdated c{slot}, promised {promised}"),
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promise::Prepare { slot, ballot } => write!(f, "Prepare c{slot} {ballot}"),
+            Promise::Prepared { slot, ballot, accepted } => {
+                write!(f, "Prepared c{slot} {ballot}")?;
+                accepted.as_ref().map_or(Ok(()), |(at, command)| write!(f, ", accepted {at} {}", command.change))
+            }
+            Promise::Accept { slot, ballot, command } => write!(f, "Accept c{slot} {ballot} {}", command.change),
+            Promise::Accepted { slot, ballot } => write!(f, "Accepted c{slot} {ballot}"),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Bugs planted on purpose. The simulator must catch each of them.
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Planted {
+    /// Algorithm 2 as the paper prints it: the tokens of a refused site count a second time.
+    AsPrinted,
+    /// A cohort whose leader is silent takes its offer back.
+    UnfreezeOnTimeout,
+    /// A list that is told again is applied again.
+    SlotReplay,
+    /// A leader of Avantan[*] that has sent its list gives up on silence.
+    AbortAfterAccept,
+    /// A request id is not remembered.
+    ForgottenRequestId,
+}
+
+impl Planted {
+    /// All of them.
+    pub const ALL: [Planted; 5] =
+        [Planted::AsPrinted, Planted::UnfreezeOnTimeout, Planted::SlotReplay, Planted::AbortAfterAccept, Planted::ForgottenRequestId];
+}

@@ -1,0 +1,119 @@
+//! The quotas that there are at this site: what follows here from a change in the catalog.
+
+use super::Site;
+use super::quota::Quota;
+use crate::account::Account;
+use crate::avantan::Protocol;
+use crate::catalog::{self, Catalog, Change, Definition, QuotaId};
+use crate::demand::Demand;
+use crate::message::{Note, Promise};
+use crate::records;
+use crate::refusal::Refusal;
+use crate::request::Answer;
+use rhumb_core::Effects;
+use rhumb_core::actor::RequestId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Site {
+    pub(super) fn propose(&mut self, client: RequestId, change: Change, fx: &mut Effects<Site>) {
+        self.with_catalog(fx, |catalog, out| catalog.propose(client, change, out));
+    }
+
+    /// A step of the catalog, and what follows from it.
+    pub(super) fn with_catalog(&mut self, fx: &mut Effects<Site>, step: impl FnOnce(&mut Catalog, &mut catalog::Out)) {
+        let mut out = catalog::Out::default();
+        step(&mut self.catalog, &mut out);
+        self.outcome.catalog |= out.changed;
+        if out.redefined {
+            self.redefine(fx);
+        }
+        for (to, note) in out.notes {
+            fx.send(to, Note::Catalog(note));
+        }
+        self.outcome.promises.extend(out.promises.into_iter().map(|(to, promise)| (to, Promise::Catalog(promise))));
+        self.outcome.answers.extend(out.answers.into_iter().map(|(client, answer)| (client, Answer::Changed(answer))));
+    }
+
+    /// Takes up, changes and drops quotas until this site has those of the catalog.
+    fn redefine(&mut self, fx: &mut Effects<Site>) {
+        let defined: BTreeMap<QuotaId, Definition> = self.catalog.definitions().quotas.clone();
+        let gone: Vec<QuotaId> = self.quotas.keys().filter(|id| !defined.contains_key(id)).copied().collect();
+        gone.into_iter().for_each(|id| self.drop_quota(id));
+        let mut changed = Vec::new();
+        for (id, definition) in defined {
+            let issued = self.part(&definition);
+            match self.quotas.get_mut(&id) {
+                Some(quota) if quota.definition == definition => continue,
+                Some(quota) => quota.definition = definition.clone(),
+                None => {
+                    let quota = self.new_quota(definition.clone(), Account::default());
+                    self.quotas.insert(id, quota);
+                }
+            }
+            let quota = self.quotas.get_mut(&id).expect("it was there or was just put there");
+            quota.account.issue(issued);
+            quota.granted(&self.config);
+            quota.dry = 0;
+            (quota.debt_in, quota.debt_every) = (0, self.config.debt_ticks);
+            self.outcome.batch.put_record(records::DEFINITIONS, records::quota_key(id), records::encode(&definition));
+            self.outcome.accounts.insert(id);
+            changed.push(id);
+        }
+        self.relate();
+        for id in changed {
+            self.on_more_tokens(id);
+            self.stir(id, fx);
+        }
+    }
+
+    /// A quota as it is here, without what redistributions brought.
+    pub(super) fn new_quota(&self, definition: Definition, account: Account) -> Quota {
+        let spec = &definition.spec;
+        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
+        let mut protocol = Protocol::new(spec.protocol, self.me, Arc::clone(&self.sites), spec.reallocation);
+        #[cfg(feature = "planted")]
+        protocol.plant(self.planted);
+        let predictor = self.config.predictors.as_ref().and_then(|predictors| predictors(&definition.name));
+        let demand = Demand::new(self.config.epoch, predictor);
+        Quota::new(definition, account, protocol, demand, &self.config)
+    }
+
+    /// This site's part of a limit.
+    pub(super) fn part(&self, definition: &Definition) -> u64 {
+        let index = self.sites.iter().position(|site| *site == self.me).expect("the site is one of the cluster");
+        definition.parts(self.sites.len()).nth(index).expect("a part for each site")
+    }
+
+    /// Works out who stands above and below whom.
+    pub(super) fn relate(&mut self) {
+        let definitions = self.catalog.definitions();
+        for (id, quota) in &mut self.quotas {
+            quota.chain = definitions.chain(*id).collect();
+            quota.children.clear();
+        }
+        for (id, definition) in &definitions.quotas {
+            if let Some(parent) = definition.parent {
+                self.quotas.get_mut(&parent).expect("parents outlive their children").children.push(*id);
+            }
+        }
+    }
+
+    fn drop_quota(&mut self, id: QuotaId) {
+        let quota = self.quotas.remove(&id).expect("it was just looked at");
+        self.active.remove(&id);
+        let unknown = Refusal::Unknown(quota.definition.name.clone());
+        for waiting in quota.acquires.into_iter().chain(quota.releases) {
+            self.finish(waiting, Err(unknown.clone()));
+        }
+        for reader in quota.readers {
+            self.outcome.answers.push((reader.client, Answer::Got(Err(unknown.clone()))));
+        }
+        for space in [records::DEFINITIONS, records::ACCOUNTS, records::PROTOCOLS, records::LISTS] {
+            self.outcome.batch.delete_record(space, records::quota_key(id));
+        }
+        self.outcome.accounts.remove(&id);
+        self.outcome.protocols.remove(&id);
+        self.outcome.lists.remove(&id);
+    }
+}

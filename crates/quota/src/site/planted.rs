@@ -1,0 +1,39 @@
+//! Where the bugs of [`Planted`] sit in the handling of tokens.
+
+use crate::account::Account;
+use crate::list::{Entry, List, Share};
+use crate::planted::Planted;
+use crate::tokens::Tokens;
+use rhumb_core::SiteId;
+
+/// Algorithm 2 as printed: each site refused, in ascending order, adds its tokens to the spare ones once more.
+pub fn share(planted: Option<Planted>, list: &List, site: SiteId) -> Option<Share> {
+    let total = |kind: fn(&Entry) -> u64| -> u64 { list.entries.iter().map(kind).sum() };
+    let (mut spare, wanted) = (total(|entry| entry.offered.left), total(|entry| entry.wanted.left));
+    if planted != Some(Planted::AsPrinted) || list.count || wanted <= spare || total(|entry| entry.owed) > 0 {
+        return None;
+    }
+    let mut entries: Vec<Entry> = list.entries.clone();
+    entries.sort_by_key(|entry| entry.wanted.left);
+    for entry in &mut entries {
+        entry.wanted.left = 0;
+        spare += entry.offered.left;
+        if wanted <= spare {
+            break;
+        }
+    }
+    let of_site = entries.iter().find(|entry| entry.site == site).expect("it is a member");
+    let granted: u64 = entries.iter().map(|entry| entry.wanted.left).sum();
+    let rest = spare.saturating_sub(granted) / entries.len() as u64;
+    let held = list.share(site).expect("it is a member").granted.held;
+    Some(Share { granted: Tokens { left: of_site.wanted.left + rest, held }, paid: 0 })
+}
+
+/// Applies a list again that was applied before, without asking for its version.
+pub fn replays(planted: Option<Planted>, account: &mut Account, entry: &Entry, share: Share) -> bool {
+    let again = planted == Some(Planted::SlotReplay) && entry.version != account.version;
+    if again {
+        account.tokens += share.granted;
+    }
+    again
+}

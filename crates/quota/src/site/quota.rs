@@ -1,0 +1,210 @@
+//! One quota at one site: its tokens, its protocol, the demand for it, and what waits for it.
+
+use crate::account::Account;
+use crate::avantan::{Call, Protocol, Purse};
+use crate::catalog::{Definition, QuotaId};
+use crate::config::Config;
+use crate::demand::Demand;
+use crate::info::SiteTokens;
+use crate::list::{Entry, List};
+use crate::site::waiting::Waiting;
+use crate::spec::OfferPolicy;
+use crate::tokens::Tokens;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{SiteId, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// One quota at one site.
+pub struct Quota {
+    /// What it is.
+    pub definition: Definition,
+    /// It and the quotas above it, from below.
+    pub chain: Arc<[QuotaId]>,
+    /// The quotas right below it.
+    pub children: Vec<QuotaId>,
+    /// Its tokens here.
+    pub account: Account,
+    /// Its part in redistributions.
+    pub protocol: Protocol,
+    /// How much it is asked for.
+    pub demand: Demand,
+    /// Acquisitions that wait.
+    pub acquires: VecDeque<Waiting>,
+    /// Releases that wait.
+    pub releases: VecDeque<Waiting>,
+    /// Readers that wait for a count.
+    pub readers: VecDeque<Reader>,
+    /// Offers ever made: what waited when one was made had its say in it.
+    pub offers: u64,
+    /// Below so many tokens left, the site looks ahead next.
+    pub look_ahead_below: u64,
+    /// It looked ahead and saw too few tokens.
+    pub foresees: bool,
+    /// What other sites could spare was not enough for an operation that still waits.
+    pub urgent: bool,
+    /// Ticks during which no redistribution is worth while.
+    pub dry: u32,
+    /// Ticks until the next may be led.
+    pub rest: u32,
+    /// Ticks until the next may be led to take tokens out of circulation.
+    pub debt_in: u32,
+    /// The wait after that one.
+    pub debt_every: u32,
+}
+
+/// A client that waits for an exact count.
+pub struct Reader {
+    /// Who.
+    pub client: RequestId,
+    /// [`Quota::offers`] when it asked.
+    pub offers: u64,
+    /// Ticks since.
+    pub waited: u32,
+}
+
+impl Quota {
+    /// A quota that this site has just heard of.
+    pub fn new(definition: Definition, account: Account, protocol: Protocol, demand: Demand, config: &Config) -> Quota {
+        let mut quota = Quota {
+            definition,
+            chain: Arc::new([]),
+            children: Vec::new(),
+            account,
+            protocol,
+            demand,
+            acquires: VecDeque::new(),
+            releases: VecDeque::new(),
+            readers: VecDeque::new(),
+            offers: 0,
+            look_ahead_below: 0,
+            foresees: false,
+            urgent: false,
+            dry: 0,
+            rest: 0,
+            debt_in: 0,
+            debt_every: config.debt_ticks,
+        };
+        quota.granted(config);
+        quota
+    }
+
+    /// True if it needs to be looked after at every tick.
+    pub fn is_active(&self) -> bool {
+        let waits = !self.acquires.is_empty() || !self.releases.is_empty() || !self.readers.is_empty();
+        waits || !self.protocol.is_idle() || self.account.owed > 0 || self.foresees || self.dry > 0 || self.rest > 0
+    }
+
+    /// Its tokens here, for people.
+    pub fn tokens(&self, site: SiteId) -> SiteTokens {
+        let Account { tokens, offered, owed, .. } = self.account;
+        SiteTokens { site, left: tokens.left, held: tokens.held, offered: offered.left + offered.held, owed }
+    }
+
+    /// New tokens have come: when to look ahead next (Samya, 5.2).
+    pub fn granted(&mut self, config: &Config) {
+        self.look_ahead_below = self.account.last_grant * config.low_percent / 100;
+        self.foresees = false;
+    }
+
+    /// Looks ahead if few tokens are left (Samya, 4.1.2, steps 4 and 5). True if more are going to be needed.
+    pub fn look_ahead(&mut self, now: Time) -> bool {
+        let left = self.account.tokens.left;
+        if left >= self.look_ahead_below || !self.protocol.is_idle() {
+            return false;
+        }
+        // Not again at every token: at half of what is left now.
+        self.look_ahead_below = left / 2;
+        self.foresees = self.demand.predicted(now).is_some_and(|predicted| predicted > left);
+        self.foresees
+    }
+
+    /// The purse for a step of the protocol; `needs`: what operations wait for, here and below.
+    pub fn purse<'a>(&'a mut self, site: SiteId, now: Time, needs: Tokens, config: &'a Config) -> (&'a mut Protocol, SitePurse<'a>) {
+        let purse = SitePurse {
+            site,
+            now,
+            needs,
+            config,
+            policy: self.definition.spec.offer,
+            account: &mut self.account,
+            demand: &mut self.demand,
+            offers: &mut self.offers,
+            moved: false,
+            #[cfg(feature = "planted")]
+            planted: None,
+        };
+        (&mut self.protocol, purse)
+    }
+}
+
+/// The tokens of a quota at this site, in the hands of its protocol: the offer policies.
+pub struct SitePurse<'a> {
+    site: SiteId,
+    now: Time,
+    needs: Tokens,
+    config: &'a Config,
+    policy: OfferPolicy,
+    account: &'a mut Account,
+    demand: &'a mut Demand,
+    offers: &'a mut u64,
+    /// Tokens were moved.
+    pub moved: bool,
+    /// A planted bug.
+    #[cfg(feature = "planted")]
+    pub planted: Option<crate::planted::Planted>,
+}
+
+impl SitePurse<'_> {
+    /// What is lacking, once `kept` stays here and the rest is pooled.
+    fn wanted(&mut self, kept: Tokens) -> Tokens {
+        let expected = self.demand.predicted(self.now).unwrap_or(0);
+        let left = self.needs.left.max(expected).min(crate::operation::AMOUNT_MAX);
+        Tokens { left: left.saturating_sub(kept.left), held: self.needs.held.saturating_sub(kept.held) }
+    }
+
+    /// What this site would ask for as a leader.
+    pub fn call(&mut self, count: bool, all: bool) -> Call {
+        let kept = Tokens { left: 0, held: self.account.tokens.held };
+        Call { wanted: if count { Tokens::NONE } else { self.wanted(kept) }, all, count }
+    }
+}
+
+impl Purse for SitePurse<'_> {
+    fn offer(&mut self, call: Call) -> Entry {
+        let here = self.account.tokens;
+        let keep = match self.policy {
+            OfferPolicy::Spare if !call.all => self.demand.moments(self.config.keep_for, self.now).min(here.left),
+            OfferPolicy::All | OfferPolicy::Spare => 0,
+        };
+        // Somebody who releases elsewhere is welcome to what is held here, unless releases wait here, too.
+        let lend = match call.all {
+            _ if self.needs.held > 0 => 0,
+            true if !call.wanted.is_none() => here.held,
+            _ => here.held.min(call.wanted.held),
+        };
+        let offered = if call.count { here } else { Tokens { left: here.left - keep, held: lend } };
+        let wanted = if call.count { Tokens::NONE } else { self.wanted(here - offered) };
+        *self.offers += 1;
+        self.moved = true;
+        self.account.offer(self.site, offered, wanted)
+    }
+
+    fn withdraw(&mut self) {
+        self.account.withdraw();
+        self.moved = true;
+    }
+
+    fn apply(&mut self, list: &List) {
+        let entry = list.entry(self.site).expect("only a member applies a list");
+        let share = list.share(self.site).expect("it is a member");
+        #[cfg(feature = "planted")]
+        let share = crate::site::planted::share(self.planted, list, self.site).unwrap_or(share);
+        #[cfg(feature = "planted")]
+        if crate::site::planted::replays(self.planted, self.account, entry, share) {
+            return;
+        }
+        self.account.apply(entry, share);
+        self.moved = true;
+    }
+}

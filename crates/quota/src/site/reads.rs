@@ -1,0 +1,143 @@
+//! Reads: of this site alone, of all sites as they answer, or of all at one moment.
+//!
+//! An exact read is a redistribution in which no token moves: every site offers all it has, and the list that is decided
+//! is the count. All are frozen at the moment at which the last one answers; that moment lies between question and answer.
+
+use super::Site;
+use super::quota::Reader;
+use crate::catalog::QuotaId;
+use crate::info::{Info, Read, SiteTokens};
+use crate::list::List;
+use crate::message::Note;
+use crate::name::Name;
+use crate::refusal::Refusal;
+use crate::request::Answer;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, SiteId};
+
+/// Reads of other sites under way at the most.
+const READS_MAX: usize = 1_024;
+/// Readers of one quota that wait for a count at the most.
+const READERS_MAX: usize = 256;
+
+/// A read of all sites that is under way.
+pub struct GlobalRead {
+    client: RequestId,
+    quota: QuotaId,
+    seen: Vec<SiteTokens>,
+    waited: u32,
+}
+
+impl Site {
+    pub(super) fn on_get(&mut self, client: RequestId, name: &Name, read: Read, fx: &mut Effects<Site>) {
+        let id = match self.catalog.definitions().id(name) {
+            Ok(id) => id,
+            Err(refusal) => return fx.answer(client, Answer::Got(Err(refusal))),
+        };
+        let own = self.quotas[&id].tokens(self.me);
+        match read {
+            Read::Local => fx.answer(client, Answer::Got(Ok(self.info(id, Read::Local, vec![own])))),
+            Read::Global if self.reads.len() >= READS_MAX => fx.answer(client, too_many()),
+            Read::Global => {
+                self.last_read += 1;
+                self.reads.insert(self.last_read, GlobalRead { client, quota: id, seen: vec![own], waited: 0 });
+                for site in self.sites.iter().filter(|site| **site != self.me) {
+                    fx.send(*site, Note::Look(id, self.last_read));
+                }
+                self.finish_read(self.last_read, false, fx);
+            }
+            Read::Exact => {
+                let quota = self.quotas.get_mut(&id).expect("a name leads to a quota");
+                if quota.readers.len() >= READERS_MAX {
+                    return fx.answer(client, too_many());
+                }
+                quota.readers.push_back(Reader { client, offers: quota.offers, waited: 0 });
+                self.stir(id, fx);
+            }
+        }
+    }
+
+    pub(super) fn on_list(&mut self, client: RequestId, fx: &mut Effects<Site>) {
+        let mut infos: Vec<Info> = self.quotas.iter().map(|(id, quota)| self.info(*id, Read::Local, vec![quota.tokens(self.me)])).collect();
+        infos.sort_by(|a, b| a.name.cmp(&b.name));
+        fx.answer(client, Answer::Listed(infos));
+    }
+
+    fn info(&self, id: QuotaId, read: Read, mut sites: Vec<SiteTokens>) -> Info {
+        sites.sort_by_key(|tokens| tokens.site);
+        let asked: &[SiteId] = if read == Read::Local { &[] } else { &self.sites };
+        let missing = asked.iter().filter(|site| !sites.iter().any(|tokens| tokens.site == **site)).copied().collect();
+        let definition = &self.quotas[&id].definition;
+        Info { name: definition.name.clone(), spec: definition.spec.clone(), read, sites, missing }
+    }
+
+    pub(super) fn on_look(&mut self, from: SiteId, id: QuotaId, read: u64, fx: &mut Effects<Site>) {
+        if let Some(quota) = self.quotas.get(&id) {
+            fx.send(from, Note::Seen(id, read, quota.tokens(self.me)));
+        }
+    }
+
+    pub(super) fn on_seen(&mut self, id: QuotaId, read: u64, tokens: SiteTokens, fx: &mut Effects<Site>) {
+        let Some(reading) = self.reads.get_mut(&read).filter(|reading| reading.quota == id) else { return };
+        if reading.seen.iter().all(|seen| seen.site != tokens.site) {
+            reading.seen.push(tokens);
+            self.finish_read(read, false, fx);
+        }
+    }
+
+    /// Answers a read that has heard all sites, or has waited long enough.
+    fn finish_read(&mut self, read: u64, overdue: bool, fx: &mut Effects<Site>) {
+        let reading = &self.reads[&read];
+        if reading.seen.len() < self.sites.len() && !overdue {
+            return;
+        }
+        let reading = self.reads.remove(&read).expect("it was just looked at");
+        let answer = match self.quotas.get(&reading.quota) {
+            Some(_) => Ok(self.info(reading.quota, Read::Global, reading.seen)),
+            None => Err(Refusal::Unavailable("the quota was dropped meanwhile".into())),
+        };
+        fx.answer(reading.client, Answer::Got(answer));
+    }
+
+    pub(super) fn tick_reads(&mut self, fx: &mut Effects<Site>) {
+        let max = self.config.look_ticks;
+        self.reads.values_mut().for_each(|reading| reading.waited += 1);
+        let overdue: Vec<u64> = self.reads.iter().filter(|(_, reading)| reading.waited >= max).map(|(read, _)| *read).collect();
+        overdue.into_iter().for_each(|read| self.finish_read(read, true, fx));
+    }
+
+    /// A count is decided: it is the answer for those who asked before this site froze its tokens for it.
+    pub(super) fn answer_readers(&mut self, id: QuotaId, list: &List, fx: &mut Effects<Site>) {
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let offers = quota.offers;
+        let (answered, others) = std::mem::take(&mut quota.readers).into_iter().partition(|reader| reader.offers < offers);
+        quota.readers = others;
+        let answered: std::collections::VecDeque<Reader> = answered;
+        let counted = list.entries.iter().map(|entry| SiteTokens {
+            site: entry.site,
+            left: entry.offered.left,
+            held: entry.offered.held,
+            offered: 0,
+            owed: entry.owed,
+        });
+        let counted: Vec<SiteTokens> = counted.collect();
+        for reader in answered {
+            fx.answer(reader.client, Answer::Got(Ok(self.info(id, Read::Exact, counted.clone()))));
+        }
+    }
+
+    pub(super) fn expire_readers(&mut self, id: QuotaId) {
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let max = self.config.exact_ticks;
+        quota.readers.iter_mut().for_each(|reader| reader.waited += 1);
+        while quota.readers.front().is_some_and(|reader| reader.waited >= max) {
+            let reader = quota.readers.pop_front().expect("it was just looked at");
+            let why = "an exact count needs every site, and not all could be counted in time; a global read does without";
+            self.outcome.answers.push((reader.client, Answer::Got(Err(Refusal::Unavailable(why.into())))));
+        }
+    }
+}
+
+fn too_many() -> Answer {
+    Answer::Got(Err(Refusal::Unavailable("too many reads are under way".into())))
+}

@@ -1,0 +1,308 @@
+//! When tokens are redistributed (Samya, 4.2), and what follows for those who wait.
+//!
+//! *Reactive*: an operation lacks tokens. *Proactive*: few are left and more are forecast to be needed. Besides: tokens
+//! are to be taken out of circulation, or counted.
+
+use super::Site;
+use super::quota::{Quota, SitePurse};
+use super::waiting::{TRIES_MAX, Waiting};
+use crate::avantan::{self, Cause, Ending, Protocol};
+use crate::catalog::QuotaId;
+use crate::list::List;
+use crate::message::{Note, Promise};
+use crate::name::Name;
+use crate::operation::{Action, Operation};
+use crate::refusal::Refusal;
+use crate::tokens::Tokens;
+use rhumb_core::{Effects, SiteId};
+use std::collections::VecDeque;
+
+/// What the end of a redistribution tells those for whom it brought too few tokens.
+struct Verdict {
+    /// All sites took part, with all they had left.
+    no_more_left: bool,
+    /// All sites took part; that many are held by clients.
+    held_at_most: Option<u64>,
+    /// Else: why not all tokens could be had.
+    why: String,
+    /// Else: after so many redistributions an operation is refused.
+    tries_max: u32,
+}
+
+impl Verdict {
+    fn unknown(why: String, tries_max: u32) -> Verdict {
+        Verdict { no_more_left: false, held_at_most: None, why, tries_max }
+    }
+
+    /// The refusal for an operation that had its say and still lacks tokens; none: it may wait for the next redistribution.
+    fn refusal(&self, waiting: &mut Waiting, quota: Name) -> Option<Refusal> {
+        let Operation { action, amount, .. } = waiting.operation;
+        match action {
+            Action::Acquire if self.no_more_left => return Some(Refusal::Exceeded { quota, wanted: amount }),
+            Action::Release if self.held_at_most.is_some_and(|held| amount > held) => return Some(Refusal::NotHeld { quota, amount }),
+            _ => waiting.tries += 1,
+        }
+        (waiting.tries >= self.tries_max).then(|| Refusal::Unreachable { quota, why: self.why.clone() })
+    }
+}
+
+impl Site {
+    /// What operations wait for in quota `id`: its own, and those of quotas below it.
+    fn needs(&self, id: QuotaId) -> Tokens {
+        let Some(quota) = self.quotas.get(&id) else { return Tokens::NONE };
+        let sum = |queue: &VecDeque<Waiting>| queue.iter().map(|waiting| waiting.operation.amount).sum();
+        let own = Tokens { left: sum(&quota.acquires), held: sum(&quota.releases) };
+        own + quota.children.iter().map(|child| self.needs(*child)).sum::<Tokens>()
+    }
+
+    /// A step of the protocol of quota `id`, and what follows from it.
+    pub(super) fn with_protocol(
+        &mut self,
+        id: QuotaId,
+        fx: &mut Effects<Site>,
+        step: impl FnOnce(&mut Protocol, &mut SitePurse<'_>, &mut avantan::Out),
+    ) {
+        let needs = self.needs(id);
+        // A quota that this site does not know yet, or no more: the sender will ask again, or learn that it is gone.
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let mut out = avantan::Out::default();
+        let (protocol, mut purse) = quota.purse(self.me, self.now, needs, &self.config);
+        #[cfg(feature = "planted")]
+        {
+            purse.planted = self.planted;
+        }
+        step(protocol, &mut purse, &mut out);
+        if purse.moved {
+            self.outcome.accounts.insert(id);
+        }
+        self.carry_out_protocol(id, out, fx);
+    }
+
+    fn carry_out_protocol(&mut self, id: QuotaId, out: avantan::Out, fx: &mut Effects<Site>) {
+        if out.changed {
+            self.outcome.protocols.insert(id);
+        }
+        if out.remembered {
+            self.outcome.lists.insert(id);
+        }
+        for (to, note) in out.notes {
+            fx.send(to, Note::Avantan(id, note));
+        }
+        self.outcome.promises.extend(out.promises.into_iter().map(|(to, promise)| (to, Promise::Avantan(id, promise))));
+        self.active.insert(id);
+        for ending in out.endings {
+            self.on_ending(id, ending, fx);
+        }
+    }
+
+    /// Leads a redistribution of quota `id` if there is reason to and it can be done now.
+    pub(super) fn stir(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let needs = self.needs(id);
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        self.active.insert(id);
+        if !quota.protocol.is_idle() || quota.rest > 0 {
+            return;
+        }
+        let count = !quota.readers.is_empty();
+        let reactive = !quota.account.tokens.covers(needs);
+        if count {
+            fx.count("quota.redistribution.count");
+        } else if reactive {
+            fx.count("quota.redistribution.reactive");
+        } else if quota.foresees {
+            fx.count("quota.redistribution.proactive");
+        } else if quota.account.owed > 0 && quota.debt_in == 0 {
+            fx.count("quota.redistribution.debt");
+            quota.debt_in = quota.debt_every;
+            quota.debt_every = (2 * quota.debt_every).min(self.config.debt_ticks_max);
+        } else {
+            return;
+        }
+        quota.foresees = false;
+        let all = std::mem::take(&mut quota.urgent);
+        self.with_protocol(id, fx, |protocol, purse, out| {
+            let call = purse.call(count, all);
+            protocol.start(call, purse, out);
+        });
+    }
+
+    /// After tokens of `id` were taken: looks ahead, and asks for more in time.
+    pub(super) fn look_ahead(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let quota = self.quotas.get_mut(&id).expect("a name leads to a quota");
+        if quota.look_ahead(self.now) {
+            self.stir(id, fx);
+        }
+    }
+
+    fn on_ending(&mut self, id: QuotaId, ending: Ending, fx: &mut Effects<Site>) {
+        let me = self.me;
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let rank = self.sites.iter().position(|site| *site == me).expect("the site is one of the cluster") as u32;
+        match &ending {
+            Ending::Decided { list, .. } if list.entry(me).is_some() => {
+                fx.count("quota.redistribution.applied");
+                quota.granted(&self.config);
+            }
+            Ending::Decided { .. } => fx.count("quota.redistribution.without"),
+            Ending::Dead(_) => {
+                fx.count("quota.redistribution.dead");
+                quota.rest = self.config.rest_ticks * (1 + rank);
+            }
+        }
+        if let Ending::Decided { list, .. } = &ending
+            && list.count
+        {
+            self.answer_readers(id, list, fx);
+        }
+        self.on_more_tokens(id);
+        self.judge(id, &ending, fx);
+        self.stir(id, fx);
+    }
+
+    /// Serves what waits for tokens of `id`, first come, first served.
+    pub(super) fn on_more_tokens(&mut self, id: QuotaId) {
+        for action in [Action::Release, Action::Acquire] {
+            while let Some(operation) = self.first_waiting(id, action) {
+                match self.carry_out(id, &operation) {
+                    Ok(done) => {
+                        let waiting = queue(self.quotas.get_mut(&id).expect("it has a queue"), action).pop_front();
+                        self.finish(waiting.expect("it was just looked at"), Ok(done));
+                    }
+                    Err(_) => break,
+                }
+            }
+        }
+        let children = self.quotas.get(&id).map(|quota| quota.children.clone()).unwrap_or_default();
+        children.into_iter().for_each(|child| self.on_more_tokens(child));
+    }
+
+    fn first_waiting(&mut self, id: QuotaId, action: Action) -> Option<Operation> {
+        queue(self.quotas.get_mut(&id)?, action).front().map(|waiting| waiting.operation.clone())
+    }
+
+    /// Refuses what still lacks tokens of `id`, if there are none or if enough was tried.
+    fn judge(&mut self, id: QuotaId, ending: &Ending, fx: &mut Effects<Site>) {
+        let verdict = match ending {
+            Ending::Decided { list, .. } if list.count || list.entry(self.me).is_none() => return,
+            Ending::Decided { list, led } => self.verdict(list, *led),
+            Ending::Dead(Cause::Busy) => Verdict::unknown("other sites are redistributing".into(), TRIES_MAX),
+            Ending::Dead(Cause::Unanswered) => Verdict::unknown("too few other sites answer".into(), TRIES_MAX / 2),
+        };
+        let mut refused = false;
+        for link in self.subtree(id) {
+            for action in [Action::Release, Action::Acquire] {
+                refused |= self.judge_queue(id, link, action, &verdict, fx);
+            }
+        }
+        if let Some(quota) = self.quotas.get_mut(&id).filter(|_| refused) {
+            quota.dry = self.config.dry_ticks;
+        }
+    }
+
+    /// What a list tells of the tokens that there are. Only one that this site led tells for sure: in another's, entries may
+    /// be older than an operation that waits here.
+    fn verdict(&self, list: &List, led: bool) -> Verdict {
+        let missing: Vec<String> = self.sites.iter().filter(|site| list.entry(**site).is_none()).map(SiteId::to_string).collect();
+        if !missing.is_empty() {
+            return Verdict::unknown(format!("these sites took no part in redistributing: {}", missing.join(", ")), TRIES_MAX);
+        }
+        let others = list.entries.iter().filter(|entry| entry.site != self.me);
+        let held = list.entries.iter().map(|entry| entry.offered.held + entry.kept.held).sum();
+        let no_more_left = others.map(|entry| entry.kept.left).sum::<u64>() == 0;
+        Verdict {
+            no_more_left: led && no_more_left,
+            held_at_most: led.then_some(held),
+            why: "other sites keep what is left".into(),
+            tries_max: TRIES_MAX,
+        }
+    }
+
+    /// The quota `id` and all below it.
+    fn subtree(&self, id: QuotaId) -> Vec<QuotaId> {
+        let mut found = vec![id];
+        let mut next = 0;
+        while let Some(quota) = found.get(next).and_then(|id| self.quotas.get(id)) {
+            found.extend(&quota.children);
+            next += 1;
+        }
+        found
+    }
+
+    /// Judges what waits in quota `link` for tokens of `scarce`; true if an acquisition was refused because there are none.
+    fn judge_queue(&mut self, scarce: QuotaId, link: QuotaId, action: Action, verdict: &Verdict, fx: &mut Effects<Site>) -> bool {
+        let Some(quota) = self.quotas.get(&scarce) else { return false };
+        let (offers, tokens, name) = (quota.offers, quota.account.tokens, quota.definition.name.clone());
+        let Some(waiting) = self.quotas.get_mut(&link).map(|quota| std::mem::take(queue(quota, action))) else { return false };
+        let mut refused = false;
+        for mut waiting in waiting {
+            let amount = waiting.operation.amount;
+            let lacks = amount > if action == Action::Acquire { tokens.left } else { tokens.held };
+            // One that came after the offer was made had no say in what was wanted.
+            let heard = waiting.lacking == scarce && waiting.offers < offers;
+            if lacks && !heard {
+                (waiting.lacking, waiting.offers) = (scarce, offers);
+            }
+            let refusal = if lacks && heard { verdict.refusal(&mut waiting, name.clone()) } else { None };
+            if lacks && heard {
+                self.quotas.get_mut(&scarce).expect("it was just there").urgent = true;
+            }
+            match refusal {
+                None => queue(self.quotas.get_mut(&link).expect("it was just there"), action).push_back(waiting),
+                Some(refusal) => {
+                    fx.count(match refusal {
+                        Refusal::Exceeded { .. } => "quota.refused.exceeded",
+                        Refusal::NotHeld { .. } => "quota.refused.not_held",
+                        _ => "quota.refused.unreachable",
+                    });
+                    refused |= matches!(refusal, Refusal::Exceeded { .. });
+                    self.finish(waiting, Err(refusal));
+                }
+            }
+        }
+        refused
+    }
+
+    pub(super) fn tick_quota(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let patience = self.config.patience;
+        if !self.quotas.get(&id).is_some_and(|quota| quota.protocol.is_idle()) {
+            self.with_protocol(id, fx, |protocol, purse, out| protocol.tick(&patience, purse, out));
+        }
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        quota.dry = quota.dry.saturating_sub(1);
+        quota.rest = quota.rest.saturating_sub(1);
+        quota.debt_in = quota.debt_in.saturating_sub(1);
+        self.expire(id, fx);
+        self.stir(id, fx);
+        let needs = self.needs(id);
+        if self.quotas.get(&id).is_none_or(|quota| !quota.is_active() && needs.is_none()) {
+            self.active.remove(&id);
+        }
+    }
+
+    /// Refuses what has waited too long.
+    fn expire(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        for action in [Action::Release, Action::Acquire] {
+            let Some(quota) = self.quotas.get_mut(&id) else { return };
+            let name = quota.definition.name.clone();
+            let max = self.config.wait_ticks;
+            queue(quota, action).iter_mut().for_each(|waiting| waiting.waited += 1);
+            // First come, first overdue.
+            while let Some(quota) = self.quotas.get_mut(&id)
+                && queue(quota, action).front().is_some_and(|waiting| waiting.waited >= max)
+            {
+                let waiting = queue(quota, action).pop_front().expect("it was just looked at");
+                let why = "redistributing takes too long".to_owned();
+                fx.count("quota.refused.overdue");
+                self.finish(waiting, Err(Refusal::Unreachable { quota: name.clone(), why }));
+            }
+        }
+        self.expire_readers(id);
+    }
+}
+
+fn queue(quota: &mut Quota, action: Action) -> &mut VecDeque<Waiting> {
+    match action {
+        Action::Acquire => &mut quota.acquires,
+        Action::Release => &mut quota.releases,
+    }
+}

@@ -1,0 +1,197 @@
+//! Request handling (Samya, 4.1.1): answers from the tokens at hand, or has them redistributed.
+//!
+//! An operation takes from its quota and from all above it, or from none: all are at this site, so that is one batch.
+
+use super::Site;
+use super::waiting::{RETRIES_ATTACHED_MAX, Slot, Waiting};
+use crate::catalog::QuotaId;
+use crate::operation::{Action, Done, Operation};
+use crate::refusal::Refusal;
+use crate::request::Answer;
+use rhumb_core::Effects;
+use rhumb_core::actor::RequestId;
+use std::sync::Arc;
+
+/// A request of which some operation waits.
+pub struct Running {
+    results: Vec<Option<Result<Done, Refusal>>>,
+    open: usize,
+}
+
+/// What came of a first look at an operation.
+enum Look {
+    Settled(Result<Done, Refusal>),
+    /// The quota of the chain that has too few tokens here.
+    Lacks(QuotaId),
+    /// The very same operation waits already.
+    Again,
+}
+
+impl Site {
+    pub(super) fn on_run(&mut self, client: RequestId, operations: Vec<Operation>, fx: &mut Effects<Site>) {
+        let mut results = Vec::with_capacity(operations.len());
+        let mut open = Vec::new();
+        for (index, operation) in operations.into_iter().enumerate() {
+            match self.look(&operation, fx) {
+                Look::Settled(result) => results.push(Some(result)),
+                Look::Lacks(quota) => {
+                    results.push(None);
+                    open.push((index, operation, Some(quota)));
+                }
+                Look::Again => {
+                    results.push(None);
+                    open.push((index, operation, None));
+                }
+            }
+        }
+        if open.is_empty() {
+            return self.outcome.answers.push((client, ran(results)));
+        }
+        self.running.insert(client, Running { results, open: open.len() });
+        for (index, operation, lacking) in open {
+            self.wait(operation, Slot { client, index }, lacking, fx);
+        }
+    }
+
+    /// Carries out `operation` if that can be done here and now.
+    fn look(&mut self, operation: &Operation, fx: &mut Effects<Site>) -> Look {
+        if let Some(found) = self.window.find(operation) {
+            fx.count("quota.answered_again");
+            return Look::Settled(found);
+        }
+        let id = match self.catalog.definitions().id(&operation.quota) {
+            Ok(id) => id,
+            Err(refusal) => return Look::Settled(Err(refusal)),
+        };
+        if operation.id.as_ref().is_some_and(|key| self.waiting_ids.contains_key(key)) {
+            return Look::Again;
+        }
+        if operation.action == Action::Acquire {
+            self.quotas.get_mut(&id).expect("a name leads to a quota").demand.acquire(operation.amount, self.now);
+        }
+        match self.carry_out(id, operation) {
+            Ok(done) => {
+                self.look_ahead(id, fx);
+                Look::Settled(Ok(done))
+            }
+            Err(lacking) => match self.refuse_at_once(id, lacking, operation) {
+                Some(refusal) => Look::Settled(Err(refusal)),
+                None => Look::Lacks(lacking),
+            },
+        }
+    }
+
+    /// Carries out `operation` with the tokens at hand, or says which quota of the chain has too few.
+    pub(super) fn carry_out(&mut self, id: QuotaId, operation: &Operation) -> Result<Done, QuotaId> {
+        let chain = Arc::clone(&self.quotas[&id].chain);
+        let amount = operation.amount;
+        let lacks = |id: &&QuotaId| {
+            let tokens = self.quotas[id].account.tokens;
+            amount > if operation.action == Action::Acquire { tokens.left } else { tokens.held }
+        };
+        if let Some(lacking) = chain.iter().find(lacks) {
+            return Err(*lacking);
+        }
+        for link in chain.iter() {
+            let quota = self.quotas.get_mut(link).expect("a chain is of quotas");
+            let enough = match operation.action {
+                Action::Acquire => quota.account.acquire(amount),
+                Action::Release => {
+                    quota.demand.release(amount, self.now);
+                    quota.account.release(amount)
+                }
+            };
+            assert!(enough, "it was looked at before");
+            self.outcome.accounts.insert(*link);
+        }
+        let done = Done { left: self.quotas[&id].account.tokens.left };
+        #[cfg(feature = "planted")]
+        if self.planted == Some(crate::planted::Planted::ForgottenRequestId) {
+            return Ok(done);
+        }
+        self.window.remember(operation, done, &mut self.outcome.batch);
+        Ok(done)
+    }
+
+    /// Why it is no use to wait for what `operation` lacks, if it is none.
+    fn refuse_at_once(&mut self, id: QuotaId, lacking: QuotaId, operation: &Operation) -> Option<Refusal> {
+        let quota = &self.quotas[&lacking];
+        let name = || quota.definition.name.clone();
+        if operation.action == Action::Acquire && (operation.amount > quota.definition.spec.limit || quota.dry > 0) {
+            return Some(Refusal::Exceeded { quota: name(), wanted: operation.amount });
+        }
+        if self.waiting >= self.config.waiting {
+            return Some(Refusal::Unavailable("too many operations are waiting for tokens".into()));
+        }
+        // Nobody can hold more of a quota than of those above it.
+        (operation.action == Action::Release && self.sites.len() == 1)
+            .then(|| Refusal::NotHeld { quota: self.quotas[&id].definition.name.clone(), amount: operation.amount })
+    }
+
+    /// Lets `operation` wait, and has tokens redistributed for it.
+    fn wait(&mut self, operation: Operation, slot: Slot, lacking: Option<QuotaId>, fx: &mut Effects<Site>) {
+        let key = operation.id.clone();
+        if let Some(id) = key.as_ref().and_then(|key| self.waiting_ids.get(key).copied()) {
+            return self.attach(id, &operation, slot);
+        }
+        let Ok(id) = self.catalog.definitions().id(&operation.quota) else {
+            let unknown = Refusal::Unknown(operation.quota);
+            return self.settle(slot, Err(unknown));
+        };
+        let lacking = lacking.unwrap_or(id);
+        if let Some(key) = key {
+            self.waiting_ids.insert(key, id);
+        }
+        self.waiting += 1;
+        let offers = self.quotas[&lacking].offers;
+        let quota = self.quotas.get_mut(&id).expect("a name leads to a quota");
+        let queue = if operation.action == Action::Acquire { &mut quota.acquires } else { &mut quota.releases };
+        queue.push_back(Waiting { operation, slots: vec![slot], lacking, offers, tries: 0, waited: 0 });
+        self.active.insert(id);
+        fx.count("quota.waited");
+        self.stir(lacking, fx);
+    }
+
+    /// A retry of an operation that waits is answered with it.
+    fn attach(&mut self, id: QuotaId, operation: &Operation, slot: Slot) {
+        let quota = self.quotas.get_mut(&id).expect("what waits, waits for a quota");
+        let key = operation.id.as_ref();
+        let mut waiting = quota.acquires.iter_mut().chain(quota.releases.iter_mut());
+        let found = waiting.find(|waiting| waiting.key() == key).expect("its id is among those that wait");
+        if found.operation != *operation {
+            let reused = Refusal::IdReused(key.map(|key| format!("{key:?}")).unwrap_or_default());
+            self.settle(slot, Err(reused));
+        } else if found.slots.len() >= RETRIES_ATTACHED_MAX {
+            self.settle(slot, Err(Refusal::Unavailable("this very operation is waiting for tokens".into())));
+        } else {
+            found.slots.push(slot);
+        }
+    }
+
+    /// An operation that waited has its outcome.
+    pub(super) fn finish(&mut self, waiting: Waiting, result: Result<Done, Refusal>) {
+        self.waiting -= 1;
+        if let Some(key) = waiting.key() {
+            self.waiting_ids.remove(key);
+        }
+        for slot in waiting.slots {
+            self.settle(slot, result.clone());
+        }
+    }
+
+    /// An operation of a request has its outcome; with the last one, the request has its answer.
+    fn settle(&mut self, slot: Slot, result: Result<Done, Refusal>) {
+        let running = self.running.get_mut(&slot.client).expect("a request is running until all is settled");
+        let before = running.results[slot.index].replace(result);
+        assert!(before.is_none(), "an operation has one outcome");
+        running.open -= 1;
+        if running.open == 0 {
+            let running = self.running.remove(&slot.client).expect("it was just looked at");
+            self.outcome.answers.push((slot.client, ran(running.results)));
+        }
+    }
+}
+
+fn ran(results: Vec<Option<Result<Done, Refusal>>>) -> Answer {
+    Answer::Ran(results.into_iter().map(|result| result.expect("each operation has its outcome")).collect())
+}

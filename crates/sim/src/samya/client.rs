@@ -1,0 +1,163 @@
+//! Clients of quotas. Each asks again, under the same request id, until it knows what became of an operation.
+
+use super::ledger::Ledger;
+use crate::client::{ClientEvent, ClientProgram, Next};
+use rhumb_core::{Rng, Span, Time};
+use rhumb_quota::Site;
+use rhumb_quota::info::Read;
+use rhumb_quota::name::Name;
+use rhumb_quota::operation::{Action, Operation, RequestKey};
+use rhumb_quota::refusal::Refusal;
+use rhumb_quota::request::{Answer, Request};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The longest pause between two operations.
+const PAUSE_MAX: Span = Span::from_millis(200);
+/// The pause before asking again.
+const AGAIN_AFTER: Span = Span::from_millis(300);
+/// Tokens of one operation at the most.
+const AMOUNT_MAX: u64 = 12;
+
+/// Acquires, releases, looks.
+pub struct Client {
+    number: u32,
+    names: Vec<Name>,
+    until: Time,
+    rng: Rng,
+    ledger: Rc<RefCell<Ledger>>,
+    operations: u64,
+    doing: Doing,
+}
+
+#[derive(Clone)]
+enum Doing {
+    Nothing,
+    Operation(Operation),
+    Reading,
+}
+
+impl Client {
+    /// The client of that number.
+    pub fn new(number: u32, names: Vec<Name>, until: Time, rng: Rng, ledger: Rc<RefCell<Ledger>>) -> Client {
+        Client { number, names, until, rng, ledger, operations: 0, doing: Doing::Nothing }
+    }
+
+    fn begin(&mut self, now: Time) -> Next<Request> {
+        if now >= self.until {
+            return Next::Done;
+        }
+        let name = self.rng.pick(&self.names).expect("there are quotas").clone();
+        if self.rng.chance(0.1) {
+            self.doing = Doing::Reading;
+            let read = *self.rng.pick(&[Read::Local, Read::Global, Read::Exact]).expect("three of them");
+            return Next::Request(Request::Get { name, read });
+        }
+        let amount = self.rng.between(1, AMOUNT_MAX);
+        let mut ledger = self.ledger.borrow_mut();
+        // Mostly all tokens are out, so that every further one has to be found.
+        let back = if self.rng.chance(0.45) { ledger.take(&name, amount) } else { 0 };
+        self.operations += 1;
+        let id = RequestKey::new(format!("{}-{}", self.number, self.operations)).expect("a short id");
+        let operation = match back {
+            0 => Operation::acquire(name, amount, Some(id)),
+            back => Operation::release(name, back, Some(id)),
+        };
+        let operation = operation.expect("amounts are small");
+        ledger.set_pending(&operation.quota, operation.amount, true);
+        self.doing = Doing::Operation(operation.clone());
+        Next::Request(Request::Run(vec![operation]))
+    }
+
+    fn pause(&mut self) -> Next<Request> {
+        self.doing = Doing::Nothing;
+        Next::Wait(Span::from_micros(self.rng.below(PAUSE_MAX.as_micros())))
+    }
+
+    fn settle(&mut self, operation: &Operation, outcome: Result<(), Refusal>, now: Time) -> Next<Request> {
+        let mut ledger = self.ledger.borrow_mut();
+        ledger.set_pending(&operation.quota, operation.amount, false);
+        match (operation.action, outcome) {
+            (Action::Acquire, Ok(())) => ledger.acquired(&operation.quota, operation.amount, now),
+            (Action::Release, Ok(())) => ledger.done += 1,
+            (Action::Acquire, Err(refusal)) => {
+                ledger.refused += 1;
+                if !matches!(refusal, Refusal::Exceeded { .. } | Refusal::Unreachable { .. } | Refusal::Unavailable(_)) {
+                    ledger.find_wrong(format!("{now}: an acquisition was refused with: {refusal}"));
+                }
+            }
+            (Action::Release, Err(refusal)) => {
+                ledger.refused += 1;
+                ledger.put_back(&operation.quota, operation.amount);
+                if !matches!(refusal, Refusal::Unreachable { .. } | Refusal::Unavailable(_)) {
+                    ledger.find_wrong(format!("{now}: a release of {} tokens that are held was refused with: {refusal}", operation.amount));
+                }
+            }
+        }
+        drop(ledger);
+        self.pause()
+    }
+}
+
+impl ClientProgram<Site> for Client {
+    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
+        match (event, self.doing.clone()) {
+            (ClientEvent::Started, _) => self.pause(),
+            (ClientEvent::Woken, Doing::Operation(operation)) => Next::Request(Request::Run(vec![operation])),
+            (ClientEvent::Woken, _) => self.begin(now),
+            (ClientEvent::GatewayLost, Doing::Operation(_)) => {
+                self.ledger.borrow_mut().lost += 1;
+                Next::Wait(AGAIN_AFTER)
+            }
+            (ClientEvent::Answered(Answer::Ran(mut results)), Doing::Operation(operation)) => {
+                let outcome = results.pop().expect("one operation, one outcome").map(|_| ());
+                // A site that recovers says nothing of what it did before.
+                if let Err(Refusal::Unavailable(_)) = &outcome {
+                    return Next::Wait(AGAIN_AFTER);
+                }
+                self.settle(&operation, outcome, now)
+            }
+            _ => self.pause(),
+        }
+    }
+}
+
+/// Raises and lowers limits.
+pub struct Operator {
+    names: Vec<Name>,
+    until: Time,
+    rng: Rng,
+    ledger: Rc<RefCell<Ledger>>,
+    change: Option<(Name, u64)>,
+}
+
+impl Operator {
+    /// One that does so until then.
+    pub fn new(names: Vec<Name>, until: Time, rng: Rng, ledger: Rc<RefCell<Ledger>>) -> Operator {
+        Operator { names, until, rng, ledger, change: None }
+    }
+}
+
+impl ClientProgram<Site> for Operator {
+    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
+        match (event, self.change.clone()) {
+            (ClientEvent::Answered(Answer::Changed(Ok(()))), Some((name, limit))) => {
+                self.ledger.borrow_mut().limit_set(&name, limit);
+                self.change = None;
+                Next::Wait(Span::from_micros(self.rng.below(3_000_000)))
+            }
+            // To set the same limit again is harmless, and the only way to know it.
+            (ClientEvent::Woken, Some((name, limit))) => Next::Request(Request::SetLimit { name, limit }),
+            (_, Some(_)) => Next::Wait(AGAIN_AFTER),
+            (ClientEvent::Woken, None) if now >= self.until => Next::Done,
+            (ClientEvent::Woken, None) => {
+                let name = self.rng.pick(&self.names).expect("there are quotas").clone();
+                let limit = self.rng.between(20, 150);
+                self.ledger.borrow_mut().limit_asked(&name, limit);
+                self.change = Some((name.clone(), limit));
+                Next::Request(Request::SetLimit { name, limit })
+            }
+            (_, None) => Next::Wait(Span::from_micros(self.rng.below(3_000_000))),
+        }
+    }
+}

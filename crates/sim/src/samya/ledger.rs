@@ -1,0 +1,113 @@
+//! What the clients of a run know to be true, by their own books.
+
+use rhumb_core::Time;
+use rhumb_quota::name::Name;
+use rhumb_quota::spec::Spec;
+use std::collections::BTreeMap;
+
+/// The books of all clients together.
+#[derive(Default)]
+pub struct Ledger {
+    /// Tokens acquired and not yet released, by the quota named in the operation.
+    held: BTreeMap<Name, u64>,
+    /// Tokens of operations whose outcome is not known.
+    pending: BTreeMap<Name, u64>,
+    /// The quotas above each, and its limits: the last one that was acknowledged, and the highest ever asked for.
+    quotas: BTreeMap<Name, Quota>,
+    /// Operations done.
+    pub done: u64,
+    /// Operations refused.
+    pub refused: u64,
+    /// Requests whose site died before it answered. They were asked again.
+    pub lost: u64,
+    /// The first thing that was answered wrongly.
+    pub wrong: Option<String>,
+}
+
+struct Quota {
+    parent: Option<Name>,
+    limit: u64,
+    highest: u64,
+}
+
+impl Ledger {
+    /// A quota was made.
+    pub fn create(&mut self, name: &Name, spec: &Spec) {
+        let quota = Quota { parent: spec.parent.clone(), limit: spec.limit, highest: spec.limit };
+        self.quotas.insert(name.clone(), quota);
+    }
+
+    /// The names of all quotas.
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
+        self.quotas.keys()
+    }
+
+    /// The quota right above.
+    pub fn parent(&self, name: &Name) -> Option<&Name> {
+        self.quotas[name].parent.as_ref()
+    }
+
+    /// The limit last acknowledged.
+    pub fn limit(&self, name: &Name) -> u64 {
+        self.quotas[name].limit
+    }
+
+    /// A limit is asked for.
+    pub fn limit_asked(&mut self, name: &Name, limit: u64) {
+        let quota = self.quotas.get_mut(name).expect("quotas are made first");
+        quota.highest = limit.max(quota.highest);
+    }
+
+    /// A limit is acknowledged.
+    pub fn limit_set(&mut self, name: &Name, limit: u64) {
+        self.quotas.get_mut(name).expect("quotas are made first").limit = limit;
+    }
+
+    /// Tokens are acquired for good.
+    pub fn acquired(&mut self, name: &Name, amount: u64, now: Time) {
+        *self.held.entry(name.clone()).or_default() += amount;
+        self.done += 1;
+        for quota in self.names().cloned().collect::<Vec<_>>() {
+            let (held, highest) = (self.held(&quota), self.quotas[&quota].highest);
+            if held > highest {
+                self.find_wrong(format!("{now}: clients hold {held} tokens of {quota}, whose limit was never above {highest}"));
+            }
+        }
+    }
+
+    /// Up to `most` tokens of `name` for somebody to release: they count as held no more.
+    pub fn take(&mut self, name: &Name, most: u64) -> u64 {
+        let held = self.held.entry(name.clone()).or_default();
+        let taken = most.min(*held);
+        *held -= taken;
+        taken
+    }
+
+    /// What was taken to be released was not.
+    pub fn put_back(&mut self, name: &Name, amount: u64) {
+        *self.held.entry(name.clone()).or_default() += amount;
+    }
+
+    /// An operation is sent, or has its outcome.
+    pub fn set_pending(&mut self, name: &Name, amount: u64, pending: bool) {
+        let sum = self.pending.entry(name.clone()).or_default();
+        *sum = if pending { *sum + amount } else { *sum - amount };
+    }
+
+    /// True if every operation has its outcome.
+    pub fn is_settled(&self) -> bool {
+        self.pending.values().all(|pending| *pending == 0)
+    }
+
+    /// What clients hold of `name`, by way of it and of the quotas below it.
+    pub fn held(&self, name: &Name) -> u64 {
+        let own = self.held.get(name).copied().unwrap_or(0);
+        let below = self.quotas.iter().filter(|(_, quota)| quota.parent.as_ref() == Some(name));
+        own + below.map(|(child, _)| self.held(child)).sum::<u64>()
+    }
+
+    /// Something was answered wrongly; the first such thing is kept.
+    pub fn find_wrong(&mut self, what: String) {
+        self.wrong.get_or_insert(what);
+    }
+}

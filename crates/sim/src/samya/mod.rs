@@ -1,0 +1,189 @@
+//! The scenario of Samya: clients in every region acquire and release tokens of a few scarce quotas, limits go up and down,
+//! while everything goes wrong that a [`FaultPlan`] can draw; then the network heals, and nothing may be missing.
+//!
+//! ```text
+//!   0 s ─ quotas are made ─ 2 s ─── faults ─── 20 s ─── healed, clients go on ─── 30 s ─── quiet ─── 40 s: all is counted
+//! ```
+//!
+//! The seed also decides the shape: three regions or five, one site in each or two, which protocol, what is offered, who
+//! gets what, whether quotas stand above one another and whether limits change.
+
+mod agreement;
+mod client;
+mod conservation;
+mod ledger;
+mod rest;
+
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use client::{Client, Operator};
+use ledger::Ledger;
+use rhumb_core::{Rng, SiteId, Span, Time, wan};
+use rhumb_quota::name::Name;
+use rhumb_quota::request::Request;
+use rhumb_quota::spec::{OfferPolicy, ProtocolKind, Reallocation, Spec};
+use rhumb_quota::{self as quota, Site};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Clients per site.
+const CLIENTS: u32 = 3;
+const FAULTS_BEGIN: Time = Time::from_micros(2_000_000);
+const FAULTS_END: Time = Time::from_micros(20_000_000);
+const CLIENTS_END: Time = Time::from_micros(30_000_000);
+const QUIET_END: Time = Time::from_micros(45_000_000);
+const RUN_END: Time = Time::from_micros(90_000_000);
+
+/// Tokens under faults.
+#[derive(Clone, Debug, Default)]
+pub struct Samya {
+    /// A bug planted in the site.
+    #[cfg(feature = "planted")]
+    pub planted: Option<quota::planted::Planted>,
+    /// A bug planted in the driver.
+    #[cfg(feature = "planted")]
+    pub driver: Option<crate::Planted>,
+    /// Nothing goes wrong.
+    pub calm: bool,
+}
+
+/// What a seed decides.
+struct Shape {
+    regions: usize,
+    shards: u16,
+    /// Many short crashes instead of a storm.
+    flaky: bool,
+    /// Limits go up and down while they are in use.
+    limits_change: bool,
+    quotas: Vec<(Name, Spec)>,
+}
+
+impl Shape {
+    fn draw(rng: &mut Rng) -> Shape {
+        let regions = if rng.chance(0.5) { 3 } else { 5 };
+        let shards = if rng.chance(0.8) { 1 } else { 2 };
+        let mut spec = |limit: u64, parent: Option<&Name>| Spec {
+            limit,
+            parent: parent.cloned(),
+            protocol: if rng.chance(0.5) { ProtocolKind::Majority } else { ProtocolKind::Any },
+            offer: if rng.chance(0.5) { OfferPolicy::All } else { OfferPolicy::Spare },
+            reallocation: match rng.below(3) {
+                0 => Reallocation::MaximumUsage,
+                1 => Reallocation::MostSatisfied,
+                _ => Reallocation::Proportional,
+            },
+        };
+        let name = |text: &str| Name::new(text).expect("a name");
+        let organisation = name("org");
+        let above = spec(120, None);
+        let below = [spec(80, Some(&organisation)), spec(70, Some(&organisation))];
+        let alone = spec(60, None);
+        let hierarchical = rng.chance(0.5);
+        let mut quotas = vec![(name("vm"), alone)];
+        if hierarchical {
+            quotas.push((organisation, above));
+            quotas.extend(below.into_iter().zip(["web", "data"]).map(|(spec, text)| (name(text), spec)));
+        }
+        Shape { regions, shards, flaky: rng.chance(0.3), limits_change: rng.chance(0.5), quotas }
+    }
+}
+
+impl Scenario for Samya {
+    fn name(&self) -> &'static str {
+        "samya"
+    }
+
+    fn options(&self) -> String {
+        if self.calm { " --calm".into() } else { String::new() }
+    }
+
+    fn run(&self, seed: u64, tracing: bool) -> Report {
+        let mut rng = Rng::seeded(seed);
+        let shape = Shape::draw(&mut rng);
+        let mut world = self.world(&shape, seed, tracing);
+        let rates = match shape.flaky {
+            _ if self.calm => FaultRates::none(),
+            true => FaultRates::flaky(),
+            false => FaultRates::stormy(),
+        };
+        let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(FAULTS_BEGIN), &mut rng);
+        for (site, skew) in plan.clocks {
+            world.skew_clock(site, skew);
+        }
+        for (at, fault) in plan.faults {
+            world.strike_at(at + FAULTS_BEGIN.since(Time::ZERO), fault);
+        }
+        let ledger = Rc::new(RefCell::new(Ledger::default()));
+        let end = self.drive(&mut world, &shape, &ledger, &mut rng);
+        let ledger = ledger.borrow();
+        let mut report = Report::of(&world, end);
+        report.committed = ledger.done;
+        report.aborted = ledger.refused;
+        report.unknown = ledger.lost;
+        if report.violation.is_none() {
+            report.violation = ledger.wrong.clone();
+        }
+        report
+    }
+}
+
+impl Samya {
+    /// The same with faults, or without.
+    pub fn with_calm(mut self, calm: bool) -> Samya {
+        self.calm = calm;
+        self
+    }
+
+    fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
+        let matrix = wan::profile("paper_replicated_commit_5").expect("the profile is shipped").matrix();
+        let names: Vec<&str> = matrix.names()[..shape.regions].iter().map(String::as_str).collect();
+        let rtt = matrix.restrict(&names).expect("the names are its own");
+        let config = Config { tracing, ..Config::new(rtt, shape.shards) };
+        let topology = config.topology.clone();
+        #[cfg(feature = "planted")]
+        let planted = self.planted;
+        let factory = move |site, _life| {
+            let actor = Site::new(site, &topology, quota::Config { epoch: Span::from_secs(5), ..quota::Config::default() });
+            #[cfg(feature = "planted")]
+            let actor = actor.with_planted(planted);
+            actor
+        };
+        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
+        let mut world = World::new(config, seed, factory);
+        #[cfg(feature = "planted")]
+        if let Some(driver) = self.driver {
+            world.plant(driver);
+        }
+        world
+    }
+
+    /// Quotas, faults, heal, quiet, count.
+    fn drive(&self, world: &mut World<Site>, shape: &Shape, ledger: &Rc<RefCell<Ledger>>, rng: &mut Rng) -> Result<(), SimError> {
+        world.observe(agreement::observer());
+        world.observe(conservation::observer());
+        world.run_until(Time::from_micros(100_000))?;
+        for (name, spec) in &shape.quotas {
+            let request = Request::Create { name: name.clone(), spec: spec.clone() };
+            // One after the other: a parent has to be known before its children are made.
+            world.submit(SiteId::new(0, 0), request);
+            world.run_for(Span::from_millis(450))?;
+            ledger.borrow_mut().create(name, spec);
+        }
+        world.run_until(FAULTS_BEGIN)?;
+        let names: Vec<Name> = shape.quotas.iter().map(|(name, _)| name.clone()).collect();
+        let mut number = 0;
+        for site in world.topology().sites().collect::<Vec<_>>() {
+            for _ in 0..CLIENTS {
+                world.add_client(site, Client::new(number, names.clone(), CLIENTS_END, rng.fork(), Rc::clone(ledger)));
+                number += 1;
+            }
+        }
+        if shape.limits_change {
+            let site = *rng.pick(&world.topology().sites().collect::<Vec<_>>()).expect("a cluster has sites");
+            world.add_client(site, Operator::new(names, FAULTS_END, rng.fork(), Rc::clone(ledger)));
+        }
+        world.run_until(FAULTS_END)?;
+        world.heal();
+        world.run_until(QUIET_END)?;
+        rest::check(world, &ledger.borrow(), RUN_END)
+    }
+}

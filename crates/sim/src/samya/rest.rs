@@ -1,0 +1,113 @@
+//! Invariant: at rest nothing is missing. All sites agree which quotas there are, nothing is frozen, left + held - owed over
+//! all sites is the limit, and what the sites hold is what the clients know to hold. Then all that is left can be
+//! acquired at one site, not one token more, and all that is held released at another.
+
+use super::conservation::accounts;
+use super::ledger::Ledger;
+use crate::{SimError, World};
+use rhumb_core::{SiteId, Time};
+use rhumb_quota::Site;
+use rhumb_quota::info::Read;
+use rhumb_quota::name::Name;
+use rhumb_quota::operation::{Done, Operation};
+use rhumb_quota::refusal::Refusal;
+use rhumb_quota::request::{Answer, Request};
+
+/// Checks it on a world that is healed and quiet.
+pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result<(), SimError> {
+    let now = world.now();
+    let wrong = |what: String| SimError::Violation { at: now, what };
+    if world.clients_left() > 0 || !ledger.is_settled() {
+        return Err(wrong(format!("{} clients are not done long after the healing", world.clients_left())));
+    }
+    for name in ledger.names() {
+        count(world, ledger, name).map_err(wrong)?;
+    }
+    let roots: Vec<Name> = ledger.names().filter(|name| ledger.parent(name).is_none()).cloned().collect();
+    for name in roots {
+        use_up(world, ledger, &name, deadline)?;
+    }
+    Ok(())
+}
+
+fn count(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<(), String> {
+    let (mut left, mut held, mut owed) = (0, 0, 0);
+    for site in world.topology().sites() {
+        let actor = world.actor(site).ok_or_else(|| format!("{site} is down"))?;
+        let id = actor.definitions().id(name).map_err(|refusal| format!("{site}: {refusal}"))?;
+        let limit = actor.definitions().get(id).map(|definition| definition.spec.limit);
+        if limit != Some(ledger.limit(name)) {
+            return Err(format!("{site} takes {limit:?} for the limit of {name}, which is {}", ledger.limit(name)));
+        }
+        let account = &accounts(world, site)[&id];
+        if !account.offered.is_none() {
+            return Err(format!("{site} still has {} tokens of {name} on offer", account.offered));
+        }
+        left += account.tokens.left;
+        held += account.tokens.held;
+        owed += account.owed;
+    }
+    if held != ledger.held(name) {
+        return Err(format!("the sites count {held} tokens of {name} as held, the clients {}", ledger.held(name)));
+    }
+    if left + held != ledger.limit(name) + owed {
+        return Err(format!("{left} left + {held} held - {owed} owed of {name} is not its limit of {}", ledger.limit(name)));
+    }
+    Ok(())
+}
+
+/// Acquires all that is left at one site, one more at another, and releases all at a third.
+fn use_up(world: &mut World<Site>, ledger: &Ledger, name: &Name, deadline: Time) -> Result<(), SimError> {
+    let sites: Vec<SiteId> = world.topology().sites().collect();
+    let (limit, held) = (ledger.limit(name), ledger.held(name));
+    let read = ask(world, sites[0], Request::Get { name: name.clone(), read: Read::Exact }, deadline)?;
+    let at = world.now();
+    let wrong = |what: String| Err(SimError::Violation { at, what });
+    match read {
+        Answer::Got(Ok(info)) if info.held() == held => {}
+        other => return wrong(format!("an exact read of {name} at rest, {held} held, was answered with {other:?}")),
+    }
+    if limit > held {
+        if let Err(refusal) = run(world, sites[0], Operation::acquire(name.clone(), limit - held, None), deadline)? {
+            return wrong(format!("the {} tokens of {name} that are left at rest were refused: {refusal}", limit - held));
+        }
+        match run(world, sites[1], Operation::acquire(name.clone(), 1, None), deadline)? {
+            Err(Refusal::Exceeded { .. }) => {}
+            other => return wrong(format!("one token of {name} more than there are: {other:?}")),
+        }
+    }
+    let all = limit.max(held);
+    match run(world, sites[2], Operation::release(name.clone(), all + 1, None), deadline)? {
+        Err(Refusal::NotHeld { .. }) => {}
+        other => return wrong(format!("the release of one token of {name} more than are held: {other:?}")),
+    }
+    match run(world, sites[2], Operation::release(name.clone(), all, None), deadline)? {
+        Ok(_) => Ok(()),
+        Err(refusal) => wrong(format!("the release of all {all} tokens of {name} was refused: {refusal}")),
+    }
+}
+
+fn run(
+    world: &mut World<Site>,
+    site: SiteId,
+    operation: Result<Operation, Refusal>,
+    deadline: Time,
+) -> Result<Result<Done, Refusal>, SimError> {
+    let operation = operation.expect("amounts are small");
+    match ask(world, site, Request::Run(vec![operation]), deadline)? {
+        Answer::Ran(mut results) => Ok(results.pop().expect("one operation, one outcome")),
+        other => unreachable!("operations are answered with outcomes: {other:?}"),
+    }
+}
+
+fn ask(world: &mut World<Site>, site: SiteId, request: Request, deadline: Time) -> Result<Answer, SimError> {
+    world.take_replies();
+    let id = world.submit(site, request);
+    while world.now() < deadline && world.tick()? {
+        if let Some(reply) = world.take_replies().into_iter().find(|reply| reply.id == id) {
+            let lost = SimError::Violation { at: world.now(), what: format!("{site} was lost in a world that is healed") };
+            return reply.answer.ok_or(lost);
+        }
+    }
+    Err(SimError::Violation { at: world.now(), what: format!("{site} has not answered request {id} in time") })
+}
