@@ -9,12 +9,13 @@
 
 use rhumb_commit::replicated_commit::planted::Planted;
 use rhumb_sim::replicated_commit::ReplicatedCommit;
+use rhumb_sim::samya::Samya;
 use rhumb_sim::{Scenario, all_cores, run_seeds};
 
 /// Every planted bug is caught by one of so many seeds.
 const SEEDS: u64 = 400;
 
-fn first_caught(scenario: &ReplicatedCommit) -> Option<(u64, String)> {
+fn first_caught(scenario: &impl Scenario) -> Option<(u64, String)> {
     // In slices, so that a bug caught early costs little.
     (0..SEEDS).step_by(10).find_map(|start| {
         let reports = run_seeds(scenario, start..start + 10, all_cores(), |_| {});
@@ -46,4 +47,24 @@ fn an_answer_before_the_sync_is_caught() {
 fn a_scenario_with_a_bug_replays_like_any_other() {
     let scenario = ReplicatedCommit { planted: Some(Planted::SharedLockSkipped), ..ReplicatedCommit::default() };
     assert_eq!(scenario.run(3, true), scenario.run(3, true));
+}
+
+#[test]
+fn every_bug_planted_in_the_quotas_is_caught() {
+    let mut missed = Vec::new();
+    for bug in rhumb_quota::planted::Planted::ALL {
+        match first_caught(&Samya { planted: Some(bug), ..Samya::default() }) {
+            Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
+            None => missed.push(bug),
+        }
+    }
+    assert!(missed.is_empty(), "not caught within {SEEDS} seeds: {missed:?}");
+}
+
+#[test]
+fn a_token_told_of_before_the_sync_is_caught() {
+    let bug = rhumb_sim::Planted::AnswerBeforeSync;
+    let caught = first_caught(&Samya { driver: Some(bug), ..Samya::default() });
+    let (seed, violation) = caught.unwrap_or_else(|| panic!("{bug:?} is not caught within {SEEDS} seeds"));
+    println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default());
 }
