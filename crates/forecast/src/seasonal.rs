@@ -1,0 +1,79 @@
+//! The seasonal naive forecast: the next value is the one a period ago.
+
+use crate::forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, check_series};
+use crate::history::History;
+use crate::saved::Saved;
+use serde::{Deserialize, Serialize};
+
+/// Forecasts the value of the same place in the last period. Until a whole period was seen: the last value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeasonalNaive {
+    period: usize,
+    history: History,
+}
+
+impl SeasonalNaive {
+    /// A forecast with a period of `period` epochs, at least one and at most [`PERIOD_MAX`].
+    pub fn new(period: usize) -> SeasonalNaive {
+        let period = period.clamp(1, PERIOD_MAX);
+        SeasonalNaive { period, history: History::keeping(period) }
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        (1..=PERIOD_MAX).contains(&self.period) && self.history.is_sound(self.period)
+    }
+}
+
+impl Forecaster for SeasonalNaive {
+    fn name(&self) -> String {
+        format!("seasonal naive({})", self.period)
+    }
+
+    fn train(&mut self, series: &[f64], _progress: &mut dyn FnMut(Progress)) -> Result<(), TrainError> {
+        check_series(&self.name(), series, self.period)?;
+        *self = SeasonalNaive::new(self.period);
+        series.iter().for_each(|value| self.observe(*value));
+        Ok(())
+    }
+
+    fn observe(&mut self, value: f64) {
+        self.history.push(value);
+    }
+
+    fn predict(&self, epochs: usize) -> Vec<f64> {
+        let values = self.history.values();
+        let epochs = epochs.min(EPOCHS_MAX);
+        if values.len() < self.period {
+            return self.history.last().map_or_else(Vec::new, |last| vec![last; epochs]);
+        }
+        (0..epochs).map(|epoch| values[epoch % self.period]).collect()
+    }
+
+    fn save(&self) -> Vec<u8> {
+        Saved::SeasonalNaive(self.clone()).encode()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_the_last_period() {
+        let mut model = SeasonalNaive::new(3);
+        for value in [9.0, 9.0, 1.0] {
+            model.observe(value);
+        }
+        assert_eq!(model.predict(4), [9.0, 9.0, 1.0, 9.0]);
+        model.observe(5.0);
+        assert_eq!(model.predict(4), [9.0, 1.0, 5.0, 9.0]);
+    }
+
+    #[test]
+    fn repeats_the_last_value_before_a_period_is_seen() {
+        let mut model = SeasonalNaive::new(3);
+        assert_eq!(model.predict(2), []);
+        model.observe(7.0);
+        assert_eq!(model.predict(2), [7.0, 7.0]);
+    }
+}
