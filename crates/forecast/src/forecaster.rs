@@ -53,14 +53,14 @@ pub struct Progress {
 pub enum TrainError {
     #[error("{model} needs {needed} values or more to train on, but the series has {found}; give a longer series or a smaller model")]
     TooShort { model: String, needed: usize, found: usize },
-    #[error("value {position} of the series is {value}, which is not finite")]
-    NotFinite { position: usize, value: f64 },
+    #[error("value {position} of the series is {value}, not a number of at most {VALUE_MAX:e}")]
+    OutOfRange { position: usize, value: f64 },
 }
 
-/// Checks what every model asks of a series: `needed` finite values.
+/// Checks what every model asks of a series: `needed` values within [`VALUE_MAX`].
 pub(crate) fn check_series(model: &str, series: &[f64], needed: usize) -> Result<(), TrainError> {
-    if let Some(index) = series.iter().position(|value| !value.is_finite()) {
-        return Err(TrainError::NotFinite { position: index + 1, value: series[index] });
+    if let Some(index) = series.iter().position(|value| value.is_nan() || value.abs() > VALUE_MAX) {
+        return Err(TrainError::OutOfRange { position: index + 1, value: series[index] });
     }
     if series.len() < needed {
         return Err(TrainError::TooShort { model: model.to_owned(), needed, found: series.len() });

@@ -61,13 +61,14 @@ fn a_series_is_split_and_shifted() {
 }
 
 #[test]
-fn a_series_too_short_or_not_finite_changes_nothing() {
+fn a_series_too_short_or_out_of_range_is_refused_and_changes_nothing() {
     for spec in specs() {
         let mut model = trained(&spec);
         let before = model.save();
         assert!(matches!(model.train(&[], &mut |_| ()), Err(TrainError::TooShort { found: 0, .. })), "{}", model.name());
-        let error = model.train(&[1.0, f64::NAN], &mut |_| ()).map_err(|error| error.to_string());
-        assert_eq!(error, Err("value 2 of the series is NaN, which is not finite".to_owned()));
+        let error = |series: &[f64]| spec.build().train(series, &mut |_| ()).map_err(|error| error.to_string());
+        assert_eq!(error(&[1.0, f64::NAN]), Err("value 2 of the series is NaN, not a number of at most 1e15".to_owned()));
+        assert_eq!(error(&[-2e15, 1.0]), Err("value 1 of the series is -2000000000000000, not a number of at most 1e15".to_owned()));
         assert_eq!(model.save(), before);
     }
 }

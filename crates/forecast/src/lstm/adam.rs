@@ -23,9 +23,8 @@ impl Adam {
 
     /// Moves `weights` against `gradient`, each by about `rate`.
     pub(super) fn step(&mut self, weights: &mut Weights, gradient: &Weights, rate: f64) {
+        let Some(shorten) = shortening(gradient) else { return };
         self.steps = self.steps.saturating_add(1);
-        let norm = gradient.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
-        let shorten = if norm > GRADIENT_NORM_MAX { GRADIENT_NORM_MAX / norm } else { 1.0 };
         let steps = f64::from(self.steps);
         let (mean_share, square_share) = (1.0 - libm::pow(MEAN_DECAY, steps), 1.0 - libm::pow(SQUARE_DECAY, steps));
         let moments = self.mean.iter_mut().zip(self.square.iter_mut());
@@ -36,4 +35,17 @@ impl Adam {
             *weight -= rate * (*mean / mean_share) / ((*square / square_share).sqrt() + SMALLEST);
         }
     }
+}
+
+/// One step of plain gradient descent: moves `weights` against `gradient`, by `rate` at most in all.
+pub(super) fn descend(weights: &mut Weights, gradient: &Weights, rate: f64) {
+    let Some(shorten) = shortening(gradient) else { return };
+    weights.iter_mut().zip(gradient.iter()).for_each(|(weight, slope)| *weight -= rate * shorten * slope);
+}
+
+/// What brings a gradient down to its greatest length; `None` for one that has grown beyond all numbers, which points
+/// nowhere.
+fn shortening(gradient: &Weights) -> Option<f64> {
+    let norm = gradient.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+    norm.is_finite().then(|| if norm > GRADIENT_NORM_MAX { GRADIENT_NORM_MAX / norm } else { 1.0 })
 }

@@ -7,7 +7,6 @@
 //! The value itself; what followed the same moment a period ago, and what it was then; and the place in the period of the
 //! epoch to forecast. A network that unrolls a few hours cannot remember last week: it is told.
 
-use crate::history::History;
 use std::f64::consts::TAU;
 
 /// Features per period.
@@ -31,11 +30,6 @@ pub(super) fn write(periods: &[usize], values: &[f64], at: usize, origin: u64, o
         let angle = TAU * phase as f64 / *period as f64;
         out.copy_from_slice(&[values[at + 1 - period], values[at - period], libm::sin(angle), libm::cos(angle)]);
     }
-}
-
-/// The position in the series of the first value that `history` still shows.
-pub(super) fn origin(history: &History) -> u64 {
-    history.seen() - history.values().len() as u64
 }
 
 #[cfg(test)]

@@ -10,14 +10,14 @@ mod adam;
 mod features;
 mod network;
 mod training;
+mod windows;
 
 use crate::forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, VALUE_MAX, check_series};
 use crate::history::History;
 use crate::saved::Saved;
-use nalgebra::DMatrix;
 use network::Weights;
 use serde::{Deserialize, Serialize};
-use training::Training;
+use windows::Windows;
 
 /// The most hidden units.
 pub const HIDDEN_MAX: usize = 256;
@@ -47,6 +47,8 @@ pub struct LstmConfig {
     pub batch: usize,
     /// About how far one step moves a weight at first; between 0 and 1.
     pub rate: f64,
+    /// How far one observed value moves the weights, at most in all; 0, and they stay as trained. Between 0 and 1.
+    pub refresh: f64,
     /// Decides the first weights and the order of the windows.
     pub seed: u64,
 }
@@ -54,24 +56,26 @@ pub struct LstmConfig {
 impl LstmConfig {
     /// What serves well on a few thousand values with these periods.
     pub fn with_periods(periods: &[usize], seed: u64) -> LstmConfig {
-        LstmConfig { hidden: 24, window: 24, periods: periods.to_vec(), passes: 60, batch: 16, rate: 0.004, seed }
+        LstmConfig { hidden: 24, window: 24, periods: periods.to_vec(), passes: 60, batch: 16, rate: 0.004, refresh: 0.0, seed }
     }
 
     fn bounded(mut self) -> LstmConfig {
         self.periods.retain(|period| (2..=PERIOD_MAX).contains(period));
         self.periods.truncate(PERIODS_MAX);
+        let share = |rate: f64| if rate.is_finite() { rate.clamp(0.0, 1.0) } else { 0.0 };
         LstmConfig {
             hidden: self.hidden.clamp(1, HIDDEN_MAX),
             window: self.window.clamp(2, WINDOW_MAX),
             passes: self.passes.min(PASSES_MAX),
             batch: self.batch.clamp(1, BATCH_MAX),
-            rate: if self.rate.is_finite() { self.rate.clamp(0.0, 1.0) } else { 0.0 },
+            rate: share(self.rate),
+            refresh: share(self.refresh),
             ..self
         }
     }
 
     fn keep(&self) -> usize {
-        features::reach(&self.periods) + self.window
+        features::reach(&self.periods) + self.window + 1
     }
 }
 
@@ -112,17 +116,25 @@ impl Lstm {
         (!self.weights.is_empty()).then_some(network)
     }
 
-    /// The scaled value that follows the scaled `values`, the first of which has the position `origin`; `None` if they are too few.
-    fn next(&self, network: &Weights, values: &[f64], origin: u64) -> Option<f64> {
-        let first = values.len().checked_sub(self.config.window)?.max(features::reach(&self.config.periods));
-        let inputs: Vec<DMatrix<f64>> = (first..values.len())
-            .map(|at| {
-                let mut input = DMatrix::zeros(features::count(&self.config.periods), 1);
-                features::write(&self.config.periods, values, at, origin, input.as_mut_slice());
-                input
-            })
-            .collect();
-        network.forward(&inputs).outputs.last().map(|output| output[0])
+    fn scaled(&self) -> Vec<f64> {
+        self.history.values().iter().map(|value| (value - self.mean) / self.deviation).collect()
+    }
+
+    /// The position in the series of the first value that the history still shows.
+    fn origin(&self) -> u64 {
+        self.history.seen() - self.history.values().len() as u64
+    }
+
+    /// One step of plain gradient descent on the window that ends with the latest value.
+    fn refresh(&mut self) {
+        if self.config.refresh == 0.0 || self.history.values().len() < self.config.keep() {
+            return;
+        }
+        let Some(mut network) = self.network() else { return };
+        let start = self.config.keep() - self.config.window - 1;
+        let gradient = Windows::new(&self.config, &self.scaled(), self.origin()).gradient(&network, &[start]);
+        adam::descend(&mut network, &gradient, self.config.refresh);
+        self.weights = network.iter().copied().collect();
     }
 }
 
@@ -132,32 +144,32 @@ impl Forecaster for Lstm {
     }
 
     fn train(&mut self, series: &[f64], progress: &mut dyn FnMut(Progress)) -> Result<(), TrainError> {
-        check_series(&self.name(), series, Training::needed(&self.config))?;
+        check_series(&self.name(), series, training::needed(&self.config))?;
         let mut fresh = Lstm::new(self.config.clone());
         series.iter().for_each(|value| fresh.history.push(*value));
         fresh.mean = series.iter().sum::<f64>() / series.len() as f64;
         let variance = series.iter().map(|value| (value - fresh.mean) * (value - fresh.mean)).sum::<f64>() / series.len() as f64;
         fresh.deviation = variance.sqrt().max(DEVIATION_MIN);
         let scaled: Vec<f64> = series.iter().map(|value| (value - fresh.mean) / fresh.deviation).collect();
-        fresh.weights = Training::new(&self.config, &scaled).run(fresh.deviation, progress).iter().copied().collect();
+        fresh.weights = training::train(&self.config, &scaled, fresh.deviation, progress).iter().copied().collect();
         *self = fresh;
         Ok(())
     }
 
     fn observe(&mut self, value: f64) {
         self.history.push(value);
+        self.refresh();
     }
 
     fn predict(&self, epochs: usize) -> Vec<f64> {
         let epochs = epochs.min(EPOCHS_MAX);
         let Some(last) = self.history.last() else { return Vec::new() };
         let Some(network) = self.network() else { return vec![last; epochs] };
-        let mut values: Vec<f64> = self.history.values().iter().map(|value| (value - self.mean) / self.deviation).collect();
-        let origin = features::origin(&self.history);
+        let mut values = self.scaled();
         let observed = values.len();
         let bound = VALUE_MAX / self.deviation;
         for _ in 0..epochs {
-            let next = self.next(&network, &values, origin).unwrap_or(values[values.len() - 1]);
+            let next = Windows::new(&self.config, &values, self.origin()).next(&network).unwrap_or(values[values.len() - 1]);
             values.push(next.clamp(-bound, bound));
         }
         values[observed..].iter().map(|value| value * self.deviation + self.mean).collect()
