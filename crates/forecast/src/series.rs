@@ -56,17 +56,22 @@ impl Series {
         let mut values = Vec::new();
         for record in records {
             let record = record.map_err(not_csv)?;
-            let line = record.position().map_or(0, csv::Position::line);
+            let line = || line_of(text, &record);
             if record.len() != header.len() {
-                return Err(SeriesError::Ragged { file: file.into(), line, found: record.len(), expected: header.len() });
+                return Err(SeriesError::Ragged { file: file.into(), line: line(), found: record.len(), expected: header.len() });
             }
             if values.len() == SERIES_VALUES_MAX {
-                return Err(SeriesError::TooLong { file: file.into(), line });
+                return Err(SeriesError::TooLong { file: file.into(), line: line() });
             }
             let cell = &record[index];
             let value = cell.parse::<f64>().ok().filter(|value| value.abs() <= VALUE_MAX);
             let column = &header[index];
-            values.push(value.ok_or_else(|| SeriesError::Cell { file: file.into(), line, column: column.into(), cell: cell.into() })?);
+            values.push(value.ok_or_else(|| SeriesError::Cell {
+                file: file.into(),
+                line: line(),
+                column: column.into(),
+                cell: cell.into(),
+            })?);
         }
         if values.len() < 2 {
             return Err(SeriesError::TooShort { file: file.into(), found: values.len() });
@@ -98,6 +103,15 @@ impl Series {
         values.rotate_left(epochs % length);
         Series { name: self.name.clone(), values }
     }
+}
+
+/// The line of `text` that `record` stands on. The reader says where it began to look for the record: before the empty lines
+/// and comments that it skipped.
+fn line_of(text: &str, record: &csv::StringRecord) -> u64 {
+    let Some(position) = record.position() else { return 1 };
+    let rest = text.get(position.byte() as usize..).unwrap_or_default();
+    let skipped = rest.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count();
+    position.line() + skipped as u64
 }
 
 /// The index of the column to take.

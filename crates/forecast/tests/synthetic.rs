@@ -105,11 +105,25 @@ fn an_lstm_without_periods_learns_a_sine_from_its_values_alone() {
 }
 
 #[test]
-fn untrained_passes_leave_the_random_walk() {
+fn an_lstm_that_is_not_taught_is_a_random_walk() {
     let series = sine(600);
     let (train, test) = series.split_at(500);
-    let errors = evaluate(small_lstm(0).build().as_mut(), train, test, &mut |_| ()).expect("long enough");
+    let Spec::Lstm(config) = small_lstm(0) else { unreachable!() };
+    let spec = Spec::Lstm(LstmConfig { refresh: 0.0, ..config });
+    let errors = evaluate(spec.build().as_mut(), train, test, &mut |_| ()).expect("long enough");
     assert!((errors.share() - 1.0).abs() < 1e-9, "{errors:?}");
+}
+
+#[test]
+fn an_lstm_follows_demand_that_changes_its_ways() {
+    // From now on the sine swings twice as often.
+    let changed: Vec<f64> = (0..600).map(|epoch| 100.0 + 50.0 * (2.0 * TAU * epoch as f64 / PERIOD as f64).sin()).collect();
+    let share = |refresh| {
+        let config = LstmConfig { hidden: 8, window: 12, passes: 15, refresh, ..LstmConfig::with_periods(&[], 7) };
+        evaluate(Spec::Lstm(config).build().as_mut(), &sine(480), &changed, &mut |_| ()).expect("long enough").share()
+    };
+    let (left_alone, refreshed) = (share(0.0), share(0.01));
+    assert!(refreshed < 0.7 * left_alone, "{refreshed} refreshed, {left_alone} left alone");
 }
 
 #[test]

@@ -4,6 +4,9 @@
 //! carried between forecasts, so it cannot drift, and nothing of it need be saved. Forecasts of several epochs feed each
 //! forecast back as if it had been observed.
 //!
+//! Every observed value also refreshes the weights, by one short step of plain gradient descent on the window that it ends:
+//! a demand that slowly changes its ways is followed without training anew.
+//!
 //! Simplified: one layer; no dropout, since the weights kept are those that do best on held-back values.
 
 mod adam;
@@ -56,7 +59,7 @@ pub struct LstmConfig {
 impl LstmConfig {
     /// What serves well on a few thousand values with these periods.
     pub fn with_periods(periods: &[usize], seed: u64) -> LstmConfig {
-        LstmConfig { hidden: 24, window: 24, periods: periods.to_vec(), passes: 60, batch: 16, rate: 0.004, refresh: 0.0, seed }
+        LstmConfig { hidden: 24, window: 24, periods: periods.to_vec(), passes: 60, batch: 16, rate: 0.004, refresh: 0.0003, seed }
     }
 
     fn bounded(mut self) -> LstmConfig {
