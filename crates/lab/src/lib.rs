@@ -6,6 +6,7 @@
 
 pub mod bank;
 pub mod bench;
+pub mod plot;
 pub mod statements;
 pub mod tpcc;
 pub mod ycsb;
