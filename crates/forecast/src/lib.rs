@@ -34,7 +34,7 @@ mod spec;
 mod table;
 
 pub use arima::{Arima, Order};
-pub use evaluate::{Errors, evaluate};
+pub use evaluate::{Errors, evaluate, walk_forward};
 pub use exponential::Exponential;
 pub use forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, VALUE_MAX};
 pub use lstm::{Lstm, LstmConfig};

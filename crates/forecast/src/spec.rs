@@ -37,7 +37,7 @@ pub enum Spec {
 pub enum UnknownModel {
     #[error("no model `{name}`; there are {}", Spec::NAMES.join(", "))]
     Name { name: String },
-    #[error("the model `{name}` needs the period of the series in epochs")]
+    #[error("the model `{name}` needs the period of the series: how many epochs a day or a week takes")]
     Period { name: String },
 }
 
@@ -62,6 +62,19 @@ impl Spec {
             "lstm" => Spec::Lstm(LstmConfig::with_periods(periods, seed)),
             _ => return Err(UnknownModel::Name { name: name.to_owned() }),
         })
+    }
+
+    /// What such a model is called whatever its order.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Spec::RandomWalk => "random walk",
+            Spec::MovingAverage(_) => "moving average",
+            Spec::Exponential => "exponential smoothing",
+            Spec::SeasonalNaive(_) => "seasonal naive",
+            Spec::Arima(order) if order.season.is_some() => "seasonal ARIMA",
+            Spec::Arima(_) => "ARIMA",
+            Spec::Lstm(_) => "LSTM",
+        }
     }
 
     /// A model of that kind that has seen nothing.

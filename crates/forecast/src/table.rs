@@ -13,6 +13,8 @@ pub const PAPER_MAE: [f64; 3] = [1212.19, 609.13, 259.21];
 /// One model's errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// What the model is called whatever its order.
+    pub kind: &'static str,
     /// The model's name with its order.
     pub model: String,
     /// Its errors on our series.
@@ -30,10 +32,11 @@ impl Row {
             Spec::Lstm(_) => Some(PAPER_MAE[2]),
             _ => None,
         };
-        Row { model: spec.build().name(), errors, paper_mae }
+        Row { kind: spec.kind(), model: spec.build().name(), errors, paper_mae }
     }
 
-    fn paper_share(&self) -> Option<f64> {
+    /// The same as a share of the paper's random walk.
+    pub fn paper_share(&self) -> Option<f64> {
         self.paper_mae.map(|mae| mae / PAPER_MAE[0])
     }
 }

@@ -54,6 +54,9 @@ fn a_name_that_no_model_has_is_refused() {
     let error = |name: &str, periods: &[usize]| Spec::named(name, periods, 1).map_err(|error| error.to_string());
     let names = "random-walk, moving-average, exponential, seasonal-naive, arima, seasonal-arima, lstm";
     assert_eq!(error("prophet", &[24]), Err(format!("no model `prophet`; there are {names}")));
-    assert_eq!(error("seasonal-naive", &[]), Err("the model `seasonal-naive` needs the period of the series in epochs".to_owned()));
+    assert_eq!(
+        error("seasonal-naive", &[]),
+        Err("the model `seasonal-naive` needs the period of the series: how many epochs a day or a week takes".to_owned())
+    );
     assert_eq!(Spec::named("seasonal-arima", &[], 1), Err(UnknownModel::Period { name: "seasonal-arima".into() }));
 }
