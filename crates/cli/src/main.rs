@@ -12,7 +12,7 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "rhumb", version, arg_required_else_help = true, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n\nDocumentation: README.md, docs/"
+    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n  rhumb forecast table                    models of demand, side by side\n\nDocumentation: README.md, docs/"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -27,6 +27,7 @@ enum Command {
     Chaos(commands::chaos::Args),
     Bench(commands::bench::Args),
     Sim(commands::sim::Args),
+    Forecast(commands::forecast::Args),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Chaos(args) => commands::chaos::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
+        Command::Forecast(args) => commands::forecast::run(&args),
     }
 }
 

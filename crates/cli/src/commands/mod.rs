@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod chaos;
 pub mod demo;
+pub mod forecast;
 pub mod sim;
 pub mod start;
 pub mod status;
