@@ -3,10 +3,8 @@
 use super::compare::{Comparison, Measured};
 use crate::plot::{Axis, Bar, BarChart, Bars, Line, LineChart, PlotError};
 
-/// Epochs shown of the part held back: a day of five minutes.
-const STRETCH_EPOCHS: usize = 288;
-/// Models shown in it: the best ones.
-const STRETCH_MODELS: usize = 2;
+/// Epochs shown of the part held back: half a day of five minutes.
+const STRETCH_EPOCHS: usize = 144;
 const HOUR_SECONDS: f64 = 3_600.0;
 
 impl Comparison {
@@ -40,21 +38,21 @@ impl Comparison {
 }
 
 impl Measured {
-    /// What came in the first epochs of the part held back, and what the best models had forecast of each. As SVG.
+    /// What came in the first epochs of the part held back, and what the best model had forecast of each. As SVG.
     pub fn stretch_svg(&self) -> Result<String, PlotError> {
-        let mut best: Vec<usize> = (0..self.table.rows.len()).collect();
-        best.sort_by(|one, other| self.table.rows[*one].errors.mae.total_cmp(&self.table.rows[*other].errors.mae));
+        let models = self.table.rows.iter().zip(&self.forecasts);
+        let best = models.min_by(|one, other| one.0.errors.mae.total_cmp(&other.0.errors.mae));
         let (unit, length) = self.epoch_seconds.map_or(("epochs", 1.0), |seconds| ("hours", seconds as f64 / HOUR_SECONDS));
         let line = |name: &str, values: &[f64]| {
             let points = values.iter().take(STRETCH_EPOCHS).enumerate();
             Line { name: name.to_owned(), points: points.map(|(epoch, value)| (epoch as f64 * length, *value)).collect() }
         };
-        let forecasts = best.iter().take(STRETCH_MODELS).map(|index| line(&self.table.rows[*index].model, &self.forecasts[*index]));
+        let forecast = best.map(|(row, values)| line(&format!("{}, one epoch before", row.model), values));
         let chart = LineChart {
-            title: format!("{}: what came, and what had been forecast one epoch before", self.table.series),
+            title: format!("{}: what came, and what the best model had forecast", self.table.series),
             x: Axis::linear(format!("{unit} into the part held back")),
             y: Axis::linear("demand per epoch"),
-            lines: std::iter::once(line("actual", &self.actual)).chain(forecasts).collect(),
+            lines: std::iter::once(line("what came", &self.actual)).chain(forecast).collect(),
             references: Vec::new(),
         };
         chart.to_svg()
