@@ -16,7 +16,7 @@ use std::process::ExitCode;
     arg_required_else_help = true,
     after_help = "Examples:
   rhumb forecast train vms.csv --model lstm --period 288,2016 -o vm.model
-  rhumb forecast table                                 all models on the shipped series, beside the paper's
+  rhumb forecast table                        all models on the shipped series, beside the paper's
   rhumb forecast table vms.csv --period 288,2016 --svg errors.svg
 
 docs/forecasts.md tells what a series looks like and which model suits it."
@@ -38,7 +38,7 @@ enum Stage {
 /// trained on all of it.
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  rhumb forecast train vms.csv --model lstm --period 288,2016 -o vm.model    five-minute epochs: a day, a week
+  rhumb forecast train vms.csv --model lstm --period 288,2016 -o vm.model
   rhumb forecast train seats.csv --column sold --model arima -o seats.model
   rhumb forecast train vms.csv --model lstm --period 288 --passes 20 --seed 7 -o vm.model
 
@@ -65,7 +65,7 @@ struct TrainArgs {
 /// Compare models as Samya's Table 4 does: errors of one-step forecasts of the last fifth of a series.
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  rhumb forecast table                                            the shipped series: VM creations, taxi passengers
+  rhumb forecast table                        the shipped series: VM creations, taxi passengers
   rhumb forecast table --shipped taxi --models random-walk,arima,lstm
   rhumb forecast table vms.csv --period 288,2016 --csv errors.csv --svg errors.svg
 
