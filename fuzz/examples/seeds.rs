@@ -6,6 +6,7 @@ use rhumb_commit::replicated_commit::records::{self, LogRecord, PreparedRecord, 
 use rhumb_commit::replicated_commit::{Note, Promise};
 use rhumb_commit::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
+use rhumb_forecast::{LstmConfig, Order, Spec};
 use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Storage, Wan};
 use rhumb_node::frame::{Hello, Kind, encode};
 use rhumb_node::http::Chaos;
@@ -31,6 +32,10 @@ fn main() {
     for (name, chaos) in chaos() {
         write("chaos", name, serde_json::to_string(&chaos).expect("plain data").as_bytes());
     }
+    for (name, spec) in models() {
+        write("model", name, &saved(&spec));
+    }
+    write("series", "two-columns.csv", b"# VMs\ntime,vms\n0,91\n5,61.5\n10,-2e3\n");
     let (journal, manifest) = engine_files();
     write("store_journal", "three-batches", &journal);
     write("store_manifest", "of-rows", &manifest);
@@ -136,6 +141,29 @@ fn chaos() -> [(&'static str, Chaos); 3] {
         ("slow.json", Chaos::Slow { region: region(), shard: None, extra_ms: 12.5 }),
         ("heal.json", Chaos::Heal { region: None, shard: None }),
     ]
+}
+
+/// Every kind of model, small.
+fn models() -> [(&'static str, Spec); 7] {
+    let arima = |season| Spec::Arima(Order { p: 2, d: 1, q: 1, season });
+    let lstm = LstmConfig { hidden: 2, window: 4, passes: 1, ..LstmConfig::with_periods(&[6], 1) };
+    [
+        ("random-walk", Spec::RandomWalk),
+        ("moving-average", Spec::MovingAverage(3)),
+        ("exponential", Spec::Exponential),
+        ("seasonal-naive", Spec::SeasonalNaive(6)),
+        ("arima", arima(None)),
+        ("seasonal-arima", arima(Some(6))),
+        ("lstm", Spec::Lstm(lstm)),
+    ]
+}
+
+/// Such a model, trained.
+fn saved(spec: &Spec) -> Vec<u8> {
+    let series: Vec<f64> = (0..120).map(|epoch| f64::from(epoch * 37 % 101)).collect();
+    let mut model = spec.build();
+    model.train(&series, &mut |_| ()).expect("the series is long enough");
+    model.save()
 }
 
 /// A journal of the engine, without the zeroes that it ends with; and the manifest of its rows behind what points to it.
