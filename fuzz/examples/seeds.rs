@@ -8,7 +8,7 @@ use rhumb_commit::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
 use rhumb_forecast::{LstmConfig, Order, Spec};
 use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Storage, Wan};
-use rhumb_node::frame::{Hello, Kind, encode};
+use rhumb_node::frame::{Hello, Kind, Service, encode};
 use rhumb_node::http::Chaos;
 use rhumb_node::transport::Direction;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
@@ -19,7 +19,8 @@ use std::path::Path;
 fn main() {
     let hello = Hello { cluster: 7, site: SiteId::new(3, 1), incarnation: 9 };
     write("hello", "hello", &hello.encode());
-    write("frame", "stream", &[frame(Kind::Ping, &[1; 8]), frame(Kind::Message, b"data"), frame(Kind::Pong, &[1; 8])].concat());
+    let messages = [Service::Commit, Service::Quotas].map(|service| frame(Kind::Message(service), b"data")).concat();
+    write("frame", "stream", &[frame(Kind::Ping, &[1; 8]), messages, frame(Kind::Pong, &[1; 8])].concat());
     for (number, message) in notes().map(Body::<Note, Promise>::Note).into_iter().chain(promises().map(Body::Promise)).enumerate() {
         write("message", &format!("{number:02}"), &postcard::to_stdvec(&message).expect("plain data"));
     }
@@ -122,7 +123,7 @@ fn config() -> Config {
         cluster: "seed".into(),
         chaos: true,
         site: OwnSite { region: "california".into(), shard: 0 },
-        listen: Listen { sql: address(5432), http: address(8080), peer: address(9001) },
+        listen: Listen { sql: address(5432), resp: Some(address(6379)), http: address(8080), peer: address(9001) },
         regions: ["california", "virginia"]
             .into_iter()
             .zip([9001, 9002])

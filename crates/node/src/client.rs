@@ -2,9 +2,9 @@
 //!
 //! Writes are buffered here and laid over what is read; nothing is sent for them before the commit.
 
-use crate::runtime::{Handle, Hosted, Rejected};
+use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
-use crate::vitals::Vitals;
+use crate::vitals::{Commits, Vitals};
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::replicated_commit::{Answer, Request, Site};
@@ -17,7 +17,7 @@ const SCAN_PAGE: usize = 8_192;
 /// Bytes that a transaction may write.
 const WRITES_BYTES_MAX: usize = 12 << 20;
 
-impl Hosted for Site {
+impl Commits for Site {
     fn inquiry() -> Request {
         Request::Status
     }

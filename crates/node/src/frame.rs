@@ -17,7 +17,7 @@ use thiserror::Error;
 /// The longest body of a frame. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// The version of hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// The length of a hello.
 pub const HELLO_BYTES: usize = 34;
 /// The length of what precedes a frame's data: length, check sum, kind.
@@ -36,16 +36,59 @@ pub struct Hello {
     pub incarnation: u64,
 }
 
+/// What a site does for its peers, each by an actor of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Service {
+    /// Commits transactions.
+    Commit,
+    /// Keeps quotas.
+    Quotas,
+}
+
+impl Service {
+    /// Its name, in metrics and in the names of threads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Service::Commit => "commit",
+            Service::Quotas => "quotas",
+        }
+    }
+
+    /// Its actor's thread, for people.
+    pub fn actor(self) -> &'static str {
+        match self {
+            Service::Commit => "the thread of the site's transactions",
+            Service::Quotas => "the thread of the site's quotas",
+        }
+    }
+}
+
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Kind {
     /// Asks for a pong with the same data.
-    Ping = 1,
+    Ping,
     /// Answers a ping.
-    Pong = 2,
-    /// Carries a message of the protocol.
-    Message = 3,
+    Pong,
+    /// Carries a message of the protocol of a service.
+    Message(Service),
+}
+
+impl Kind {
+    /// Its number on the wire.
+    fn code(self) -> u8 {
+        match self {
+            Kind::Ping => 1,
+            Kind::Pong => 2,
+            Kind::Message(Service::Commit) => 3,
+            Kind::Message(Service::Quotas) => 4,
+        }
+    }
+
+    fn of(code: u8) -> Option<Kind> {
+        let all = [Kind::Ping, Kind::Pong, Kind::Message(Service::Commit), Kind::Message(Service::Quotas)];
+        all.into_iter().find(|kind| kind.code() == code)
+    }
 }
 
 /// A frame, borrowed from the bytes it was found in.
@@ -75,6 +118,8 @@ pub enum FrameError {
     Kind(u8),
     #[error("a message that cannot be decoded: {0}")]
     Message(String),
+    #[error("a message for {0:?}, which this site does not run")]
+    Service(Service),
 }
 
 impl Hello {
@@ -134,7 +179,7 @@ pub fn encode<E>(kind: Kind, write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, E>) 
     let mut header = Vec::with_capacity(256);
     header.resize(HEADER_BYTES, 0);
     let mut bytes = write(header)?;
-    bytes[HEADER_BYTES - 1] = kind as u8;
+    bytes[HEADER_BYTES - 1] = kind.code();
     let body = &bytes[HEADER_BYTES - 1..];
     let (length, checksum) = (body.len() as u32, crc32fast::hash(body));
     bytes[..4].copy_from_slice(&length.to_le_bytes());
@@ -154,11 +199,6 @@ pub fn decode(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
     if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
         return Err(FrameError::Checksum);
     }
-    let kind = match body[0] {
-        1 => Kind::Ping,
-        2 => Kind::Pong,
-        3 => Kind::Message,
-        unknown => return Err(FrameError::Kind(unknown)),
-    };
+    let kind = Kind::of(body[0]).ok_or(FrameError::Kind(body[0]))?;
     Ok(Some((Frame { kind, data: &body[1..] }, HEADER_BYTES - 1 + length)))
 }

@@ -4,9 +4,9 @@
 //! a protocol. [`process::run`] is the whole of a site's life; the parts below it stand on their own:
 //!
 //! - [`config`]: the file of a site, and what it means;
-//! - [`runtime`]: an actor, driven: its thread, group commit, timers, requests of clients;
+//! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
-//! - [`client`]: transactions of clients in this process;
+//! - [`client`], [`quotas`]: transactions and quotas of clients in this process;
 //! - [`status`], [`vitals`], [`http`], [`metrics`]: what people and machines see of it.
 
 pub mod alarm;
@@ -16,6 +16,7 @@ pub mod frame;
 pub mod http;
 pub mod metrics;
 pub mod process;
+pub mod quotas;
 pub mod runtime;
 pub mod status;
 pub mod transport;

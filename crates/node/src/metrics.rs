@@ -2,6 +2,7 @@
 //!
 //! Every handle here is an atomic shared with the registry: counting costs no lock on the paths of messages and commits.
 
+use crate::frame::Service;
 use crate::vitals::VitalMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -29,9 +30,16 @@ struct DropLabels {
     cause: &'static str,
 }
 
-/// Names an event that the protocol counts.
+/// Names a service of the site.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ServiceLabels {
+    service: &'static str,
+}
+
+/// Names an event that the protocol of a service counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EventLabels {
+    service: &'static str,
     event: &'static str,
 }
 
@@ -46,15 +54,26 @@ pub struct Metrics {
     queued: Family<PeerLabels, Gauge>,
     connects: Family<PeerLabels, Counter>,
     rtt: Family<PeerLabels, Measure>,
+    mailbox: Family<ServiceLabels, Gauge>,
+    step: Family<ServiceLabels, Histogram, fn() -> Histogram>,
+    requests: Family<ServiceLabels, Gauge>,
+    busy: Family<ServiceLabels, Counter>,
     events: Family<EventLabels, Counter>,
+    sync: Family<ServiceLabels, Histogram, fn() -> Histogram>,
+    batches: Family<ServiceLabels, Histogram, fn() -> Histogram>,
     /// Connections of other sites, or of strangers, that were closed for what they sent.
     pub refused: Counter,
+    /// What the actors say of themselves.
+    pub vitals: VitalMetrics,
+}
+
+/// What is counted about a service.
+#[derive(Clone)]
+pub struct ServiceMetrics {
     /// What the actor thread counts.
     pub actor: ActorMetrics,
     /// What the writer thread counts.
     pub writer: WriterMetrics,
-    /// What the actor says of itself.
-    pub vitals: VitalMetrics,
 }
 
 /// What the actor thread counts.
@@ -68,6 +87,7 @@ pub struct ActorMetrics {
     pub requests: Gauge,
     /// Requests turned away because the site was busy.
     pub busy: Counter,
+    service: &'static str,
     events: Family<EventLabels, Counter>,
 }
 
@@ -105,6 +125,8 @@ pub struct LinkMetrics {
     pub dropped_fault: Counter,
     /// Messages dropped because they exceed the size of a frame.
     pub dropped_large: Counter,
+    /// Messages of the peer dropped because the service that they are for had no room for long.
+    pub dropped_busy: Counter,
 }
 
 impl Default for Metrics {
@@ -116,7 +138,6 @@ impl Default for Metrics {
 impl Metrics {
     /// All metrics, at zero.
     pub fn new() -> Metrics {
-        let events = Family::default();
         let mut metrics = Metrics {
             registry: Registry::with_prefix("rhumb"),
             sent: Family::default(),
@@ -127,19 +148,14 @@ impl Metrics {
             queued: Family::default(),
             connects: Family::default(),
             rtt: Family::default(),
-            events: Family::clone(&events),
+            mailbox: Family::default(),
+            step: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1e-6, 4.0, 10))),
+            requests: Family::default(),
+            busy: Family::default(),
+            events: Family::default(),
+            sync: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1e-4, 2.0, 14))),
+            batches: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 12))),
             refused: Counter::default(),
-            actor: ActorMetrics {
-                mailbox: Gauge::default(),
-                step: Histogram::new(exponential_buckets(1e-6, 4.0, 10)),
-                requests: Gauge::default(),
-                busy: Counter::default(),
-                events,
-            },
-            writer: WriterMetrics {
-                sync: Histogram::new(exponential_buckets(1e-4, 2.0, 14)),
-                batches: Histogram::new(exponential_buckets(1.0, 2.0, 12)),
-            },
             vitals: VitalMetrics::default(),
         };
         metrics.register();
@@ -157,13 +173,13 @@ impl Metrics {
         registry.register("peer_connects", "Connections made to a peer", self.connects.clone());
         registry.register_with_unit("peer_rtt", "Measured round trip to a peer, smoothed", Unit::Seconds, self.rtt.clone());
         registry.register("peer_connections_refused", "Incoming connections closed for what they sent", self.refused.clone());
-        registry.register("mailbox_inputs", "Inputs waiting for the site's actor", self.actor.mailbox.clone());
-        registry.register_with_unit("actor_step", "Time of a step and its effects", Unit::Seconds, self.actor.step.clone());
-        registry.register("requests_waiting", "Requests of clients without an answer yet", self.actor.requests.clone());
-        registry.register("requests_busy", "Requests turned away because the site was busy", self.actor.busy.clone());
-        registry.register("events", "What the commit protocol counts, by event", self.events.clone());
-        registry.register_with_unit("store_sync", "Time of a sync to disk", Unit::Seconds, self.writer.sync.clone());
-        registry.register("store_sync_batches", "Batches that one sync made durable", self.writer.batches.clone());
+        registry.register("mailbox_inputs", "Inputs waiting for the actor of a service", self.mailbox.clone());
+        registry.register_with_unit("actor_step", "Time of a step and its effects", Unit::Seconds, self.step.clone());
+        registry.register("requests_waiting", "Requests of clients without an answer yet", self.requests.clone());
+        registry.register("requests_busy", "Requests turned away because the site was busy", self.busy.clone());
+        registry.register("events", "What the protocol of a service counts, by event", self.events.clone());
+        registry.register_with_unit("store_sync", "Time of a sync to disk", Unit::Seconds, self.sync.clone());
+        registry.register("store_sync_batches", "Batches that one sync made durable", self.batches.clone());
         registry.register_collector(Box::new(self.vitals.clone()));
     }
 
@@ -183,6 +199,23 @@ impl Metrics {
             dropped_down: dropped("down"),
             dropped_fault: dropped("fault"),
             dropped_large: dropped("large"),
+            dropped_busy: dropped("busy"),
+        }
+    }
+
+    /// What is counted about `service`.
+    pub fn service(&self, service: Service) -> ServiceMetrics {
+        let labels = ServiceLabels { service: service.name() };
+        ServiceMetrics {
+            actor: ActorMetrics {
+                mailbox: self.mailbox.get_or_create_owned(&labels),
+                step: self.step.get_or_create_owned(&labels),
+                requests: self.requests.get_or_create_owned(&labels),
+                busy: self.busy.get_or_create_owned(&labels),
+                service: service.name(),
+                events: self.events.clone(),
+            },
+            writer: WriterMetrics { sync: self.sync.get_or_create_owned(&labels), batches: self.batches.get_or_create_owned(&labels) },
         }
     }
 
@@ -197,6 +230,6 @@ impl Metrics {
 impl ActorMetrics {
     /// The counter of `event`.
     pub fn event(&self, event: &'static str) -> Counter {
-        self.events.get_or_create_owned(&EventLabels { event })
+        self.events.get_or_create_owned(&EventLabels { service: self.service, event })
     }
 }

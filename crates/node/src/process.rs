@@ -1,21 +1,29 @@
-//! The life of a site's process: listen, open the store, run the actor, serve clients, stop.
+//! The life of a site's process: listen, open the stores, run the actors, serve clients, stop.
 //!
 //! ```text
-//!   bind ▶ open the store ▶ start the site, HTTP ▶ recovered ▶ serve clients, ready line ▶ SIGTERM or SIGINT
+//!   bind ▶ open the stores ▶ start the site, HTTP ▶ recovered ▶ serve clients, ready line ▶ SIGTERM or SIGINT
 //!        ▶ no new clients, those under way finish within the grace ▶ all on disk ▶ exit 0
 //! ```
+//!
+//! Each service has a store of its own, so that none waits for the syncs of another: that of the transactions is the data
+//! folder itself, that of the quotas the folder [`QUOTAS_FOLDER`] in it.
 //!
 //! What goes wrong in the world ends in one line that names it and says what to do, and an exit code: 2 for a
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
 
 use crate::config::{ConfigError, Setup};
+use crate::frame::Service;
 use crate::http;
 use crate::metrics::Metrics;
+use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::{Handle, Hosted, Site};
 use crate::status::Status;
+use crate::vitals::Commits;
+use rhumb_quota::gateway::Quotas;
 use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -53,12 +61,30 @@ impl RunError {
     }
 }
 
+/// Where in the data folder the quotas are kept.
+pub const QUOTAS_FOLDER: &str = "quotas";
+/// Quotas are read from disk at the start only, and are few: nearly nothing is cached, and journals are as short as can be.
+const QUOTAS_STORE: FjallOptions =
+    FjallOptions { cache_bytes: 1 << 20, write_buffer_bytes: 8 << 20, journal_bytes: 64 << 20, open_files: 16, unmerged_files: 4 };
+
+/// The actors of a site.
+pub struct Actors<C, Q> {
+    /// Commits transactions.
+    pub commits: C,
+    /// Keeps quotas.
+    pub quotas: Q,
+}
+
 /// What is needed to serve clients.
-pub struct Served<A: Hosted> {
-    /// Where they connect, bound already.
-    pub listener: TcpListener,
-    /// The way to the actor.
-    pub handle: Handle<A>,
+pub struct Served<C: Hosted> {
+    /// Where PostgreSQL clients connect, bound already.
+    pub sql: TcpListener,
+    /// Where clients that speak the Redis protocol connect, if they are to be served.
+    pub resp: Option<TcpListener>,
+    /// The way to the actor that commits transactions.
+    pub commits: Handle<C>,
+    /// The way to the quotas.
+    pub quotas: Arc<dyn Quotas>,
     /// What is known of the site and its peers.
     pub status: Arc<Status>,
     /// When to stop.
@@ -77,20 +103,21 @@ impl Stop {
     }
 }
 
-/// Runs the site that `setup` describes until a signal or a failure ends it. `actor` makes its actor; `serve` accepts
+/// Runs the site that `setup` describes until a signal or a failure ends it. `actors` makes its actors; `serve` accepts
 /// and serves clients until it is told to stop, and returns when those it has are done.
-pub fn run<A, F, S, R>(setup: Setup, actor: F, serve: S) -> Result<(), RunError>
+pub fn run<C, Q, S, R>(setup: Setup, actors: impl FnOnce(&Setup) -> Actors<C, Q>, serve: S) -> Result<(), RunError>
 where
-    A: Hosted,
-    F: FnOnce(&Setup) -> A,
-    S: FnOnce(Served<A>) -> R,
+    C: Commits,
+    Q: KeepsQuotas,
+    S: FnOnce(Served<C>) -> R,
     R: Future<Output = io::Result<()>>,
 {
     let system = |what| move |reason| RunError::System { what, reason };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(system("threads"))?;
     let outcome = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(system("signals"))?;
-        live(setup, actor, serve, async || signals.next().await).await
+        let actors = actors(&setup);
+        live(setup, actors, serve, async || signals.next().await).await
     });
     // What still runs belongs to clients that outlasted the grace.
     runtime.shutdown_background();
@@ -117,33 +144,32 @@ impl Signals {
 }
 
 /// [`run`] within a tokio runtime; `stop` waits for the next demand to stop.
-pub async fn live<A, F, S, R>(setup: Setup, actor: F, serve: S, mut stop: impl AsyncFnMut()) -> Result<(), RunError>
+pub async fn live<C, Q, S, R>(setup: Setup, actors: Actors<C, Q>, serve: S, mut stop: impl AsyncFnMut()) -> Result<(), RunError>
 where
-    A: Hosted,
-    F: FnOnce(&Setup) -> A,
-    S: FnOnce(Served<A>) -> R,
+    C: Commits,
+    Q: KeepsQuotas,
+    S: FnOnce(Served<C>) -> R,
     R: Future<Output = io::Result<()>>,
 {
-    let peers = bind("listen.peer", setup.addresses[&setup.site]).await?;
-    let http = bind("listen.http", setup.http).await?;
-    let sql = bind("listen.sql", setup.sql).await?;
-    let store = open(&setup).await?;
+    let ports = Ports::bind(&setup).await?;
+    let listens = ports.describe(&setup);
+    let (commits, quotas) = open(&setup).await?;
     let setup = Arc::new(setup);
-    let actor = actor(&setup);
-    let site = Site::start(Arc::clone(&setup), store, peers, actor, Arc::new(Metrics::new()))
-        .map_err(|reason| RunError::System { what: "threads", reason })?;
+    let threads = |reason| RunError::System { what: "threads", reason };
+    let mut site = Site::new(Arc::clone(&setup), Arc::new(Metrics::new())).map_err(threads)?;
+    let commits = site.host(Service::Commit, commits, actors.commits).map_err(threads)?;
+    let quotas = site.host(Service::Quotas, quotas, actors.quotas).map_err(threads)?;
+    site.open(ports.peer);
     let status = site.status();
-    let addresses = (sql.local_addr(), http.local_addr());
-    let routes = http::router(Arc::clone(&status), site.handle());
-    let admin = tokio::spawn(async move { axum::serve(http, routes).await });
+    let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone());
+    let admin = tokio::spawn(async move { axum::serve(ports.http, routes).await });
 
     let (stopping, stopped) = watch::channel(false);
-    let served = Served { listener: sql, handle: site.handle(), status: Arc::clone(&status), stop: Stop(stopped) };
+    let quotas = Arc::new(Gateway::new(quotas));
+    let served = Served { sql: ports.sql, resp: ports.resp, commits, quotas, status: Arc::clone(&status), stop: Stop(stopped) };
     let serving = async {
         status.recovered().await;
-        if let (Ok(sql), Ok(http)) = addresses {
-            println!("site {} listens: sql {sql}, http {http}, peer {}", setup.name(setup.site), setup.addresses[&setup.site]);
-        }
+        println!("{listens}");
         serve(served).await
     };
     tokio::pin!(serving);
@@ -179,6 +205,37 @@ where
     outcome
 }
 
+/// The ports of a site, bound.
+struct Ports {
+    peer: TcpListener,
+    http: TcpListener,
+    sql: TcpListener,
+    resp: Option<TcpListener>,
+}
+
+impl Ports {
+    async fn bind(setup: &Setup) -> Result<Ports, RunError> {
+        let peer = bind("listen.peer", setup.addresses[&setup.site]).await?;
+        let http = bind("listen.http", setup.http).await?;
+        let sql = bind("listen.sql", setup.sql).await?;
+        let resp = match setup.resp {
+            Some(address) => Some(bind("listen.resp", address).await?),
+            None => None,
+        };
+        Ok(Ports { peer, http, sql, resp })
+    }
+
+    /// The line that says where the site listens.
+    fn describe(&self, setup: &Setup) -> String {
+        let mut line = format!("site {} listens:", setup.name(setup.site));
+        let ports = [("sql", Some(&self.sql)), ("resp", self.resp.as_ref()), ("http", Some(&self.http)), ("peer", Some(&self.peer))];
+        let known = ports.into_iter().filter_map(|(name, port)| Some((name, port?.local_addr().ok()?)));
+        let known: Vec<String> = known.map(|(name, address)| format!(" {name} {address}")).collect();
+        line.push_str(&known.join(","));
+        line
+    }
+}
+
 async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, RunError> {
     TcpListener::bind(address).await.map_err(|reason| match reason.kind() {
         io::ErrorKind::AddrInUse => RunError::InUse { key, address },
@@ -186,13 +243,18 @@ async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, Run
     })
 }
 
-/// Opens the store; reads journals, so off the runtime's threads.
-async fn open(setup: &Setup) -> Result<Store<FjallEngine>, RunError> {
+/// Opens the stores of transactions and of quotas; reads journals, so off the runtime's threads.
+async fn open(setup: &Setup) -> Result<(Store<FjallEngine>, Store<FjallEngine>), RunError> {
     let folder = setup.data_dir.clone();
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
-    let opened = tokio::task::spawn_blocking(move || Store::open(FjallEngine::open(&folder, options)?)).await;
-    match opened {
-        Ok(opened) => Ok(opened?),
+    let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
+    let opened = tokio::task::spawn_blocking(move || {
+        // In this order: a folder is taken for a new one only while it is empty.
+        let commits = store(&folder, options)?;
+        Ok((commits, store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?))
+    });
+    match opened.await {
+        Ok(opened) => opened.map_err(RunError::Store),
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::config::Setup;
 use crate::metrics::Metrics;
-use crate::runtime::{Clock, Failure};
+use crate::runtime::{Clock, Common, Failure};
 use crate::transport::{Fault, Peer, Transport};
 use crate::vitals::Vitals;
 use rhumb_commit::transaction::RegionStatus;
 use rhumb_core::{RegionId, SiteId, Span, Time};
+use rhumb_quota::request::Status as QuotaVitals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,22 +21,23 @@ pub struct Status {
     setup: Arc<Setup>,
     transport: Arc<Transport>,
     clock: Clock,
-    recovered: watch::Sender<bool>,
+    recovering: watch::Sender<usize>,
     failure: Failure,
     stopping: AtomicBool,
     metrics: Arc<Metrics>,
 }
 
 impl Status {
-    pub(crate) fn new(
-        setup: Arc<Setup>,
-        transport: Arc<Transport>,
-        clock: Clock,
-        recovered: watch::Sender<bool>,
-        failure: Failure,
-        metrics: Arc<Metrics>,
-    ) -> Status {
-        Status { setup, transport, clock, recovered, failure, stopping: AtomicBool::new(false), metrics }
+    pub(crate) fn new(setup: Arc<Setup>, common: &Common, metrics: Arc<Metrics>) -> Status {
+        Status {
+            setup,
+            transport: Arc::clone(&common.transport),
+            clock: common.clock,
+            recovering: common.recovering.clone(),
+            failure: common.failure.clone(),
+            stopping: AtomicBool::new(false),
+            metrics,
+        }
     }
 
     /// What the site was configured to be.
@@ -53,9 +55,9 @@ impl Status {
         self.metrics.render()
     }
 
-    /// Has the metrics show what the actor says now.
-    pub(crate) fn show_vitals(&self, vitals: Option<Vitals>) {
-        self.metrics.vitals.show(vitals, self.now());
+    /// Has the metrics show what the actors say now.
+    pub(crate) fn show_vitals(&self, commits: Option<Vitals>, quotas: Option<QuotaVitals>) {
+        self.metrics.vitals.show(commits, quotas, self.now());
     }
 
     /// What ends the site, if something does.
@@ -68,15 +70,15 @@ impl Status {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until the actor has recovered what its lives before left on disk.
+    /// Waits until every service has recovered what its lives before left on disk.
     pub async fn recovered(&self) {
         // Cannot fail: this status holds the sender.
-        let _ = self.recovered.subscribe().wait_for(|recovered| *recovered).await;
+        let _ = self.recovering.subscribe().wait_for(|services| *services == 0).await;
     }
 
-    /// True once it has.
+    /// True once they have.
     pub fn is_recovered(&self) -> bool {
-        *self.recovered.borrow()
+        *self.recovering.borrow() == 0
     }
 
     /// All peers, in the order of the cluster.

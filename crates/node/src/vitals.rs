@@ -1,15 +1,18 @@
-//! What the actor says of itself when an operator asks: transactions under way, commits in doubt, how far behind it is.
+//! What the actors say of themselves when an operator asks: transactions under way, commits in doubt, how far behind the
+//! site is; quotas, and who waits for tokens.
 //!
-//! It is asked anew for every view, through the same mailbox as clients. A site that recovers, stops or is stuck says
-//! nothing, and nothing is shown for it: an old number would look like a healthy one.
+//! They are asked anew for every view, through the same mailboxes as clients. A site that recovers, stops or is stuck
+//! says nothing, and nothing is shown for it: an old number would look like a healthy one.
 
-use crate::runtime::{Handle, Hosted};
+use crate::quotas::KeepsQuotas;
+use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use rhumb_core::{RegionId, Span, Time, Timestamp};
+use rhumb_quota::request::{Answer, Request, Status as QuotaVitals};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +20,15 @@ use std::time::Duration;
 /// An actor that does not answer within this time is shown as saying nothing.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
-/// What an actor says of itself.
+/// An actor that commits transactions and says how it is.
+pub trait Commits: Hosted {
+    /// The request for its vitals.
+    fn inquiry() -> Self::Request;
+    /// What the answer to that request says; `None` if it is the answer to another.
+    fn vitals(answer: Self::Answer) -> Option<Vitals>;
+}
+
+/// What an actor that commits transactions says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vitals {
     /// Transactions that clients of this site have open.
@@ -39,48 +50,79 @@ impl Vitals {
     }
 }
 
-/// Asks the actor. `None` if it does not answer.
-pub async fn ask<A: Hosted>(handle: &Handle<A>, status: &Status) -> Option<Vitals> {
+/// Asks the actor that commits transactions. `None` if it does not answer.
+pub async fn of_commits<A: Commits>(handle: &Handle<A>, status: &Status) -> Option<Vitals> {
+    within(status, handle.ask(A::inquiry())).await.and_then(A::vitals)
+}
+
+/// Asks the actor that keeps quotas. `None` if it does not answer.
+pub async fn of_quotas<A: KeepsQuotas>(handle: &Handle<A>, status: &Status) -> Option<QuotaVitals> {
+    match within(status, handle.ask(Request::Status)).await? {
+        Answer::Status(vitals) => Some(vitals),
+        _ => None,
+    }
+}
+
+async fn within<T>(status: &Status, answer: impl Future<Output = Result<T, Rejected>>) -> Option<T> {
     // What is asked of a site that recovers would wait until it has.
     if !status.is_recovered() {
         return None;
     }
-    let answer = tokio::time::timeout(ANSWER_WITHIN, handle.ask(A::inquiry())).await.ok()?.ok()?;
-    A::vitals(answer)
+    tokio::time::timeout(ANSWER_WITHIN, answer).await.ok()?.ok()
 }
 
-/// What the actor last said, as metrics; without an answer there are none of these.
+/// What the actors last said, as metrics; without an answer there are none of these.
 #[derive(Clone, Debug, Default)]
-pub struct VitalMetrics(Arc<Mutex<Option<(Vitals, Time)>>>);
+pub struct VitalMetrics(Arc<Mutex<Shown>>);
+
+#[derive(Clone, Debug, Default)]
+struct Shown {
+    commits: Option<(Vitals, Time)>,
+    quotas: Option<QuotaVitals>,
+}
 
 impl VitalMetrics {
-    /// Shows what the actor said at `now`.
-    pub fn show(&self, vitals: Option<Vitals>, now: Time) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = vitals.map(|vitals| (vitals, now));
+    /// Shows what the actors said at `now`.
+    pub fn show(&self, commits: Option<Vitals>, quotas: Option<QuotaVitals>, now: Time) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Shown { commits: commits.map(|vitals| (vitals, now)), quotas };
     }
 }
 
 impl Collector for VitalMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some((vitals, now)) = shown else { return Ok(()) };
-        let counts = [
-            ("transactions_open", "Transactions that clients of this site have open.", vitals.open),
-            ("attempts_prepared", "Attempts to commit that hold locks here, outcome not known yet.", vitals.prepared),
-            ("attempts_in_doubt", "Attempts that have waited long for the vote of a region that does not answer.", vitals.in_doubt),
-            ("regions_reachable", "Regions whose sites all answered lately.", vitals.reachable.len()),
-        ];
-        for (name, help, count) in counts {
-            let gauge = ConstGauge::new(count as i64);
-            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        let Shown { commits, quotas } = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((vitals, now)) = commits {
+            let counts = [
+                ("transactions_open", "Transactions that clients of this site have open.", vitals.open),
+                ("attempts_prepared", "Attempts to commit that hold locks here, outcome not known yet.", vitals.prepared),
+                ("attempts_in_doubt", "Attempts that have waited long for the vote of a region that does not answer.", vitals.in_doubt),
+                ("regions_reachable", "Regions whose sites all answered lately.", vitals.reachable.len()),
+            ];
+            encode_counts(&mut encoder, counts)?;
+            if let Some(lag) = vitals.safe_lag(now) {
+                let help = "How far this site's clock is ahead of the timestamp up to which it has applied every commit.";
+                let gauge = ConstGauge::new(lag.as_millis_f64() / 1_000.0);
+                gauge.encode(encoder.encode_descriptor("safe_timestamp_lag", help, Some(&Unit::Seconds), gauge.metric_type())?)?;
+            }
         }
-        if let Some(lag) = vitals.safe_lag(now) {
-            let help = "How far this site's clock is ahead of the timestamp up to which it has applied every commit.";
-            let gauge = ConstGauge::new(lag.as_millis_f64() / 1_000.0);
-            gauge.encode(encoder.encode_descriptor("safe_timestamp_lag", help, Some(&Unit::Seconds), gauge.metric_type())?)?;
+        if let Some(vitals) = quotas {
+            let counts = [
+                ("quotas", "Quotas known.", vitals.quotas),
+                ("quota_operations_waiting", "Operations that wait for tokens.", vitals.waiting),
+                ("quotas_redistributing", "Quotas with a redistribution under way at this site.", vitals.redistributing),
+            ];
+            encode_counts(&mut encoder, counts)?;
         }
         Ok(())
     }
+}
+
+fn encode_counts<const N: usize>(encoder: &mut DescriptorEncoder, counts: [(&str, &str, usize); N]) -> fmt::Result {
+    for (name, help, count) in counts {
+        let gauge = ConstGauge::new(count as i64);
+        gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -94,7 +136,7 @@ mod tests {
         let shown = || {
             let text = metrics.render();
             let ours = |line: &&str| {
-                ["transactions_", "attempts_", "safe_", "regions_"].iter().any(|name| line.contains(&format!("rhumb_{name}")))
+                ["transactions_", "attempts_", "safe_", "regions_", "quota"].iter().any(|name| line.contains(&format!("rhumb_{name}")))
             };
             text.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>()
         };
@@ -102,7 +144,7 @@ mod tests {
         let now = Time::from_micros(10_000_000);
         let safe = Timestamp::from_time(now.minus(Span::from_millis(1_250)));
         let vitals = Vitals { open: 3, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0), RegionId(2)] };
-        metrics.vitals.show(Some(vitals.clone()), now);
+        metrics.vitals.show(Some(vitals.clone()), None, now);
         let expected = [
             "# HELP rhumb_transactions_open Transactions that clients of this site have open.",
             "# TYPE rhumb_transactions_open gauge",
@@ -123,9 +165,23 @@ mod tests {
         ];
         assert_eq!(shown(), expected);
         // A site that has applied nothing yet knows no lag.
-        metrics.vitals.show(Some(Vitals { safe: Timestamp::ZERO, ..vitals }), now);
+        metrics.vitals.show(Some(Vitals { safe: Timestamp::ZERO, ..vitals }), None, now);
         assert_eq!(shown(), expected[..12]);
-        metrics.vitals.show(None, now);
+        let quotas = QuotaVitals { serving: true, quotas: 5, waiting: 2, redistributing: 1 };
+        metrics.vitals.show(None, Some(quotas), now);
+        let expected = [
+            "# HELP rhumb_quotas Quotas known.",
+            "# TYPE rhumb_quotas gauge",
+            "rhumb_quotas 5",
+            "# HELP rhumb_quota_operations_waiting Operations that wait for tokens.",
+            "# TYPE rhumb_quota_operations_waiting gauge",
+            "rhumb_quota_operations_waiting 2",
+            "# HELP rhumb_quotas_redistributing Quotas with a redistribution under way at this site.",
+            "# TYPE rhumb_quotas_redistributing gauge",
+            "rhumb_quotas_redistributing 1",
+        ];
+        assert_eq!(shown(), expected);
+        metrics.vitals.show(None, None, now);
         assert_eq!(shown(), [""; 0]);
     }
 }

@@ -37,6 +37,15 @@ fn a_whole_configuration_says_who_is_where() {
     assert_eq!(wan.matrix.one_way(RegionId(0), RegionId(1)), Span::from_millis(43));
     assert_eq!(wan.jitter, Span::from_micros(500));
     assert!(!setup.chaos);
+    assert_eq!(setup.resp, None);
+}
+
+#[test]
+fn the_port_for_the_redis_protocol_may_be_left_out_or_given() {
+    let given = WHOLE.replace("http =", "resp = \"127.0.0.1:6379\", http =");
+    assert_eq!(read(&given).expect("whole").resp, Some("127.0.0.1:6379".parse().expect("an address")));
+    let config = Config::parse("site.toml", &given).expect("whole");
+    assert_eq!(Config::parse("copy.toml", &config.to_toml()), Ok(config));
 }
 
 #[test]
@@ -120,6 +129,17 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
             "peer = \"127.0.0.1:9001\"",
             "site.toml, listen.peer: is 127.0.0.1:9001, but regions give this site the address 127.0.0.1:9002; they must agree",
         ),
+        (
+            "http =",
+            "resp = \"localhost\", http =",
+            "site.toml, line 4, listen.resp: `localhost` is not an address; expected IP:PORT, such as \"127.0.0.1:9001\"",
+        ),
+        (
+            "http =",
+            "resp = \"0.0.0.0:6379\", http =",
+            "site.toml, listen.resp: 0.0.0.0:6379 is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]",
+        ),
+        ("http =", "resp = \"127.0.0.1:26257\", http =", "site.toml, listen.resp: 127.0.0.1:26257 is already taken by listen.sql"),
         ("127.0.0.1:26257", "127.0.0.1:9002", "site.toml, listen.peer: 127.0.0.1:9002 is already taken by listen.sql"),
         (
             "profile = \"paper_replicated_commit_5\"",

@@ -161,12 +161,12 @@ async fn more_requests_than_may_wait_are_told_that_the_site_is_busy() {
         let handle = site.handle();
         puts.spawn(async move { handle.ask(Request::Put { key, value: "v" }).await });
     }
-    until("two wait", async || site.status().metrics().contains("rhumb_requests_waiting 2\n")).await;
+    until("two wait", async || site.status().metrics().contains("rhumb_requests_waiting{service=\"commit\"} 2\n")).await;
     assert_eq!(site.handle().ask(Request::Heard).await, Err(Rejected::Busy));
     disk.set(Mode::Works);
     assert_eq!(puts.join_all().await, [Ok("put".into()), Ok("put".into())]);
     assert_eq!(site.handle().ask(Request::Heard).await, Ok(String::new()));
-    assert!(site.status().metrics().contains("rhumb_requests_busy_total 1\n"));
+    assert!(site.status().metrics().contains("rhumb_requests_busy_total{service=\"commit\"} 1\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,6 +213,6 @@ async fn a_panic_of_the_actor_is_reported_and_leaves_nobody_waiting() {
     let site = start(&configs[0], ports.remove(0), MemoryEngine::new());
     assert_eq!(site.handle().ask(Request::Panic).await, Err(Rejected::Stopped));
     let reason = site.status().failure().wait().await;
-    assert_eq!(reason, "the thread of the site's actor panicked: an error in Rhumb, please report it with the log");
+    assert_eq!(reason, "the thread of the site's transactions panicked: an error in Rhumb, please report it with the log");
     site.stop().await;
 }

@@ -2,10 +2,11 @@
 
 use rhumb_core::actor::Body;
 use rhumb_core::{Rng, SiteId};
-use rhumb_node::frame::{self, FRAME_BYTES_MAX, Frame, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind, VERSION};
+use rhumb_node::frame::{self, FRAME_BYTES_MAX, Frame, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind, Service, VERSION};
 use rhumb_node::runtime::decode_message;
 use std::convert::Infallible;
 
+const MESSAGE: Kind = Kind::Message(Service::Commit);
 const HELLO: Hello = Hello { cluster: 7, site: SiteId::new(2, 1), incarnation: 99 };
 
 fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
@@ -18,8 +19,9 @@ fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn the_bytes_are_those_of_the_format() {
-    assert_eq!(framed(Kind::Message, b"ab"), b"\x03\x00\x00\x00\xd9\x3d\x5d\x22\x03ab");
-    assert_eq!(HELLO.encode()[..30], *b"RHUMBSIT\x01\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0");
+    assert_eq!(framed(MESSAGE, b"ab"), b"\x03\x00\x00\x00\xd9\x3d\x5d\x22\x03ab");
+    assert_eq!(framed(Kind::Message(Service::Quotas), b"ab")[8..], *b"\x04ab");
+    assert_eq!(HELLO.encode()[..30], *b"RHUMBSIT\x02\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0");
 }
 
 #[test]
@@ -42,12 +44,12 @@ fn a_hello_is_read_back_and_a_damaged_one_is_not() {
 fn frames_are_read_one_by_one_and_only_when_they_are_all_there() {
     let mut bytes = framed(Kind::Ping, b"12345678");
     let first = bytes.len();
-    bytes.extend(framed(Kind::Message, b""));
+    bytes.extend(framed(MESSAGE, b""));
     for length in 0..first {
         assert_eq!(frame::decode(&bytes[..length]), Ok(None), "{length} bytes");
     }
     assert_eq!(frame::decode(&bytes), Ok(Some((Frame { kind: Kind::Ping, data: b"12345678" }, first))));
-    assert_eq!(frame::decode(&bytes[first..]), Ok(Some((Frame { kind: Kind::Message, data: b"" }, HEADER_BYTES))));
+    assert_eq!(frame::decode(&bytes[first..]), Ok(Some((Frame { kind: MESSAGE, data: b"" }, HEADER_BYTES))));
 }
 
 #[test]
@@ -58,7 +60,7 @@ fn what_is_no_frame_is_refused() {
     assert_eq!(length(FRAME_BYTES_MAX as u32 + 1), Err(FrameError::Length(FRAME_BYTES_MAX + 1)));
     assert_eq!(frame::decode(b"GET / HTTP/1.1\r\n"), Err(FrameError::Length(0x2054_4547)));
 
-    let mut damaged = framed(Kind::Message, b"ab");
+    let mut damaged = framed(MESSAGE, b"ab");
     *damaged.last_mut().expect("not empty") ^= 1;
     assert_eq!(frame::decode(&damaged), Err(FrameError::Checksum));
 
@@ -85,7 +87,7 @@ fn no_damage_makes_a_decoder_panic_or_find_more_than_there_is() {
     let mut rng = Rng::seeded(1);
     let message: Message = Body::Note((0..20).map(|n| (n, "x".repeat(n as usize))).collect());
     let data = postcard::to_allocvec(&message).expect("plain data");
-    let whole = framed(Kind::Message, &data);
+    let whole = framed(MESSAGE, &data);
     let (mut refused, mut taken) = (0, 0);
     for _ in 0..100_000 {
         let mut bytes = whole.clone();

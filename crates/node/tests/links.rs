@@ -2,12 +2,15 @@
 
 mod common;
 
-use common::{Request, cluster, configure, echo, start, until};
+use common::{Request, Toy, cluster, configure, echo, start, until};
 use rhumb_core::{SiteId, Span};
 use rhumb_node::config::Wan;
-use rhumb_node::frame::{FRAME_BYTES_MAX, HELLO_BYTES, Hello};
+use rhumb_node::frame::{FRAME_BYTES_MAX, HELLO_BYTES, Hello, Kind, Service, encode};
+use rhumb_node::metrics::Metrics;
+use rhumb_node::runtime::Site;
 use rhumb_node::transport::{Direction, Fault};
-use rhumb_store::MemoryEngine;
+use rhumb_store::{MemoryEngine, Store};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -152,6 +155,30 @@ async fn a_message_that_no_frame_holds_is_dropped_and_the_link_goes_on() {
     assert!(sites[0].status().metrics().contains("cause=\"large\"} 1\n"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn services_share_the_links_and_each_hears_its_own() {
+    let (configs, ports) = configure(&["california", "virginia"], None).await;
+    let mut sites = Vec::new();
+    for (config, port) in configs.iter().zip(ports) {
+        let mut site = Site::new(common::setup(config), Arc::new(Metrics::new())).expect("threads");
+        let store = || Store::open(MemoryEngine::new()).expect("a store");
+        let handles = [Service::Commit, Service::Quotas].map(|service| site.host(service, store(), Toy::default()).expect("threads"));
+        site.open(port);
+        sites.push((site, handles));
+    }
+    let (near, far) = (&sites[0].1, &sites[1].1);
+    for (handle, name) in near.iter().zip(["commit", "quotas"]) {
+        assert_eq!(echo(handle, VIRGINIA, name).await, name);
+        handle.ask(Request::Tell { to: VIRGINIA, text: name.into() }).await.expect("told");
+        assert_eq!(echo(handle, VIRGINIA, name).await, name);
+    }
+    assert_eq!(far[0].ask(Request::Heard).await.expect("answered"), "commit");
+    assert_eq!(far[1].ask(Request::Heard).await.expect("answered"), "quotas");
+    for (site, _) in sites {
+        site.stop().await;
+    }
+}
+
 /// Sends `bytes` to the first of two sites; waits until it closes the connection; returns what it said.
 async fn strange(address: std::net::SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
@@ -196,16 +223,17 @@ async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() 
     let cluster = common::setup(&configs[0]).fingerprint();
     let mut oversize = u32::MAX.to_le_bytes().to_vec();
     oversize.extend([0; 100]);
-    let no_message = rhumb_node::frame::encode(rhumb_node::frame::Kind::Message, |mut bytes| {
+    let no_message = encode(Kind::Message(Service::Commit), |mut bytes| {
         bytes.extend([0xff; 20]);
         Ok::<_, std::convert::Infallible>(bytes)
     });
-    for garbage in [oversize, vec![1; 100], no_message.expect("infallible")] {
+    let no_service = encode(Kind::Message(Service::Quotas), Ok::<_, std::convert::Infallible>);
+    for garbage in [oversize, vec![1; 100], no_message.expect("infallible"), no_service.expect("infallible")] {
         let mut bytes = Hello { cluster, site: VIRGINIA, incarnation: u64::MAX }.encode().to_vec();
         bytes.extend(garbage);
         assert_eq!(strange(configs[0].listen.peer, &bytes).await.len(), HELLO_BYTES, "greeted, then closed");
     }
-    assert!(site.status().metrics().contains("rhumb_peer_connections_refused_total 3\n"));
+    assert!(site.status().metrics().contains("rhumb_peer_connections_refused_total 4\n"));
     // Those claimed to be of the latest life there can be. They are gone, so they do not keep the true peer out.
     let peer = start(&configs[1], TcpListener::bind(configs[1].listen.peer).await.expect("free"), MemoryEngine::new());
     assert_eq!(echo(&peer.handle(), CALIFORNIA, "let in").await, "let in");

@@ -2,9 +2,13 @@
 
 mod common;
 
-use common::{Request, Toy};
+use common::{Request, Toy, ToyQuotas};
 use rhumb_node::config::{Config, Setup};
-use rhumb_node::process::{RunError, Served, live};
+use rhumb_node::process::{Actors, QUOTAS_FOLDER, RunError, Served, live};
+use rhumb_quota::name::Name;
+use rhumb_quota::operation::Operation;
+use rhumb_quota::refusal::Refusal;
+use rhumb_store::{FjallEngine, FjallOptions, Store};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,6 +33,10 @@ fn setup(config: &Config) -> Setup {
     Arc::unwrap_or_clone(common::setup(config))
 }
 
+fn actors() -> Actors<Toy, ToyQuotas> {
+    Actors { commits: Toy::default(), quotas: ToyQuotas::default() }
+}
+
 /// A server of clients that hands out what it is given and has no clients; done when told to stop.
 async fn idle(mut served: Served<Toy>, started: oneshot::Sender<Served<Toy>>) -> io::Result<()> {
     let mut stop = served.stop.clone();
@@ -50,7 +58,7 @@ impl Process {
         let (started, served) = oneshot::channel();
         let stop = Arc::new(Notify::new());
         let (setup, signal) = (setup(config), Arc::clone(&stop));
-        let life = tokio::spawn(live(setup, |_| Toy::default(), |served| idle(served, started), async move || signal.notified().await));
+        let life = tokio::spawn(live(setup, actors(), |served| idle(served, started), async move || signal.notified().await));
         match served.await {
             Ok(served) => Process { served, stop, life },
             Err(_) => panic!("it did not start: {:?}", life.await),
@@ -66,7 +74,7 @@ impl Process {
 /// Tries to start, and returns the error.
 async fn refused(config: &Config) -> RunError {
     let (started, _served) = oneshot::channel();
-    let outcome = live(setup(config), |_| Toy::default(), |served| idle(served, started), async || std::future::pending().await).await;
+    let outcome = live(setup(config), actors(), |served| idle(served, started), async || std::future::pending().await).await;
     outcome.expect_err("refused")
 }
 
@@ -88,12 +96,12 @@ async fn a_stopped_site_has_kept_its_data_and_ends_well() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = configs(&["a"], folder.path()).await.remove(0);
     let process = Process::start(&config).await;
-    assert_eq!(process.served.handle.ask(Request::Put { key: "k", value: "v" }).await, Ok("put".into()));
+    assert_eq!(process.served.commits.ask(Request::Put { key: "k", value: "v" }).await, Ok("put".into()));
     let mut stop = process.served.stop.clone();
     process.stop().await.expect("exit code 0");
     stop.requested().await;
     let process = Process::start(&config).await;
-    assert_eq!(process.served.handle.ask(Request::Get { key: "k" }).await, Ok("v".into()));
+    assert_eq!(process.served.commits.ask(Request::Get { key: "k" }).await, Ok("v".into()));
     process.stop().await.expect("exit code 0");
 }
 
@@ -109,6 +117,40 @@ fn once() -> impl AsyncFnMut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn quotas_have_a_store_of_their_own_in_the_data_folder_also_in_one_made_before_there_were_any() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = configs(&["a"], folder.path()).await.remove(0);
+    drop(Store::open(FjallEngine::open(&config.data_dir, FjallOptions::DEFAULT).expect("made")).expect("made"));
+    let process = Process::start(&config).await;
+    let name = Name::new("vm").expect("a name");
+    let operation = Operation::acquire(name.clone(), 1, None).expect("an amount");
+    assert_eq!(process.served.quotas.run(vec![operation]).await, [Err(Refusal::Unknown(name))]);
+    assert_eq!(process.served.commits.ask(Request::Put { key: "k", value: "v" }).await, Ok("put".into()));
+    process.stop().await.expect("exit code 0");
+    assert!(config.data_dir.join(QUOTAS_FOLDER).join("FORMAT").exists());
+
+    let process = Process::start(&config).await;
+    let (_, shown) = http(config.listen.http, "GET", "/status", "").await;
+    assert!(shown.contains(r#""quotas":{"quotas":1,"#), "what was noted is there again: {shown}");
+    assert_eq!(process.served.commits.ask(Request::Get { key: "k" }).await, Ok("v".into()));
+    process.stop().await.expect("exit code 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_port_for_the_redis_protocol_is_bound_if_it_is_wanted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = configs(&["a"], folder.path()).await.remove(0);
+    let process = Process::start(&config).await;
+    assert!(process.served.resp.is_none());
+    process.stop().await.expect("exit code 0");
+    config.listen.resp = Some("127.0.0.1:0".parse().expect("an address"));
+    let process = Process::start(&config).await;
+    let resp = process.served.resp.as_ref().expect("bound").local_addr().expect("bound");
+    TcpStream::connect(resp).await.expect("it listens");
+    process.stop().await.expect("exit code 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stop_lets_clients_finish_within_the_grace_and_no_longer() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut config = configs(&["a"], folder.path()).await.remove(0);
@@ -117,16 +159,16 @@ async fn a_stop_lets_clients_finish_within_the_grace_and_no_longer() {
     let done = Arc::clone(&finished);
     let serve = async move |mut served: Served<Toy>| {
         served.stop.requested().await;
-        assert_eq!(served.handle.ask(Request::Put { key: "late", value: "v" }).await, Ok("put".into()));
+        assert_eq!(served.commits.ask(Request::Put { key: "late", value: "v" }).await, Ok("put".into()));
         assert_eq!(served.status.ready(), Err("the site is stopping".into()));
         done.notify_one();
         Ok(())
     };
-    live(setup(&config), |_| Toy::default(), serve, once()).await.expect("exit code 0");
+    live(setup(&config), actors(), serve, once()).await.expect("exit code 0");
     finished.notified().await;
     // One that never does.
     config.limits.stop_grace_ms = 10;
-    live(setup(&config), |_| Toy::default(), async |_| std::future::pending().await, once()).await.expect("exit code 0");
+    live(setup(&config), actors(), async |_| std::future::pending().await, once()).await.expect("exit code 0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,7 +181,7 @@ async fn what_cannot_start_says_why_in_one_line() {
         assert_eq!(error.exit_code(), 1);
     };
 
-    for key in ["listen.peer", "listen.http", "listen.sql"] {
+    for key in ["listen.peer", "listen.http", "listen.sql", "listen.resp"] {
         let taken = match key {
             "listen.peer" => TcpListener::bind(config.listen.peer).await,
             _ => TcpListener::bind("127.0.0.1:0").await,
@@ -150,6 +192,7 @@ async fn what_cannot_start_says_why_in_one_line() {
         match key {
             "listen.http" => config.listen.http = address,
             "listen.sql" => config.listen.sql = address,
+            "listen.resp" => config.listen.resp = Some(address),
             _ => {}
         }
         check(&config, format!("{key}: {address} is in use by another process; stop that one, or choose another port")).await;
@@ -178,15 +221,22 @@ async fn a_site_is_ready_when_a_majority_of_regions_is_heard_and_says_whom_it_mi
 
     let (code, metrics) = http(address, "GET", "/metrics", "").await;
     assert_eq!(code, 200);
-    for name in ["rhumb_peer_rtt_seconds{region=\"b\",shard=\"0\"}", "rhumb_peer_messages_sent_total", "rhumb_store_sync_seconds_count 0"] {
+    for name in [
+        "rhumb_peer_rtt_seconds{region=\"b\",shard=\"0\"}",
+        "rhumb_peer_messages_sent_total",
+        "rhumb_store_sync_seconds_count{service=\"commit\"} 0",
+    ] {
         assert!(metrics.contains(name), "{name} in {metrics}");
     }
     let (_, shown) = http(address, "GET", "/status", "").await;
     assert!(shown.starts_with(r#"{"cluster":"test","site":"a/0","ready":true,"reason":null,"regions":[{"name":"a","local":true,"sites":1,"reachable":1,"rtt_ms":0.0,"#), "{shown}");
     let vitals = r#""transactions":{"open":0,"prepared":2,"in_doubt":1,"safe_us":1500000,"safe_lag_ms":"#;
-    assert!(shown.contains(vitals) && shown.ends_with(r#","reachable_regions":["a"]}}"#), "{shown}");
+    assert!(
+        shown.contains(vitals) && shown.ends_with(r#","reachable_regions":["a"]},"quotas":{"quotas":0,"waiting":2,"redistributing":1}}"#),
+        "{shown}"
+    );
     let told = Request::Tell { to: first.served.status.setup().site, text: "news".into() };
-    assert_eq!(first.served.handle.ask(told).await, Ok("told".into()));
+    assert_eq!(first.served.commits.ask(told).await, Ok("told".into()));
     common::until("the actor is asked anew", async || {
         http(address, "GET", "/metrics", "").await.1.contains("\nrhumb_transactions_open 1\n")
     })
@@ -219,15 +269,30 @@ async fn links_are_not_tampered_with_unless_the_configuration_allows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_failure_of_either_service_ends_the_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = configs(&["a"], folder.path()).await.remove(0);
+    let process = Process::start(&config).await;
+    let name = Name::new("vm").expect("a name");
+    let unknown = Refusal::UnknownOutcome("the site stopped before it could tell".into());
+    assert_eq!(process.served.quotas.set_limit(name.clone(), 1).await, Err(unknown));
+    let stopping = Refusal::Unavailable("the site is stopping".into());
+    assert_eq!(process.served.quotas.list().await, Err(stopping), "a question leaves nothing unknown");
+    let error = process.life.await.expect("the panic stays in its thread").expect_err("it failed");
+    let reason = "the thread of the site's quotas panicked: an error in Rhumb, please report it with the log";
+    assert_eq!(error.to_string(), format!("the site cannot go on: {reason}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failure_of_the_site_ends_the_process_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = configs(&["a"], folder.path()).await.remove(0);
     let process = Process::start(&config).await;
-    assert!(process.served.handle.ask(Request::Panic).await.is_err());
+    assert!(process.served.commits.ask(Request::Panic).await.is_err());
     let error = process.life.await.expect("the panic stays in its thread").expect_err("it failed");
     assert_eq!(
         error.to_string(),
-        "the site cannot go on: the thread of the site's actor panicked: an error in Rhumb, please report it with the log"
+        "the site cannot go on: the thread of the site's transactions panicked: an error in Rhumb, please report it with the log"
     );
     assert_eq!(error.exit_code(), 1);
 }

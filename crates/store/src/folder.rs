@@ -6,6 +6,8 @@
 //!   creating/   the engine's files while the folder is being made
 //! ```
 //!
+//! Whatever else is in a folder that has its `FORMAT` is left alone: a site keeps a second data folder there.
+//!
 //! Making a folder is atomic: the engine is made in `creating`, `FORMAT` is written and synced, then `creating` is
 //! renamed to `engine`; a crash in between is taken up where it was. A folder that is refused is left as it is. While in
 //! use, the folder itself is locked; the system drops the lock with the process.

@@ -29,7 +29,9 @@ pub struct Setup {
     pub addresses: BTreeMap<SiteId, SocketAddr>,
     /// Where to listen for PostgreSQL clients.
     pub sql: SocketAddr,
-    /// Where to listen for health, metrics and administration.
+    /// Where to listen for clients that speak the Redis protocol, if at all.
+    pub resp: Option<SocketAddr>,
+    /// Where to listen for health, metrics, quotas and administration.
     pub http: SocketAddr,
     /// Where the data is kept.
     pub data_dir: PathBuf,
@@ -107,6 +109,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         cluster: config.cluster,
         addresses,
         sql: config.listen.sql,
+        resp: config.listen.resp,
         http: config.listen.http,
         data_dir: folder.join(config.data_dir),
         chaos: config.chaos,
@@ -170,7 +173,10 @@ fn own_site(config: &Config, topology: &Topology) -> Checked<SiteId> {
 }
 
 fn check_listen(config: &Config, own: SocketAddr) -> Checked {
-    let listen = [("listen.sql", config.listen.sql), ("listen.http", config.listen.http), ("listen.peer", config.listen.peer)];
+    let resp = config.listen.resp.map(|address| ("listen.resp", address));
+    let mut listen = vec![("listen.sql", config.listen.sql)];
+    listen.extend(resp);
+    listen.extend([("listen.http", config.listen.http), ("listen.peer", config.listen.peer)]);
     for (index, &(key, address)) in listen.iter().enumerate() {
         check_loopback(key, address)?;
         if let Some((other, _)) = listen[..index].iter().find(|(_, taken)| *taken == address && address.port() != 0) {

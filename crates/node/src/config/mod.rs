@@ -60,7 +60,10 @@ pub struct Listen {
     /// For PostgreSQL clients. Port 0: any free port.
     #[serde(deserialize_with = "read::address")]
     pub sql: SocketAddr,
-    /// For health, metrics and administration. Port 0: any free port.
+    /// For clients of quotas that speak the Redis protocol. Port 0: any free port. None if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read::optional_address")]
+    pub resp: Option<SocketAddr>,
+    /// For health, metrics, quotas and administration. Port 0: any free port.
     #[serde(deserialize_with = "read::address")]
     pub http: SocketAddr,
     /// For the other sites; the same address as in `regions`.

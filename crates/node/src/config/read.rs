@@ -46,6 +46,11 @@ pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sock
     parse_address(&String::deserialize(deserializer)?)
 }
 
+/// An `IP:PORT` that may be left out.
+pub(super) fn optional_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    address(deserializer).map(Some)
+}
+
 /// A list of `IP:PORT`.
 pub(super) fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
     Vec::<String>::deserialize(deserializer)?.iter().map(|text| parse_address(text)).collect()

@@ -12,8 +12,9 @@ use super::mailbox::Mailbox;
 use super::requests::Requests;
 use super::unapplied::Unapplied;
 use super::writer::Queued;
+use crate::frame::Service;
 use crate::metrics::ActorMetrics;
-use crate::transport::Transport;
+use crate::transport::{Inbox, Transport};
 use prometheus_client::metrics::counter::Counter;
 use rhumb_core::actor::{Batch, Body, Effect, Effects, Gated, Input, Load, Token};
 use rhumb_core::{SiteId, Span};
@@ -27,6 +28,7 @@ use tokio::sync::watch;
 /// The thread's belongings.
 pub struct Driver<A: Hosted, E> {
     pub site: SiteId,
+    pub service: Service,
     pub actor: A,
     pub clock: Clock,
     pub store: Arc<Store<E>>,
@@ -37,7 +39,7 @@ pub struct Driver<A: Hosted, E> {
     pub unapplied: Unapplied,
     pub loaders: Arc<Loaders>,
     pub failure: Failure,
-    pub recovered: watch::Sender<bool>,
+    pub recovering: watch::Sender<usize>,
     pub metrics: ActorMetrics,
 }
 
@@ -73,7 +75,7 @@ struct Progress<A: Hosted> {
 impl<A: Hosted, E: Engine> Driver<A, E> {
     /// Runs the actor until the mailbox is closed.
     pub fn run(mut self) {
-        let _guard = self.failure.guard("the thread of the site's actor");
+        let _guard = self.failure.guard(self.service.actor());
         let _end = End { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests) };
         let mut progress = Progress {
             fx: Effects::new(tracing::enabled!(target: "rhumb::trace", tracing::Level::TRACE)),
@@ -95,7 +97,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
             // Messages and requests wait until all that the first step led to is read and on disk.
             if !recovered && progress.outstanding == 0 {
                 recovered = true;
-                self.recovered.send_replace(true);
+                self.recovering.send_modify(|services| *services -= 1);
             }
             let next_timer = progress.timers.first_key_value().map(|(&(instant, _), _)| instant);
             if !self.mailbox.take(&mut taken, recovered, next_timer) {
@@ -148,7 +150,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
             Effect::Send { to, note } if to == self.site => {
                 self.mailbox.push_inner(Input::Message { from: to, body: Body::Note(note) });
             }
-            Effect::Send { to, note } => self.transport.send(to, &Body::<A::Note, A::Promise>::Note(note)),
+            Effect::Send { to, note } => self.transport.send(self.service, to, &Body::<A::Note, A::Promise>::Note(note)),
             Effect::SetTimer { timer, after } => {
                 progress.timers_set += 1;
                 progress.timers.insert((Instant::now() + duration(after), progress.timers_set), timer);

@@ -6,6 +6,7 @@
 use super::Hosted;
 use super::failure::Failure;
 use super::mailbox::Mailbox;
+use crate::transport::Inbox;
 use rhumb_core::actor::{Collect, Input, Load, Token};
 use rhumb_store::{Engine, Store};
 use std::io;

@@ -1,17 +1,21 @@
 //! What waits for the actor. Three kinds of senders, each held back in its own way.
 //!
-//! - Peers wait while [`MAILBOX_PEERS_MAX`] of their messages are here: nothing more is read from their connections.
+//! - Peers wait while [`MAILBOX_PEERS_MAX`] of their messages are here: nothing more is read from their connections, for
+//!   a while; see [`crate::transport::Inbox`].
 //! - Clients are told [`Rejected::Busy`] while [`MAILBOX_CLIENTS_MAX`] of their requests are here.
 //! - The site itself (answers of the store, messages to itself) never waits: what it adds is bounded by what the actor
 //!   asked for. It comes first, so that a flood from outside does not hold up what is under way.
 
 use super::requests::Rejected;
+use super::{Hosted, decode_message};
+use crate::frame::FrameError;
+use crate::transport::{Inbox, Room};
 use prometheus_client::metrics::gauge::Gauge;
+use rhumb_core::SiteId;
 use rhumb_core::actor::{Actor, Input, RequestId};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Instant;
-use tokio::sync::Semaphore;
 
 /// So many messages of peers may wait for the actor.
 pub const MAILBOX_PEERS_MAX: usize = 8_192;
@@ -22,7 +26,7 @@ pub const MAILBOX_CLIENTS_MAX: usize = 8_192;
 pub struct Mailbox<A: Actor> {
     state: Mutex<State<A>>,
     arrived: Condvar,
-    peers: Semaphore,
+    peers: Room,
     depth: Gauge,
 }
 
@@ -39,7 +43,7 @@ impl<A: Actor> Mailbox<A> {
     /// An empty one, whose depth `depth` shows.
     pub fn new(depth: Gauge) -> Mailbox<A> {
         let state = State { inner: VecDeque::new(), outer: VecDeque::new(), clients: 0, asleep: false, closed: false };
-        Mailbox { state: Mutex::new(state), arrived: Condvar::new(), peers: Semaphore::new(MAILBOX_PEERS_MAX), depth }
+        Mailbox { state: Mutex::new(state), arrived: Condvar::new(), peers: Room::new(MAILBOX_PEERS_MAX), depth }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<A>> {
@@ -58,16 +62,6 @@ impl<A: Actor> Mailbox<A> {
     pub fn push_inner(&self, input: Input<A>) {
         let mut state = self.lock();
         state.inner.push_back(input);
-        self.wake(state);
-    }
-
-    /// Adds a peer's message; waits while there is no room.
-    pub async fn push_peer(&self, input: Input<A>) {
-        // The permit comes back when the actor takes the input. A closed mailbox takes nothing and holds nobody up.
-        let Ok(permit) = self.peers.acquire().await else { return };
-        permit.forget();
-        let mut state = self.lock();
-        state.outer.push_back(input);
         self.wake(state);
     }
 
@@ -107,16 +101,30 @@ impl<A: Actor> Mailbox<A> {
         }
         taken.append(&mut state.inner);
         if outside {
-            self.peers.add_permits(state.outer.len() - state.clients);
+            self.peers.leave(state.outer.len() - state.clients);
             state.clients = 0;
             taken.append(&mut state.outer);
         }
         self.depth.set((state.inner.len() + state.outer.len()) as i64);
         true
     }
+}
 
-    /// Takes nothing more, and gives nothing more to the actor.
-    pub fn close(&self) {
+impl<A: Hosted> Inbox for Mailbox<A> {
+    fn room(&self) -> &Room {
+        &self.peers
+    }
+
+    fn put(&self, from: SiteId, data: &[u8]) -> Result<(), FrameError> {
+        let body = decode_message::<A::Note, A::Promise>(data).inspect_err(|_| self.peers.leave(1))?;
+        let mut state = self.lock();
+        state.outer.push_back(Input::Message { from, body });
+        self.wake(state);
+        Ok(())
+    }
+
+    /// The actor is given nothing more either.
+    fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
         self.peers.close();
@@ -143,21 +151,23 @@ mod tests {
         fn step(&mut self, _: Time, _: Input<Mute>, _: &mut Effects<Mute>) {}
     }
 
-    fn message() -> Input<Mute> {
-        Input::Message { from: SiteId::new(0, 0), body: Body::Note(String::new()) }
+    async fn push_peer(mailbox: &Mailbox<Mute>) {
+        let message = postcard::to_stdvec(&Body::<String, String>::Note(String::new())).expect("plain data");
+        assert!(mailbox.room().enter().await);
+        mailbox.put(SiteId::new(0, 0), &message).expect("it can be decoded");
     }
 
     #[tokio::test]
     async fn peers_wait_while_the_mailbox_is_full_and_clients_are_told() {
         let mailbox = Arc::new(Mailbox::<Mute>::new(Gauge::default()));
         for _ in 0..MAILBOX_PEERS_MAX {
-            mailbox.push_peer(message()).await;
+            push_peer(&mailbox).await;
         }
         for id in 0..MAILBOX_CLIENTS_MAX as u64 {
             assert_eq!(mailbox.push_client(id, ()), Ok(()), "full of peers' messages is not full of clients'");
         }
         assert_eq!(mailbox.push_client(0, ()), Err(Rejected::Busy));
-        let waiting = tokio::time::timeout(Duration::from_millis(5), mailbox.push_peer(message())).await;
+        let waiting = tokio::time::timeout(Duration::from_millis(5), push_peer(&mailbox)).await;
         assert!(waiting.is_err(), "it waits");
 
         mailbox.push_inner(Input::Timer(()));
@@ -166,7 +176,7 @@ mod tests {
         assert_eq!(taken.len(), 1, "only the site's own before it has recovered");
         assert!(mailbox.take(&mut taken, true, None));
         assert_eq!(taken.len(), 1 + MAILBOX_PEERS_MAX + MAILBOX_CLIENTS_MAX);
-        mailbox.push_peer(message()).await;
+        push_peer(&mailbox).await;
         assert_eq!(mailbox.push_client(0, ()), Ok(()), "there is room again");
 
         mailbox.close();

@@ -1,4 +1,4 @@
-//! One actor, driven: its thread, the threads of its store, and its links to the other sites.
+//! Actors, driven: each with its thread and the threads of its store, all over the links of one site.
 //!
 //! ```text
 //!   clients ─ask/tell─▶┌─────────┐      ┌────────┐ queue        ┌────────┐      ┌──────┐
@@ -8,6 +8,7 @@
 //!                           └── own ────────┴──────▶ Transport ◀──────┘
 //! ```
 //!
+//! All but the transport is there once per service: what one waits for (its actor's steps, its disk) the others do not.
 //! The way of a commit through a site: socket, mailbox, step, sync, socket; each arrow is one wake-up of a thread.
 
 mod clock;
@@ -16,6 +17,7 @@ mod failure;
 mod loader;
 mod mailbox;
 mod requests;
+mod service;
 mod unapplied;
 mod writer;
 
@@ -23,31 +25,23 @@ pub use clock::Clock;
 pub use failure::Failure;
 pub use mailbox::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
 pub use requests::{Handle, Rejected};
+pub(crate) use service::Common;
 
 use crate::alarm::Alarm;
 use crate::config::Setup;
-use crate::frame::FrameError;
+use crate::frame::{FrameError, Service};
 use crate::metrics::Metrics;
 use crate::status::Status;
-use crate::transport::{Deliver, Transport};
-use crate::vitals::Vitals;
-use driver::Driver;
-use loader::Loaders;
-use mailbox::Mailbox;
-use requests::Requests;
-use rhumb_core::SiteId;
-use rhumb_core::actor::{Actor, Body, Input};
+use crate::transport::{Inboxes, Transport};
+use rhumb_core::actor::{Actor, Body};
 use rhumb_store::{Engine, Store};
 use serde::{Serialize, de::DeserializeOwned};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use unapplied::Unapplied;
-use writer::{QUEUE_MAX, Writer};
 
 /// What can go over a wire and between threads.
 pub trait Wire: Serialize + DeserializeOwned + Send + 'static {}
@@ -57,80 +51,53 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Wire for T {}
 pub trait Hosted:
     Actor<Note: Wire, Promise: Wire, Timer: Send + 'static, Request: Send + 'static, Answer: Send + 'static> + Send + 'static
 {
-    /// The request for its vitals.
-    fn inquiry() -> Self::Request;
-    /// What the answer to that request says; `None` if it is the answer to another.
-    fn vitals(answer: Self::Answer) -> Option<Vitals>;
+}
+impl<A> Hosted for A where
+    A: Actor<Note: Wire, Promise: Wire, Timer: Send + 'static, Request: Send + 'static, Answer: Send + 'static> + Send + 'static
+{
 }
 
-/// A running site.
-pub struct Site<A: Hosted> {
-    handle: Handle<A>,
+/// A running site: the services hosted so far, and its links once it is open to its peers.
+pub struct Site {
+    common: Common,
+    metrics: Arc<Metrics>,
     status: Arc<Status>,
+    alarm: Alarm,
+    inboxes: Inboxes,
     threads: Vec<JoinHandle<()>>,
     links: JoinSet<()>,
 }
 
-impl<A: Hosted> Site<A> {
-    /// Starts `actor` over `store`, hearing other sites on `peers`. Must be called within a tokio runtime.
-    pub fn start<E: Engine>(
-        setup: Arc<Setup>,
-        store: Store<E>,
-        peers: TcpListener,
-        actor: A,
-        metrics: Arc<Metrics>,
-    ) -> io::Result<Site<A>> {
+impl Site {
+    /// The site that `setup` describes, without a service.
+    pub fn new(setup: Arc<Setup>, metrics: Arc<Metrics>) -> io::Result<Site> {
         let clock = Clock::start();
-        let transport = Transport::new(&setup, clock.origin().as_micros(), Arc::clone(&metrics));
-        let alarm = Alarm::start()?;
-        let mailbox = Arc::new(Mailbox::new(metrics.actor.mailbox.clone()));
-        let requests = Arc::new(Requests::new(setup.limits.requests as usize, metrics.actor.clone()));
-        let failure = Failure::default();
-        let recovered = watch::Sender::new(false);
-        let store = Arc::new(store);
-
-        let unapplied = Unapplied::default();
-        let (queue, queued) = sync_channel(QUEUE_MAX);
-        let (loaders, mut threads) = Loaders::start(&store, &mailbox, &failure)?;
-        let loaders = Arc::new(loaders);
-        let writer = Writer {
+        let common = Common {
             site: setup.site,
-            store: Arc::clone(&store),
-            queue: queued,
-            applied: unapplied.counter(),
-            loaders: Arc::clone(&loaders),
-            mailbox: Arc::clone(&mailbox),
-            requests: Arc::clone(&requests),
-            transport: Arc::clone(&transport),
-            failure: failure.clone(),
-            metrics: metrics.writer.clone(),
-        };
-        threads.push(std::thread::Builder::new().name("write".into()).spawn(move || writer.run())?);
-        let driver = Driver {
-            site: setup.site,
-            actor,
+            requests_max: setup.limits.requests as usize,
             clock,
-            store,
-            mailbox: Arc::clone(&mailbox),
-            requests: Arc::clone(&requests),
-            transport: Arc::clone(&transport),
-            queue,
-            unapplied,
-            loaders,
-            failure: failure.clone(),
-            recovered: recovered.clone(),
-            metrics: metrics.actor.clone(),
+            transport: Transport::new(&setup, clock.origin().as_micros(), Arc::clone(&metrics)),
+            failure: Failure::default(),
+            recovering: watch::Sender::new(0),
         };
-        threads.push(std::thread::Builder::new().name("actor".into()).spawn(move || driver.run())?);
-
-        let links = transport.start(peers, &alarm, Inbox { mailbox: Arc::clone(&mailbox) });
-        let status = Arc::new(Status::new(setup, transport, clock, recovered, failure, metrics));
-        Ok(Site { handle: Handle { mailbox, requests }, status, threads, links })
+        let status = Arc::new(Status::new(setup, &common, Arc::clone(&metrics)));
+        Ok(Site { common, metrics, status, alarm: Alarm::start()?, inboxes: Inboxes::new(), threads: Vec::new(), links: JoinSet::new() })
     }
 
-    /// The way to the actor.
-    pub fn handle(&self) -> Handle<A> {
-        self.handle.clone()
+    /// Starts `actor` over `store` as `service`, which has none yet. It recovers at once, and hears its peers once the
+    /// site is [open](Site::open). Should it fail, the site has.
+    pub fn host<A: Hosted, E: Engine>(&mut self, service: Service, store: Store<E>, actor: A) -> io::Result<Handle<A>> {
+        let started = service::start(&self.common, service, store, actor, &self.metrics.service(service))?;
+        let before = self.inboxes.insert(service, started.inbox);
+        assert!(before.is_none(), "a service is hosted once");
+        self.threads.extend(started.threads);
+        Ok(started.handle)
+    }
+
+    /// Connects to the other sites, and hears those that connect to `peers`. Must be called within a tokio runtime, once
+    /// all services are hosted.
+    pub fn open(&mut self, peers: TcpListener) {
+        self.links = self.common.transport.start(peers, &self.alarm, self.inboxes.clone());
     }
 
     /// What is known of the site and its peers.
@@ -138,9 +105,9 @@ impl<A: Hosted> Site<A> {
         Arc::clone(&self.status)
     }
 
-    /// Stops: takes nothing more, makes durable what the actor has written, ends all threads and connections.
+    /// Stops: takes nothing more, makes durable what the actors have written, ends all threads and connections.
     pub async fn stop(mut self) {
-        self.handle.mailbox.close();
+        self.inboxes.values().for_each(|inbox| inbox.close());
         let threads = std::mem::take(&mut self.threads);
         let joined = tokio::task::spawn_blocking(move || {
             threads.into_iter().for_each(|thread| {
@@ -150,25 +117,6 @@ impl<A: Hosted> Site<A> {
         });
         let _ = joined.await;
         self.links.shutdown().await;
-    }
-}
-
-/// Decodes what peers send and puts it before the actor.
-struct Inbox<A: Actor> {
-    mailbox: Arc<Mailbox<A>>,
-}
-
-impl<A: Actor> Clone for Inbox<A> {
-    fn clone(&self) -> Inbox<A> {
-        Inbox { mailbox: Arc::clone(&self.mailbox) }
-    }
-}
-
-impl<A: Hosted> Deliver for Inbox<A> {
-    async fn deliver(&self, from: SiteId, data: &[u8]) -> Result<(), FrameError> {
-        let body = decode_message::<A::Note, A::Promise>(data)?;
-        self.mailbox.push_peer(Input::Message { from, body }).await;
-        Ok(())
     }
 }
 

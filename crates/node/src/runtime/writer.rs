@@ -11,8 +11,9 @@ use super::failure::Failure;
 use super::loader::Loaders;
 use super::mailbox::Mailbox;
 use super::requests::Requests;
+use crate::frame::Service;
 use crate::metrics::WriterMetrics;
-use crate::transport::Transport;
+use crate::transport::{Inbox, Transport};
 use rhumb_core::SiteId;
 use rhumb_core::actor::{Batch, Body, Gated, Input, Load, Token};
 use rhumb_store::{Engine, Store, StoreError};
@@ -55,6 +56,7 @@ struct Waiting<A: Hosted> {
 /// The thread's belongings.
 pub struct Writer<A: Hosted, E> {
     pub site: SiteId,
+    pub service: Service,
     pub store: Arc<Store<E>>,
     pub queue: Receiver<Queued<A>>,
     pub applied: Arc<AtomicU64>,
@@ -112,7 +114,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                 Gated::Send { to, promise } if to == self.site => {
                     self.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
                 }
-                Gated::Send { to, promise } => self.transport.send(to, &Body::<A::Note, A::Promise>::Promise(promise)),
+                Gated::Send { to, promise } => self.transport.send(self.service, to, &Body::<A::Note, A::Promise>::Promise(promise)),
                 Gated::Answer { id, answer } => self.requests.answer(id, answer),
             }
         }

@@ -4,7 +4,7 @@
 //! one connection: a newer one replaces it, one of an earlier life is refused as long as there is one of a later.
 
 use super::link::Link;
-use super::{Deliver, Transport};
+use super::{Inboxes, Transport};
 use crate::frame::{self, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind};
 use bytes::{Buf, BytesMut};
 use rhumb_core::SiteId;
@@ -47,7 +47,7 @@ enum Refusal {
 type Current = Arc<Mutex<BTreeMap<SiteId, (u64, AbortHandle)>>>;
 
 /// Accepts connections, for ever.
-pub async fn run<D: Deliver>(listener: TcpListener, transport: Arc<Transport>, deliver: D) {
+pub async fn run(listener: TcpListener, transport: Arc<Transport>, inboxes: Arc<Inboxes>) {
     let connections_max = transport.links.len() + SPARE_CONNECTIONS_MAX;
     let current = Current::default();
     let mut tasks = JoinSet::new();
@@ -66,12 +66,12 @@ pub async fn run<D: Deliver>(listener: TcpListener, transport: Arc<Transport>, d
             tracing::warn!("closed the connection of {address}: {connections_max} connections are open already");
             continue;
         }
-        let (transport, deliver, current) = (Arc::clone(&transport), deliver.clone(), Arc::clone(&current));
+        let (transport, inboxes, current) = (Arc::clone(&transport), Arc::clone(&inboxes), Arc::clone(&current));
         // The task is told its own handle, so that a newer connection of the same peer can end it.
         let (give, take) = tokio::sync::oneshot::channel();
         let handle = tasks.spawn(async move {
             let Ok(own) = take.await else { return };
-            hear(stream, address, &transport, &deliver, &current, own).await;
+            hear(stream, address, &transport, &inboxes, &current, own).await;
         });
         let _ = give.send(handle);
     }
@@ -81,14 +81,7 @@ fn lock(current: &Current) -> MutexGuard<'_, BTreeMap<SiteId, (u64, AbortHandle)
     current.lock().expect("nothing panics while it holds the connections")
 }
 
-async fn hear<D: Deliver>(
-    mut stream: TcpStream,
-    address: SocketAddr,
-    transport: &Transport,
-    deliver: &D,
-    current: &Current,
-    own: AbortHandle,
-) {
+async fn hear(mut stream: TcpStream, address: SocketAddr, transport: &Transport, inboxes: &Inboxes, current: &Current, own: AbortHandle) {
     let refuse = |who: &str, refusal: &Refusal| {
         transport.metrics.refused.inc();
         tracing::warn!("closed the connection of {who}: {refusal}");
@@ -98,7 +91,7 @@ async fn hear<D: Deliver>(
         Ok(link) => link,
         Err(refusal) => return refuse(&address.to_string(), &refusal),
     };
-    let outcome = read(stream, link, deliver).await;
+    let outcome = read(stream, link, inboxes).await;
     // A connection that has ended stands in nobody's way, whatever the clocks of two lives say.
     lock(current).retain(|_, (_, connection)| connection.id() != id);
     match outcome {
@@ -149,11 +142,11 @@ async fn read_hello(stream: &mut TcpStream) -> Result<Hello, Refusal> {
 }
 
 /// Reads frames until the peer closes the connection or breaks a rule.
-async fn read<D: Deliver>(mut stream: TcpStream, link: &Link, deliver: &D) -> Result<(), Refusal> {
+async fn read(mut stream: TcpStream, link: &Link, inboxes: &Inboxes) -> Result<(), Refusal> {
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
         while let Some((frame, length)) = frame::decode(&buffer)? {
-            take(frame, link, deliver).await?;
+            take(frame, link, inboxes).await?;
             buffer.advance(length);
         }
         buffer.reserve(READ_BYTES);
@@ -163,7 +156,7 @@ async fn read<D: Deliver>(mut stream: TcpStream, link: &Link, deliver: &D) -> Re
     }
 }
 
-async fn take<D: Deliver>(frame: frame::Frame<'_>, link: &Link, deliver: &D) -> Result<(), FrameError> {
+async fn take(frame: frame::Frame<'_>, link: &Link, inboxes: &Inboxes) -> Result<(), FrameError> {
     if link.faults.cuts_in() {
         link.metrics.dropped_fault.inc();
         return Ok(());
@@ -171,7 +164,14 @@ async fn take<D: Deliver>(frame: frame::Frame<'_>, link: &Link, deliver: &D) -> 
     link.heard(frame.data.len() + HEADER_BYTES);
     let number = || frame.data.try_into().map_err(|_| FrameError::Length(frame.data.len()));
     match frame.kind {
-        Kind::Message => deliver.deliver(link.peer, frame.data).await?,
+        Kind::Message(service) => {
+            let inbox = inboxes.get(&service).ok_or(FrameError::Service(service))?;
+            if inbox.room().enter().await {
+                inbox.put(link.peer, frame.data)?;
+            } else {
+                link.metrics.dropped_busy.inc();
+            }
+        }
         Kind::Ping => link.answer_ping(number()?),
         Kind::Pong => link.pong(number()?),
     }

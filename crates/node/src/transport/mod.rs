@@ -1,9 +1,12 @@
 //! How sites reach each other: one outgoing connection per peer, used in that direction alone.
 //!
 //! ```text
-//!   actor ──send──▶ Link: bounded queue, WAN delay ──▶ outgoing task ══TCP══▶ incoming task ──▶ Deliver
-//!                     │ full, cut, lost: dropped and counted                     │ mailbox full: stops reading
+//!   actors ──send──▶ Link: bounded queue, WAN delay ──▶ outgoing task ══TCP══▶ incoming task ──▶ Inbox of the service
+//!                      │ full, cut, lost: dropped and counted                     │ no room: stops reading for a while,
+//!                                                                                   then drops and counts
 //! ```
+//!
+//! All services of a site share its links; every message says which one it is for.
 //!
 //! Sending never blocks and may lose: the protocols tolerate loss, duplication and reordering across reconnects. Within
 //! a connection messages keep their order. Delay, jitter and loss of the emulated wide area, and the faults switched on
@@ -11,6 +14,7 @@
 //! cluster forms at the machine's own speed.
 
 mod faults;
+mod inbox;
 mod incoming;
 mod link;
 mod outgoing;
@@ -18,7 +22,7 @@ mod pulse;
 
 use crate::alarm::Alarm;
 use crate::config::Setup;
-use crate::frame::{self, FrameError, Hello, Kind};
+use crate::frame::{self, Hello, Kind, Service};
 use crate::metrics::Metrics;
 use link::Link;
 use rhumb_core::{Rng, SiteId, Span};
@@ -30,16 +34,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 pub use faults::{Direction, Fault};
+pub use inbox::{Inbox, Inboxes, Room};
 pub use link::{PEER_QUEUE_BYTES_MAX, PEER_QUEUE_MESSAGES_MAX};
 
 /// How often every peer is pinged.
 const PING_EVERY: Duration = Duration::from_secs(1);
-
-/// Takes what peers send.
-pub trait Deliver: Clone + Send + Sync + 'static {
-    /// Takes a message. Waits while there is no room for it; meanwhile nothing more is read from that peer.
-    fn deliver(&self, from: SiteId, data: &[u8]) -> impl Future<Output = Result<(), FrameError>> + Send;
-}
 
 /// The links of a site to all others.
 pub struct Transport {
@@ -73,20 +72,21 @@ impl Transport {
         Arc::new(Transport { hello: Hello { cluster: setup.fingerprint(), site: setup.site, incarnation }, links, metrics })
     }
 
-    /// Sends `message` to `to`, or drops and counts it. Never blocks.
-    pub fn send<M: Serialize>(&self, to: SiteId, message: &M) {
+    /// Sends `message` to `service` of `to`, or drops and counts it. Never blocks.
+    pub fn send<M: Serialize>(&self, service: Service, to: SiteId, message: &M) {
         let link = self.links.get(&to).expect("messages go to other sites of the cluster");
-        let bytes = frame::encode(Kind::Message, |header| postcard::to_extend(message, header)).expect("messages are plain data");
+        let bytes = frame::encode(Kind::Message(service), |header| postcard::to_extend(message, header)).expect("messages are plain data");
         link.push(bytes);
     }
 
     /// Starts to connect to all peers, and to hear those that connect to `listener`. Ends when the set is dropped.
-    pub fn start<D: Deliver>(self: &Arc<Self>, listener: TcpListener, alarm: &Alarm, deliver: D) -> JoinSet<()> {
+    /// Messages go to `inboxes`.
+    pub fn start(self: &Arc<Self>, listener: TcpListener, alarm: &Alarm, inboxes: Inboxes) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         for link in self.links.values() {
             tasks.spawn(outgoing::run(Arc::clone(link), self.hello, alarm.clone()));
         }
-        tasks.spawn(incoming::run(listener, Arc::clone(self), deliver));
+        tasks.spawn(incoming::run(listener, Arc::clone(self), Arc::new(inboxes)));
         let transport = Arc::clone(self);
         tasks.spawn(async move {
             let mut ticks = tokio::time::interval(PING_EVERY);

@@ -1,13 +1,17 @@
-//! A toy protocol, and clusters of it over loopback TCP in one process.
+//! Toy protocols, and clusters of them over loopback TCP in one process.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use bytes::Bytes;
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
 use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Setup, Storage, Wan};
+use rhumb_node::frame::Service;
 use rhumb_node::metrics::Metrics;
-use rhumb_node::runtime::{Handle, Hosted, Site};
-use rhumb_node::vitals::Vitals;
+use rhumb_node::runtime::{Handle, Site};
+use rhumb_node::status::Status;
+use rhumb_node::vitals::{Commits, Vitals};
+use rhumb_quota::refusal::Refusal;
+use rhumb_quota::request::{self as quotas, Answer, Status as QuotaVitals};
 use rhumb_store::{Engine, MemoryEngine, Store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -133,7 +137,7 @@ impl Actor for Toy {
     }
 }
 
-impl Hosted for Toy {
+impl Commits for Toy {
     fn inquiry() -> Request {
         Request::Vitals
     }
@@ -143,6 +147,42 @@ impl Hosted for Toy {
         let open = answer.strip_prefix("heard ")?.parse().ok()?;
         let safe = Timestamp::from_time(Time::from_micros(1_500_000));
         Some(Vitals { open, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0)] })
+    }
+}
+
+/// A toy that keeps quotas: it knows none, notes durably what it is asked to run, and refuses it.
+#[derive(Default)]
+pub struct ToyQuotas {
+    asked: usize,
+}
+
+impl Actor for ToyQuotas {
+    type Note = String;
+    type Promise = String;
+    type Timer = ();
+    type Request = quotas::Request;
+    type Answer = Answer;
+
+    fn step(&mut self, _: Time, input: Input<ToyQuotas>, fx: &mut Effects<ToyQuotas>) {
+        match input {
+            Input::Start => fx.load(0, Load::Records { space: SPACE, from: Bytes::new(), limit: 10 }),
+            Input::Loaded { loaded: Loaded::Records { records, .. }, .. } => self.asked = records.len(),
+            Input::Client { id, request: quotas::Request::Status } => {
+                fx.answer(id, Answer::Status(QuotaVitals { serving: true, quotas: self.asked, waiting: 2, redistributing: 1 }));
+            }
+            Input::Client { id, request: quotas::Request::Run(operations) } => {
+                let mut batch = Batch::new();
+                for operation in &operations {
+                    self.asked += 1;
+                    batch.put_record(SPACE, operation.quota.to_string(), Bytes::new());
+                }
+                let refused = operations.into_iter().map(|operation| Err(Refusal::Unknown(operation.quota)));
+                fx.persist(batch).answer(id, Answer::Ran(refused.collect()));
+            }
+            Input::Client { id, request: quotas::Request::List } => fx.answer(id, Answer::Listed(Vec::new())),
+            Input::Client { .. } => panic!("the toy was told to"),
+            Input::Message { .. } | Input::Timer(()) | Input::Loaded { .. } | Input::Persisted { .. } => {}
+        }
     }
 }
 
@@ -161,7 +201,7 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
         cluster: "test".into(),
         chaos: true,
         site: OwnSite { region: (*name).into(), shard: 0 },
-        listen: Listen { sql: free, http: free, peer: address(index) },
+        listen: Listen { sql: free, resp: None, http: free, peer: address(index) },
         regions: all.clone(),
         wan: wan.clone(),
         storage: Storage::default(),
@@ -174,14 +214,37 @@ pub fn setup(config: &Config) -> Arc<Setup> {
     Arc::new(Setup::new(config.clone(), "test.toml", Path::new("")).expect("a whole configuration"))
 }
 
+/// A site that hosts the toy alone.
+pub struct ToySite {
+    site: Site,
+    handle: Handle<Toy>,
+}
+
+impl ToySite {
+    pub fn handle(&self) -> Handle<Toy> {
+        self.handle.clone()
+    }
+
+    pub fn status(&self) -> Arc<Status> {
+        self.site.status()
+    }
+
+    pub async fn stop(self) {
+        self.site.stop().await;
+    }
+}
+
 /// Starts a site of the toy over `engine`.
-pub fn start<E: Engine>(config: &Config, port: TcpListener, engine: E) -> Site<Toy> {
+pub fn start<E: Engine>(config: &Config, port: TcpListener, engine: E) -> ToySite {
     let store = Store::open(engine).expect("a store");
-    Site::start(setup(config), store, port, Toy::default(), Arc::new(Metrics::new())).expect("threads")
+    let mut site = Site::new(setup(config), Arc::new(Metrics::new())).expect("threads");
+    let handle = site.host(Service::Commit, store, Toy::default()).expect("threads");
+    site.open(port);
+    ToySite { site, handle }
 }
 
 /// Starts a cluster of the toy in memory.
-pub async fn cluster(regions: &[&str], wan: Option<Wan>) -> Vec<Site<Toy>> {
+pub async fn cluster(regions: &[&str], wan: Option<Wan>) -> Vec<ToySite> {
     let (configs, ports) = configure(regions, wan).await;
     configs.iter().zip(ports).map(|(config, port)| start(config, port, MemoryEngine::new())).collect()
 }

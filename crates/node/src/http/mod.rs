@@ -4,36 +4,70 @@
 //!   GET  /healthz   200 as long as the process can go on
 //!   GET  /readyz    200 if clients can be served, else 503 and the reason
 //!   GET  /metrics   Prometheus text
-//!   GET  /status    JSON: the site, its regions and peers, transactions under way
+//!   GET  /status    JSON: the site, its regions and peers, transactions under way, quotas
 //!   POST /chaos     cut, slow and heal links; only if the configuration says `chaos = true`
+//!   /quotas…        see [`quotas`]
+//!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder
 //! ```
 
-use crate::runtime::{Handle, Hosted};
+pub mod quotas;
+
+use crate::quotas::{Gateway, KeepsQuotas};
+use crate::runtime::Handle;
 use crate::status::Status;
 use crate::transport::{Direction, Fault};
-use crate::vitals;
+use crate::vitals::{self, Commits, Vitals};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use rhumb_core::{SiteId, Span};
+use rhumb_quota::request::Status as QuotaVitals;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A slow link gets at most so much slower.
 const EXTRA_MS_MAX: f64 = 60_000.0;
 
+/// All that is here, in OpenAPI 3.1.
+pub const OPENAPI: &str = include_str!("../../openapi.json");
+
 /// The routes of a site.
-pub fn router<A: Hosted>(status: Arc<Status>, handle: Handle<A>) -> Router {
-    let asked = handle.clone();
+pub fn router<C: Commits, Q: KeepsQuotas>(status: Arc<Status>, commits: Handle<C>, quotas: Handle<Q>) -> Router {
+    let topology = Arc::new(status.setup().topology.clone());
+    let of_quotas = quotas::router(Arc::new(Gateway::new(quotas.clone())), topology);
+    let site = Actors { status, commits, quotas };
+    let asked = site.clone();
     Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
-        .route("/metrics", get(async move |State(status)| metrics(status, asked).await))
-        .route("/status", get(async move |State(status)| show(status, handle).await))
+        .route("/metrics", get(async move || metrics(asked).await))
         .route("/chaos", post(chaos))
-        .with_state(status)
+        .with_state(Arc::clone(&site.status))
+        .route("/status", get(async move || show(site).await))
+        .route("/openapi.json", get(async || ([(header::CONTENT_TYPE, "application/json")], OPENAPI)))
+        .merge(of_quotas)
+}
+
+/// The actors, to be asked how they are.
+struct Actors<C: Commits, Q: KeepsQuotas> {
+    status: Arc<Status>,
+    commits: Handle<C>,
+    quotas: Handle<Q>,
+}
+
+impl<C: Commits, Q: KeepsQuotas> Clone for Actors<C, Q> {
+    fn clone(&self) -> Actors<C, Q> {
+        Actors { status: Arc::clone(&self.status), commits: self.commits.clone(), quotas: self.quotas.clone() }
+    }
+}
+
+impl<C: Commits, Q: KeepsQuotas> Actors<C, Q> {
+    /// What they say of themselves, asked at the same time.
+    async fn vitals(&self) -> (Option<Vitals>, Option<QuotaVitals>) {
+        tokio::join!(vitals::of_commits(&self.commits, &self.status), vitals::of_quotas(&self.quotas, &self.status))
+    }
 }
 
 async fn healthz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
@@ -50,9 +84,10 @@ async fn readyz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
     }
 }
 
-async fn metrics<A: Hosted>(status: Arc<Status>, handle: Handle<A>) -> impl IntoResponse {
-    status.show_vitals(vitals::ask(&handle, &status).await);
-    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], status.metrics())
+async fn metrics<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
+    let (commits, quotas) = site.vitals().await;
+    site.status.show_vitals(commits, quotas);
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], site.status.metrics())
 }
 
 /// What `/status` shows. Times in milliseconds.
@@ -64,8 +99,10 @@ struct Shown {
     reason: Option<String>,
     regions: Vec<ShownRegion>,
     peers: Vec<ShownPeer>,
-    /// Nothing while the site recovers, or if its actor does not answer.
+    /// Nothing while the site recovers, or if the actor does not answer.
     transactions: Option<ShownTransactions>,
+    /// Likewise.
+    quotas: Option<ShownQuotas>,
 }
 
 #[derive(Serialize)]
@@ -77,6 +114,13 @@ struct ShownTransactions {
     safe_us: Option<u64>,
     safe_lag_ms: Option<f64>,
     reachable_regions: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ShownQuotas {
+    quotas: usize,
+    waiting: usize,
+    redistributing: usize,
 }
 
 #[derive(Serialize)]
@@ -98,10 +142,12 @@ struct ShownPeer {
     heard_ms_ago: Option<u64>,
 }
 
-async fn show<A: Hosted>(status: Arc<Status>, handle: Handle<A>) -> impl IntoResponse {
-    let vitals = vitals::ask(&handle, &status).await;
+async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
+    let (commits, quotas) = site.vitals().await;
+    let status = &site.status;
     let (setup, now) = (status.setup(), status.now());
-    let transactions = vitals.map(|vitals| {
+    let quotas = quotas.map(|QuotaVitals { quotas, waiting, redistributing, .. }| ShownQuotas { quotas, waiting, redistributing });
+    let transactions = commits.map(|vitals| {
         let lag = vitals.safe_lag(now);
         ShownTransactions {
             open: vitals.open,
@@ -136,6 +182,7 @@ async fn show<A: Hosted>(status: Arc<Status>, handle: Handle<A>) -> impl IntoRes
         regions: regions.collect(),
         peers: peers.collect(),
         transactions,
+        quotas,
     })
 }
 

@@ -1,0 +1,101 @@
+//! Starting one actor: its mailbox, its threads, and how they are tied together.
+
+use super::driver::Driver;
+use super::loader::Loaders;
+use super::mailbox::Mailbox;
+use super::requests::{Handle, Requests};
+use super::unapplied::Unapplied;
+use super::writer::{QUEUE_MAX, Writer};
+use super::{Clock, Failure, Hosted};
+use crate::frame::Service;
+use crate::metrics::ServiceMetrics;
+use crate::transport::{Inbox, Transport};
+use rhumb_core::SiteId;
+use rhumb_store::{Engine, Store};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+use tokio::sync::watch;
+
+/// What all services of a site share.
+pub struct Common {
+    /// Which site.
+    pub site: SiteId,
+    /// So many requests to each service may wait for their answers.
+    pub requests_max: usize,
+    /// The site's clock.
+    pub clock: Clock,
+    /// The links to the other sites.
+    pub transport: Arc<Transport>,
+    /// Where what ends the site is reported.
+    pub failure: Failure,
+    /// How many services have not yet recovered.
+    pub recovering: watch::Sender<usize>,
+}
+
+/// A service that runs.
+pub struct Started<A: Hosted> {
+    /// The way for clients.
+    pub handle: Handle<A>,
+    /// The way for peers; closed, it ends the service.
+    pub inbox: Arc<dyn Inbox>,
+    /// They end with the service.
+    pub threads: Vec<JoinHandle<()>>,
+}
+
+/// Starts `actor` over `store`.
+pub fn start<A: Hosted, E: Engine>(
+    common: &Common,
+    service: Service,
+    store: Store<E>,
+    actor: A,
+    metrics: &ServiceMetrics,
+) -> io::Result<Started<A>> {
+    let mailbox = Arc::new(Mailbox::new(metrics.actor.mailbox.clone()));
+    let requests = Arc::new(Requests::new(common.requests_max, metrics.actor.clone()));
+    let store = Arc::new(store);
+    let unapplied = Unapplied::default();
+    let (queue, queued) = sync_channel(QUEUE_MAX);
+    let (loaders, mut threads) = Loaders::start(&store, &mailbox, &common.failure)?;
+    let loaders = Arc::new(loaders);
+    let writer = Writer {
+        site: common.site,
+        service,
+        store: Arc::clone(&store),
+        queue: queued,
+        applied: unapplied.counter(),
+        loaders: Arc::clone(&loaders),
+        mailbox: Arc::clone(&mailbox),
+        requests: Arc::clone(&requests),
+        transport: Arc::clone(&common.transport),
+        failure: common.failure.clone(),
+        metrics: metrics.writer.clone(),
+    };
+    threads.push(thread(service, "write").spawn(move || writer.run())?);
+    common.recovering.send_modify(|services| *services += 1);
+    let driver = Driver {
+        site: common.site,
+        service,
+        actor,
+        clock: common.clock,
+        store,
+        mailbox: Arc::clone(&mailbox),
+        requests: Arc::clone(&requests),
+        transport: Arc::clone(&common.transport),
+        queue,
+        unapplied,
+        loaders,
+        failure: common.failure.clone(),
+        recovering: common.recovering.clone(),
+        metrics: metrics.actor.clone(),
+    };
+    threads.push(thread(service, "actor").spawn(move || driver.run())?);
+    let inbox = Arc::clone(&mailbox);
+    Ok(Started { handle: Handle { mailbox, requests }, inbox, threads })
+}
+
+/// A thread of `service`. The system shows 15 bytes of its name.
+fn thread(service: Service, what: &str) -> std::thread::Builder {
+    std::thread::Builder::new().name(format!("{}-{what}", service.name()))
+}
