@@ -5,7 +5,7 @@ use clap::Args as ClapArgs;
 use rhumb_commit::replicated_commit::{Config as Protocol, Site};
 use rhumb_node::client::Gateway;
 use rhumb_node::config::{Config, Setup};
-use rhumb_node::process::{self, Served};
+use rhumb_node::process::{self, Actors, Served};
 use rhumb_sql::server::{ServerOptions, serve};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, IsTerminal};
@@ -44,8 +44,14 @@ pub fn run(args: &Args) -> ExitCode {
     if args.exit_with_stdin {
         std::thread::spawn(stop_with_stdin);
     }
-    let site = |setup: &Setup| Site::new(setup.site, Arc::new(setup.topology.clone()), Protocol::default());
-    match process::run(setup, site, serve_sql) {
+    let actors = |setup: &Setup| {
+        let topology = Arc::new(setup.topology.clone());
+        Actors {
+            commits: Site::new(setup.site, Arc::clone(&topology), Protocol::default()),
+            quotas: rhumb_quota::Site::new(setup.site, topology),
+        }
+    };
+    match process::run(setup, actors, serve_sql) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let code = error.exit_code();
@@ -65,11 +71,11 @@ fn stop_with_stdin() {
 
 /// Serves PostgreSQL clients until the site is to stop.
 async fn serve_sql(served: Served<Site>) -> io::Result<()> {
-    let Served { listener, handle, status, mut stop } = served;
+    let Served { sql, commits, status, mut stop, .. } = served;
     let options = ServerOptions { site: status.setup().site, ..ServerOptions::default() };
-    let gateway = Arc::new(Gateway::new(handle, status));
+    let gateway = Arc::new(Gateway::new(commits, status));
     tokio::select! {
-        served = serve(listener, gateway, options) => served.map_err(|error| io::Error::other(error.to_string())),
+        served = serve(sql, gateway, options) => served.map_err(|error| io::Error::other(error.to_string())),
         () = stop.requested() => Ok(()),
     }
 }

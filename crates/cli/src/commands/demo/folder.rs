@@ -139,7 +139,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
         cluster: "demo".to_owned(),
         chaos: true,
         site: OwnSite { region: site.region.clone(), shard: site.shard },
-        listen: Listen { sql: loopback(site.ports.sql), http: loopback(site.ports.http), peer: loopback(site.ports.peer) },
+        listen: Listen { sql: loopback(site.ports.sql), resp: None, http: loopback(site.ports.http), peer: loopback(site.ports.peer) },
         regions: shape.regions.iter().zip(peers).map(region).collect(),
         wan,
         storage: Storage::default(),
