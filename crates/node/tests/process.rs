@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Request, Toy, ToyQuotas};
+use common::{Request, Toy, ToyQuotas, http};
 use rhumb_node::config::{Config, Setup};
 use rhumb_node::process::{Actors, QUOTAS_FOLDER, RunError, Served, live};
 use rhumb_quota::name::Name;
@@ -10,10 +10,8 @@ use rhumb_quota::operation::Operation;
 use rhumb_quota::refusal::Refusal;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 
@@ -76,19 +74,6 @@ async fn refused(config: &Config) -> RunError {
     let (started, _served) = oneshot::channel();
     let outcome = live(setup(config), actors(), |served| idle(served, started), async || std::future::pending().await).await;
     outcome.expect_err("refused")
-}
-
-async fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).await.expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("answered");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    (head[9..12].parse().expect("a status"), body.to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -346,3 +346,15 @@ fn request_key(headers: &HeaderMap, of_body: Option<String>) -> Result<Option<Re
 fn unquoted(id: &[u8]) -> &[u8] {
     id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\"")).unwrap_or(id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_is_in_the_document_and_every_path_of_the_document_has_one() {
+        let document: serde_json::Value = serde_json::from_str(crate::http::OPENAPI).expect("JSON");
+        let documented = document["paths"].as_object().expect("paths").keys().filter(|path| path.starts_with("/quotas"));
+        assert!(documented.eq(routes().map(|(path, _)| path)), "the paths of openapi.json are not those of routes()");
+    }
+}

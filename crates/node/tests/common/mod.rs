@@ -15,10 +15,12 @@ use rhumb_quota::request::{self as quotas, Answer, Status as QuotaVitals};
 use rhumb_store::{Engine, MemoryEngine, Store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 /// What clients of the toy ask.
 #[derive(Clone, Debug)]
@@ -257,6 +259,20 @@ pub async fn echo(handle: &Handle<Toy>, to: SiteId, text: &str) -> String {
             return answer.expect("not rejected");
         }
     }
+}
+
+/// Sends a request; returns the status and the body of the answer.
+pub async fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("answered");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    (head[9..12].parse().expect("a status"), body.to_owned())
 }
 
 /// Waits until `met`; the test's own time limit is the bound.
