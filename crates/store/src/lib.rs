@@ -10,6 +10,7 @@ mod error;
 mod fjall;
 mod folder;
 mod garbage;
+mod group;
 #[doc(hidden)] // for fuzzing
 pub mod journal;
 mod layout;
@@ -24,5 +25,6 @@ pub use engine::{Engine, Entries, View, Write};
 pub use error::StoreError;
 pub use fjall::{FjallEngine, FjallOptions};
 pub use garbage::Collected;
+pub use group::Group;
 pub use memory::MemoryEngine;
 pub use store::{KEY_BYTES_MAX, Store};

@@ -157,7 +157,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
             }
             Effect::Load { token, load } => self.load(token, load, progress)?,
             Effect::Persist { batch, token, then } => self.persist(batch, token, then, progress)?,
-            Effect::Answer { id, answer } => self.requests.answer(id, answer),
+            Effect::Answer { id, answer } => self.requests.answer([(id, answer)]),
             Effect::Collect(collect) => self.loaders.collect(collect),
             Effect::Count(event) => {
                 progress.events.entry(event).or_insert_with(|| self.metrics.event(event)).inc();

@@ -61,13 +61,17 @@ impl<A: Actor> Requests<A> {
         let id = state.next;
         state.waiting.insert(id, give);
         self.metrics.requests.set(state.waiting.len() as i64);
-        Ok((Waiting { requests: self, id }, take))
+        Ok((Waiting { requests: self, id, answered: false }, take))
     }
 
-    /// Answers the request `id`, if somebody still waits for that.
-    pub fn answer(&self, id: RequestId, answer: A::Answer) {
-        let waiting = self.lock().waiting.remove(&id);
-        if let Some(waiting) = waiting {
+    /// Answers requests, those of them that somebody still waits for.
+    pub fn answer(&self, answers: impl IntoIterator<Item = (RequestId, A::Answer)>) {
+        let mut state = self.lock();
+        let waiting = answers.into_iter().filter_map(|(id, answer)| Some((state.waiting.remove(&id)?, answer)));
+        let waiting: Vec<_> = waiting.collect();
+        self.metrics.requests.set(state.waiting.len() as i64);
+        drop(state);
+        for (waiting, answer) in waiting {
             // Who asked may have gone in this very moment.
             let _ = waiting.send(answer);
         }
@@ -81,17 +85,20 @@ impl<A: Actor> Requests<A> {
     }
 }
 
-/// A place among the waiting, given up when the answer has come or nobody waits for it any more.
+/// A place among the waiting, given up when nobody waits for the answer any more. The answer itself has given it up.
 struct Waiting<'a, A: Actor> {
     requests: &'a Requests<A>,
     id: RequestId,
+    answered: bool,
 }
 
 impl<A: Actor> Drop for Waiting<'_, A> {
     fn drop(&mut self) {
-        let mut state = self.requests.lock();
-        state.waiting.remove(&self.id);
-        self.requests.metrics.requests.set(state.waiting.len() as i64);
+        if !self.answered {
+            let mut state = self.requests.lock();
+            state.waiting.remove(&self.id);
+            self.requests.metrics.requests.set(state.waiting.len() as i64);
+        }
     }
 }
 
@@ -110,7 +117,7 @@ impl<A: Actor> Clone for Handle<A> {
 impl<A: Actor> Handle<A> {
     /// Asks, and waits for the answer. Dropped before that, the request is carried out all the same.
     pub async fn ask(&self, request: A::Request) -> Result<A::Answer, Rejected> {
-        let (waiting, answer) = self
+        let (mut waiting, answer) = self
             .requests
             .open()
             .and_then(|(waiting, answer)| {
@@ -119,7 +126,8 @@ impl<A: Actor> Handle<A> {
             })
             .inspect_err(|rejected| self.count(*rejected))?;
         let answer = answer.await.map_err(|_| Rejected::Stopped);
-        drop(waiting);
+        // Whether it came or was given up for all: there is no place to give up any more.
+        waiting.answered = true;
         answer
     }
 

@@ -1,8 +1,11 @@
 //! Group commit: the thread that writes, syncs, and then lets go of what waited for that.
 //!
-//! It takes all that is queued, applies each batch, syncs once for all of them, and carries out promises, answers and
-//! notifications in the order of the queue. While it syncs, the next group gathers. A group of empty batches costs no
-//! sync: all before them is durable already.
+//! It takes all that is queued, applies it, syncs once for all of it, and lets go of promises, notifications and answers,
+//! each in the order of the queue. While it syncs, the next group gathers. A group of empty batches costs no sync: all
+//! before them is durable already.
+//!
+//! Batches are applied many at a time, as one write of the engine: what many small ones cost is the keys they write, and
+//! many that write the same key cost no more than one.
 //!
 //! If a write or a sync fails, nothing that waited leaves, now or later, and the site ends.
 
@@ -15,8 +18,8 @@ use crate::frame::Service;
 use crate::metrics::WriterMetrics;
 use crate::transport::{Inbox, Transport};
 use rhumb_core::SiteId;
-use rhumb_core::actor::{Batch, Body, Gated, Input, Load, Token};
-use rhumb_store::{Engine, Store, StoreError};
+use rhumb_core::actor::{Batch, Body, Gated, Input, Load, RequestId, Token};
+use rhumb_store::{Engine, Group, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
@@ -26,6 +29,8 @@ use std::time::Instant;
 pub const QUEUE_MAX: usize = 65_536;
 /// So much is taken at once, which bounds how long the first waits for the last to be applied.
 const GROUP_MAX: usize = 4_096;
+/// Batches that write about so many keys of the engine are applied as one, which bounds how long readers wait for that.
+const WRITE_KEYS_MAX: usize = 64;
 
 /// What is queued, in the order of the actor's effects.
 pub enum Queued<A: Hosted> {
@@ -53,6 +58,13 @@ struct Waiting<A: Hosted> {
     then: Vec<Gated<A>>,
 }
 
+/// Batches to be applied as one.
+#[derive(Default)]
+struct Pending {
+    group: Group,
+    batches: u64,
+}
+
 /// The thread's belongings.
 pub struct Writer<A: Hosted, E> {
     pub site: SiteId,
@@ -75,7 +87,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
         while let Ok(first) = self.queue.recv() {
             let group = std::iter::once(first).chain(self.queue.try_iter().take(GROUP_MAX));
             match self.write(group) {
-                Ok(waiting) => waiting.into_iter().for_each(|waiting| self.release(waiting)),
+                Ok(waiting) => self.release(waiting),
                 Err(error) => {
                     self.failure.report(error.to_string());
                     return self.mailbox.close();
@@ -87,18 +99,26 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
     /// Makes `group` durable, and returns what waited for that.
     fn write(&self, group: impl Iterator<Item = Queued<A>>) -> Result<Vec<Waiting<A>>, StoreError> {
         let mut waiting = Vec::new();
+        let mut pending = Pending::default();
         let mut batches = 0_u32;
         for queued in group {
             match queued {
                 Queued::Write { batch, token, then } => {
-                    self.store.apply(&batch)?;
-                    self.applied.fetch_add(1, Ordering::Release);
+                    pending.group.add(&batch)?;
+                    pending.batches += 1;
                     batches += u32::from(!batch.ops.is_empty());
                     waiting.push(Waiting { token, then });
+                    if pending.group.keys() >= WRITE_KEYS_MAX {
+                        self.apply(&mut pending)?;
+                    }
                 }
-                Queued::Load { token, load } => self.loaders.load(token, load),
+                Queued::Load { token, load } => {
+                    self.apply(&mut pending)?;
+                    self.loaders.load(token, load);
+                }
             }
         }
+        self.apply(&mut pending)?;
         if batches > 0 {
             let begun = Instant::now();
             self.store.sync()?;
@@ -108,18 +128,32 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
         Ok(waiting)
     }
 
-    fn release(&self, waiting: Waiting<A>) {
-        for gated in waiting.then {
-            match gated {
-                Gated::Send { to, promise } if to == self.site => {
-                    self.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
+    fn apply(&self, pending: &mut Pending) -> Result<(), StoreError> {
+        let Pending { group, batches } = std::mem::take(pending);
+        self.store.apply_group(group)?;
+        self.applied.fetch_add(batches, Ordering::Release);
+        Ok(())
+    }
+
+    /// Lets go of what waited. Answers come last and together: waking many clients at once is cheaper than one by one.
+    fn release(&self, waiting: Vec<Waiting<A>>) {
+        let mut answers: Vec<(RequestId, A::Answer)> = Vec::new();
+        for Waiting { token, then } in waiting {
+            for gated in then {
+                match gated {
+                    Gated::Send { to, promise } if to == self.site => {
+                        self.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
+                    }
+                    Gated::Send { to, promise } => {
+                        self.transport.send(self.service, to, &Body::<A::Note, A::Promise>::Promise(promise));
+                    }
+                    Gated::Answer { id, answer } => answers.push((id, answer)),
                 }
-                Gated::Send { to, promise } => self.transport.send(self.service, to, &Body::<A::Note, A::Promise>::Promise(promise)),
-                Gated::Answer { id, answer } => self.requests.answer(id, answer),
+            }
+            if let Some(token) = token {
+                self.mailbox.push_inner(Input::Persisted { token });
             }
         }
-        if let Some(token) = waiting.token {
-            self.mailbox.push_inner(Input::Persisted { token });
-        }
+        self.requests.answer(answers);
     }
 }
