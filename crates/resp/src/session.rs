@@ -1,0 +1,102 @@
+//! What a connection remembers between commands, and what a server counts.
+
+use crate::parse::Names;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// What a client said of itself, and what it used last.
+#[derive(Debug)]
+pub struct Session {
+    /// The number of the connection at this server.
+    pub id: u64,
+    /// Where the client is.
+    pub peer: SocketAddr,
+    /// What it calls itself; empty if it did not say.
+    pub name: String,
+    /// The library it uses; empty if it did not say.
+    pub library_name: String,
+    /// That library's version; empty if it did not say.
+    pub library_version: String,
+    /// Names of quotas it used.
+    pub names: Names,
+}
+
+impl Session {
+    /// The session of a connection just made.
+    pub fn new(id: u64, peer: SocketAddr) -> Session {
+        Session { id, peer, name: String::new(), library_name: String::new(), library_version: String::new(), names: Names::default() }
+    }
+}
+
+/// What `INFO` and `CONFIG` tell of a server.
+#[derive(Debug)]
+pub struct Vitals {
+    /// When it began to serve.
+    pub since: Instant,
+    /// Connections at a time at the most.
+    pub connections_max: usize,
+    connected: AtomicUsize,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    commands: AtomicU64,
+}
+
+/// One connection; counted while it lives.
+#[derive(Debug)]
+pub struct Place<'a>(&'a Vitals);
+
+impl Vitals {
+    /// Those of a server that begins now.
+    pub fn new(connections_max: usize) -> Vitals {
+        Vitals {
+            since: Instant::now(),
+            connections_max,
+            connected: AtomicUsize::new(0),
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+        }
+    }
+
+    /// A place for one more connection and its number, if there is one.
+    pub fn enter(&self) -> Option<(Place<'_>, u64)> {
+        if self.connected.fetch_add(1, Ordering::Relaxed) >= self.connections_max {
+            self.connected.fetch_sub(1, Ordering::Relaxed);
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        Some((Place(self), self.accepted.fetch_add(1, Ordering::Relaxed) + 1))
+    }
+
+    /// Counts commands carried out.
+    pub fn add_commands(&self, count: u64) {
+        self.commands.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Connections now.
+    pub fn connected(&self) -> usize {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Connections ever made, those turned away not counted.
+    pub fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    /// Connections turned away.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Commands carried out.
+    pub fn commands(&self) -> u64 {
+        self.commands.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.connected.fetch_sub(1, Ordering::Relaxed);
+    }
+}
