@@ -204,9 +204,9 @@ impl Connection<'_> {
     /// once, the connection would be reset, and the replies lost.
     async fn close(mut self, ending: Option<Ending>) -> Result<(), Ending> {
         match &ending {
-            Some(Ending::Browser) => return Err(Ending::Browser),
+            // It would show a reply to whoever made it send the request.
+            Some(Ending::Browser) | None => {}
             Some(error) => self.replies.error("ERR", error),
-            None => {}
         }
         let parting = async {
             self.stream.write_all(self.replies.unsent()).await?;
