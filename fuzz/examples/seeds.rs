@@ -30,6 +30,8 @@ fn main() {
     write("record", "log", &records::encode(&log));
     write("config", "two-regions.toml", config().to_toml().as_bytes());
     write("matrix", "three-regions.csv", b"# ms\nregion,a,b,c\na,0.5,10,20\nb,11,0.5,30\nc,20,30,0.5\n");
+    write("resp", "array", b"*5\r\n$7\r\nACQUIRE\r\n$2\r\nvm\r\n$1\r\n1\r\n$2\r\nID\r\n$3\r\na\0b\r\n");
+    write("resp", "lines", b"ACQUIRE vm 1\r\n\nrelease 'v\\'m' \"\\x31\\n\"\n*0\r\n");
     for (name, chaos) in chaos() {
         write("chaos", name, serde_json::to_string(&chaos).expect("plain data").as_bytes());
     }

@@ -41,6 +41,7 @@ pub fn answer(command: Command<'_>, session: &mut Session, vitals: &Vitals, repl
         Command::Reset => {
             replies.protocol = Protocol::default();
             session.name.clear();
+            session.in_transaction = false;
             replies.simple("RESET");
         }
         Command::Operation(_) | Command::Quota(_) | Command::Quit => unreachable!("the connection takes care of these"),

@@ -7,6 +7,7 @@
 use crate::answer::{answer, answer_quota};
 use crate::calls::{Calls, Outcomes};
 use crate::decode::{COMMAND_BYTES_MAX, Malformed, decode};
+use crate::error::CommandError;
 use crate::parse::{Command, parse};
 use crate::reply::Replies;
 use crate::session::{Session, Vitals};
@@ -129,7 +130,11 @@ impl<'a> Connection<'a> {
                 Err(_) => break Next::Calls,
             };
             if !frame.arguments.is_empty() {
-                match parse(&frame.arguments, &mut self.session.names) {
+                let command = match self.session.refuses(&frame.arguments[0]) {
+                    Some(error) => Err(error),
+                    None => parse(&frame.arguments, &mut self.session.names),
+                };
+                match command {
                     Ok(Command::Operation(operation)) => self.calls.gather(operation),
                     _ if !self.calls.is_empty() => break Next::Calls,
                     Ok(Command::Quit) => {
@@ -139,7 +144,10 @@ impl<'a> Connection<'a> {
                     Ok(Command::Quota(command)) => answer_quota(self.quotas, command, &mut self.replies).await,
                     Ok(command) => answer(command, &mut self.session, self.vitals, &mut self.replies),
                     Err(_) if is_browser(&frame.arguments[0]) => break Next::Close(Some(Ending::Browser)),
-                    Err(error) => self.replies.error(error.code(), error),
+                    Err(error) => {
+                        self.session.in_transaction = matches!(error, CommandError::Transaction | CommandError::InTransaction);
+                        self.replies.error(error.code(), error);
+                    }
                 }
             }
             at += frame.length;

@@ -12,8 +12,8 @@ const SHOWN_BYTES_MAX: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs)]
 pub enum CommandError {
-    #[error("unknown command '{name}', with args beginning with: {arguments}; {hint}")]
-    Unknown { name: String, arguments: String, hint: String },
+    #[error("unknown command '{name}', with args beginning with: {arguments}; there are {names}")]
+    Unknown { name: String, arguments: String, names: String },
     #[error("wrong number of arguments for '{name}' command; it is {0}", name = .0.name)]
     Count(&'static Entry),
     #[error("syntax error at '{at}'; it is {entry}")]
@@ -26,6 +26,12 @@ pub enum CommandError {
     Users,
     #[error("DB index is out of range; there is only database 0")]
     Database,
+    #[error("there are no transactions: every operation stands for itself, so send a pipeline without one")]
+    Transaction,
+    #[error("not carried out: it is part of a transaction, and there are none")]
+    InTransaction,
+    #[error("Transaction discarded because of previous errors.")]
+    Discarded,
     #[error("{0}")]
     ClientText(&'static str),
     #[error(transparent)]
@@ -38,6 +44,7 @@ impl CommandError {
         match self {
             CommandError::Refused(refusal) => refusal.code(),
             CommandError::Version => "NOPROTO",
+            CommandError::Discarded => "EXECABORT",
             _ => "ERR",
         }
     }
@@ -52,17 +59,9 @@ impl CommandError {
             }
             list.push_str(&format!("'{}' ", shown(argument)));
         }
-        CommandError::Unknown { name: shown(name), arguments: list.trim_end().to_owned(), hint: hint(name) }
+        let names: Vec<_> = COMMANDS.iter().map(|entry| entry.name.to_ascii_uppercase()).collect();
+        CommandError::Unknown { name: shown(name), arguments: list.trim_end().to_owned(), names: names.join(", ") }
     }
-}
-
-/// What to do instead.
-fn hint(name: &[u8]) -> String {
-    if [&b"MULTI"[..], b"EXEC", b"DISCARD", b"WATCH", b"UNWATCH"].iter().any(|word| word.eq_ignore_ascii_case(name)) {
-        return "every operation stands for itself: send a pipeline without a transaction".to_owned();
-    }
-    let names: Vec<_> = COMMANDS.iter().map(|entry| entry.name.to_ascii_uppercase()).collect();
-    format!("there are {}", names.join(", "))
 }
 
 /// Bytes of a client as text, cut short.

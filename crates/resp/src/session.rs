@@ -1,5 +1,6 @@
 //! What a connection remembers between commands, and what a server counts.
 
+use crate::error::CommandError;
 use crate::parse::Names;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,6 +19,8 @@ pub struct Session {
     pub library_name: String,
     /// That library's version; empty if it did not say.
     pub library_version: String,
+    /// It began a transaction, which was refused; what belongs to that is refused too, up to its end.
+    pub in_transaction: bool,
     /// Names of quotas it used.
     pub names: Names,
 }
@@ -25,7 +28,20 @@ pub struct Session {
 impl Session {
     /// The session of a connection just made.
     pub fn new(id: u64, peer: SocketAddr) -> Session {
-        Session { id, peer, name: String::new(), library_name: String::new(), library_version: String::new(), names: Names::default() }
+        let (name, library_name, library_version) = (String::new(), String::new(), String::new());
+        Session { id, peer, name, library_name, library_version, in_transaction: false, names: Names::default() }
+    }
+
+    /// Why the command of that name is not carried out, if that is for a transaction. Libraries send a transaction
+    /// whole: if only its beginning were refused, its operations would be done behind their user's back.
+    pub fn refuses(&self, name: &[u8]) -> Option<CommandError> {
+        let is = |word: &str| word.as_bytes().eq_ignore_ascii_case(name);
+        match self.in_transaction {
+            false => is("MULTI").then_some(CommandError::Transaction),
+            true if is("EXEC") || is("DISCARD") => Some(CommandError::Discarded),
+            true if is("RESET") || is("QUIT") => None,
+            true => Some(CommandError::InTransaction),
+        }
     }
 }
 

@@ -198,7 +198,26 @@ async fn an_unknown_command_is_told_what_there_is() {
                COMMAND, CLIENT, INFO, CONFIG, RESET, QUIT";
     let mut client = server.connect().await;
     client.check("INCRBY vm 1", &format!("-ERR unknown command 'INCRBY', with args beginning with: 'vm' '1'; {all}\r\n")).await;
-    let hint = "every operation stands for itself: send a pipeline without a transaction";
-    client.check("MULTI", &format!("-ERR unknown command 'MULTI', with args beginning with: ; {hint}\r\n")).await;
     client.check("PING", "+PONG\r\n").await;
+    client.check("EXEC", &format!("-ERR unknown command 'EXEC', with args beginning with: ; {all}\r\n")).await;
+}
+
+#[tokio::test]
+async fn a_transaction_is_refused_as_a_whole() {
+    let server = Server::start().await;
+    let mut client = server.connect().await;
+    let begin = "-ERR there are no transactions: every operation stands for itself, so send a pipeline without one\r\n";
+    let inside = "-ERR not carried out: it is part of a transaction, and there are none\r\n";
+    for end in ["EXEC", "discard"] {
+        client.check("MULTI", begin).await;
+        client.check("ACQUIRE vm 1", inside).await;
+        client.check("QUOTA.LIMIT vm 1", inside).await;
+        client.check("NOTHING", inside).await;
+        client.check(end, "-EXECABORT Transaction discarded because of previous errors.\r\n").await;
+    }
+    assert_eq!(server.book.asked(), [""; 0]);
+    client.check("ACQUIRE vm 1", ":9\r\n").await;
+    client.check("MULTI", begin).await;
+    client.check("RESET", "+RESET\r\n").await;
+    client.check("ACQUIRE vm 1", ":8\r\n").await;
 }
