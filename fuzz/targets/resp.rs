@@ -20,7 +20,8 @@ fuzz_target!(|data: &[u8]| {
         // Written out, a long line of short words is longer than any command may be.
         if written.len() < COMMAND_BYTES_MAX {
             let again = decode(&written).expect("well-formed").expect("whole");
-            assert_eq!((again.length, again.arguments), (written.len(), frame.arguments));
+            assert_eq!(again.length, written.len());
+            assert!(again.arguments.iter().eq(frame.arguments.iter()));
         }
         rest = &rest[frame.length..];
     }
