@@ -32,12 +32,15 @@ impl Replies {
         &self.bytes[self.sent..]
     }
 
-    /// `count` more bytes of them have been sent. Memory that a large reply needed is given back once all is sent.
+    /// `count` more bytes of them have been sent. What was sent is forgotten before it is the larger part, and memory
+    /// beyond `keep` bytes is given back once all is sent.
     pub fn sent(&mut self, count: usize, keep: usize) {
         self.sent += count;
-        if self.sent == self.bytes.len() {
+        if self.sent * 2 >= self.bytes.len() {
+            self.bytes.drain(..self.sent);
             self.sent = 0;
-            self.bytes.clear();
+        }
+        if self.bytes.is_empty() {
             self.bytes.shrink_to(keep);
         }
     }
@@ -172,5 +175,16 @@ mod tests {
         assert_eq!(replies.unsent().len(), 10);
         replies.sent(10, 64);
         assert!(replies.unsent().is_empty() && replies.bytes.capacity() < 1_000);
+    }
+
+    #[test]
+    fn a_client_that_never_catches_up_costs_no_more_than_what_it_has_not_read() {
+        let mut replies = Replies::default();
+        for _ in 0..1_000 {
+            replies.bulk([b'x'; 1_000]);
+            replies.sent(replies.unsent().len() - 1, 64);
+            assert_eq!(replies.unsent(), b"\n");
+        }
+        assert!(replies.bytes.capacity() < 4_000);
     }
 }
