@@ -50,7 +50,7 @@ pub async fn serve(listener: TcpListener, quotas: Arc<dyn Quotas>, options: Serv
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok(_) if connections.len() >= places + REFUSALS_MAX => {}
+                Ok(_) if connections.len() >= places.saturating_add(REFUSALS_MAX) => {}
                 Ok((stream, peer)) => drop(connections.spawn(server.clone().connection(stream, peer))),
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
