@@ -1,4 +1,4 @@
-//! What the sessions of one site share: the gateway, the cache of the catalog, the query engine's functions and rules.
+//! What the sessions of one site share: the gateway, the quotas, the cache of the catalog, the query engine's functions and rules.
 
 use crate::catalog::Catalog;
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -10,6 +10,7 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionConfig;
 use rhumb_commit::transaction::Gateway;
 use rhumb_core::SiteId;
+use rhumb_quota::gateway::Quotas;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -28,12 +29,13 @@ pub struct Engine {
     pub catalog: Arc<Catalog>,
     /// Ids for rows of tables without a primary key.
     pub row_ids: RowIds,
+    quotas: Option<Arc<dyn Quotas>>,
     state: SessionState,
 }
 
 impl Engine {
-    /// The engine of the site `site`.
-    pub fn new(gateway: Arc<dyn Gateway>, site: SiteId) -> SqlResult<Engine> {
+    /// The engine of the site `site`; without `quotas` all statements about them are refused.
+    pub fn new(gateway: Arc<dyn Gateway>, quotas: Option<Arc<dyn Quotas>>, site: SiteId) -> SqlResult<Engine> {
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_limit(QUERY_MEMORY_BYTES_MAX, QUERY_MEMORY_FRACTION)
             .build_arc()
@@ -47,7 +49,13 @@ impl Engine {
             .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .build();
-        Ok(Engine { gateway, catalog: Catalog::new(), row_ids: RowIds::new(site), state })
+        Ok(Engine { gateway, catalog: Catalog::new(), row_ids: RowIds::new(site), quotas, state })
+    }
+
+    /// The quotas of the cluster. Error 0A000.
+    pub fn quotas(&self) -> SqlResult<&dyn Quotas> {
+        let none = || SqlError::unsupported("this site serves no quotas").with_hint("Ask a site that was started with quotas.");
+        self.quotas.as_deref().ok_or_else(none)
     }
 
     /// The query engine as of now: `now()` is the moment of this call.

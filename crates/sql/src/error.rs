@@ -42,6 +42,8 @@ sql_states! {
     StringDataRightTruncation = "22001",
     /// A number outside its type's range.
     NumericValueOutOfRange = "22003",
+    /// NULL where a value is needed.
+    NullValueNotAllowed = "22004",
     /// A date or time that cannot be read.
     InvalidDatetimeFormat = "22007",
     /// A date or time outside its type's range.
@@ -90,8 +92,10 @@ sql_states! {
     AmbiguousColumn = "42702",
     /// No such column.
     UndefinedColumn = "42703",
-    /// No such type, index, setting or constraint.
+    /// No such type, index, setting, constraint or quota.
     UndefinedObject = "42704",
+    /// The object exists already.
+    DuplicateObject = "42710",
     /// The two types do not go together.
     DatatypeMismatch = "42804",
     /// A name for the wrong kind of thing.
@@ -114,10 +118,14 @@ sql_states! {
     InvalidTableDefinition = "42P16",
     /// A parameter whose type cannot be told.
     IndeterminateDatatype = "42P18",
+    /// A quota is used up.
+    ConfigurationLimitExceeded = "53400",
     /// A bound of Rhumb was exceeded.
     ProgramLimitExceeded = "54000",
     /// More columns than a table may have.
     TooManyColumns = "54011",
+    /// The object is not in a state that allows this.
+    ObjectNotInPrerequisiteState = "55000",
     /// The object is needed and cannot be dropped.
     ObjectInUse = "55006",
     /// The client asked for the statement to be given up.

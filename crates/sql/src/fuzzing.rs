@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::error::SqlResult;
 use crate::session::Described;
 use crate::table::{PRIMARY, Row, index_prefix};
-use crate::testing::LocalGateway;
+use crate::testing::{LocalGateway, LocalQuotas};
 use crate::types::{Datum, SqlType};
 use bytes::BytesMut;
 use rhumb_core::{Key, SiteId, Value};
@@ -50,7 +50,7 @@ pub fn encode_row(table: &TableDescriptor, row: &Row) -> SqlResult<(Key, Value)>
 
 /// A session over an empty database in memory.
 pub async fn session() -> SqlResult<Session> {
-    let engine = Engine::new(Arc::new(LocalGateway::new()), SiteId::new(0, 0))?;
+    let engine = Engine::new(Arc::new(LocalGateway::new()), Some(Arc::new(LocalQuotas::new())), SiteId::new(0, 0))?;
     Session::open(Arc::new(engine), "fuzzer".into(), crate::catalog::DEFAULT_DATABASE.into(), 1).await
 }
 

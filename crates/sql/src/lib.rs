@@ -13,6 +13,7 @@ pub mod error;
 pub mod fuzzing;
 pub mod parse;
 mod plan;
+mod quota;
 pub mod server;
 mod session;
 pub mod table;

@@ -15,6 +15,7 @@ use pgwire::messages::response::ErrorResponse;
 use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
 use rhumb_commit::transaction::Gateway;
 use rhumb_core::SiteId;
+use rhumb_quota::gateway::Quotas;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,11 +56,16 @@ struct Server {
     cancellers: Mutex<BTreeMap<i32, (i32, Canceller)>>,
 }
 
-/// Serves the clients that connect to `listener`. Dropping the future closes the listener and all connections; what they
+/// Serves the clients that connect to `listener`; without `quotas` their statements about quotas are refused. Dropping the future closes the listener and all connections; what they
 /// had not committed is rolled back.
-pub async fn serve(listener: TcpListener, gateway: Arc<dyn Gateway>, options: ServerOptions) -> SqlResult<()> {
+pub async fn serve(
+    listener: TcpListener,
+    gateway: Arc<dyn Gateway>,
+    quotas: Option<Arc<dyn Quotas>>,
+    options: ServerOptions,
+) -> SqlResult<()> {
     let server = Arc::new(Server {
-        engine: Arc::new(Engine::new(gateway.clone(), options.site)?),
+        engine: Arc::new(Engine::new(gateway.clone(), quotas, options.site)?),
         sessions: Semaphore::new(options.connections_max),
         openings: Semaphore::new(OPENINGS_MAX),
         next_pid: AtomicI32::new(1),

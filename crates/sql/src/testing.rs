@@ -4,6 +4,10 @@
 //! every range that it read, and its commit fails with a conflict if any of them changed. Locking reads take no locks
 //! here, which costs conflicts but no correctness. Simplified: one process, no delays, versions kept for ever.
 
+mod quotas;
+
+pub use quotas::LocalQuotas;
+
 use crate::types::SqlType;
 use async_trait::async_trait;
 use rhumb_commit::transaction::{Committed, Gateway, ReadMode, RegionStatus, Transaction, TxnError};

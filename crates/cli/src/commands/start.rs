@@ -76,6 +76,7 @@ async fn serve_sql(served: Served<Site>) -> io::Result<()> {
     let gateway = Arc::new(Gateway::new(commits, status));
     tokio::select! {
         served = serve(sql, gateway, options) => served.map_err(|error| io::Error::other(error.to_string())),
+        served = serve(listener, gateway, None, options) => served.map_err(|error| io::Error::other(error.to_string())),
         () = stop.requested() => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! From sqlparser's tree of a statement to [`StatementKind`]; what Rhumb does not do is refused here, by name.
 
-use super::begins_with;
 use super::statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, StatementKind, Transaction};
+use super::{begins_with, tokens};
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{self, Set};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -39,7 +39,9 @@ pub fn fold(ident: &ast::Ident) -> String {
 /// What `statement` is to the session.
 pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
     use ast::Statement as Sql;
+    let tokens = tokens::check(&statement)?;
     Ok(match statement {
+        Sql::Query(query) if tokens => StatementKind::Tokens(query),
         Sql::Query(query) => query_kind(query)?,
         Sql::Explain { .. } => StatementKind::Explain(Box::new(statement)),
         Sql::Insert(insert) => StatementKind::Insert(Box::new(insert)),
@@ -151,6 +153,7 @@ fn show_kind(variable: &[ast::Ident]) -> StatementKind {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["regions"] => StatementKind::ShowRegions,
+        ["quotas"] => StatementKind::ShowQuotas,
         ["time", "zone"] => StatementKind::Show("timezone".into()),
         ["transaction", "isolation", "level"] => StatementKind::Show("transaction_isolation".into()),
         // `a.b` arrives as the words `a`, `.` and `b`, or as `a` and `b`.

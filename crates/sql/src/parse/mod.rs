@@ -2,14 +2,18 @@
 //!
 //! The grammar is sqlparser's for PostgreSQL. What it lacks is cut out at the level of tokens first: several statements
 //! are separated, `AS OF SYSTEM TIME '…'` is taken out of the statement that it qualifies, and `CREATE DATABASE … WITH`
-//! is read here. Errors carry the place in the text, in characters, as clients expect it.
+//! and the statements about quotas are read here. Errors carry the place in the text, in characters, as clients expect it.
 
 mod classify;
 mod error;
+mod quota;
 mod statement;
+mod tokens;
 
 pub use classify::fold;
+pub use quota::{QuotaCommand, QuotaDefinition};
 pub use statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, Statement, StatementKind, Transaction};
+pub use tokens::{TokenCall, token_call};
 
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
@@ -49,7 +53,7 @@ pub fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
 fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> {
     let as_of = take_as_of(&mut tokens);
     let mut parser = parser(tokens.clone());
-    let kind = match classify::database(&mut parser) {
+    let kind = match classify::database(&mut parser).or_else(|| quota::quota(&mut parser)) {
         Some(kind) => kind.map_err(|error| error::from_parser(sql, error))?,
         None => {
             let mut parser = self::parser(tokens);

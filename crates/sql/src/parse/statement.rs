@@ -1,5 +1,6 @@
 //! What a statement is to the session: which rules of transactions hold for it, and who runs it.
 
+use super::quota::QuotaCommand;
 use datafusion::sql::sqlparser::ast;
 
 /// A parsed statement.
@@ -21,6 +22,8 @@ pub enum StatementKind {
         /// True if it had one.
         for_update: bool,
     },
+    /// SELECT of expressions with acquire() or release() among them, and of nothing else.
+    Tokens(Box<ast::Query>),
     /// EXPLAIN of a query.
     Explain(Box<ast::Statement>),
     /// INSERT.
@@ -44,6 +47,8 @@ pub enum StatementKind {
         /// Their names.
         names: Vec<ast::ObjectName>,
     },
+    /// CREATE, ALTER or DROP of a quota.
+    Quota(QuotaCommand),
     /// Begins, ends or shapes a transaction.
     Transaction(Transaction),
     /// SET of a setting.
@@ -61,6 +66,8 @@ pub enum StatementKind {
     Show(String),
     /// SHOW REGIONS.
     ShowRegions,
+    /// SHOW QUOTAS.
+    ShowQuotas,
     /// DISCARD ALL and its like.
     Discard,
     /// DEALLOCATE of one prepared statement or of all.
@@ -167,6 +174,7 @@ impl StatementKind {
         match self {
             StatementKind::Query { for_update: true, .. } => "SELECT FOR UPDATE",
             StatementKind::Query { .. } => "SELECT",
+            StatementKind::Tokens(_) => "acquire() or release()",
             StatementKind::Explain(_) => "EXPLAIN",
             StatementKind::Insert(_) => "INSERT",
             StatementKind::Update(_) => "UPDATE",
@@ -179,12 +187,15 @@ impl StatementKind {
             StatementKind::Drop { object: ast::ObjectType::Database, .. } => "DROP DATABASE",
             StatementKind::Drop { object: ast::ObjectType::Index, .. } => "DROP INDEX",
             StatementKind::Drop { .. } => "DROP TABLE",
+            StatementKind::Quota(QuotaCommand::Create(_)) => "CREATE QUOTA",
+            StatementKind::Quota(QuotaCommand::SetLimit { .. }) => "ALTER QUOTA",
+            StatementKind::Quota(QuotaCommand::Drop { .. }) => "DROP QUOTA",
             StatementKind::Transaction(Transaction::Begin(_)) => "BEGIN",
             StatementKind::Transaction(Transaction::Commit) => "COMMIT",
             StatementKind::Transaction(Transaction::Rollback) => "ROLLBACK",
             StatementKind::Transaction(_) | StatementKind::Set { .. } => "SET",
             StatementKind::Reset(_) => "RESET",
-            StatementKind::Show(_) | StatementKind::ShowRegions => "SHOW",
+            StatementKind::Show(_) | StatementKind::ShowRegions | StatementKind::ShowQuotas => "SHOW",
             StatementKind::Discard => "DISCARD ALL",
             StatementKind::Deallocate(_) => "DEALLOCATE",
         }

@@ -4,7 +4,7 @@
 //!   statement ─ rewrite ─┬─ INSERT … VALUES ───────────────→ insert
 //!                        ├─ UPDATE, DELETE of one table ───→ modify ─┐
 //!                        ├─ SELECT of one table ───────────→ select ─┤ access (WHERE → keys), evaluate (expressions)
-//!                        ├─ SELECT of no table ────────────→ singleton
+//!                        ├─ SELECT of no table ────────────→ singleton; with acquire() or release() → tokens
 //!                        └─ anything else ─────────────────→ query (DataFusion) → source → access
 //! ```
 //! A plan holds no transaction: it is made once per statement text, kept by its session, and run in any transaction that
@@ -31,11 +31,13 @@ mod select;
 mod singleton;
 mod source;
 mod system;
+mod tokens;
 
 pub use defaults::Defaults;
 pub use modify::delete_all;
 pub use result::{Effect, ResultColumn, RowStream};
 pub use rewrite::unqualified;
+pub use tokens::TokensPlan;
 
 use crate::catalog::TableDescriptor;
 use crate::engine::Engine;

@@ -54,7 +54,7 @@ pub async fn names(cx: Planning<'_>, active: &mut Active, statement: &ast::State
     let statement = Statement::Statement(Box::new(statement.clone()));
     let (found, _) = guarded(|| resolve_table_references(&statement, true))?;
     let once = found.iter().any(|name| is_system_table(name.table()));
-    let mut sources = if once { System::load(cx, active).await? } else { System::default() };
+    let mut sources = if once { System::load(cx, active, &found).await? } else { System::default() };
     let mut tables = Vec::new();
     for name in found.iter().filter(|name| !is_system_table(name.table())) {
         let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, name.table()).await?;

@@ -1,17 +1,18 @@
 //! What PostgreSQL's clients write and the query engine's planner does not know, rewritten in the parsed statement.
 //!
 //! - functions of the session (`current_user`, `version()` …) become constants;
-//! - the qualifiers `pg_catalog` and `public`, and the database's own name, are taken off names;
+//! - the qualifiers `pg_catalog` and `public`, and the database's own name, are taken off names, and `rhumb.quotas` becomes one name;
 //! - `OPERATOR(pg_catalog.~)` becomes the operator, and `COLLATE` is dropped: text is ordered by its bytes;
 //! - the types that only system tables have become text and numbers;
 //! - text cast to `uuid` is put into its canonical form.
 
+use super::system::QUOTAS;
 use crate::error::{SqlError, SqlResult};
 use crate::session::Facts;
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
-    VisitMut, VisitorMut,
+    BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    TableAlias, TableFactor, Value, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -30,7 +31,21 @@ struct Rewriter<'a> {
 impl VisitorMut for Rewriter<'_> {
     type Break = SqlError;
 
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<SqlError> {
+        // A table of a schema goes by its own name in the rest of the statement.
+        if let TableFactor::Table { name, alias: alias @ None, .. } = table
+            && is_quotas(name, &self.facts.database)
+        {
+            *alias = Some(TableAlias { explicit: true, name: Ident::new("quotas"), columns: Vec::new(), at: None });
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<SqlError> {
+        if is_quotas(name, &self.facts.database) {
+            *name = ObjectName::from(vec![Ident::with_quote('"', QUOTAS)]);
+            return ControlFlow::Continue(());
+        }
         match unqualified(name, &self.facts.database) {
             Ok(table) => {
                 *name = ObjectName::from(vec![table]);
@@ -129,6 +144,17 @@ fn operator(name: &str) -> Option<BinaryOperator> {
         ">" => BinaryOperator::Gt,
         _ => return None,
     })
+}
+
+/// True for `rhumb.quotas`, with or without the name of the session's database before it.
+fn is_quotas(name: &ObjectName, database: &str) -> bool {
+    let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(crate::parse::fold)).collect();
+    match parts.as_deref() {
+        Some([qualifiers @ .., schema, table]) => {
+            schema == "rhumb" && table == "quotas" && (qualifiers.is_empty() || qualifiers == [database])
+        }
+        _ => false,
+    }
 }
 
 /// The name of a table without its schema and database, which can only be `public` and the session's own.

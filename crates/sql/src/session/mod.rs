@@ -7,6 +7,7 @@
 //! ```
 //! A statement outside BEGIN that stands alone is *autocommit*: it reads without locks and is run again, with locks, if
 //! another transaction was in its way. Statements that arrive together, outside BEGIN, share one implicit transaction.
+//! What is done to quotas is part of no transaction: it takes effect at once, and once.
 //! Nothing is reported as done before it is committed, and a commit of unknown outcome is reported as just that.
 
 mod as_of;
@@ -18,6 +19,7 @@ mod facts;
 mod interrupt;
 mod outcome;
 mod prepared;
+mod quota;
 mod run;
 mod settings;
 mod show;

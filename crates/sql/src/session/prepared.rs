@@ -2,10 +2,10 @@
 
 use crate::error::SqlResult;
 use crate::parse::{self, Statement};
-use crate::plan::Plan;
+use crate::plan::{Plan, TokensPlan};
 use crate::types::SqlType;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The texts whose statements a session remembers.
 const TEXTS_MAX: usize = 256;
@@ -20,17 +20,26 @@ pub struct Prepared {
     /// The types that the client gave to parameters.
     pub hints: Vec<Option<SqlType>>,
     plan: Mutex<Option<Arc<Plan>>>,
+    tokens: OnceLock<Arc<TokensPlan>>,
 }
 
 impl Prepared {
     /// A statement not yet planned.
     pub fn new(statement: Statement, hints: Vec<Option<SqlType>>) -> Arc<Prepared> {
-        Arc::new(Prepared { statement, hints, plan: Mutex::new(None) })
+        Arc::new(Prepared { statement, hints, plan: Mutex::new(None), tokens: OnceLock::new() })
     }
 
     /// The plan it had last.
     pub fn plan(&self) -> Option<Arc<Plan>> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The plan of acquire() and release(), made by `plan` the first time. It sees no tables, so it holds for good.
+    pub fn tokens(&self, plan: impl FnOnce() -> SqlResult<TokensPlan>) -> SqlResult<Arc<TokensPlan>> {
+        match self.tokens.get() {
+            Some(plan) => Ok(plan.clone()),
+            None => plan().map(|plan| self.tokens.get_or_init(|| Arc::new(plan)).clone()),
+        }
     }
 
     /// Remembers a plan.

@@ -8,7 +8,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::StatementKind;
 use crate::plan::{Effect, Plan, Planning, RowStream, Running};
 use crate::table::Row;
-use crate::types::Datum;
+use crate::types::{Datum, SqlType};
 use futures::StreamExt;
 use rhumb_commit::transaction::ReadMode;
 use std::sync::Arc;
@@ -49,6 +49,9 @@ impl Session {
             }
             StatementKind::Show(name) => self.show(name),
             StatementKind::ShowRegions => Ok(self.show_regions()),
+            StatementKind::ShowQuotas => self.show_quotas().await,
+            StatementKind::Quota(command) => self.change_quota(&prepared.statement.kind, command).await,
+            StatementKind::Tokens(query) => self.run_tokens(prepared, query, parameters).await,
             // The connection holds the prepared statements of its client and has forgotten them by now.
             StatementKind::Deallocate(_) => done("DEALLOCATE"),
             StatementKind::Copy(copy) => self.begin_copy(copy, company).await,
@@ -75,6 +78,11 @@ impl Session {
         match &prepared.statement.kind {
             StatementKind::Show(name) => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_show(name)) }),
             StatementKind::ShowRegions => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_regions()) }),
+            StatementKind::ShowQuotas => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_quotas()) }),
+            StatementKind::Tokens(query) => {
+                let plan = self.plan_tokens(prepared, query)?;
+                Ok(Described { parameters: plan.parameters.clone(), columns: Some(plan.columns.clone()) })
+            }
             StatementKind::Query { .. }
             | StatementKind::Explain(_)
             | StatementKind::Insert(_)
@@ -147,10 +155,7 @@ impl Session {
         self.interrupt
             .within(async {
                 let plan = self.plan(handle, prepared).await?;
-                if parameters.len() != plan.parameters.len() {
-                    let message = format!("there is no parameter ${}", parameters.len() + 1);
-                    return Err(SqlError::new(SqlState::UndefinedParameter, message));
-                }
+                check_parameters(parameters, &plan.parameters)?;
                 let effect = plan.run(Running { engine: &self.engine, handle, parameters }).await?;
                 Ok((plan, effect))
             })
@@ -226,6 +231,14 @@ impl Session {
         let refused = matches!(self.state, State::Failed(_)) && !kind.ends_transaction();
         if refused { Err(SqlError::in_failed_transaction()) } else { Ok(()) }
     }
+}
+
+/// Refuses to run a statement whose parameters were not all given.
+pub(super) fn check_parameters(given: &[Datum], wanted: &[SqlType]) -> SqlResult<()> {
+    if given.len() == wanted.len() {
+        return Ok(());
+    }
+    Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", given.len() + 1)))
 }
 
 /// Rows that are all there.

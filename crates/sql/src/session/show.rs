@@ -4,6 +4,7 @@ use super::run::buffered;
 use super::{Outcome, Session, State, Tag};
 use crate::error::SqlResult;
 use crate::plan::ResultColumn;
+use crate::quota;
 use crate::table::Row;
 use crate::types::{Datum, SqlType};
 use rhumb_commit::transaction::RegionStatus;
@@ -31,6 +32,13 @@ impl Session {
         };
         let rows = buffered(vec![vec![text(value)]]);
         Ok(Outcome::Rows { columns: columns_of_show(name), rows, tag: Tag::Fixed("SHOW".into()) })
+    }
+
+    pub(super) async fn show_quotas(&self) -> SqlResult<Outcome> {
+        let quotas = self.engine.quotas()?;
+        let infos = self.interrupt.within(async { Ok(quotas.list().await?) }).await?;
+        let rows = infos.iter().map(quota::row).collect();
+        Ok(Outcome::Rows { columns: columns_of_quotas(), rows: buffered(rows), tag: Tag::Fixed("SHOW".into()) })
     }
 
     pub(super) fn show_regions(&self) -> Outcome {
@@ -62,5 +70,14 @@ pub fn columns_of_show(name: &str) -> Arc<[ResultColumn]> {
 
 /// The columns of SHOW REGIONS.
 pub fn columns_of_regions() -> Arc<[ResultColumn]> {
-    REGION_COLUMNS.iter().map(|(name, ty)| ResultColumn { name: name.to_string(), ty: *ty }).collect()
+    columns(&REGION_COLUMNS)
+}
+
+/// The columns of SHOW QUOTAS.
+pub fn columns_of_quotas() -> Arc<[ResultColumn]> {
+    columns(&quota::COLUMNS)
+}
+
+fn columns(columns: &[(&str, SqlType)]) -> Arc<[ResultColumn]> {
+    columns.iter().map(|(name, ty)| ResultColumn { name: name.to_string(), ty: *ty }).collect()
 }

@@ -3,6 +3,7 @@
 mod copy;
 mod protocol;
 mod psql;
+mod quotas;
 mod retries;
 mod rows;
 mod settings;

@@ -1,7 +1,7 @@
 //! A server over a database in memory, on a port of its own.
 
 use rhumb_sql::server::{ServerOptions, serve};
-use rhumb_sql::testing::LocalGateway;
+use rhumb_sql::testing::{LocalGateway, LocalQuotas};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -13,6 +13,8 @@ pub struct Server {
     pub address: SocketAddr,
     /// Its database.
     pub gateway: LocalGateway,
+    /// Its quotas.
+    pub quotas: LocalQuotas,
 }
 
 impl Server {
@@ -30,8 +32,9 @@ impl Server {
     pub async fn over(gateway: LocalGateway, options: ServerOptions) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        tokio::spawn(serve(listener, Arc::new(gateway.clone()), options));
-        Server { address, gateway }
+        let quotas = LocalQuotas::new();
+        tokio::spawn(serve(listener, Arc::new(gateway.clone()), Some(Arc::new(quotas.clone())), options));
+        Server { address, gateway, quotas }
     }
 
     /// A client of the default database.

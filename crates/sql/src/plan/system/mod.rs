@@ -1,16 +1,18 @@
-//! As much of `pg_catalog` as psql's `\dt`, `\d` and `\l` and the drivers' look-ups of types read.
+//! As much of `pg_catalog` as psql's `\dt`, `\d` and `\l` and the drivers' look-ups of types read, and `rhumb.quotas`.
 //!
 //! A statement that names a system table gets tables in memory, made for it from the descriptors, and the functions that
 //! print definitions. Catalogs of things that Rhumb does not have (publications, policies …) are always empty, so a query
 //! over one has no rows and is not planned at all: psql asks of them what the query engine cannot plan.
 
 mod functions;
+mod quotas;
 mod tables;
 
 use super::Planning;
 use crate::engine::guarded;
 use crate::error::{SqlError, SqlResult};
 use crate::session::Active;
+use datafusion::common::TableReference;
 use datafusion::logical_expr::{ScalarUDF, TableSource};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, ObjectNamePart, Query, SelectItem, SetExpr, Value, VisitMut, VisitorMut, visit_relations,
@@ -35,6 +37,9 @@ const EMPTY: [&str; 10] = [
     "pg_trigger",
 ];
 
+/// What `rhumb.quotas` is called once its schema is taken off: a name that no table of a database has by chance.
+pub const QUOTAS: &str = "rhumb.quotas";
+
 /// What a statement over system tables may name beyond the ordinary.
 #[derive(Default)]
 pub struct System {
@@ -46,16 +51,20 @@ pub struct System {
 
 /// True for the name of a system table.
 pub fn is_system_table(name: &str) -> bool {
-    tables::NAMES.contains(&name)
+    name == QUOTAS || tables::NAMES.contains(&name)
 }
 
 impl System {
-    /// The system tables as the transaction sees them.
-    pub async fn load(cx: Planning<'_>, active: &mut Active) -> SqlResult<System> {
+    /// The system tables as the transaction sees them, and the quotas as this site does if they are among the `wanted`.
+    pub async fn load(cx: Planning<'_>, active: &mut Active, wanted: &[TableReference]) -> SqlResult<System> {
         let databases = active.catalog.databases(active.txn.as_mut()).await?;
         let user_tables = active.catalog.tables(active.txn.as_mut(), &cx.facts.database).await?;
         let databases: Vec<String> = databases.iter().map(|database| database.name.clone()).collect();
-        let tables = guarded(|| tables::make(&databases, &user_tables, &cx.facts.user))?;
+        let mut tables = guarded(|| tables::make(&databases, &user_tables, &cx.facts.user))?;
+        if wanted.iter().any(|name| name.table() == QUOTAS) {
+            let infos = cx.engine.quotas()?.list().await?;
+            tables.insert(QUOTAS.to_string(), guarded(|| quotas::make(&infos))?);
+        }
         Ok(System { tables, functions: functions::make(&user_tables, &cx.facts.user) })
     }
 }

@@ -1,0 +1,8 @@
+//! Quotas as SQL speaks of them: what a listing shows, what a statement asks for, and refusals as SQL errors.
+
+mod definition;
+mod listing;
+mod refusal;
+
+pub use definition::{limit, name, spec};
+pub use listing::{COLUMNS, row};
