@@ -169,6 +169,7 @@ async fn the_calls_before_a_refused_one_are_done_and_that_is_said() {
 async fn a_call_where_it_might_not_run_once_is_refused() {
     let (server, client) = with_vm().await;
     client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)").await.expect("created");
+    let mut otherwise = Vec::new();
     for sql in [
         "SELECT acquire('vm', n) FROM t",
         "SELECT n FROM t WHERE acquire('vm', 1) > 0",
@@ -177,7 +178,7 @@ async fn a_call_where_it_might_not_run_once_is_refused() {
         "SELECT acquire('vm', 1) LIMIT 0",
         "SELECT DISTINCT acquire('vm', 1)",
         "SELECT acquire('vm', 1) ORDER BY 1",
-        "SELECT acquire('vm', 1) FOR UPDATE",
+        "SELECT acquire('vm', 1) AS a FOR UPDATE",
         "SELECT acquire('vm', 1) UNION ALL SELECT 1",
         "SELECT (SELECT acquire('vm', 1))",
         "WITH a AS (SELECT acquire('vm', 1)) SELECT 1",
@@ -197,8 +198,12 @@ async fn a_call_where_it_might_not_run_once_is_refused() {
         "DELETE FROM t WHERE id = acquire('vm', 1)",
         "CREATE TABLE u (id int PRIMARY KEY, n int DEFAULT acquire('vm', 1))",
     ] {
-        assert_eq!(refused(&client, sql).await.0, "0A000", "{sql}");
+        let (state, message) = refused(&client, sql).await;
+        if state != "0A000" {
+            otherwise.push((sql, state, message));
+        }
     }
+    assert_eq!(otherwise, []);
     assert_eq!(refused(&client, "SELECT acquire('vm', 1) AS OF SYSTEM TIME '-1s'").await.0, "42601");
     assert_eq!(refused(&client, "SELECT *, acquire('vm', 1)").await.0, "42601");
     assert_eq!(server.quotas.operations(), 0);
