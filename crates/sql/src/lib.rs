@@ -3,7 +3,8 @@
 //! ```text
 //!   server → wire → session → parse
 //!                      │
-//!                      └────→ plan → table, catalog → a transaction of the gateway
+//!                      ├────→ plan → table, catalog → a transaction of the gateway
+//!                      └────→ quota → the quotas of the cluster
 //! ```
 
 pub mod catalog;

@@ -53,11 +53,13 @@ pub struct QuotaDefinition {
     pub reallocation: Option<String>,
 }
 
+/// Reads a part of a statement.
+type Reader<T> = fn(&mut Parser<'_>) -> Result<T, ParserError>;
+
 /// A statement about quotas. `None`: it is another one, and the parser still stands before it.
 pub fn quota(parser: &mut Parser<'_>) -> Option<Result<StatementKind, ParserError>> {
     let (verb, object) = (parser.peek_nth_token(0).token, parser.peek_nth_token(1).token);
-    let verbs: [(&str, fn(&mut Parser<'_>) -> Result<QuotaCommand, ParserError>); 3] =
-        [("CREATE", create), ("ALTER", alter), ("DROP", drop_quota)];
+    let verbs: [(&str, Reader<QuotaCommand>); 3] = [("CREATE", create), ("ALTER", alter), ("DROP", drop_quota)];
     let (_, rest) = verbs.into_iter().find(|(word, _)| is_word(&verb, word) && is_word(&object, "QUOTA"))?;
     parser.next_token();
     parser.next_token();
@@ -73,7 +75,7 @@ fn create(parser: &mut Parser<'_>) -> Result<QuotaCommand, ParserError> {
     let mut limit = None;
     loop {
         let clause = parser.next_token();
-        let (slot, read): (_, fn(&mut Parser<'_>) -> Result<String, ParserError>) = match &clause.token {
+        let (slot, read): (_, Reader<String>) = match &clause.token {
             Token::EOF => break,
             word if is_word(word, "LIMIT") => (&mut limit, number),
             word if is_word(word, "PARENT") => (&mut made.parent, name),

@@ -50,6 +50,44 @@ fn create_database_takes_options() {
 }
 
 #[test]
+fn statements_about_quotas_are_taken_apart() {
+    let StatementKind::Quota(QuotaCommand::Create(made)) =
+        one("create quota if not exists VM offer SPARE limit 5000 parent \"My Org\" reallocation 'maximum-usage'").kind
+    else {
+        panic!("a quota")
+    };
+    let expected = QuotaDefinition {
+        name: "vm".into(),
+        if_not_exists: true,
+        limit: "5000".into(),
+        parent: Some("My Org".into()),
+        protocol: None,
+        offer: Some("spare".into()),
+        reallocation: Some("maximum-usage".into()),
+    };
+    assert_eq!(made, expected);
+    let lowered = StatementKind::Quota(QuotaCommand::SetLimit { name: "vm".into(), limit: "-1".into() });
+    assert_eq!([one("ALTER QUOTA vm LIMIT -1").kind, one("alter quota VM set limit - 1").kind], [lowered.clone(), lowered]);
+    let dropped = |name: &str, if_exists| StatementKind::Quota(QuotaCommand::Drop { name: name.into(), if_exists });
+    assert_eq!(one("DROP QUOTA vm").kind, dropped("vm", false));
+    assert_eq!(one("/* */ drop quota if exists \"VM\";").kind, dropped("VM", true));
+    assert_eq!(one("show Quotas").kind, StatementKind::ShowQuotas);
+    let error = parse("CREATE QUOTA vm PARENT org").expect_err("no limit");
+    assert_eq!((error.message(), error.hint()), ("syntax error at end of input", Some("Expected LIMIT and a number of tokens.")));
+    assert_eq!(parse("CREATE QUOTA vm LIMIT 1 LIMIT 2").expect_err("two limits").position(), Some(25));
+    assert_eq!(one("create table quota (quota int primary key)").kind.name(), "CREATE TABLE");
+}
+
+#[test]
+fn token_calls_are_told_from_queries() {
+    let tokens = |sql: &str| matches!(one(sql).kind, StatementKind::Tokens(_));
+    assert!(tokens("select acquire('vm', 1)") && tokens("select 1 + -(rhumb.release($1, $2, $3)) > 2 as more"));
+    assert!(!tokens("select \"Acquire\"('vm', 1)") && !tokens("select other.acquire('vm', 1), acquire from release"));
+    let error = parse("select case when true then acquire('vm', 1) end").expect_err("it may not be evaluated");
+    assert_eq!(error.message(), "acquire() cannot be called here, where it might be evaluated never or twice");
+}
+
+#[test]
 fn transactions_name_their_access_mode() {
     let begin = |sql| one(sql).kind;
     assert_eq!(begin("begin"), StatementKind::Transaction(Transaction::Begin(AccessMode::Unspecified)));

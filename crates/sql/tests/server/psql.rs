@@ -69,3 +69,31 @@ Indexes:
 ";
     assert_eq!(printed, expected);
 }
+
+#[tokio::test]
+async fn psql_speaks_of_quotas() {
+    let server = Server::start().await;
+    let input = "\\set QUIET off
+CREATE QUOTA vm LIMIT 5;
+ALTER QUOTA vm LIMIT 10;
+SELECT acquire('vm', 4), acquire('vm', 7);
+SELECT name, token_limit, tokens_left, held FROM rhumb.quotas;
+DROP QUOTA vm;
+\\d
+";
+    let Some(printed) = psql(&server, input).await else { return };
+    let expected = "CREATE QUOTA
+ALTER QUOTA
+ name | token_limit | tokens_left | held 
+------+-------------+-------------+------
+ vm   |          10 |           6 |    4
+(1 row)
+
+DROP QUOTA
+ERROR:  the limit of quota vm does not allow 7 more
+DETAIL:  The call before it in the same statement was done.
+HINT:  Acquire fewer, wait until others release, or raise the limit with ALTER QUOTA.
+Did not find any relations.
+";
+    assert_eq!(printed, expected);
+}

@@ -37,6 +37,10 @@ async fn quotas_are_created_altered_dropped_and_shown() {
     client.batch_execute("ALTER QUOTA org LIMIT 200; ALTER QUOTA \"Team/a\" SET LIMIT 6").await.expect("altered");
     assert_eq!(strings(&client, "SELECT name, token_limit FROM rhumb.quotas ORDER BY 1 DESC").await, ["org", "200", "Team/a", "6"]);
     assert_eq!(refused(&client, "DROP QUOTA org").await.0, "2BP01");
+    client.execute("ALTER QUOTA org LIMIT 0", &[]).await.expect("altered");
+    let rows = client.query("SHOW QUOTAS", &[]).await.expect("rows");
+    let limits: Vec<(&str, i64)> = rows.iter().map(|row| (row.get("name"), row.get("token_limit"))).collect();
+    assert_eq!(limits, [("Team/a", 6), ("org", 0)]);
     client.batch_execute("DROP QUOTA \"Team/a\"; DROP QUOTA org; DROP QUOTA IF EXISTS org").await.expect("dropped");
     assert_eq!(strings(&client, "SHOW QUOTAS").await, Vec::<String>::new());
 }
