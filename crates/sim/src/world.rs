@@ -224,6 +224,18 @@ impl<A: Actor> World<A> {
         Ok(())
     }
 
+    /// Lets all happen up to `end` like [`World::run_until`], but stops at the first reply to [`World::submit`]. True if
+    /// there is one to take.
+    pub fn run_until_reply(&mut self, end: Time) -> Result<bool, SimError> {
+        while self.replies.is_empty() && self.schedule.next_at().is_some_and(|at| at <= end) {
+            self.tick()?;
+        }
+        if self.replies.is_empty() {
+            self.now = self.now.max(end);
+        }
+        Ok(!self.replies.is_empty())
+    }
+
     /// Lets the world run for `span`.
     pub fn run_for(&mut self, span: Span) -> Result<(), SimError> {
         self.run_until(self.now + span)
