@@ -11,6 +11,7 @@ pub mod bench;
 pub mod forecast;
 mod output;
 pub mod plot;
+pub mod samya;
 pub mod statements;
 pub mod tpcc;
 pub mod ycsb;
