@@ -105,7 +105,6 @@ fn region_stretch(region: usize, points: usize) -> &'static [Point] {
     stretch(points, ahead(REGIONS[region].utc_hours), most)
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -95,16 +95,24 @@ where
     create(world, load, &quota)?;
     let start = world.now();
     let setup = load.setup;
-    let mut rng = Rng::seeded(setup.seed);
-    let clients = load.places.iter().map(|place| {
-        let demand = Demand::new(place.region, setup.points, setup.interval, rng.fork());
-        Client::new(place.site, (demand, start), setup.connections, f64::from(setup.read_percent) / 100.0, rng.fork())
+    let clients = load.places.iter().enumerate().map(|(index, place)| {
+        let (moments, reads) = client_rngs(setup, index);
+        let demand = Demand::new(place.region, setup.points, setup.interval, moments);
+        Client::new(place.site, (demand, start), setup.connections, f64::from(setup.read_percent) / 100.0, reads)
     });
     let clients = clients.collect();
-    let meter = Meter::new(setup.length(), rng.fork());
+    let meter = Meter::new(setup.length(), client_rngs(setup, load.places.len()).0);
     let mut run = Run { world, load, quota, start, clients, under_way: BTreeMap::new(), meter };
     run.whole(progress)?;
     Ok(run.meter)
+}
+
+/// What decides the moments of client number `index`, and which of its transactions are reads.
+pub(super) fn client_rngs(setup: &Setup, index: usize) -> (Rng, Rng) {
+    let mut rng = Rng::seeded(setup.seed);
+    (0..index).for_each(|_| drop(rng.fork()));
+    let mut own = rng.fork();
+    (own.fork(), own.fork())
 }
 
 /// Makes the quota and lets every site learn of it. Asked again as long as nobody is there to make it.

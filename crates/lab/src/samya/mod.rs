@@ -1,11 +1,33 @@
-//! The evaluation of Samya (ICDE 2021, section 5) in virtual time.
+//! The evaluation of Samya (ICDE 2021, section 5) in virtual time: `rhumb lab samya-…`.
+//!
+//! ```text
+//!   series ─▶ demand, phase-shifted ─▶ clients ─▶ World of one system ─▶ meter
+//!                                                   │ Samya · baselines      │
+//!   experiments ─▶ Lab ─▶ Setup ────────────────────┘                        ▼
+//!        └───────────────────────────── Outcome: tables, findings, charts ◀── Run
+//! ```
+//!
+//! Each table and figure is an experiment of its own ([`EXPERIMENTS`]); all run the same product code, in the simulator,
+//! and one seed decides all. What the paper leaves open is decided in [`parameters`], once for all systems.
+//! `docs/lab.md` says what each experiment shows.
+
 pub mod baselines;
+pub mod chart;
 mod client;
 pub mod demand;
+pub mod experiments;
+pub mod lab;
 pub mod load;
 pub mod meter;
+pub mod outcome;
 pub mod parameters;
+pub mod prediction;
 pub mod progress;
 pub mod series;
 pub mod setup;
 pub mod system;
+
+pub use experiments::{EXPERIMENTS, Experiment, experiment};
+pub use lab::{Lab, Options};
+pub use outcome::Outcome;
+pub use progress::Progress;

@@ -51,12 +51,8 @@ pub const CONNECTIONS: usize = 1;
 pub const PATIENCE: Span = Span::from_millis(1_000);
 
 /// What a site costs: a sync of its disk, a step, a message within the region.
-pub const LOCAL: LocalDelays = LocalDelays {
-    message: Span::from_micros(100),
-    step: Span::from_micros(10),
-    load: Span::from_micros(50),
-    sync: Span::from_millis(1),
-};
+pub const LOCAL: LocalDelays =
+    LocalDelays { message: Span::from_micros(100), step: Span::from_micros(10), load: Span::from_micros(50), sync: Span::from_millis(1) };
 
 /// The window of the moving averages of throughput (section 5.3).
 pub const MOVING_AVERAGE: Span = Span::from_secs(300);
@@ -75,5 +71,3 @@ pub const EVENTS_MAX: u64 = 2_000_000_000;
 /// The sites of MultiPaxSys beyond those of [`REGIONS`]: with us-west1 they are the three in regions of the US, with
 /// asia-east2 and europe-west2 the five of section 5.2.
 pub const MULTIPAXSYS_US: [&str; 2] = ["us-central1", "us-east1"];
-/// Where the first leader of MultiPaxSys stands: of the three US regions the one nearest to a majority.
-pub const MULTIPAXSYS_LEADER: &str = "us-central1";

@@ -3,12 +3,47 @@
 use super::baselines::{escrow, multipaxsys};
 use super::parameters as p;
 use rhumb_core::Span;
+use rhumb_quota::spec::{OfferPolicy, ProtocolKind};
+use std::fmt;
+
+/// What a site of Samya knows of the demand to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Prediction {
+    /// Nothing: it acts once it is short.
+    None,
+    /// What the laboratory's model says; without one, that the next epoch is like the last.
+    Model,
+    /// The trace.
+    Perfect,
+}
+
+/// A form of Samya.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Samya {
+    /// How sites agree.
+    pub protocol: ProtocolKind,
+    /// What a site puts into a redistribution.
+    pub offer: OfferPolicy,
+    /// What it knows of the demand to come.
+    pub prediction: Prediction,
+}
+
+/// Where the leader of MultiPaxSys stands first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seat {
+    /// In the middle of the US: of all regions the nearest to a majority.
+    UsCentral,
+    /// In the region of the US where the clients are.
+    UsWest,
+}
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum System {
+    /// Samya.
+    Samya(Samya),
     /// One replicated log.
-    MultiPaxSys(multipaxsys::Settings),
+    MultiPaxSys(multipaxsys::Settings, Seat),
     /// Shares, borrowed from one site after another.
     Demarcation(escrow::Lending),
     /// Samya without a limit.
@@ -73,16 +108,41 @@ impl Setup {
     }
 }
 
+impl Seat {
+    /// The region's name.
+    pub fn region(self) -> &'static str {
+        match self {
+            Seat::UsCentral => "us-central1",
+            Seat::UsWest => "us-west1",
+        }
+    }
+}
+
 impl System {
     /// Its name in tables and plots.
     pub fn name(&self) -> String {
         match self {
-            System::MultiPaxSys(it) if *it == multipaxsys::Settings::default() => "MultiPaxSys".into(),
-            System::MultiPaxSys(it) => format!("MultiPaxSys {}x{}", it.depth, it.batch),
+            System::Samya(it) => match it.prediction {
+                Prediction::Model => format!("Samya {}, {}", it.protocol, it.offer),
+                other => format!("Samya {}, {}, prediction {other}", it.protocol, it.offer),
+            },
+            System::MultiPaxSys(it, Seat::UsCentral) if *it == multipaxsys::Settings::default() => "MultiPaxSys".into(),
+            System::MultiPaxSys(it, seat) if *it == multipaxsys::Settings::default() => format!("MultiPaxSys, {}", seat.region()),
+            System::MultiPaxSys(it, _) => format!("MultiPaxSys, depth {} batch {}", it.depth, it.batch),
             System::Demarcation(escrow::Lending::Half) => "Demarcation/Escrow".into(),
             System::Demarcation(escrow::Lending::Need) => "Demarcation, needs only".into(),
             System::NoConstraint => "No constraint".into(),
             System::NoRedistribution => "No redistribution".into(),
         }
+    }
+}
+
+impl fmt::Display for Prediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Prediction::None => "none",
+            Prediction::Model => "model",
+            Prediction::Perfect => "perfect",
+        })
     }
 }

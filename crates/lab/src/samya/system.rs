@@ -4,15 +4,21 @@ use super::baselines::escrow::{Escrow, Shortage};
 use super::baselines::multipaxsys::{self, Replica};
 use super::load::{self, Blow, Load, LoadError, Place};
 use super::meter::Meter;
-use super::parameters::{EVENTS_MAX, LOCAL, MULTIPAXSYS_LEADER, MULTIPAXSYS_US, REGIONS};
+use super::parameters::{EVENTS_MAX, LOCAL, MULTIPAXSYS_US, REGIONS};
+pub use super::prediction::Models;
+use super::prediction::{Foresight, LastEpoch};
 use super::progress::Progress;
-use super::setup::{Setup, System, Trouble};
+use super::setup::{Prediction, Samya, Seat, Setup, System, Trouble};
 use rhumb_core::actor::Actor;
 use rhumb_core::{RegionId, RttMatrix, SiteId, Span, Topology, wan};
+use rhumb_quota::config::Config as SiteConfig;
+use rhumb_quota::demand::Predictor;
 use rhumb_quota::request::{Answer, Request};
+use rhumb_quota::site::Site;
 use rhumb_quota::spec::Spec;
 use rhumb_sim::{Config, Fault, Links, Place as Where, World};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -35,14 +41,41 @@ impl Run {
 }
 
 /// Runs `setup`.
-pub fn run(setup: &Setup, progress: &mut dyn Progress) -> Result<Run, LoadError> {
+pub fn run(setup: &Setup, models: Option<&Models>, progress: &mut dyn Progress) -> Result<Run, LoadError> {
     progress.begin(&setup.system.name(), setup.length());
     match setup.system {
-        System::MultiPaxSys(settings) => multipaxsys(setup, settings, progress),
+        System::Samya(form) => samya(setup, form, models, progress),
+        System::MultiPaxSys(settings, seat) => multipaxsys(setup, settings, seat, progress),
         System::Demarcation(lending) => escrow(setup, Shortage::Borrow(lending), progress),
         System::NoConstraint => escrow(setup, Shortage::Allow, progress),
         System::NoRedistribution => escrow(setup, Shortage::Reject, progress),
     }
+}
+
+fn samya(setup: &Setup, form: Samya, models: Option<&Models>, progress: &mut dyn Progress) -> Result<Run, LoadError> {
+    let config = config(wan::profile("paper_samya_5").expect("it ships").matrix(), setup.sites_per_region);
+    let cluster = Cluster::of_equals(setup);
+    let predictors: Arc<dyn Fn(SiteId) -> Box<dyn Predictor> + Send + Sync> = {
+        let (setup, models, places) = (setup.clone(), models.cloned(), cluster.places.clone());
+        Arc::new(move |site| {
+            let client = places.iter().position(|place| place.site == site).expect("every site has a client");
+            let region = places[client].region;
+            match (form.prediction, &models) {
+                (Prediction::Perfect, _) => Box::new(Foresight::new(&setup, region, load::client_rngs(&setup, client).0)),
+                (_, Some(models)) => models(region),
+                (_, None) => Box::new(LastEpoch::default()),
+            }
+        })
+    };
+    let (topology, epoch) = (config.topology.clone(), setup.interval);
+    let factory = move |site, _| {
+        let predictors = Arc::clone(&predictors);
+        let predictor: rhumb_quota::config::Predictors = Arc::new(move |_| Some(predictors(site)));
+        let predictors = (form.prediction != Prediction::None).then_some(predictor);
+        Site::new(site, &topology, SiteConfig { epoch, predictors, ..SiteConfig::default() })
+    };
+    let spec = Spec { protocol: form.protocol, offer: form.offer, ..Spec::new(setup.limit) };
+    measure(World::new(config, setup.seed, factory), setup, &cluster, spec, true, progress)
 }
 
 fn escrow(setup: &Setup, shortage: Shortage, progress: &mut dyn Progress) -> Result<Run, LoadError> {
@@ -53,13 +86,13 @@ fn escrow(setup: &Setup, shortage: Shortage, progress: &mut dyn Progress) -> Res
     measure(World::new(config, setup.seed, factory), setup, &cluster, Spec::new(setup.limit), shortage != Shortage::Allow, progress)
 }
 
-fn multipaxsys(setup: &Setup, settings: multipaxsys::Settings, progress: &mut dyn Progress) -> Result<Run, LoadError> {
+fn multipaxsys(setup: &Setup, settings: multipaxsys::Settings, seat: Seat, progress: &mut dyn Progress) -> Result<Run, LoadError> {
     let matrix = RttMatrix::parse("multipaxsys_7.csv", include_str!("../../data/multipaxsys_7.csv")).expect("a test reads it");
     let config = config(matrix, setup.sites_per_region);
     let cluster = Cluster::of_multipaxsys(setup, &config.topology);
     let sites: Vec<SiteId> = config.topology.sites().collect();
     let mut voters = cluster.servers.clone();
-    voters.sort_by_key(|voter| config.topology.name(voter.region) != MULTIPAXSYS_LEADER);
+    voters.sort_by_key(|voter| config.topology.name(voter.region) != seat.region());
     let factory = move |site, _| Replica::new(site, sites.clone(), voters.clone(), settings);
     measure(World::new(config, setup.seed, factory), setup, &cluster, Spec::new(setup.limit), true, progress)
 }
@@ -116,12 +149,12 @@ impl Cluster {
     }
 
     /// Five replicas and five clients, of which two have a gateway but no replica in their region: each replica in the US
-    /// beyond the first crashes together with one of those. The first leader is the second to crash.
+    /// beyond the first crashes together with one of those. A leader in us-central1 is the second to crash.
     fn of_multipaxsys(setup: &Setup, topology: &Topology) -> Cluster {
         let places = Cluster::of_equals(setup).places.into_iter().filter(|place| place.site.shard == 0).collect();
         let site = |name: &str| SiteId { region: topology.region(name).expect("the matrix has it"), shard: 0 };
-        let other = MULTIPAXSYS_US.into_iter().find(|name| *name != MULTIPAXSYS_LEADER).expect("there are two");
-        let servers = [other, MULTIPAXSYS_LEADER, "europe-west2", "asia-east2", "us-west1"].map(site).to_vec();
+        let [second, first] = MULTIPAXSYS_US;
+        let servers = [first, second, "europe-west2", "asia-east2", "us-west1"].map(site).to_vec();
         Cluster { places, servers, paired: vec![4, 3, 2, 1, 0] }
     }
 
@@ -149,7 +182,8 @@ impl Cluster {
     fn cuts(&self, index: usize) -> Vec<Fault> {
         let here = RegionId(index as u16);
         let is_cut_off = |region: RegionId| REGIONS.get(usize::from(region.0)).is_some_and(|region| CUT_OFF.contains(&region.name));
-        let mut others: Vec<RegionId> = self.places.iter().map(|place| place.site.region).chain(self.servers.iter().map(|it| it.region)).collect();
+        let mut others: Vec<RegionId> =
+            self.places.iter().map(|place| place.site.region).chain(self.servers.iter().map(|it| it.region)).collect();
         others.sort_unstable();
         others.dedup();
         others.retain(|region| !is_cut_off(*region));

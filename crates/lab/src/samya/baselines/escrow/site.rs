@@ -59,15 +59,7 @@ pub struct Escrow {
 impl Escrow {
     /// The site `me`, which asks `lenders` in this order when it is short.
     pub fn new(me: SiteId, lenders: Vec<SiteId>, shortage: Shortage) -> Escrow {
-        Escrow {
-            me,
-            lenders,
-            shortage,
-            serving: false,
-            accounts: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            creations: BTreeMap::new(),
-        }
+        Escrow { me, lenders, shortage, serving: false, accounts: BTreeMap::new(), calls: BTreeMap::new(), creations: BTreeMap::new() }
     }
 
     fn client(&mut self, id: RequestId, request: Request, fx: &mut Effects<Self>) {

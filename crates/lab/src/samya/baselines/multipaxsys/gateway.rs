@@ -67,8 +67,7 @@ impl Gateway {
 
     /// Sends again what waits for long, and gives up what waits for too long.
     pub(super) fn tick(&mut self, now: Time, fx: &mut Effects<Replica>) {
-        let late: Vec<u64> =
-            self.waiting.iter().filter(|(_, it)| now.since(it.asked) >= GIVE_UP).map(|(ticket, _)| *ticket).collect();
+        let late: Vec<u64> = self.waiting.iter().filter(|(_, it)| now.since(it.asked) >= GIVE_UP).map(|(ticket, _)| *ticket).collect();
         for ticket in late {
             if let Some(it) = self.waiting.remove(&ticket) {
                 fx.count("multipaxsys.gave_up");

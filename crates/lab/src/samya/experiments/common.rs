@@ -1,0 +1,52 @@
+//! What several experiments share: which systems they compare, and how figures are written.
+
+use super::super::baselines::escrow::Lending;
+use super::super::baselines::multipaxsys;
+use super::super::setup::{Prediction, Samya, Seat, System};
+use super::super::system::Run;
+use rhumb_quota::spec::{OfferPolicy, ProtocolKind};
+
+/// MultiPaxSys as the paper describes it, led from where it is fastest.
+pub(super) const MULTIPAXSYS: System = System::MultiPaxSys(multipaxsys::Settings { depth: 1, batch: 1 }, Seat::UsCentral);
+/// Demarcation/Escrow, whose lenders give half of what they have.
+pub(super) const DEMARCATION: System = System::Demarcation(Lending::Half);
+
+/// Samya by protocol and offer policy, with prediction.
+pub(super) const fn samya(protocol: ProtocolKind, offer: OfferPolicy) -> System {
+    System::Samya(Samya { protocol, offer, prediction: Prediction::Model })
+}
+
+/// Samya as the paper runs it: both protocols, all tokens offered.
+pub(super) const PAPER: [System; 2] = [samya(ProtocolKind::Majority, OfferPolicy::All), samya(ProtocolKind::Any, OfferPolicy::All)];
+/// Samya that keeps serving during a redistribution.
+pub(super) const SPARE: [System; 2] = [samya(ProtocolKind::Majority, OfferPolicy::Spare), samya(ProtocolKind::Any, OfferPolicy::Spare)];
+
+/// All four.
+pub(super) fn all_samya() -> [System; 4] {
+    [PAPER[0], PAPER[1], SPARE[0], SPARE[1]]
+}
+
+/// Redistributions that moved tokens or were to, proactive and reactive together.
+pub(super) fn redistributions(run: &Run) -> u64 {
+    run.probe("quota.redistribution.reactive") + run.probe("quota.redistribution.proactive") + run.probe("escrow.round")
+}
+
+/// A rate or a time with one decimal.
+pub(super) fn one(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+/// A share in per cent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `part` over `whole`; zero if there is no whole.
+pub(super) fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// Seconds as minutes, for the x axis of a chart.
+pub(super) fn in_minutes(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    points.into_iter().map(|(seconds, y)| (seconds / 60.0, y)).collect()
+}

@@ -1,0 +1,98 @@
+//! Runs setups for the experiments, each once however many experiments ask for it.
+
+use super::demand::Level;
+use super::load::LoadError;
+use super::parameters::{LIMIT, MEAN_DEMAND_OF_THE_PAPER, POINTS_MIN, POINTS_OF_AN_HOUR, REGIONS};
+use super::progress::Progress;
+use super::setup::{Setup, System};
+use super::system::{self, Models, Run};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What whoever asks for experiments may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Decides the moments of the requests.
+    pub seed: u64,
+    /// Runs are this many times shorter than the paper's. The demand has less time to grow, so figures differ.
+    pub shorter: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { seed: 1, shorter: 1 }
+    }
+}
+
+/// A choice of the maximum limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// How it was chosen.
+    pub name: String,
+    /// Tokens.
+    pub tokens: u64,
+}
+
+/// The laboratory.
+pub struct Lab {
+    options: Options,
+    models: Option<Models>,
+    runs: BTreeMap<Setup, Rc<Run>>,
+}
+
+impl Lab {
+    /// A laboratory. With `models`, sites of Samya that are to have a model get theirs from there.
+    pub fn new(options: Options, models: Option<Models>) -> Lab {
+        Lab { options, models, runs: BTreeMap::new() }
+    }
+
+    /// `points` points of the trace, or as many as are left of them in a shorter run.
+    pub fn points(&self, points: usize) -> usize {
+        (points / self.options.shorter.max(1)).max(POINTS_MIN)
+    }
+
+    /// `system` over `points` points of the trace, all else as in section 5.3.
+    pub fn setup(&self, system: System, points: usize) -> Setup {
+        Setup { points: self.points(points), ..Setup::new(system, self.options.seed) }
+    }
+
+    /// Runs `setup`, unless that was done before.
+    pub fn run(&mut self, setup: &Setup, progress: &mut dyn Progress) -> Result<Rc<Run>, LoadError> {
+        if let Some(run) = self.runs.get(setup) {
+            return Ok(Rc::clone(run));
+        }
+        let run = Rc::new(system::run(setup, self.models.as_ref(), progress)?);
+        self.runs.insert(setup.clone(), Rc::clone(&run));
+        Ok(run)
+    }
+
+    /// How many times more tokens a region of the replayed trace asks for than one of the paper's series, on average.
+    pub fn demand_ratio(&self) -> f64 {
+        Level::of(self.points(POINTS_OF_AN_HOUR)).mean() / MEAN_DEMAND_OF_THE_PAPER as f64
+    }
+
+    /// The limit as printed; and one in the same proportion to the mean demand of this trace as the paper's was to that of its own.
+    pub fn limits(&self) -> [Limit; 2] {
+        let tokens = (LIMIT as f64 * self.demand_ratio()).round() as u64;
+        [
+            Limit { name: format!("M = {LIMIT}, as printed"), tokens: LIMIT },
+            Limit { name: format!("M = {tokens}, to demand as in the paper"), tokens },
+        ]
+    }
+
+    /// What the trace asks for, in words, for those who wonder about the ratios.
+    pub fn demand_note(&self) -> String {
+        let level = Level::of(self.points(POINTS_OF_AN_HOUR));
+        let above =
+            self.limits().map(|limit| format!("{:.0} % of the time above {}", level.share_above(limit.tokens) * 100.0, limit.tokens));
+        format!(
+            "Demand: were nothing refused, a region would hold {:.0} tokens on average and {} at the most (the paper's series: 624 and 3118), \
+             all {} together {} at the most, {}.",
+            level.mean(),
+            level.max(),
+            REGIONS.len(),
+            level.total_max(),
+            above.join(", ")
+        )
+    }
+}
