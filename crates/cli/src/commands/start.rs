@@ -48,10 +48,10 @@ pub fn run(args: &Args) -> ExitCode {
         let topology = Arc::new(setup.topology.clone());
         Actors {
             commits: Site::new(setup.site, Arc::clone(&topology), Protocol::default()),
-            quotas: rhumb_quota::Site::new(setup.site, topology),
+            quotas: rhumb_quota::Site::new(setup.site, &topology, rhumb_quota::Config::default()),
         }
     };
-    match process::run(setup, actors, serve_sql) {
+    match process::run(setup, actors, serve_clients) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let code = error.exit_code();
@@ -69,14 +69,20 @@ fn stop_with_stdin() {
     }
 }
 
-/// Serves PostgreSQL clients until the site is to stop.
-async fn serve_sql(served: Served<Site>) -> io::Result<()> {
-    let Served { sql, commits, status, mut stop, .. } = served;
+/// Serves clients of PostgreSQL and of the Redis protocol until the site is to stop.
+async fn serve_clients(served: Served<Site>) -> io::Result<()> {
+    let Served { sql, resp, commits, quotas, status, mut stop } = served;
     let options = ServerOptions { site: status.setup().site, ..ServerOptions::default() };
     let gateway = Arc::new(Gateway::new(commits, status));
+    let redis = async {
+        match resp {
+            Some(listener) => rhumb_resp::serve(listener, Arc::clone(&quotas), rhumb_resp::ServerOptions::default()).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
-        served = serve(sql, gateway, options) => served.map_err(|error| io::Error::other(error.to_string())),
-        served = serve(listener, gateway, None, options) => served.map_err(|error| io::Error::other(error.to_string())),
+        served = serve(sql, gateway, Some(Arc::clone(&quotas)), options) => served.map_err(|error| io::Error::other(error.to_string())),
+        served = redis => served,
         () = stop.requested() => Ok(()),
     }
 }
