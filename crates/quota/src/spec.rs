@@ -15,10 +15,10 @@ pub const DEPTH_MAX: usize = 8;
 /// How sites agree on a redistribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ProtocolKind {
-    /// Avantan[(n+1)/2]: a majority of all sites. Balances best; needs a majority to move tokens.
+    /// Avantan\[(n+1)/2\]: a majority of all sites. Balances best; needs a majority to move tokens.
     #[default]
     Majority,
-    /// Avantan[*]: any sites that have enough. Moves tokens within any part of a divided network.
+    /// Avantan\[\*\]: any sites that have enough. Moves tokens within any part of a divided network.
     Any,
 }
 
