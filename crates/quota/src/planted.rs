@@ -9,7 +9,7 @@ pub enum Planted {
     UnfreezeOnTimeout,
     /// A list that is told again is applied again.
     SlotReplay,
-    /// A leader of Avantan[*] that has sent its list gives up on silence.
+    /// A leader of Avantan\[\*\] that has sent its list gives up on silence.
     AbortAfterAccept,
     /// A request id is not remembered.
     ForgottenRequestId,

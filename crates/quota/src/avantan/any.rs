@@ -1,4 +1,4 @@
-//! Avantan[*] (Samya, 4.3.2): an atomic commit among whichever sites have enough, however few they are.
+//! Avantan\[\*\] (Samya, 4.3.2): an atomic commit among whichever sites have enough, however few they are.
 //!
 //! ```text
 //!   leader                     a member                     another member
@@ -117,7 +117,7 @@ enum Role {
 
 type Out = Outbox<Note, Promise>;
 
-/// One quota's part in Avantan[*] at one site.
+/// One quota's part in Avantan\[\*\] at one site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Any {
     pub(super) me: SiteId,

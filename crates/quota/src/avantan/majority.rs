@@ -1,4 +1,4 @@
-//! Avantan[(n+1)/2] (Samya, 4.3.1): one Paxos instance per slot, whose value is built from the answers to the first phase.
+//! Avantan\[(n+1)/2\] (Samya, 4.3.1): one Paxos instance per slot, whose value is built from the answers to the first phase.
 //!
 //! ```text
 //!   leader                     a cohort                     a cohort that died with its offer frozen
@@ -114,7 +114,7 @@ struct Answer {
 
 type Out = Outbox<Note, Promise>;
 
-/// One quota's part in Avantan[(n+1)/2] at one site.
+/// One quota's part in Avantan\[(n+1)/2\] at one site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Majority {
     pub(super) me: SiteId,

@@ -7,7 +7,7 @@
 //!                          each freezes an offer                     each holds the list
 //! ```
 //!
-//! | | [`Majority`], Avantan[(n+1)/2] | [`Any`], Avantan[*] |
+//! | | [`Majority`], Avantan\[(n+1)/2\] | [`Any`], Avantan\[\*\] |
 //! |---|---|---|
 //! | decided by | a majority of all sites | every member of the list |
 //! | an instance is | a slot, the same for all; any site may lead it to its end | a leader's own; others can only ask around |
