@@ -21,6 +21,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 /// Bytes taken from the network at a time.
@@ -33,7 +34,7 @@ const UNSENT_BYTES_MAX: usize = 256 << 10;
 const REPLY_BYTES_KEPT: usize = 16 << 10;
 /// How long a client may leave replies unread before its connection is closed.
 const UNREAD_MAX: Duration = Duration::from_secs(60);
-/// How long a connection that is closed waits for the client to have read the last reply.
+/// How long a connection that is closed waits for the client to close it too, having read the last reply.
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
 /// Why a connection ended other than by its client's leave.
@@ -52,10 +53,10 @@ pub enum Ending {
 
 /// What the connection is to do next.
 enum Next {
-    /// Read on.
-    More,
-    /// Wait for calls: what has come cannot be carried out before.
-    Calls,
+    /// Read on: all that has come is carried out or under way.
+    Read,
+    /// Wait until calls are answered or replies are sent: what has come cannot be carried out before.
+    Wait,
     /// Close: the client took leave, or broke the protocol.
     Close(Option<Ending>),
 }
@@ -98,16 +99,22 @@ impl<'a> Connection<'a> {
     /// Serves the client until it leaves.
     pub async fn run(mut self) -> Result<(), Ending> {
         loop {
-            let next = if self.replies.unsent().len() > UNSENT_BYTES_MAX { Next::Calls } else { self.carry_out().await };
+            let next = self.carry_out().await;
             if let Next::Close(ending) = next {
                 return self.close(ending).await;
             }
             self.send_at_once()?;
             let idle = self.calls.is_empty() && self.replies.unsent().is_empty();
-            if self.ended && idle {
+            let reads = matches!(next, Next::Read);
+            if idle && !reads {
+                // All replies could be sent at once; now it is others' turn, then that of the commands left.
+                yield_now().await;
+                continue;
+            }
+            if idle && self.ended {
                 return Ok(());
             }
-            match self.event(matches!(next, Next::More)).await? {
+            match self.event(reads).await? {
                 Event::Outcomes(outcomes) => self.put_outcomes(outcomes),
                 Event::Sent(count) => self.replies.sent(count, REPLY_BYTES_KEPT),
                 Event::Read(0) => self.ended = true,
@@ -121,13 +128,13 @@ impl<'a> Connection<'a> {
         let (mut at, mut count) = (0, 0);
         let next = loop {
             if !self.calls.has_room() || self.replies.unsent().len() > UNSENT_BYTES_MAX {
-                break Next::Calls;
+                break Next::Wait;
             }
             let frame = match decode(&self.input[at..]) {
                 Ok(Some(frame)) => frame,
-                Ok(None) => break Next::More,
+                Ok(None) => break Next::Read,
                 Err(malformed) if self.calls.is_empty() => break Next::Close(Some(malformed.into())),
-                Err(_) => break Next::Calls,
+                Err(_) => break Next::Wait,
             };
             if !frame.arguments.is_empty() {
                 let command = match self.session.refuses(&frame.arguments[0]) {
@@ -136,7 +143,7 @@ impl<'a> Connection<'a> {
                 };
                 match command {
                     Ok(Command::Operation(operation)) => self.calls.gather(operation),
-                    _ if !self.calls.is_empty() => break Next::Calls,
+                    _ if !self.calls.is_empty() => break Next::Wait,
                     Ok(Command::Quit) => {
                         self.replies.simple("OK");
                         break Next::Close(None);
@@ -175,9 +182,9 @@ impl Connection<'_> {
     }
 
     /// Waits for the oldest call, for the network to take replies, or for more commands, if those are welcome.
-    async fn event(&mut self, welcome: bool) -> Result<Event, Ending> {
+    async fn event(&mut self, reads: bool) -> Result<Event, Ending> {
         let Connection { stream, input, replies, calls, ended, .. } = self;
-        let reads = welcome && !*ended && calls.has_room() && input.len() < INPUT_BYTES_MAX;
+        let reads = reads && !*ended && calls.has_room() && input.len() < INPUT_BYTES_MAX;
         if reads {
             input.reserve(READ_BYTES);
         }
@@ -216,16 +223,12 @@ impl Connection<'_> {
             Some(Ending::Browser) | None => {}
             Some(error) => self.replies.error("ERR", error),
         }
-        let parting = async {
-            self.stream.write_all(self.replies.unsent()).await?;
-            self.stream.shutdown().await?;
-            let mut rest = [0; 4 << 10];
-            while self.stream.read(&mut rest).await? > 0 {}
-            Ok::<_, io::Error>(())
-        };
-        // A client that does not read in time loses the replies: it was told all that there was time for.
-        if let Ok(result) = timeout(LINGER_MAX, parting).await {
-            result?;
+        timeout(UNREAD_MAX, self.stream.write_all(self.replies.unsent())).await.map_err(|_| Ending::Unread)??;
+        self.stream.shutdown().await?;
+        let mut rest = [0; 4 << 10];
+        let reading = async { while self.stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
+        if timeout(LINGER_MAX, reading).await.is_err() {
+            tracing::debug!("a client went on sending after its connection was closed");
         }
         ending.map_or(Ok(()), Err)
     }

@@ -105,6 +105,23 @@ async fn a_client_that_reads_nothing_is_not_served_without_end() {
 }
 
 #[tokio::test]
+async fn short_commands_with_long_replies_are_all_answered() {
+    let server = Server::start().await;
+    let one = server.replies(b"COMMAND DOCS\r\n").await;
+    let all = server.replies(&b"COMMAND DOCS\r\n".repeat(1_000)).await;
+    assert!(all == one.repeat(1_000), "{} bytes, and not 1,000 times {}", all.len(), one.len());
+}
+
+#[tokio::test]
+async fn a_server_that_is_dropped_closes_its_connections() {
+    let server = Server::start().await;
+    let mut client = server.connect().await;
+    client.check("PING", "+PONG\r\n").await;
+    drop(server);
+    assert_eq!(client.rest().await, "");
+}
+
+#[tokio::test]
 async fn one_connection_too_many_is_told_so() {
     let server = Server::with(ServerOptions { connections_max: 2 }).await;
     let (mut first, mut second) = (server.connect().await, server.connect().await);
