@@ -1,13 +1,13 @@
 //! Measures what a durable request costs that writes nearly nothing: clients with one request outstanding each ask a toy
-//! that keeps one balance and writes it, 60 bytes under one key, for every request.
+//! that keeps one balance and writes it for every request: 60 bytes, as a record under one key, or as a row of its own.
 //!
 //! ```text
-//!   cargo run --release -p rhumb-node --example tiny_batches -- [CLIENTS] [OPERATIONS PER REQUEST] [SECONDS] [FOLDER]
+//!   cargo run --release -p rhumb-node --example tiny_batches -- [CLIENTS] [OPERATIONS PER REQUEST] [SECONDS] [FOLDER] [rows]
 //! ```
 
 use bytes::Bytes;
-use rhumb_core::Time;
 use rhumb_core::actor::{Actor, Batch, Effects, Input, Space};
+use rhumb_core::{Key, Time, Timestamp, Value};
 use rhumb_node::config::{Config, Setup};
 use rhumb_node::frame::Service;
 use rhumb_node::metrics::Metrics;
@@ -20,8 +20,13 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Keeps one balance.
-#[derive(Default)]
-struct Balance(u64);
+struct Balance {
+    now: u64,
+    /// Requests answered.
+    version: u64,
+    /// Writes a row per request, as commits do, not a record.
+    rows: bool,
+}
 
 impl Actor for Balance {
     type Note = String;
@@ -33,14 +38,20 @@ impl Actor for Balance {
     fn step(&mut self, _: Time, input: Input<Balance>, fx: &mut Effects<Balance>) {
         let Input::Client { id, request } = input else { return };
         let outcomes = request.into_iter().map(|amount| {
-            self.0 = self.0.wrapping_add(amount);
-            self.0
+            self.now = self.now.wrapping_add(amount);
+            self.now
         });
         let outcomes = outcomes.collect();
         let mut record = vec![0; 60];
-        record[..8].copy_from_slice(&self.0.to_le_bytes());
+        record[..8].copy_from_slice(&self.now.to_le_bytes());
+        self.version += 1;
         let mut batch = Batch::new();
-        batch.put_record(Space(1), Bytes::from_static(b"balance"), record);
+        if self.rows {
+            let key = Key::from(self.version.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string().as_str());
+            batch.put_version(key, Timestamp::from_bits(self.version), Some(Value(record.into())));
+        } else {
+            batch.put_record(Space(1), Bytes::from_static(b"balance"), record);
+        }
         fx.persist(batch).answer(id, outcomes);
     }
 }
@@ -57,8 +68,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |index: usize, default: u64| arguments.get(index).map_or(Ok(default), |text| text.parse());
     let (clients, operations, seconds) = (number(0, 50)?, number(1, 1)?, number(2, 5)?);
     let folder = arguments.get(3).map_or(Path::new("."), |path| Path::new(path)).join("tiny_batches.data");
+    let balance = Balance { now: 0, version: 0, rows: arguments.get(4).is_some_and(|what| what == "rows") };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let asked = runtime.block_on(run(&folder, clients, operations, Duration::from_secs(seconds)));
+    let asked = runtime.block_on(run(&folder, balance, clients, operations, Duration::from_secs(seconds)));
     std::fs::remove_dir_all(&folder)?;
     let rate = asked? as f64 / seconds as f64;
     println!("{clients} clients, {operations} per request: {rate:.0} requests/s, {:.0} operations/s", rate * operations as f64);
@@ -66,11 +78,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Counts the requests answered within `time`.
-async fn run(folder: &Path, clients: u64, operations: u64, time: Duration) -> Result<u64, Box<dyn Error>> {
+async fn run(folder: &Path, balance: Balance, clients: u64, operations: u64, time: Duration) -> Result<u64, Box<dyn Error>> {
     let setup = Arc::new(Setup::new(Config::parse("site", SITE)?, "site", Path::new(""))?);
     let store = Store::open(FjallEngine::open(folder, FjallOptions::DEFAULT)?)?;
     let mut site = Site::new(setup, Arc::new(Metrics::new()))?;
-    let handle = site.host(Service::Quotas, store, Balance::default())?;
+    let handle = site.host(Service::Quotas, store, balance)?;
     let end = Instant::now() + time;
     let mut tasks = JoinSet::new();
     for client in 0..clients {

@@ -144,7 +144,7 @@ impl Signals {
 }
 
 /// [`run`] within a tokio runtime; `stop` waits for the next demand to stop.
-pub async fn live<C, Q, S, R>(setup: Setup, actors: Actors<C, Q>, serve: S, mut stop: impl AsyncFnMut()) -> Result<(), RunError>
+pub async fn live<C, Q, S, R>(setup: Setup, actors: Actors<C, Q>, serve: S, stop: impl AsyncFnMut()) -> Result<(), RunError>
 where
     C: Commits,
     Q: KeepsQuotas,
@@ -172,15 +172,34 @@ where
         println!("{listens}");
         serve(served).await
     };
+    let mut outcome = until_done(serving, &status, stopping, stop).await;
+    site.stop().await;
+    admin.abort();
+    // Its end by abortion is no news; but only then is its port free.
+    let _ = admin.await;
+    if let (Ok(()), Some(reason)) = (&outcome, status.failure().reason()) {
+        outcome = Err(RunError::Failed(reason));
+    }
+    outcome
+}
+
+/// Waits until clients are served no more, the site fails, or it was told to stop and those under way are done or out of
+/// time.
+async fn until_done(
+    serving: impl Future<Output = io::Result<()>>,
+    status: &Status,
+    stopping: watch::Sender<bool>,
+    mut stop: impl AsyncFnMut(),
+) -> Result<(), RunError> {
     tokio::pin!(serving);
-    let mut outcome = tokio::select! {
+    tokio::select! {
         served = &mut serving => served.map_err(RunError::Serve),
         reason = status.failure().wait() => Err(RunError::Failed(reason)),
         () = stop() => {
             tracing::info!("stopping");
             status.begin_stop();
             stopping.send_replace(true);
-            let grace = Duration::from_millis(setup.limits.stop_grace_ms);
+            let grace = Duration::from_millis(status.setup().limits.stop_grace_ms);
             tokio::select! {
                 served = &mut serving => served.map_err(RunError::Serve),
                 reason = status.failure().wait() => Err(RunError::Failed(reason)),
@@ -194,15 +213,7 @@ where
                 }
             }
         }
-    };
-    site.stop().await;
-    admin.abort();
-    // Its end by abortion is no news; but only then is its port free.
-    let _ = admin.await;
-    if let (Ok(()), Some(reason)) = (&outcome, status.failure().reason()) {
-        outcome = Err(RunError::Failed(reason));
     }
-    outcome
 }
 
 /// The ports of a site, bound.
