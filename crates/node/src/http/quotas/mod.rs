@@ -14,6 +14,8 @@
 //! which keeps other sites' pages in a browser from posting here. What is refused is answered with the status of
 //! [`status_of`] and `{"error":{"code":…,"message":…}}`.
 
+mod shown;
+
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
@@ -21,16 +23,17 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use axum::{Json, Router};
-use rhumb_core::{SiteId, Topology};
+use rhumb_core::Topology;
 use rhumb_quota::gateway::Quotas;
-use rhumb_quota::info::{Info, Read, SiteTokens};
+use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::{AMOUNT_MAX, Action, Operation, RequestKey, parse_amount};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::spec::Spec;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Number;
+use shown::{ShownDone, ShownFailure, ShownQuota, ShownQuotas, ShownSpec};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -100,104 +103,13 @@ impl From<Refusal> for Failed {
     }
 }
 
-#[derive(Serialize)]
-struct ShownFailure {
-    error: ShownError,
-}
-
-#[derive(Serialize)]
-struct ShownError {
-    code: &'static str,
-    message: String,
-}
-
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
-        let shown = ShownFailure { error: ShownError { code: self.refusal.code(), message: self.refusal.to_string() } };
-        let mut response = (self.status, Json(shown)).into_response();
+        let mut response = (self.status, Json(ShownFailure::new(&self.refusal))).into_response();
         if self.refusal.is_retryable() {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static(RETRY_AFTER_SECONDS));
         }
         response
-    }
-}
-
-/// A quota as it is shown.
-#[derive(Serialize)]
-struct ShownQuota {
-    #[serde(flatten)]
-    spec: ShownSpec,
-    read: String,
-    left: u64,
-    held: u64,
-    offered: u64,
-    owed: u64,
-    sites: Vec<ShownSite>,
-    missing: Vec<String>,
-}
-
-/// What a quota is, as it is shown.
-#[derive(Serialize)]
-struct ShownSpec {
-    name: String,
-    limit: u64,
-    parent: Option<String>,
-    protocol: String,
-    offer: String,
-    reallocation: String,
-}
-
-#[derive(Serialize)]
-struct ShownSite {
-    site: String,
-    left: u64,
-    held: u64,
-    offered: u64,
-    owed: u64,
-}
-
-#[derive(Serialize)]
-struct ShownQuotas {
-    quotas: Vec<ShownQuota>,
-}
-
-/// What was acquired or released left so many tokens at this site.
-#[derive(Serialize)]
-struct ShownDone {
-    left: u64,
-}
-
-impl ShownSpec {
-    fn new(name: &Name, spec: &Spec) -> ShownSpec {
-        ShownSpec {
-            name: name.to_string(),
-            limit: spec.limit,
-            parent: spec.parent.as_ref().map(Name::to_string),
-            protocol: spec.protocol.to_string(),
-            offer: spec.offer.to_string(),
-            reallocation: spec.reallocation.to_string(),
-        }
-    }
-}
-
-impl Site {
-    fn name(&self, site: SiteId) -> String {
-        format!("{}/{}", self.topology.name(site.region), site.shard)
-    }
-
-    fn show(&self, info: &Info) -> ShownQuota {
-        let site =
-            |&SiteTokens { site, left, held, offered, owed }: &SiteTokens| ShownSite { site: self.name(site), left, held, offered, owed };
-        ShownQuota {
-            spec: ShownSpec::new(&info.name, &info.spec),
-            read: info.read.to_string(),
-            left: info.left(),
-            held: info.held(),
-            offered: info.offered(),
-            owed: info.owed(),
-            sites: info.sites.iter().map(site).collect(),
-            missing: info.missing.iter().map(|&site| self.name(site)).collect(),
-        }
     }
 }
 
@@ -242,7 +154,7 @@ async fn nameless() -> Result<(), Failed> {
 
 async fn list(State(site): Shared) -> Result<Json<ShownQuotas>, Failed> {
     let quotas = site.quotas.list().await?;
-    Ok(Json(ShownQuotas { quotas: quotas.iter().map(|info| site.show(info)).collect() }))
+    Ok(Json(ShownQuotas::new(&quotas, &site.topology)))
 }
 
 #[derive(Deserialize)]
@@ -254,7 +166,7 @@ async fn look(State(site): Shared, named: Named, query: Result<Query<Looked>, Qu
     let name = name(named)?;
     let Query(Looked { read }) = query.map_err(|rejection| Failed::invalid(StatusCode::BAD_REQUEST, rejection.body_text()))?;
     let read: Read = choice(read)?;
-    Ok(Json(site.show(&site.quotas.get(name, read).await?)))
+    Ok(Json(ShownQuota::new(&site.quotas.get(name, read).await?, &site.topology)))
 }
 
 /// What the body of `PUT` says.
@@ -325,7 +237,7 @@ async fn run(site: &Site, action: Action, named: Named, headers: &HeaderMap, bod
     let operation = Operation { action, quota, amount, id: request_key(headers, id)? };
     let outcomes = site.quotas.run(vec![operation]).await;
     let done = outcomes.into_iter().next().expect("each operation has an outcome")?;
-    Ok(Json(ShownDone { left: done.left }))
+    Ok(Json(ShownDone::new(done)))
 }
 
 /// The id of an operation: from its body, from the header, or the same from both.
