@@ -61,6 +61,10 @@ impl RunError {
     }
 }
 
+/// The stack of each thread that serves clients. Statements are walked by recursion; parsing bounds how deep, and in a build
+/// without optimizations the deepest takes several MiB.
+const STACK_BYTES: usize = 32 << 20;
+
 /// Where in the data folder the quotas are kept.
 pub const QUOTAS_FOLDER: &str = "quotas";
 /// Quotas are read from disk at the start only, and are few: nearly nothing is cached, and journals are as short as can be.
@@ -113,7 +117,8 @@ where
     R: Future<Output = io::Result<()>>,
 {
     let system = |what| move |reason| RunError::System { what, reason };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(system("threads"))?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK_BYTES).enable_all().build().map_err(system("threads"))?;
     let outcome = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(system("signals"))?;
         let actors = actors(&setup);

@@ -4,6 +4,7 @@
 //! are separated, `AS OF SYSTEM TIME '…'` is taken out of the statement that it qualifies, and `CREATE DATABASE … WITH`
 //! and the statements about quotas are read here. Errors carry the place in the text, in characters, as clients expect it.
 
+mod chains;
 mod classify;
 mod error;
 mod quota;
@@ -45,6 +46,7 @@ pub fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
         if statements.len() == STATEMENTS_MAX {
             return Err(SqlError::too_large(format!("more than {STATEMENTS_MAX} statements in one text")));
         }
+        chains::check(tokens)?;
         statements.push(parse_one(sql, tokens.to_vec())?);
     }
     Ok(statements)

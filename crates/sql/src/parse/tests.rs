@@ -133,3 +133,15 @@ fn select_for_update_is_told_from_select() {
     assert_eq!(one("select a from t for update skip locked".replace("skip locked", "nowait").as_str()).kind.name(), "SELECT FOR UPDATE");
     assert!(parse("select a from t for update skip locked").is_err());
 }
+
+#[test]
+fn a_chain_of_operators_is_bounded_and_a_list_is_not() {
+    let chain = |operator: &str, count: usize| format!("select 1{}", format!(" {operator} 1").repeat(count));
+    for operator in ["+", "or", "::int - ", "union all select"] {
+        assert!(parse(&chain(operator, 400)).is_ok(), "{operator}");
+        let error = parse(&chain(operator, chains::OPERATORS_MAX + 1)).expect_err("too long");
+        assert_eq!(error.message(), "more than 1000 operators in one chain", "{operator}");
+    }
+    let list = format!("select 1 in ({})", vec!["1 + 1"; 5_000].join(", "));
+    assert!(parse(&list).is_ok());
+}
