@@ -24,8 +24,11 @@ pub struct Config {
     pub low_percent: u64,
     /// With the offer policy `spare`, a site keeps what it expects to need within this span.
     pub keep_for: Span,
-    /// After a redistribution has found no more tokens, a site refuses without another for so many ticks.
+    /// After a redistribution has found too few tokens, a site refuses to look for more than there were for so many ticks; twice
+    /// as many each time, until one has found enough.
     pub dry_ticks: u32,
+    /// But so many at the most: a refusal is never older.
+    pub dry_ticks_max: u32,
     /// After a redistribution that came to nothing a site waits so many ticks, and more the later it is among the sites.
     pub rest_ticks: u32,
     /// A site that has to take tokens out of circulation collects them from others after so many ticks, then half as often
@@ -45,6 +48,8 @@ pub struct Config {
     pub window: usize,
     /// Operations that wait for tokens at a site at the most.
     pub waiting: usize,
+    /// Of these, those of one quota.
+    pub waiting_per_quota: usize,
 }
 
 impl Default for Config {
@@ -57,6 +62,7 @@ impl Default for Config {
             low_percent: 20,
             keep_for: Span::from_secs(1),
             dry_ticks: 6,
+            dry_ticks_max: 48,
             rest_ticks: 3,
             debt_ticks: 20,
             debt_ticks_max: 640,
@@ -66,6 +72,7 @@ impl Default for Config {
             gossip_ticks: 20,
             window: 65_536,
             waiting: 4_096,
+            waiting_per_quota: 1_024,
         }
     }
 }

@@ -17,7 +17,8 @@
 //! What must always hold, and is checked after every event in the simulator:
 //!
 //! - left + held + offered - owed, over all sites, is the limit, but for lists decided and not yet applied everywhere;
-//! - clients together never hold more than the limit (or what they held when it was lowered);
+//! - clients together never hold more tokens than were issued. After a limit was lowered that is more than the limit until the
+//!   sites have heard of it and have taken what was left out of circulation, and as long as clients do not release;
 //! - what was answered with success is on disk, once.
 
 pub mod account;

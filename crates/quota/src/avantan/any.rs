@@ -107,6 +107,7 @@ enum Role {
         call: Call,
         answers: BTreeMap<SiteId, Entry>,
         busy: BTreeSet<SiteId>,
+        refused: BTreeSet<SiteId>,
         waited: u32,
     },
     Proposer {
@@ -188,7 +189,13 @@ impl Any {
         let entry = purse.offer(call);
         self.state.current = Some(Current { instance, entry: entry.clone(), accepted: None });
         out.changed = true;
-        self.role = Role::Candidate { call, answers: BTreeMap::from([(self.me, entry)]), busy: BTreeSet::new(), waited: 0 };
+        self.role = Role::Candidate {
+            call,
+            answers: BTreeMap::from([(self.me, entry)]),
+            busy: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            waited: 0,
+        };
         for site in self.others() {
             out.promise(site, Promise::Election { instance, call });
         }
@@ -286,10 +293,13 @@ impl Any {
             }
             return;
         }
-        if let Role::Candidate { answers, busy, .. } = &mut self.role {
-            busy.remove(&from);
-            answers.insert(from, entry);
-            self.consider(false, purse, out);
+        if let Role::Candidate { answers, busy, refused, .. } = &mut self.role {
+            // What it said before it refused may come after.
+            if !refused.contains(&from) {
+                busy.remove(&from);
+                answers.insert(from, entry);
+                self.consider(false, purse, out);
+            }
         } else if self.accepted().is_some_and(|list| list.entry(from).is_none()) {
             // It came too late to be chosen.
             out.promise(from, Promise::Discard { instance });
@@ -302,6 +312,10 @@ impl Any {
         let entries = answers.values();
         let all = answers.len() == self.sites.len();
         if call.count {
+            if !busy.is_empty() {
+                // All sites stand still for it: not longer than it has a chance.
+                return self.give_up(Cause::Busy, purse, out);
+            }
             if !(all && entries.clone().all(|entry| entry.kept.is_none())) {
                 return;
             }
@@ -376,9 +390,10 @@ impl Any {
         if !self.is_current(instance) {
             return;
         }
-        if let Role::Candidate { answers, busy, .. } = &mut self.role {
+        if let Role::Candidate { answers, busy, refused, .. } = &mut self.role {
             // It takes its offer back before it was chosen.
             answers.remove(&from);
+            refused.insert(from);
             busy.insert(from);
             return self.consider(false, purse, out);
         }

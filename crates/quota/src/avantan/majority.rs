@@ -57,8 +57,9 @@ pub enum Note {
 pub enum Promise {
     /// The sender wants to lead the slot.
     Election { slot: u64, ballot: Ballot, call: Call },
-    /// No ballot below; here is the sender's offer, and what it has accepted in this slot.
-    ElectionOk { slot: u64, ballot: Ballot, entry: Entry, accepted: Option<(Ballot, List)> },
+    /// No ballot below; here is the sender's offer, `fresh` if it was made for this very ballot, and what it has accepted in
+    /// this slot.
+    ElectionOk { slot: u64, ballot: Ballot, entry: Entry, fresh: bool, accepted: Option<(Ballot, List)> },
     /// The list to be decided.
     Accept { slot: u64, ballot: Ballot, list: List },
     /// Accepted.
@@ -78,6 +79,8 @@ pub struct State {
     pub accepted: Option<(Ballot, List)>,
     /// The offer that is frozen.
     pub offer: Option<Entry>,
+    /// The ballot that it was made for; later ones are told the same.
+    pub offered_at: Ballot,
     /// The leaders that may use it, each with the highest number of its ballots that did.
     pub offered_to: BTreeMap<SiteId, u64>,
     /// This site has proposed a list.
@@ -96,7 +99,7 @@ enum Role {
         answers: BTreeMap<SiteId, Answer>,
         waited: u32,
     },
-    /// `built`: the list is of this ballot, not taken over from one before.
+    /// `built`: the list is of this ballot, not taken over from one before, and so are all its entries.
     Proposer {
         ballot: Ballot,
         list: List,
@@ -109,6 +112,7 @@ enum Role {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Answer {
     entry: Entry,
+    fresh: bool,
     accepted: Option<(Ballot, List)>,
 }
 
@@ -189,7 +193,7 @@ impl Majority {
         let ballot = Ballot { number, leader: self.me };
         self.state.promised = ballot;
         let entry = self.offer_to(ballot, call, purse, out);
-        let own = Answer { entry, accepted: self.state.accepted.clone() };
+        let own = Answer { entry, fresh: self.state.offered_at == ballot, accepted: self.state.accepted.clone() };
         self.role = Role::Candidate { ballot, call, answers: BTreeMap::from([(self.me, own)]), waited: 0 };
         for site in self.others() {
             out.promise(site, Promise::Election { slot: self.state.slot, ballot, call });
@@ -199,7 +203,13 @@ impl Majority {
 
     /// The offer of this slot, made now or before, which the leader of `ballot` may use from now on.
     fn offer_to(&mut self, ballot: Ballot, call: Call, purse: &mut dyn Purse, out: &mut Out) -> Entry {
-        let entry = self.state.offer.get_or_insert_with(|| purse.offer(call)).clone();
+        let entry = match &self.state.offer {
+            Some(entry) => entry.clone(),
+            None => {
+                self.state.offered_at = ballot;
+                self.state.offer.insert(purse.offer(call)).clone()
+            }
+        };
         self.state.offered_to.insert(ballot.leader, ballot.number);
         out.changed = true;
         entry
@@ -237,11 +247,11 @@ impl Majority {
                     self.on_election(from, ballot, call, purse, out);
                 }
             }
-            Promise::ElectionOk { slot, ballot, entry, accepted } => {
+            Promise::ElectionOk { slot, ballot, entry, fresh, accepted } => {
                 if let Role::Candidate { ballot: own, answers, .. } = &mut self.role
                     && (self.state.slot, *own) == (slot, ballot)
                 {
-                    answers.insert(from, Answer { entry, accepted });
+                    answers.insert(from, Answer { entry, fresh, accepted });
                     self.consider(false, purse, out);
                 }
             }
@@ -293,7 +303,8 @@ impl Majority {
         self.promise_ballot(ballot, out);
         let entry = self.offer_to(ballot, call, purse, out);
         self.step_down(Cause::Busy, purse, out);
-        out.promise(from, Promise::ElectionOk { slot, ballot, entry, accepted: self.state.accepted.clone() });
+        let fresh = self.state.offered_at == ballot;
+        out.promise(from, Promise::ElectionOk { slot, ballot, entry, fresh, accepted: self.state.accepted.clone() });
     }
 
     fn promise_ballot(&mut self, ballot: Ballot, out: &mut Out) {
@@ -323,7 +334,7 @@ impl Majority {
             return;
         }
         let accepted = answers.values().filter_map(|answer| answer.accepted.as_ref()).max_by_key(|(ballot, _)| *ballot);
-        let built = accepted.is_none();
+        let built = accepted.is_none() && answers.values().all(|answer| answer.fresh);
         let entries = answers.values().map(|answer| &answer.entry);
         let all = answers.len() == self.sites.len();
         let list = match accepted {
@@ -538,7 +549,7 @@ impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Promise::Election { slot, ballot, call } => write!(f, "Election s{slot} {ballot}, {call}"),
-            Promise::ElectionOk { slot, ballot, entry, accepted } => {
+            Promise::ElectionOk { slot, ballot, entry, accepted, .. } => {
                 write!(f, "ElectionOk s{slot} {ballot}, {entry}")?;
                 accepted.as_ref().map_or(Ok(()), |(at, list)| write!(f, ", accepted {at} {list}"))
             }

@@ -1,13 +1,12 @@
 //! How all sites come to know the same quotas: a log of changes, one Paxos instance per slot.
 //!
 //! ```text
-//!   proposer ──Prepare──▶ acceptors ──Prepared──▶ ──Accept──▶ ──Accepted──▶ a majority: chosen ──State──▶ all
+//!   proposer ──Prepare──▶ acceptors ──Prepared──▶ ──Accept──▶ ──Accepted──▶ a majority ──Chosen──▶ all
 //! ```
 //!
 //! Changes are rare, so there is no standing leader: who has a change to make proposes it for the next slot, and for the
-//! one after if another's was chosen. Instead of log entries sites send each other what the log amounts to
-//! ([`Definitions`]), so nobody keeps a log and a site that was away is told all at once. Every site tells the others now
-//! and then how far it is.
+//! one after if another's was chosen. A site that missed one is sent what the whole log amounts to ([`Definitions`]), so
+//! nobody keeps a log. Every site tells the others now and then how far it is.
 //!
 //! Invariant: one change per slot; a site at slot s has applied exactly those of the slots below s.
 
@@ -33,6 +32,8 @@ const RESEND_TICKS: u32 = 10;
 /// After so many ticks a proposer tries a higher ballot, each site so many later than the one before it.
 const RETRY_TICKS: u32 = 24;
 const STAGGER_TICKS: u32 = 7;
+/// A site that is behind is told all that the others know this often at the most.
+const TELL_AGAIN_TICKS: u64 = 4;
 
 /// Messages that promise nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -40,6 +41,8 @@ const STAGGER_TICKS: u32 = 7;
 pub enum Note {
     /// All slots before this one are known to the sender.
     At { slot: u64 },
+    /// This was chosen in this slot.
+    Chosen { slot: u64, command: Command },
     /// What all slots before this one amount to.
     State { slot: u64, definitions: Definitions },
     /// A higher ballot was promised.
@@ -110,13 +113,26 @@ pub struct Catalog {
     role: Role,
     waiting: VecDeque<Waiting>,
     outdated_by: u64,
+    ticks: u64,
+    /// When each site was last told all.
+    told: BTreeMap<SiteId, u64>,
 }
 
 impl Catalog {
     /// The catalog of `me` among `sites`, with what an earlier life had on disk.
     pub fn new(me: SiteId, sites: Arc<[SiteId]>, state: State, quotas: BTreeMap<QuotaId, Definition>) -> Catalog {
         let definitions = Definitions::new(quotas, state.made.clone());
-        Catalog { me, sites, state, definitions, role: Role::Idle, waiting: VecDeque::new(), outdated_by: 0 }
+        Catalog {
+            me,
+            sites,
+            state,
+            definitions,
+            role: Role::Idle,
+            waiting: VecDeque::new(),
+            outdated_by: 0,
+            ticks: 0,
+            told: BTreeMap::new(),
+        }
     }
 
     /// What must be on disk before a promise leaves.
@@ -176,6 +192,13 @@ impl Catalog {
             Note::At { slot } if slot < self.state.slot => self.tell(from, out),
             Note::At { slot } if slot > self.state.slot => out.notes.push((from, Note::At { slot: self.state.slot })),
             Note::At { .. } => {}
+            Note::Chosen { slot, command } if slot == self.state.slot => {
+                let mut definitions = self.definitions.clone();
+                definitions.run(&command);
+                self.advance(slot + 1, definitions, out);
+            }
+            Note::Chosen { slot, .. } if slot > self.state.slot => out.notes.push((from, Note::At { slot: self.state.slot })),
+            Note::Chosen { .. } => {}
             Note::State { slot, definitions } if slot > self.state.slot => {
                 let definitions = Definitions::new(definitions.quotas, definitions.made);
                 self.advance(slot, definitions, out);
@@ -280,16 +303,21 @@ impl Catalog {
         if accepted_by.len() < self.majority() {
             return;
         }
-        let command = command.clone();
+        let (slot, command) = (self.state.slot, command.clone());
         let mut definitions = self.definitions.clone();
         definitions.run(&command);
-        self.advance(self.state.slot + 1, definitions, out);
+        self.advance(slot + 1, definitions, out);
         for site in self.others() {
-            self.tell(site, out);
+            out.notes.push((site, Note::Chosen { slot, command: command.clone() }));
         }
     }
 
-    fn tell(&self, to: SiteId, out: &mut Out) {
+    /// Tells a site that is behind all at once, but not again and again.
+    fn tell(&mut self, to: SiteId, out: &mut Out) {
+        if self.told.get(&to).is_some_and(|told| self.ticks - told < TELL_AGAIN_TICKS) {
+            return;
+        }
+        self.told.insert(to, self.ticks);
         out.notes.push((to, Note::State { slot: self.state.slot, definitions: self.definitions.clone() }));
     }
 
@@ -311,6 +339,7 @@ impl Catalog {
 
     /// Time passes.
     pub fn tick(&mut self, out: &mut Out) {
+        self.ticks += 1;
         for waiting in &mut self.waiting {
             waiting.waited += 1;
         }
@@ -364,6 +393,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Note::At { slot } => write!(f, "At c{slot}"),
+            Note::Chosen { slot, command } => write!(f, "Chosen c{slot} {}", command.change),
             Note::State { slot, definitions } => write!(f, "State c{slot}, {} quotas", definitions.quotas.len()),
             Note::Outdated { slot, promised } => write!(f, "Outdated c{slot}, promised {promised}"),
         }

@@ -39,7 +39,7 @@ impl Site {
     fn redefine(&mut self, fx: &mut Effects<Site>) {
         let defined: BTreeMap<QuotaId, Definition> = self.catalog.definitions().quotas.clone();
         let gone: Vec<QuotaId> = self.quotas.keys().filter(|id| !defined.contains_key(id)).copied().collect();
-        gone.into_iter().for_each(|id| self.drop_quota(id));
+        gone.into_iter().rev().for_each(|id| self.drop_quota(id));
         let mut changed = Vec::new();
         for (id, definition) in defined {
             let issued = self.part(&definition);
@@ -62,7 +62,7 @@ impl Site {
         }
         self.relate();
         for id in changed {
-            self.on_more_tokens(id);
+            self.on_more_tokens(id, fx);
             self.stir(id, fx);
         }
     }
@@ -99,9 +99,22 @@ impl Site {
         }
     }
 
+    /// What clients hold of a quota that ends, they hold of those above it no more. Tokens that are on offer are left out:
+    /// another site may have been given them.
+    fn give_back(&mut self, quota: &Quota) {
+        for link in quota.chain.iter().skip(1) {
+            let Some(above) = self.quotas.get_mut(link) else { continue };
+            let amount = quota.account.tokens.held.min(above.account.tokens.held);
+            if above.account.release(amount) {
+                self.outcome.accounts.insert(*link);
+            }
+        }
+    }
+
     fn drop_quota(&mut self, id: QuotaId) {
         let quota = self.quotas.remove(&id).expect("it was just looked at");
         self.active.remove(&id);
+        self.give_back(&quota);
         let unknown = Refusal::Unknown(quota.definition.name.clone());
         for waiting in quota.acquires.into_iter().chain(quota.releases) {
             self.finish(waiting, Err(unknown.clone()));

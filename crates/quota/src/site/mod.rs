@@ -148,6 +148,11 @@ impl Site {
         self.catalog.definitions()
     }
 
+    /// How many changes of the quotas it has applied.
+    pub fn changes(&self) -> u64 {
+        self.catalog.state().slot
+    }
+
     /// The decided lists of quota `id` that it remembers.
     pub fn lists(&self, id: QuotaId) -> Vec<&List> {
         self.quotas.get(&id).map(|quota| quota.protocol.decided()).unwrap_or_default()
@@ -184,7 +189,7 @@ impl Site {
             Request::SetLimit { name, limit } => self.propose(client, crate::catalog::Change::SetLimit { name, limit }, fx),
             Request::Drop { name } => self.propose(client, crate::catalog::Change::Drop { name }, fx),
             Request::Get { name, read } => self.on_get(client, &name, read, fx),
-            Request::List => self.on_list(client, fx),
+            Request::List => self.on_list(client),
             Request::Status => unreachable!("answered above"),
         }
     }

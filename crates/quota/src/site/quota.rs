@@ -43,14 +43,29 @@ pub struct Quota {
     pub foresees: bool,
     /// What other sites could spare was not enough for an operation that still waits.
     pub urgent: bool,
-    /// Ticks during which no redistribution is worth while.
+    /// What this site leads a redistribution for.
+    pub leads: Option<Lead>,
+    /// Ticks during which no redistribution is worth while for more than `dry_above` tokens.
     pub dry: u32,
+    /// As many there were when one was last refused more.
+    pub dry_above: u64,
+    /// How long the next dry time is: longer each time that nothing has come meanwhile.
+    pub dry_next: u32,
     /// Ticks until the next may be led.
     pub rest: u32,
     /// Ticks until the next may be led to take tokens out of circulation.
     pub debt_in: u32,
     /// The wait after that one.
     pub debt_every: u32,
+}
+
+/// What a site leads a redistribution for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lead {
+    /// To move tokens.
+    Tokens,
+    /// To count them.
+    Count,
 }
 
 /// A client that waits for an exact count.
@@ -80,7 +95,10 @@ impl Quota {
             look_ahead_below: 0,
             foresees: false,
             urgent: false,
+            leads: None,
             dry: 0,
+            dry_above: 0,
+            dry_next: config.dry_ticks,
             rest: 0,
             debt_in: 0,
             debt_every: config.debt_ticks,
@@ -160,7 +178,8 @@ impl SitePurse<'_> {
     fn wanted(&mut self, kept: Tokens) -> Tokens {
         let expected = self.demand.predicted(self.now).unwrap_or(0);
         let left = self.needs.left.max(expected).min(crate::operation::AMOUNT_MAX);
-        Tokens { left: left.saturating_sub(kept.left), held: self.needs.held.saturating_sub(kept.held) }
+        let held = self.needs.held.min(crate::operation::AMOUNT_MAX);
+        Tokens { left: left.saturating_sub(kept.left), held: held.saturating_sub(kept.held) }
     }
 
     /// What this site would ask for as a leader.
@@ -172,6 +191,11 @@ impl SitePurse<'_> {
 
 impl Purse for SitePurse<'_> {
     fn offer(&mut self, call: Call) -> Entry {
+        *self.offers += 1;
+        self.moved = true;
+        if call.count {
+            return self.account.offer_all(self.site);
+        }
         let here = self.account.tokens;
         let keep = match self.policy {
             OfferPolicy::Spare if !call.all => self.demand.moments(self.config.keep_for, self.now).min(here.left),
@@ -179,14 +203,12 @@ impl Purse for SitePurse<'_> {
         };
         // Somebody who releases elsewhere is welcome to what is held here, unless releases wait here, too.
         let lend = match call.all {
-            _ if self.needs.held > 0 => 0,
-            true if !call.wanted.is_none() => here.held,
+            true if call.wanted.held > 0 => here.held,
+            false if self.needs.held > 0 => 0,
             _ => here.held.min(call.wanted.held),
         };
-        let offered = if call.count { here } else { Tokens { left: here.left - keep, held: lend } };
-        let wanted = if call.count { Tokens::NONE } else { self.wanted(here - offered) };
-        *self.offers += 1;
-        self.moved = true;
+        let offered = Tokens { left: here.left - keep, held: lend };
+        let wanted = self.wanted(here - offered);
         self.account.offer(self.site, offered, wanted)
     }
 

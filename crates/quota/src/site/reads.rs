@@ -24,6 +24,8 @@ const READERS_MAX: usize = 256;
 pub struct GlobalRead {
     client: RequestId,
     quota: QuotaId,
+    /// Global; or exact, which is begun only if all sites answer: a count makes all of them stand still.
+    read: Read,
     seen: Vec<SiteTokens>,
     waited: u32,
 }
@@ -36,31 +38,37 @@ impl Site {
         };
         let own = self.quotas[&id].tokens(self.me);
         match read {
-            Read::Local => fx.answer(client, Answer::Got(Ok(self.info(id, Read::Local, vec![own])))),
-            Read::Global if self.reads.len() >= READS_MAX => fx.answer(client, too_many()),
-            Read::Global => {
-                self.last_read += 1;
-                self.reads.insert(self.last_read, GlobalRead { client, quota: id, seen: vec![own], waited: 0 });
+            Read::Local => {
+                let info = self.info(id, Read::Local, vec![own]);
+                self.outcome.answers.push((client, Answer::Got(Ok(info))));
+            }
+            Read::Global | Read::Exact if self.reads.len() >= READS_MAX => fx.answer(client, too_many()),
+            Read::Global | Read::Exact => {
+                // Above those of earlier lives, whose answers may still come.
+                self.last_read = (self.last_read + 1).max(self.now.as_micros());
+                self.reads.insert(self.last_read, GlobalRead { client, quota: id, read, seen: vec![own], waited: 0 });
                 for site in self.sites.iter().filter(|site| **site != self.me) {
                     fx.send(*site, Note::Look(id, self.last_read));
                 }
                 self.finish_read(self.last_read, false, fx);
             }
-            Read::Exact => {
-                let quota = self.quotas.get_mut(&id).expect("a name leads to a quota");
-                if quota.readers.len() >= READERS_MAX {
-                    return fx.answer(client, too_many());
-                }
-                quota.readers.push_back(Reader { client, offers: quota.offers, waited: 0 });
-                self.stir(id, fx);
-            }
         }
     }
 
-    pub(super) fn on_list(&mut self, client: RequestId, fx: &mut Effects<Site>) {
+    /// All sites answer: has them counted.
+    fn begin_count(&mut self, client: RequestId, id: QuotaId, fx: &mut Effects<Site>) {
+        let quota = self.quotas.get_mut(&id).expect("the caller has looked");
+        if quota.readers.len() >= READERS_MAX {
+            return fx.answer(client, too_many());
+        }
+        quota.readers.push_back(Reader { client, offers: quota.offers, waited: 0 });
+        self.stir(id, fx);
+    }
+
+    pub(super) fn on_list(&mut self, client: RequestId) {
         let mut infos: Vec<Info> = self.quotas.iter().map(|(id, quota)| self.info(*id, Read::Local, vec![quota.tokens(self.me)])).collect();
         infos.sort_by(|a, b| a.name.cmp(&b.name));
-        fx.answer(client, Answer::Listed(infos));
+        self.outcome.answers.push((client, Answer::Listed(infos)));
     }
 
     fn info(&self, id: QuotaId, read: Read, mut sites: Vec<SiteTokens>) -> Info {
@@ -92,11 +100,31 @@ impl Site {
             return;
         }
         let reading = self.reads.remove(&read).expect("it was just looked at");
-        let answer = match self.quotas.get(&reading.quota) {
-            Some(_) => Ok(self.info(reading.quota, Read::Global, reading.seen)),
-            None => Err(Refusal::Unavailable("the quota was dropped meanwhile".into())),
+        let answer = match (self.quotas.get(&reading.quota), reading.read) {
+            (Some(_), Read::Exact) if !overdue => return self.begin_count(reading.client, reading.quota, fx),
+            (Some(_), Read::Exact) => Err(self.not_counted(&reading)),
+            (Some(_), _) => Ok(self.info(reading.quota, Read::Global, reading.seen)),
+            (None, _) => Err(Refusal::Unavailable("the quota was dropped meanwhile".into())),
         };
         fx.answer(reading.client, Answer::Got(answer));
+    }
+
+    fn not_counted(&self, reading: &GlobalRead) -> Refusal {
+        let missing = self.sites.iter().filter(|site| !reading.seen.iter().any(|tokens| tokens.site == **site));
+        let missing: Vec<String> = missing.map(SiteId::to_string).collect();
+        Refusal::Unavailable(format!(
+            "an exact read needs every site, and {} did not answer; a global read does without",
+            missing.join(", ")
+        ))
+    }
+
+    /// A count came to nothing: to begin another at once would make all sites stand still again.
+    pub(super) fn refuse_readers(&mut self, id: QuotaId) {
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        for reader in std::mem::take(&mut quota.readers) {
+            let why = "not every site could be counted in time; a global read does without";
+            self.outcome.answers.push((reader.client, Answer::Got(Err(Refusal::Unavailable(why.into())))));
+        }
     }
 
     pub(super) fn tick_reads(&mut self, fx: &mut Effects<Site>) {

@@ -4,7 +4,7 @@
 //! are to be taken out of circulation, or counted.
 
 use super::Site;
-use super::quota::{Quota, SitePurse};
+use super::quota::{Lead, Quota, SitePurse};
 use super::waiting::{TRIES_MAX, Waiting};
 use crate::avantan::{self, Cause, Ending, Protocol};
 use crate::catalog::QuotaId;
@@ -19,10 +19,12 @@ use std::collections::VecDeque;
 
 /// What the end of a redistribution tells those for whom it brought too few tokens.
 struct Verdict {
-    /// All sites took part, with all they had left.
-    no_more_left: bool,
-    /// All sites took part; that many are held by clients.
+    /// All sites took part; together they had that many left.
+    left_at_most: Option<u64>,
+    /// All sites took part; clients hold that many.
     held_at_most: Option<u64>,
+    /// Else: other sites want tokens too; if not, some could not be asked.
+    contended: bool,
     /// Else: why not all tokens could be had.
     why: String,
     /// Else: after so many redistributions an operation is refused.
@@ -31,14 +33,16 @@ struct Verdict {
 
 impl Verdict {
     fn unknown(why: String, tries_max: u32) -> Verdict {
-        Verdict { no_more_left: false, held_at_most: None, why, tries_max }
+        Verdict { left_at_most: None, held_at_most: None, contended: false, why, tries_max }
     }
 
     /// The refusal for an operation that had its say and still lacks tokens; none: it may wait for the next redistribution.
     fn refusal(&self, waiting: &mut Waiting, quota: Name) -> Option<Refusal> {
         let Operation { action, amount, .. } = waiting.operation;
         match action {
-            Action::Acquire if self.no_more_left => return Some(Refusal::Exceeded { quota, wanted: amount }),
+            Action::Acquire if self.left_at_most.is_some_and(|left| amount > left) => {
+                return Some(Refusal::Exceeded { quota, wanted: amount });
+            }
             Action::Release if self.held_at_most.is_some_and(|held| amount > held) => return Some(Refusal::NotHeld { quota, amount }),
             _ => waiting.tries += 1,
         }
@@ -50,9 +54,13 @@ impl Site {
     /// What operations wait for in quota `id`: its own, and those of quotas below it.
     fn needs(&self, id: QuotaId) -> Tokens {
         let Some(quota) = self.quotas.get(&id) else { return Tokens::NONE };
-        let sum = |queue: &VecDeque<Waiting>| queue.iter().map(|waiting| waiting.operation.amount).sum();
+        let sum = |queue: &VecDeque<Waiting>| queue.iter().fold(0_u64, |sum, waiting| sum.saturating_add(waiting.operation.amount));
         let own = Tokens { left: sum(&quota.acquires), held: sum(&quota.releases) };
-        own + quota.children.iter().map(|child| self.needs(*child)).sum::<Tokens>()
+        quota
+            .children
+            .iter()
+            .map(|child| self.needs(*child))
+            .fold(own, |a, b| Tokens { left: a.left.saturating_add(b.left), held: a.held.saturating_add(b.held) })
     }
 
     /// A step of the protocol of quota `id`, and what follows from it.
@@ -119,6 +127,7 @@ impl Site {
             return;
         }
         quota.foresees = false;
+        quota.leads = Some(if count { Lead::Count } else { Lead::Tokens });
         let all = std::mem::take(&mut quota.urgent);
         self.with_protocol(id, fx, |protocol, purse, out| {
             let call = purse.call(count, all);
@@ -149,31 +158,45 @@ impl Site {
                 quota.rest = self.config.rest_ticks * (1 + rank);
             }
         }
-        if let Ending::Decided { list, .. } = &ending
-            && list.count
-        {
-            self.answer_readers(id, list, fx);
+        let leads = if quota.protocol.is_idle() { quota.leads.take() } else { None };
+        match (&ending, leads) {
+            (Ending::Decided { list, .. }, _) if list.count => self.answer_readers(id, list, fx),
+            (Ending::Dead(Cause::Unanswered), Some(Lead::Count)) => self.refuse_readers(id),
+            _ => {}
         }
-        self.on_more_tokens(id);
-        self.judge(id, &ending, fx);
+        self.on_more_tokens(id, fx);
+        // That another's redistribution, or a count, came to nothing says nothing of tokens.
+        if matches!(ending, Ending::Decided { .. }) || leads == Some(Lead::Tokens) {
+            self.judge(id, &ending, fx);
+        }
         self.stir(id, fx);
     }
 
-    /// Serves what waits for tokens of `id`, first come, first served.
-    pub(super) fn on_more_tokens(&mut self, id: QuotaId) {
+    /// Serves what waits for tokens of `id` and of the quotas below it, first come, first served.
+    pub(super) fn on_more_tokens(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let mut lacking = Vec::new();
         for action in [Action::Release, Action::Acquire] {
             while let Some(operation) = self.first_waiting(id, action) {
                 match self.carry_out(id, &operation) {
                     Ok(done) => {
-                        let waiting = queue(self.quotas.get_mut(&id).expect("it has a queue"), action).pop_front();
+                        let quota = self.quotas.get_mut(&id).expect("it has a queue");
+                        quota.dry_next = self.config.dry_ticks;
+                        let waiting = queue(quota, action).pop_front();
                         self.finish(waiting.expect("it was just looked at"), Ok(done));
                     }
-                    Err(_) => break,
+                    Err(quota) => {
+                        lacking.push(quota);
+                        break;
+                    }
                 }
             }
         }
+        // What has enough of this quota may lack tokens of one above it.
+        for quota in lacking.into_iter().filter(|quota| *quota != id) {
+            self.stir(quota, fx);
+        }
         let children = self.quotas.get(&id).map(|quota| quota.children.clone()).unwrap_or_default();
-        children.into_iter().for_each(|child| self.on_more_tokens(child));
+        children.into_iter().for_each(|child| self.on_more_tokens(child, fx));
     }
 
     fn first_waiting(&mut self, id: QuotaId, action: Action) -> Option<Operation> {
@@ -185,7 +208,9 @@ impl Site {
         let verdict = match ending {
             Ending::Decided { list, .. } if list.count || list.entry(self.me).is_none() => return,
             Ending::Decided { list, led } => self.verdict(list, *led),
-            Ending::Dead(Cause::Busy) => Verdict::unknown("other sites are redistributing".into(), TRIES_MAX),
+            Ending::Dead(Cause::Busy) => {
+                Verdict { contended: true, ..Verdict::unknown("other sites are redistributing".into(), TRIES_MAX) }
+            }
             Ending::Dead(Cause::Unanswered) => Verdict::unknown("too few other sites answer".into(), TRIES_MAX / 2),
         };
         let mut refused = false;
@@ -195,8 +220,12 @@ impl Site {
             }
         }
         if let Some(quota) = self.quotas.get_mut(&id).filter(|_| refused) {
-            quota.dry = self.config.dry_ticks;
+            quota.dry = quota.dry_next;
+            quota.dry_next = (2 * quota.dry_next).min(self.config.dry_ticks_max);
+            quota.dry_above = verdict.left_at_most.unwrap_or(0);
         }
+        // Who stood behind one that was refused may have enough.
+        self.on_more_tokens(id, fx);
     }
 
     /// What a list tells of the tokens that there are. Only one that this site led tells for sure: in another's, entries may
@@ -206,13 +235,13 @@ impl Site {
         if !missing.is_empty() {
             return Verdict::unknown(format!("these sites took no part in redistributing: {}", missing.join(", ")), TRIES_MAX);
         }
-        let others = list.entries.iter().filter(|entry| entry.site != self.me);
-        let held = list.entries.iter().map(|entry| entry.offered.held + entry.kept.held).sum();
-        let no_more_left = others.map(|entry| entry.kept.left).sum::<u64>() == 0;
+        let all: Tokens = list.entries.iter().map(|entry| entry.offered + entry.kept).sum();
+        let owed: u64 = list.entries.iter().map(|entry| entry.owed).sum();
         Verdict {
-            no_more_left: led && no_more_left,
-            held_at_most: led.then_some(held),
-            why: "other sites keep what is left".into(),
+            left_at_most: led.then_some(all.left.saturating_sub(owed)),
+            held_at_most: led.then_some(all.held),
+            contended: true,
+            why: "other sites want what is left".into(),
             tries_max: TRIES_MAX,
         }
     }
@@ -252,6 +281,7 @@ impl Site {
                     fx.count(match refusal {
                         Refusal::Exceeded { .. } => "quota.refused.exceeded",
                         Refusal::NotHeld { .. } => "quota.refused.not_held",
+                        _ if verdict.contended => "quota.refused.contended",
                         _ => "quota.refused.unreachable",
                     });
                     refused |= matches!(refusal, Refusal::Exceeded { .. });
@@ -272,6 +302,7 @@ impl Site {
         quota.rest = quota.rest.saturating_sub(1);
         quota.debt_in = quota.debt_in.saturating_sub(1);
         self.expire(id, fx);
+        self.on_more_tokens(id, fx);
         self.stir(id, fx);
         let needs = self.needs(id);
         if self.quotas.get(&id).is_none_or(|quota| !quota.is_active() && needs.is_none()) {
@@ -293,6 +324,7 @@ impl Site {
                 let waiting = queue(quota, action).pop_front().expect("it was just looked at");
                 let why = "redistributing takes too long".to_owned();
                 fx.count("quota.refused.overdue");
+                fx.trace(|| format!("overdue {waiting:?}"));
                 self.finish(waiting, Err(Refusal::Unreachable { quota: name.clone(), why }));
             }
         }

@@ -55,11 +55,12 @@ impl Site {
 
     /// Carries out `operation` if that can be done here and now.
     fn look(&mut self, operation: &Operation, fx: &mut Effects<Site>) -> Look {
-        if let Some(found) = self.window.find(operation) {
+        let id = self.catalog.definitions().id(&operation.quota);
+        if let Some(found) = self.window.find(operation, id.clone().ok()) {
             fx.count("quota.answered_again");
             return Look::Settled(found);
         }
-        let id = match self.catalog.definitions().id(&operation.quota) {
+        let id = match id {
             Ok(id) => id,
             Err(refusal) => return Look::Settled(Err(refusal)),
         };
@@ -67,14 +68,16 @@ impl Site {
             return Look::Again;
         }
         if operation.action == Action::Acquire {
-            self.quotas.get_mut(&id).expect("a name leads to a quota").demand.acquire(operation.amount, self.now);
+            for link in Arc::clone(&self.quotas[&id].chain).iter() {
+                self.quotas.get_mut(link).expect("a chain is of quotas").demand.acquire(operation.amount, self.now);
+            }
         }
         match self.carry_out(id, operation) {
             Ok(done) => {
-                self.look_ahead(id, fx);
+                self.after(id, fx);
                 Look::Settled(Ok(done))
             }
-            Err(lacking) => match self.refuse_at_once(id, lacking, operation) {
+            Err(lacking) => match self.refuse_at_once(lacking, operation) {
                 Some(refusal) => Look::Settled(Err(refusal)),
                 None => Look::Lacks(lacking),
             },
@@ -85,10 +88,7 @@ impl Site {
     pub(super) fn carry_out(&mut self, id: QuotaId, operation: &Operation) -> Result<Done, QuotaId> {
         let chain = Arc::clone(&self.quotas[&id].chain);
         let amount = operation.amount;
-        let lacks = |id: &&QuotaId| {
-            let tokens = self.quotas[id].account.tokens;
-            amount > if operation.action == Action::Acquire { tokens.left } else { tokens.held }
-        };
+        let lacks = |id: &&QuotaId| !self.quotas[id].account.allows(operation.action, amount);
         if let Some(lacking) = chain.iter().find(lacks) {
             return Err(*lacking);
         }
@@ -109,23 +109,26 @@ impl Site {
         if self.planted == Some(crate::planted::Planted::ForgottenRequestId) {
             return Ok(done);
         }
-        self.window.remember(operation, done, &mut self.outcome.batch);
+        self.window.remember(operation, id, done, &mut self.outcome.batch);
         Ok(done)
     }
 
     /// Why it is no use to wait for what `operation` lacks, if it is none.
-    fn refuse_at_once(&mut self, id: QuotaId, lacking: QuotaId, operation: &Operation) -> Option<Refusal> {
+    fn refuse_at_once(&self, lacking: QuotaId, operation: &Operation) -> Option<Refusal> {
         let quota = &self.quotas[&lacking];
-        let name = || quota.definition.name.clone();
-        if operation.action == Action::Acquire && (operation.amount > quota.definition.spec.limit || quota.dry > 0) {
-            return Some(Refusal::Exceeded { quota: name(), wanted: operation.amount });
+        let dry = operation.action == Action::Acquire && quota.dry > 0 && operation.amount > quota.dry_above;
+        dry.then(|| Refusal::Exceeded { quota: quota.definition.name.clone(), wanted: operation.amount })
+    }
+
+    /// After tokens of `id` changed hands: serves who waits for just those, and looks ahead.
+    fn after(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let chain = Arc::clone(&self.quotas[&id].chain);
+        if self.waiting > 0 {
+            self.on_more_tokens(*chain.last().expect("a chain has its quota"), fx);
         }
-        if self.waiting >= self.config.waiting {
-            return Some(Refusal::Unavailable("too many operations are waiting for tokens".into()));
+        for link in chain.iter() {
+            self.look_ahead(*link, fx);
         }
-        // Nobody can hold more of a quota than of those above it.
-        (operation.action == Action::Release && self.sites.len() == 1)
-            .then(|| Refusal::NotHeld { quota: self.quotas[&id].definition.name.clone(), amount: operation.amount })
     }
 
     /// Lets `operation` wait, and has tokens redistributed for it.
@@ -138,6 +141,14 @@ impl Site {
             let unknown = Refusal::Unknown(operation.quota);
             return self.settle(slot, Err(unknown));
         };
+        // Another of this request, under the same id, may have been carried out meanwhile.
+        if let Some(found) = self.window.find(&operation, Some(id)) {
+            return self.settle(slot, found);
+        }
+        let of_quota = self.quotas[&id].acquires.len() + self.quotas[&id].releases.len();
+        if self.waiting >= self.config.waiting || of_quota >= self.config.waiting_per_quota {
+            return self.settle(slot, Err(Refusal::Unavailable("too many operations are waiting for tokens".into())));
+        }
         let lacking = lacking.unwrap_or(id);
         if let Some(key) = key {
             self.waiting_ids.insert(key, id);
@@ -147,7 +158,7 @@ impl Site {
         let quota = self.quotas.get_mut(&id).expect("a name leads to a quota");
         let queue = if operation.action == Action::Acquire { &mut quota.acquires } else { &mut quota.releases };
         queue.push_back(Waiting { operation, slots: vec![slot], lacking, offers, tries: 0, waited: 0 });
-        self.active.insert(id);
+        self.active.extend(Arc::clone(&self.quotas[&id].chain).iter());
         fx.count("quota.waited");
         self.stir(lacking, fx);
     }

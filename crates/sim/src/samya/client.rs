@@ -9,6 +9,7 @@ use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Action, Operation, RequestKey};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
+use rhumb_quota::spec::Spec;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -34,7 +35,8 @@ pub struct Client {
 enum Doing {
     Nothing,
     Operation(Operation),
-    Reading,
+    /// An exact read, or another.
+    Reading(Name, Read),
 }
 
 impl Client {
@@ -49,8 +51,9 @@ impl Client {
         }
         let name = self.rng.pick(&self.names).expect("there are quotas").clone();
         if self.rng.chance(0.1) {
-            self.doing = Doing::Reading;
             let read = *self.rng.pick(&[Read::Local, Read::Global, Read::Exact]).expect("three of them");
+            self.doing = Doing::Reading(name.clone(), read);
+            self.ledger.borrow_mut().watch(self.number);
             return Next::Request(Request::Get { name, read });
         }
         let amount = self.rng.between(1, AMOUNT_MAX);
@@ -65,8 +68,16 @@ impl Client {
         };
         let operation = operation.expect("amounts are small");
         ledger.set_pending(&operation.quota, operation.amount, true);
+        ledger.watch(self.number);
+        drop(ledger);
         self.doing = Doing::Operation(operation.clone());
-        Next::Request(Request::Run(vec![operation]))
+        self.ask(operation)
+    }
+
+    /// Asks once, or twice in one request: that makes no difference.
+    fn ask(&mut self, operation: Operation) -> Next<Request> {
+        let times = if self.rng.chance(0.2) { 2 } else { 1 };
+        Next::Request(Request::Run(vec![operation; times]))
     }
 
     fn pause(&mut self) -> Next<Request> {
@@ -82,7 +93,15 @@ impl Client {
             (Action::Release, Ok(())) => ledger.done += 1,
             (Action::Acquire, Err(refusal)) => {
                 ledger.refused += 1;
-                if !matches!(refusal, Refusal::Exceeded { .. } | Refusal::Unreachable { .. } | Refusal::Unavailable(_)) {
+                let wrong = match &refusal {
+                    Refusal::Exceeded { quota, wanted } => {
+                        let most = ledger.watched(self.number, quota).1.saturating_sub(operation.amount);
+                        ledger.asks_anew && most + wanted <= ledger.lowest(quota)
+                    }
+                    Refusal::Unreachable { .. } | Refusal::Unavailable(_) => false,
+                    _ => true,
+                };
+                if wrong {
                     ledger.find_wrong(format!("{now}: an acquisition was refused with: {refusal}"));
                 }
             }
@@ -103,61 +122,103 @@ impl ClientProgram<Site> for Client {
     fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
         match (event, self.doing.clone()) {
             (ClientEvent::Started, _) => self.pause(),
-            (ClientEvent::Woken, Doing::Operation(operation)) => Next::Request(Request::Run(vec![operation])),
+            (ClientEvent::Woken, Doing::Operation(operation)) => self.ask(operation),
             (ClientEvent::Woken, _) => self.begin(now),
             (ClientEvent::GatewayLost, Doing::Operation(_)) => {
                 self.ledger.borrow_mut().lost += 1;
                 Next::Wait(AGAIN_AFTER)
             }
             (ClientEvent::Answered(Answer::Ran(mut results)), Doing::Operation(operation)) => {
-                let outcome = results.pop().expect("one operation, one outcome").map(|_| ());
+                let outcome = results.pop().expect("one operation, one outcome");
+                if results.pop().is_some_and(|other| other != outcome) {
+                    self.ledger.borrow_mut().find_wrong(format!("{now}: two answers for one request id, one of them {outcome:?}"));
+                }
+                let outcome = outcome.map(|_| ());
                 // A site that recovers says nothing of what it did before.
                 if let Err(Refusal::Unavailable(_)) = &outcome {
                     return Next::Wait(AGAIN_AFTER);
                 }
                 self.settle(&operation, outcome, now)
             }
+            (ClientEvent::Answered(Answer::Got(Ok(info))), Doing::Reading(name, Read::Exact)) => {
+                let mut ledger = self.ledger.borrow_mut();
+                let (least, most) = ledger.watched(self.number, &name);
+                if !(least..=most).contains(&info.held()) {
+                    ledger.find_wrong(format!("{now}: an exact read of {name} says {} held; it was {least} to {most}", info.held()));
+                }
+                drop(ledger);
+                self.pause()
+            }
             _ => self.pause(),
         }
     }
 }
 
-/// Raises and lowers limits.
+/// Raises and lowers a limit.
 pub struct Operator {
-    names: Vec<Name>,
+    name: Name,
     until: Time,
     rng: Rng,
     ledger: Rc<RefCell<Ledger>>,
-    change: Option<(Name, u64)>,
+    change: Option<u64>,
 }
 
 impl Operator {
     /// One that does so until then.
-    pub fn new(names: Vec<Name>, until: Time, rng: Rng, ledger: Rc<RefCell<Ledger>>) -> Operator {
-        Operator { names, until, rng, ledger, change: None }
+    pub fn new(name: Name, until: Time, rng: Rng, ledger: Rc<RefCell<Ledger>>) -> Operator {
+        Operator { name, until, rng, ledger, change: None }
     }
 }
 
 impl ClientProgram<Site> for Operator {
     fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
-        match (event, self.change.clone()) {
-            (ClientEvent::Answered(Answer::Changed(Ok(()))), Some((name, limit))) => {
-                self.ledger.borrow_mut().limit_set(&name, limit);
+        match (event, self.change) {
+            (ClientEvent::Answered(Answer::Changed(Ok(()))), Some(limit)) => {
+                self.ledger.borrow_mut().limit_set(&self.name, limit);
                 self.change = None;
                 Next::Wait(Span::from_micros(self.rng.below(3_000_000)))
             }
             // To set the same limit again is harmless, and the only way to know it.
-            (ClientEvent::Woken, Some((name, limit))) => Next::Request(Request::SetLimit { name, limit }),
+            (ClientEvent::Woken, Some(limit)) => Next::Request(Request::SetLimit { name: self.name.clone(), limit }),
             (_, Some(_)) => Next::Wait(AGAIN_AFTER),
             (ClientEvent::Woken, None) if now >= self.until => Next::Done,
             (ClientEvent::Woken, None) => {
-                let name = self.rng.pick(&self.names).expect("there are quotas").clone();
                 let limit = self.rng.between(20, 150);
-                self.ledger.borrow_mut().limit_asked(&name, limit);
-                self.change = Some((name.clone(), limit));
-                Next::Request(Request::SetLimit { name, limit })
+                self.ledger.borrow_mut().limit_asked(&self.name, limit);
+                self.change = Some(limit);
+                Next::Request(Request::SetLimit { name: self.name.clone(), limit })
             }
             (_, None) => Next::Wait(Span::from_micros(self.rng.below(3_000_000))),
+        }
+    }
+}
+
+/// Makes a quota and drops it, against others that do the same: what it is told is not what counts, but that all sites agree.
+pub struct Churner {
+    until: Time,
+    creates: bool,
+}
+
+impl Churner {
+    /// One that does so until then.
+    pub fn new(until: Time) -> Churner {
+        Churner { until, creates: true }
+    }
+}
+
+impl ClientProgram<Site> for Churner {
+    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
+        match event {
+            ClientEvent::Woken if now >= self.until => Next::Done,
+            ClientEvent::Woken => {
+                let name = Name::new("ephemeral").expect("a name");
+                self.creates = !self.creates;
+                Next::Request(match self.creates {
+                    true => Request::Drop { name },
+                    false => Request::Create { name, spec: Spec::new(10) },
+                })
+            }
+            _ => Next::Wait(AGAIN_AFTER),
         }
     }
 }

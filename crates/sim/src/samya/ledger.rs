@@ -14,6 +14,10 @@ pub struct Ledger {
     pending: BTreeMap<Name, u64>,
     /// The quotas above each, and its limits: the last one that was acknowledged, and the highest ever asked for.
     quotas: BTreeMap<Name, Quota>,
+    /// What was between a question and its answer, by the client that asks.
+    watches: BTreeMap<u32, Watch>,
+    /// A refusal says what was true after the question, not just before.
+    pub asks_anew: bool,
     /// Operations done.
     pub done: u64,
     /// Operations refused.
@@ -24,16 +28,28 @@ pub struct Ledger {
     pub wrong: Option<String>,
 }
 
+/// The bounds of what clients held of each quota since a question was asked.
+struct Watch {
+    /// Surely held at every moment: the least of it. Perhaps held at some moment: the most of it.
+    bounds: BTreeMap<Name, (u64, u64)>,
+}
+
 struct Quota {
     parent: Option<Name>,
     limit: u64,
     highest: u64,
+    lowest: u64,
 }
 
 impl Ledger {
+    /// Empty books.
+    pub fn new(asks_anew: bool) -> Ledger {
+        Ledger { asks_anew, ..Ledger::default() }
+    }
+
     /// A quota was made.
     pub fn create(&mut self, name: &Name, spec: &Spec) {
-        let quota = Quota { parent: spec.parent.clone(), limit: spec.limit, highest: spec.limit };
+        let quota = Quota { parent: spec.parent.clone(), limit: spec.limit, highest: spec.limit, lowest: spec.limit };
         self.quotas.insert(name.clone(), quota);
     }
 
@@ -47,6 +63,11 @@ impl Ledger {
         self.quotas[name].parent.as_ref()
     }
 
+    /// The lowest limit that was ever asked for.
+    pub fn lowest(&self, name: &Name) -> u64 {
+        self.quotas[name].lowest
+    }
+
     /// The limit last acknowledged.
     pub fn limit(&self, name: &Name) -> u64 {
         self.quotas[name].limit
@@ -56,6 +77,7 @@ impl Ledger {
     pub fn limit_asked(&mut self, name: &Name, limit: u64) {
         let quota = self.quotas.get_mut(name).expect("quotas are made first");
         quota.highest = limit.max(quota.highest);
+        quota.lowest = limit.min(quota.lowest);
     }
 
     /// A limit is acknowledged.
@@ -67,6 +89,7 @@ impl Ledger {
     pub fn acquired(&mut self, name: &Name, amount: u64, now: Time) {
         *self.held.entry(name.clone()).or_default() += amount;
         self.done += 1;
+        self.moved();
         for quota in self.names().cloned().collect::<Vec<_>>() {
             let (held, highest) = (self.held(&quota), self.quotas[&quota].highest);
             if held > highest {
@@ -80,18 +103,57 @@ impl Ledger {
         let held = self.held.entry(name.clone()).or_default();
         let taken = most.min(*held);
         *held -= taken;
+        self.moved();
         taken
     }
 
     /// What was taken to be released was not.
     pub fn put_back(&mut self, name: &Name, amount: u64) {
         *self.held.entry(name.clone()).or_default() += amount;
+        self.moved();
     }
 
     /// An operation is sent, or has its outcome.
     pub fn set_pending(&mut self, name: &Name, amount: u64, pending: bool) {
         let sum = self.pending.entry(name.clone()).or_default();
         *sum = if pending { *sum + amount } else { *sum - amount };
+        self.moved();
+    }
+
+    /// `client` asks something, and will want to know what was true meanwhile.
+    pub fn watch(&mut self, client: u32) {
+        self.watches.insert(client, Watch { bounds: BTreeMap::new() });
+        self.moved();
+    }
+
+    /// The least and the most that clients can have held of `name` at any moment since `client` asked.
+    pub fn watched(&mut self, client: u32, name: &Name) -> (u64, u64) {
+        self.watches.get(&client).and_then(|watch| watch.bounds.get(name)).copied().expect("it was watched")
+    }
+
+    /// Books have changed.
+    fn moved(&mut self) {
+        let now: BTreeMap<Name, (u64, u64)> = self
+            .quotas
+            .keys()
+            .map(|name| {
+                let surely = Self::total(&self.quotas, &self.held, name);
+                (name.clone(), (surely, surely + Self::total(&self.quotas, &self.pending, name)))
+            })
+            .collect();
+        for watch in self.watches.values_mut() {
+            for (name, (least, most)) in &now {
+                let bounds = watch.bounds.entry(name.clone()).or_insert((*least, *most));
+                *bounds = (bounds.0.min(*least), bounds.1.max(*most));
+            }
+        }
+    }
+
+    /// A sum over a quota and all below it.
+    fn total(quotas: &BTreeMap<Name, Quota>, amounts: &BTreeMap<Name, u64>, name: &Name) -> u64 {
+        let own = amounts.get(name).copied().unwrap_or(0);
+        let below = quotas.iter().filter(|(_, quota)| quota.parent.as_ref() == Some(name));
+        own + below.map(|(child, _)| Self::total(quotas, amounts, child)).sum::<u64>()
     }
 
     /// True if every operation has its outcome.
@@ -101,9 +163,7 @@ impl Ledger {
 
     /// What clients hold of `name`, by way of it and of the quotas below it.
     pub fn held(&self, name: &Name) -> u64 {
-        let own = self.held.get(name).copied().unwrap_or(0);
-        let below = self.quotas.iter().filter(|(_, quota)| quota.parent.as_ref() == Some(name));
-        own + below.map(|(child, _)| self.held(child)).sum::<u64>()
+        Self::total(&self.quotas, &self.held, name)
     }
 
     /// Something was answered wrongly; the first such thing is kept.

@@ -13,20 +13,26 @@ mod client;
 mod conservation;
 mod ledger;
 mod rest;
+mod same_quotas;
 
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
-use client::{Client, Operator};
+use client::{Churner, Client, Operator};
 use ledger::Ledger;
 use rhumb_core::{Rng, SiteId, Span, Time, wan};
+use rhumb_quota::config::Predictors;
+use rhumb_quota::demand::Predictor;
 use rhumb_quota::name::Name;
 use rhumb_quota::request::Request;
 use rhumb_quota::spec::{OfferPolicy, ProtocolKind, Reallocation, Spec};
 use rhumb_quota::{self as quota, Site};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Clients per site.
 const CLIENTS: u32 = 3;
+/// Clients that make and drop one and the same quota.
+const CHURNERS: usize = 2;
 const FAULTS_BEGIN: Time = Time::from_micros(2_000_000);
 const FAULTS_END: Time = Time::from_micros(20_000_000);
 const CLIENTS_END: Time = Time::from_micros(30_000_000);
@@ -54,7 +60,24 @@ struct Shape {
     flaky: bool,
     /// Limits go up and down while they are in use.
     limits_change: bool,
+    /// Sites look ahead.
+    foresees: bool,
+    /// Sites do not answer from what they learnt of the limit just before.
+    asks_anew: bool,
     quotas: Vec<(Name, Spec)>,
+}
+
+/// Forecasts that the next epoch will be as the last.
+struct Again(Option<f64>);
+
+impl Predictor for Again {
+    fn observe(&mut self, demand: f64) {
+        self.0 = Some(demand);
+    }
+
+    fn predict(&self) -> Option<f64> {
+        self.0
+    }
 }
 
 impl Shape {
@@ -83,7 +106,15 @@ impl Shape {
             quotas.push((organisation, above));
             quotas.extend(below.into_iter().zip(["web", "data"]).map(|(spec, text)| (name(text), spec)));
         }
-        Shape { regions, shards, flaky: rng.chance(0.3), limits_change: rng.chance(0.5), quotas }
+        Shape {
+            regions,
+            shards,
+            flaky: rng.chance(0.3),
+            limits_change: rng.chance(0.5),
+            foresees: rng.chance(0.5),
+            asks_anew: rng.chance(0.5),
+            quotas,
+        }
     }
 }
 
@@ -112,7 +143,7 @@ impl Scenario for Samya {
         for (at, fault) in plan.faults {
             world.strike_at(at + FAULTS_BEGIN.since(Time::ZERO), fault);
         }
-        let ledger = Rc::new(RefCell::new(Ledger::default()));
+        let ledger = Rc::new(RefCell::new(Ledger::new(shape.asks_anew)));
         let end = self.drive(&mut world, &shape, &ledger, &mut rng);
         let ledger = ledger.borrow();
         let mut report = Report::of(&world, end);
@@ -141,8 +172,14 @@ impl Samya {
         let topology = config.topology.clone();
         #[cfg(feature = "planted")]
         let planted = self.planted;
+        let configuration = quota::Config {
+            epoch: Span::from_secs(2),
+            predictors: shape.foresees.then(|| Arc::new(|_: &Name| Some(Box::new(Again(None)) as Box<dyn Predictor>)) as Predictors),
+            dry_ticks: if shape.asks_anew { 0 } else { quota::Config::default().dry_ticks },
+            ..quota::Config::default()
+        };
         let factory = move |site, _life| {
-            let actor = Site::new(site, &topology, quota::Config { epoch: Span::from_secs(5), ..quota::Config::default() });
+            let actor = Site::new(site, &topology, configuration.clone());
             #[cfg(feature = "planted")]
             let actor = actor.with_planted(planted);
             actor
@@ -160,6 +197,7 @@ impl Samya {
     fn drive(&self, world: &mut World<Site>, shape: &Shape, ledger: &Rc<RefCell<Ledger>>, rng: &mut Rng) -> Result<(), SimError> {
         world.observe(agreement::observer());
         world.observe(conservation::observer());
+        world.observe(same_quotas::observer());
         world.run_until(Time::from_micros(100_000))?;
         for (name, spec) in &shape.quotas {
             let request = Request::Create { name: name.clone(), spec: spec.clone() };
@@ -177,9 +215,13 @@ impl Samya {
                 number += 1;
             }
         }
-        if shape.limits_change {
-            let site = *rng.pick(&world.topology().sites().collect::<Vec<_>>()).expect("a cluster has sites");
-            world.add_client(site, Operator::new(names, FAULTS_END, rng.fork(), Rc::clone(ledger)));
+        let sites: Vec<SiteId> = world.topology().sites().collect();
+        let mut somewhere = || *rng.pick(&sites).expect("a cluster has sites");
+        for (index, name) in names.into_iter().enumerate().filter(|_| shape.limits_change) {
+            world.add_client(somewhere(), Operator::new(name, FAULTS_END, Rng::seeded(index as u64), Rc::clone(ledger)));
+        }
+        for _ in 0..CHURNERS {
+            world.add_client(somewhere(), Churner::new(FAULTS_END));
         }
         world.run_until(FAULTS_END)?;
         world.heal();

@@ -20,12 +20,30 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
     if world.clients_left() > 0 || !ledger.is_settled() {
         return Err(wrong(format!("{} clients are not done long after the healing", world.clients_left())));
     }
+    idle(world).map_err(wrong)?;
     for name in ledger.names() {
         count(world, ledger, name).map_err(wrong)?;
     }
     let roots: Vec<Name> = ledger.names().filter(|name| ledger.parent(name).is_none()).cloned().collect();
     for name in roots {
         use_up(world, ledger, &name, deadline)?;
+    }
+    Ok(())
+}
+
+/// All sites know the same quotas, and nothing is under way.
+fn idle(world: &World<Site>) -> Result<(), String> {
+    let mut first = None;
+    for site in world.topology().sites() {
+        let actor = world.actor(site).ok_or_else(|| format!("{site} is down"))?;
+        let status = actor.status();
+        if status.waiting > 0 {
+            return Err(format!("{} operations still wait at {site}", status.waiting));
+        }
+        let definitions = actor.definitions();
+        if *first.get_or_insert(definitions) != definitions {
+            return Err(format!("{site} knows other quotas than the first site: {definitions:?}"));
+        }
     }
     Ok(())
 }
