@@ -2,7 +2,7 @@
 
 use super::demand::Level;
 use super::load::LoadError;
-use super::parameters::{LIMIT, MEAN_DEMAND_OF_THE_PAPER, POINTS_MIN, POINTS_OF_AN_HOUR, REGIONS};
+use super::parameters::{LIMIT, MAX_DEMAND_OF_THE_PAPER, MEAN_DEMAND_OF_THE_PAPER, POINTS_MIN, POINTS_OF_AN_HOUR, REGIONS};
 use super::progress::Progress;
 use super::setup::{Setup, System};
 use super::system::{self, Models, Run};
@@ -71,13 +71,14 @@ impl Lab {
         Level::of(self.points(POINTS_OF_AN_HOUR)).mean() / MEAN_DEMAND_OF_THE_PAPER as f64
     }
 
-    /// The limit as printed; and one in the same proportion to the mean demand of this trace as the paper's was to that of its own.
-    pub fn limits(&self) -> [Limit; 2] {
-        let tokens = (LIMIT as f64 * self.demand_ratio()).round() as u64;
-        [
-            Limit { name: format!("M = {LIMIT}, as printed"), tokens: LIMIT },
-            Limit { name: format!("M = {tokens}, to demand as in the paper"), tokens },
-        ]
+    /// The limit as printed; and limits that are to the mean and to the highest demand of a region as the paper's was to that of
+    /// its own series.
+    pub fn limits(&self) -> [Limit; 3] {
+        let peaks = Level::of(self.points(POINTS_OF_AN_HOUR)).max() as f64 / MAX_DEMAND_OF_THE_PAPER as f64;
+        [("as printed", 1.0), ("to the peaks", peaks), ("to the mean", self.demand_ratio())].map(|(name, ratio)| {
+            let tokens = (LIMIT as f64 * ratio).round() as u64;
+            Limit { name: format!("M {tokens} {name}"), tokens }
+        })
     }
 
     /// What the trace asks for, in words, for those who wonder about the ratios.

@@ -162,7 +162,9 @@ where
             }
         }
         self.pass_to(end)?;
-        self.pass_to(end + DRAINING)
+        self.pass_to(end + DRAINING)?;
+        self.meter.unanswered = self.under_way.len() as u64;
+        Ok(())
     }
 
     /// The client that is due first, and when.

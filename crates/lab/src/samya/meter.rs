@@ -30,6 +30,8 @@ pub struct Meter {
     pub refused: BTreeMap<&'static str, u64>,
     /// Transactions whose site crashed before it answered.
     pub lost: u64,
+    /// Transactions without an answer long after the end of the run: a site does not keep its promise to answer.
+    pub unanswered: u64,
     /// Milliseconds since the start and latency in milliseconds of some transactions.
     pub samples: Vec<(f64, f64)>,
     per_second: Vec<u32>,
@@ -49,6 +51,7 @@ impl Meter {
             given_up: 0,
             refused: BTreeMap::new(),
             lost: 0,
+            unanswered: 0,
             samples: Vec::new(),
             per_second: vec![0; seconds(length).ceil() as usize],
             latency: Histogram::new_with_bounds(1, LATENCY_US_MAX, SIGNIFICANT_DIGITS).expect("the bounds are in order"),

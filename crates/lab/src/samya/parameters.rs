@@ -24,8 +24,11 @@ pub const REGIONS: [Region; 5] = [
 /// The maximum limit M of section 5.2.
 pub const LIMIT: u64 = 5_000;
 /// The mean positive demand of one region in the paper's own series (section 5.9), which is not public. The published
-/// series asks for more, so besides [`LIMIT`] as printed the experiments use a limit in the same proportion to the demand.
+/// series asks for more, so besides [`LIMIT`] as printed the experiments use limits in the same proportion to the demand:
+/// to its mean, and to its peaks.
 pub const MEAN_DEMAND_OF_THE_PAPER: u64 = 624;
+/// The highest demand of one region in the paper's own series (section 5.9).
+pub const MAX_DEMAND_OF_THE_PAPER: u64 = 3_118;
 
 /// Time between two points of the trace as recorded.
 pub const RECORDED_INTERVAL: Span = Span::from_secs(300);
@@ -40,7 +43,7 @@ pub const POINTS_OF_HALF_AN_HOUR: usize = 360;
 /// Points replayed in ten minutes (section 5.7).
 pub const POINTS_OF_TEN_MINUTES: usize = 120;
 /// A run is not shortened below this many points.
-pub const POINTS_MIN: usize = 12;
+pub const POINTS_MIN: usize = 2;
 
 /// Requests that a region's client has outstanding at the most. The paper does not say. With one, MultiPaxSys answers
 /// about as fast as the paper's Table 6 says; with more, its requests queue at the leader for longer and nothing else of

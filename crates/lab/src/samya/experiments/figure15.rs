@@ -12,7 +12,7 @@ const READ_PERCENT: [u8; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 
 pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
     let mut outcome = Outcome::default();
-    let limit = &lab.limits()[1];
+    let limit = &lab.limits()[2];
     let systems: Vec<_> = PAPER.into_iter().chain(SPARE).chain([MULTIPAXSYS]).collect();
     let names: Vec<String> = systems.iter().map(|system| system.name()).collect();
     let columns: Vec<&str> = std::iter::once("reads %").chain(names.iter().map(String::as_str)).collect();

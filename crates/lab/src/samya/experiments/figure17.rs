@@ -14,7 +14,7 @@ const INTERVALS: [u64; 6] = [5, 10, 30, 60, 150, 300];
 
 pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
     let mut outcome = Outcome::default();
-    let limit = &lab.limits()[1];
+    let limit = &lab.limits()[2];
     let columns = ["system", "interval s", "tps", "of offered", "per point"];
     let mut sheet = Sheet::new(format!("The same requests over longer times, {}", limit.name), &columns);
     let mut chart = Chart::new(format!("Success by interval, {}", limit.name), "seconds between two points", "% of offered");
