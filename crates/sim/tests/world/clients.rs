@@ -60,6 +60,21 @@ fn a_client_is_told_that_its_site_crashed_and_that_it_is_down() {
 }
 
 #[test]
+fn a_world_can_be_run_to_its_next_reply() {
+    let mut world = world(one_site(), 1);
+    let end = Time::from_micros(5_000_000);
+    assert_eq!(world.run_until_reply(end), Ok(false), "nobody asked anything");
+    assert_eq!(world.now(), end);
+    let ids = [1, 2].map(|value| world.submit(C, Request::Put(value)));
+    for id in ids {
+        assert_eq!(world.run_until_reply(end + Span::from_secs(1)), Ok(true));
+        let replies = world.take_replies();
+        assert_eq!(replies.iter().map(|reply| (reply.id, reply.at)).collect::<Vec<_>>(), [(id, world.now())]);
+    }
+    assert!(world.now() < end + Span::from_secs(1), "it stops at a reply");
+}
+
+#[test]
 fn a_run_without_an_end_is_a_livelock_that_shows_its_last_events() {
     let config = Config { events_max: 5_000, tracing: false, ..five_regions() };
     let mut world = world(config, 1);
