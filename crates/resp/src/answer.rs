@@ -9,15 +9,15 @@ use rhumb_quota::gateway::Quotas;
 use rhumb_quota::refusal::Refusal;
 
 /// What concerns the quotas.
-pub async fn answer_quota(quotas: &dyn Quotas, command: QuotaCommand, replies: &mut Replies) {
+pub async fn answer_quota(quotas: &dyn Quotas, command: QuotaCommand, vitals: &Vitals, replies: &mut Replies) {
     let result = match command {
         QuotaCommand::Create { name, spec } => quotas.create(name, spec).await.map(|()| replies.simple("OK")),
         QuotaCommand::SetLimit { name, limit } => quotas.set_limit(name, limit).await.map(|()| replies.simple("OK")),
         QuotaCommand::Drop { name } => quotas.drop(name).await.map(|()| replies.simple("OK")),
-        QuotaCommand::Get { name, read } => quotas.get(name, read).await.map(|info| put_quota(replies, &info)),
+        QuotaCommand::Get { name, read } => quotas.get(name, read).await.map(|info| put_quota(replies, &info, vitals)),
         QuotaCommand::List => quotas.list().await.map(|all| {
             replies.array(all.len());
-            all.iter().for_each(|info| put_quota(replies, info));
+            all.iter().for_each(|info| put_quota(replies, info, vitals));
         }),
     };
     result.unwrap_or_else(|refusal: Refusal| replies.refusal(&refusal));

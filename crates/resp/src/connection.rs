@@ -148,7 +148,7 @@ impl<'a> Connection<'a> {
                         self.replies.simple("OK");
                         break Next::Close(None);
                     }
-                    Ok(Command::Quota(command)) => answer_quota(self.quotas, command, &mut self.replies).await,
+                    Ok(Command::Quota(command)) => answer_quota(self.quotas, command, self.vitals, &mut self.replies).await,
                     Ok(command) => answer(command, &mut self.session, self.vitals, &mut self.replies),
                     Err(_) if is_browser(&frame.arguments[0]) => break Next::Close(Some(Ending::Browser)),
                     Err(error) => {

@@ -1,11 +1,12 @@
 //! A quota as a reply: a map of its limit, its choices, its tokens in sum and by site.
 
 use crate::reply::Replies;
+use crate::session::Vitals;
 use rhumb_quota::info::{Info, SiteTokens};
 use std::fmt::Display;
 
 /// Writes a quota.
-pub fn put_quota(replies: &mut Replies, info: &Info) {
+pub fn put_quota(replies: &mut Replies, info: &Info, vitals: &Vitals) {
     replies.map(13);
     text(replies, "name", &info.name);
     number(replies, "limit", info.spec.limit);
@@ -27,18 +28,18 @@ pub fn put_quota(replies: &mut Replies, info: &Info) {
     replies.bulk("sites");
     replies.array(info.sites.len());
     for tokens in &info.sites {
-        put_site(replies, tokens);
+        put_site(replies, tokens, vitals);
     }
     replies.bulk("missing");
     replies.array(info.missing.len());
-    for site in &info.missing {
-        replies.bulk(site.to_string());
+    for &site in &info.missing {
+        replies.bulk(vitals.site_name(site));
     }
 }
 
-fn put_site(replies: &mut Replies, tokens: &SiteTokens) {
+fn put_site(replies: &mut Replies, tokens: &SiteTokens, vitals: &Vitals) {
     replies.map(5);
-    text(replies, "site", tokens.site);
+    text(replies, "site", vitals.site_name(tokens.site));
     number(replies, "left", tokens.left);
     number(replies, "held", tokens.held);
     number(replies, "offered", tokens.offered);

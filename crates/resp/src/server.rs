@@ -5,7 +5,9 @@
 
 use crate::connection::Connection;
 use crate::session::{Session, Vitals};
+use rhumb_core::SiteId;
 use rhumb_quota::gateway::Quotas;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,11 +30,13 @@ const TOO_MANY_CONNECTIONS: &[u8] = b"-ERR max number of clients reached\r\n";
 pub struct ServerOptions {
     /// Connections at a time at the most; one more is told so and closed.
     pub connections_max: usize,
+    /// What people call the sites; one without a name is shown by its id.
+    pub site_names: BTreeMap<SiteId, String>,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { connections_max: 1_000 }
+        ServerOptions { connections_max: 1_000, site_names: BTreeMap::new() }
     }
 }
 
@@ -45,7 +49,7 @@ struct Server {
 /// listener and all connections; operations that the quotas have not answered by then may be done or not.
 pub async fn serve(listener: TcpListener, quotas: Arc<dyn Quotas>, options: ServerOptions) -> io::Result<()> {
     let places = options.connections_max;
-    let server = Arc::new(Server { quotas, vitals: Vitals::new(places) });
+    let server = Arc::new(Server { quotas, vitals: Vitals::new(places, options.site_names) });
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

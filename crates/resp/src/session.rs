@@ -2,6 +2,8 @@
 
 use crate::error::CommandError;
 use crate::parse::Names;
+use rhumb_core::SiteId;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -45,13 +47,14 @@ impl Session {
     }
 }
 
-/// What `INFO` and `CONFIG` tell of a server.
+/// What is told of a server.
 #[derive(Debug)]
 pub struct Vitals {
     /// When it began to serve.
     pub since: Instant,
     /// Connections at a time at the most.
     pub connections_max: usize,
+    site_names: BTreeMap<SiteId, String>,
     connected: AtomicUsize,
     accepted: AtomicU64,
     refused: AtomicU64,
@@ -64,15 +67,21 @@ pub struct Place<'a>(&'a Vitals);
 
 impl Vitals {
     /// Those of a server that begins now.
-    pub fn new(connections_max: usize) -> Vitals {
+    pub fn new(connections_max: usize, site_names: BTreeMap<SiteId, String>) -> Vitals {
         Vitals {
             since: Instant::now(),
             connections_max,
+            site_names,
             connected: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             commands: AtomicU64::new(0),
         }
+    }
+
+    /// What people call a site.
+    pub fn site_name(&self, site: SiteId) -> String {
+        self.site_names.get(&site).cloned().unwrap_or_else(|| site.to_string())
     }
 
     /// A place for one more connection and its number, if there is one.

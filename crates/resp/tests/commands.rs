@@ -2,6 +2,9 @@
 
 mod support;
 
+use rhumb_core::SiteId;
+use rhumb_resp::ServerOptions;
+use std::collections::BTreeMap;
 use support::Server;
 
 #[tokio::test]
@@ -89,14 +92,15 @@ fn vm(map: [&str; 2], null: &str, read: &str, missing: &str) -> String {
 
 #[tokio::test]
 async fn a_quota_is_a_map() {
-    let server = Server::start().await;
+    let site_names = BTreeMap::from([(SiteId::new(1, 0), "oregon/0".to_owned())]);
+    let server = Server::with(ServerOptions { site_names, ..ServerOptions::default() }).await;
     let mut client = server.connect().await;
     client.check("QUOTA.DROP slow", "+OK\r\n").await;
     client.check("ACQUIRE vm 3", ":7\r\n").await;
     let (local, exact) = ("$5\r\nlocal\r\n", "$5\r\nexact\r\n");
     client.check("QUOTA.GET vm", &vm(["*26\r\n", "*10\r\n"], "$-1\r\n", local, "*0\r\n")).await;
     client.check("QUOTA.GET vm exact", &vm(["*26\r\n", "*10\r\n"], "$-1\r\n", exact, "*0\r\n")).await;
-    client.check("QUOTA.GET vm GLOBAL", &vm(["*26\r\n", "*10\r\n"], "$-1\r\n", "$6\r\nglobal\r\n", "*1\r\n$4\r\nr1.0\r\n")).await;
+    client.check("QUOTA.GET vm GLOBAL", &vm(["*26\r\n", "*10\r\n"], "$-1\r\n", "$6\r\nglobal\r\n", "*1\r\n$8\r\noregon/0\r\n")).await;
     client.check("QUOTA.LIST", &format!("*1\r\n{}", vm(["*26\r\n", "*10\r\n"], "$-1\r\n", local, "*0\r\n"))).await;
     client.check("QUOTA.GET disk", "-NOQUOTA there is no quota disk; create it first\r\n").await;
     client.check("HELLO 3", &hello(3, 1)).await;

@@ -123,7 +123,7 @@ async fn a_server_that_is_dropped_closes_its_connections() {
 
 #[tokio::test]
 async fn one_connection_too_many_is_told_so() {
-    let server = Server::with(ServerOptions { connections_max: 2 }).await;
+    let server = Server::with(ServerOptions { connections_max: 2, ..ServerOptions::default() }).await;
     let (mut first, mut second) = (server.connect().await, server.connect().await);
     first.check("PING", "+PONG\r\n").await;
     second.check("PING", "+PONG\r\n").await;
