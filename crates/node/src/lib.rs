@@ -6,6 +6,7 @@
 //! - [`config`]: the file of a site, and what it means;
 //! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
+//! - [`models`]: forecasts of the demand for quotas;
 //! - [`client`], [`quotas`]: transactions and quotas of clients in this process;
 //! - [`status`], [`vitals`], [`http`], [`metrics`]: what people and machines see of it.
 
@@ -15,6 +16,7 @@ pub mod config;
 pub mod frame;
 pub mod http;
 pub mod metrics;
+pub mod models;
 pub mod process;
 pub mod quotas;
 pub mod runtime;

@@ -1,7 +1,9 @@
 //! Every mistake in a configuration is named with file, line where there is one, key, and what is allowed.
 
 use rhumb_core::{RegionId, SiteId, Span};
+use rhumb_forecast::{Forecaster, RandomWalk};
 use rhumb_node::config::{Config, ConfigError, Setup};
+use rhumb_quota::name::Name;
 use std::path::Path;
 
 const WHOLE: &str = r#"
@@ -52,6 +54,32 @@ fn the_port_for_the_redis_protocol_may_be_left_out_or_given() {
 fn a_configuration_written_is_read_back() {
     let config = Config::parse("site.toml", WHOLE).expect("whole");
     assert_eq!(Config::parse("copy.toml", &config.to_toml()), Ok(config));
+}
+
+#[test]
+fn a_quota_follows_the_model_that_is_named_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut model = RandomWalk::default();
+    model.observe(42.0);
+    std::fs::write(folder.path().join("vm.model"), model.save()).expect("written");
+    let text = WHOLE.replace("[wan]", "[quotas]\nepoch_s = 300\nmodels = { vm = \"vm.model\" }\n[wan]");
+    let read = || Setup::new(Config::parse("site.toml", &text)?, "site.toml", folder.path());
+    let quotas = read().expect("whole").quotas;
+    assert_eq!(quotas.epoch, Span::from_secs(300));
+    let predictors = quotas.models.predictors().expect("there is a model");
+    let name = |text| Name::new(text).expect("a name");
+    let mut first = predictors(&name("vm")).expect("it has one");
+    first.observe(50.0);
+    assert_eq!(first.predict(), Some(50.0));
+    assert_eq!(predictors(&name("vm")).expect("a copy of its own").predict(), Some(42.0));
+    assert!(predictors(&name("seat")).is_none());
+
+    let mut damaged = model.save();
+    damaged[10] ^= 1;
+    std::fs::write(folder.path().join("vm.model"), damaged).expect("written");
+    let why = "the saved model is damaged: its checksum does not match; restore the file or train the model again";
+    let expected = format!("site.toml, quotas.models.vm: {}: {why}", folder.path().join("vm.model").display());
+    assert_eq!(read().map(|_| ()).map_err(|error| error.to_string()), Err(expected));
 }
 
 #[test]
@@ -163,6 +191,17 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
         ("jitter_ms = 0.5", "loss = 1.0", "site.toml, wan.loss: is 1; expected a share, 0 to below 1"),
         ("[wan]", "[limits]\nrequests = 0\n[wan]", "site.toml, limits.requests: is 0; expected 1 to 1000000"),
         ("[wan]", "[limits]\nstop_grace_ms = 700000\n[wan]", "site.toml, limits.stop_grace_ms: is 700000; expected 0 to 600000"),
+        ("[wan]", "[quotas]\nepoch_s = 0\n[wan]", "site.toml, quotas.epoch_s: is 0; expected 1 to 86400"),
+        (
+            "[wan]",
+            "[quotas.models]\nvm = \"vm.model\"\n[wan]",
+            "site.toml, quotas.models.vm: /etc/rhumb/vm.model: cannot read the model: No such file or directory (os error 2)",
+        ),
+        (
+            "[wan]",
+            "[quotas.models]\n\"\" = \"vm.model\"\n[wan]",
+            "site.toml, quotas.models.: the name of a quota is empty; give it 1 to 200 bytes",
+        ),
         ("[wan]", "[storage]\ncache_mib = 0\n[wan]", "site.toml, storage.cache_mib: is 0; expected 1 to 1048576"),
     ];
     for (from, to, expected) in table {

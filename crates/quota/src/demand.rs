@@ -9,7 +9,7 @@ use rhumb_core::{Span, Time};
 /// Epochs without any request that a predictor is told of one by one; after a longer pause it is told of so many.
 const IDLE_EPOCHS_MAX: u64 = 1_000;
 
-/// Forecasts the demand of the next epoch. Any model will do; see the crate `forecast`.
+/// Forecasts the demand of the next epoch. Any model will do; see [`Forecast`](crate::forecast::Forecast).
 pub trait Predictor: Send {
     /// The demand of the epoch that just ended, in tokens.
     fn observe(&mut self, demand: f64);

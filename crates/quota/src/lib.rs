@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`site`] | the actor: request handling, and when to redistribute |
 //! | [`account`] | the tokens of a quota at a site |
-//! | [`demand`] | how many are going to be needed: the prediction module |
+//! | [`demand`], [`forecast`] | how many are going to be needed: the prediction module |
 //! | [`avantan`] | who takes part with how many: the protocol module, in two versions |
 //! | [`reallocate`], [`list`] | who gets how many: the redistribution module |
 //! | [`catalog`] | which quotas there are, agreed by all sites |
@@ -27,6 +27,7 @@ pub mod ballot;
 pub mod catalog;
 pub mod config;
 pub mod demand;
+pub mod forecast;
 pub mod gateway;
 pub mod info;
 pub mod list;

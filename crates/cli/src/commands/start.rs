@@ -4,7 +4,7 @@ use super::fail;
 use clap::Args as ClapArgs;
 use rhumb_commit::replicated_commit::{Config as Protocol, Site};
 use rhumb_node::client::Gateway;
-use rhumb_node::config::{Config, Setup};
+use rhumb_node::config::{Config, QuotaSetup, Setup};
 use rhumb_node::process::{self, Actors, Served};
 use rhumb_sql::server::{ServerOptions, serve};
 use rustix::process::{Signal, getpid, kill_process};
@@ -46,9 +46,11 @@ pub fn run(args: &Args) -> ExitCode {
     }
     let actors = |setup: &Setup| {
         let topology = Arc::new(setup.topology.clone());
+        let QuotaSetup { epoch, models } = &setup.quotas;
+        let quotas = rhumb_quota::Config { epoch: *epoch, predictors: models.predictors(), ..rhumb_quota::Config::default() };
         Actors {
             commits: Site::new(setup.site, Arc::clone(&topology), Protocol::default()),
-            quotas: rhumb_quota::Site::new(setup.site, &topology, rhumb_quota::Config::default()),
+            quotas: rhumb_quota::Site::new(setup.site, &topology, quotas),
         }
     };
     match process::run(setup, actors, serve_clients) {
@@ -72,11 +74,14 @@ fn stop_with_stdin() {
 /// Serves clients of PostgreSQL and of the Redis protocol until the site is to stop.
 async fn serve_clients(served: Served<Site>) -> io::Result<()> {
     let Served { sql, resp, commits, quotas, status, mut stop } = served;
+    let setup = status.setup();
+    let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
+    let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
     let options = ServerOptions { site: status.setup().site, ..ServerOptions::default() };
     let gateway = Arc::new(Gateway::new(commits, status));
     let redis = async {
         match resp {
-            Some(listener) => rhumb_resp::serve(listener, Arc::clone(&quotas), rhumb_resp::ServerOptions::default()).await,
+            Some(listener) => rhumb_resp::serve(listener, Arc::clone(&quotas), redis_options).await,
             None => std::future::pending().await,
         }
     };

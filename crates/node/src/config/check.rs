@@ -1,6 +1,7 @@
 //! From [`Config`] to [`Setup`]: what a configuration means, and everything about it that cannot be.
 
-use super::{Config, ConfigError, Limits, Storage, Wan};
+use super::{Config, ConfigError, Limits, Quotas, Storage, Wan};
+use crate::models::Models;
 use rhumb_core::{RttMatrix, SiteId, Span, Topology, wan};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,6 +15,10 @@ pub const SITES_PER_REGION_MAX: usize = 64;
 const JITTER_MS_MAX: f64 = 10_000.0;
 const REQUESTS_MAX: u32 = 1_000_000;
 const CACHE_MIB: std::ops::RangeInclusive<u32> = 1..=1_048_576;
+/// A day.
+const EPOCH_S_MAX: u32 = 86_400;
+/// Each model is kept in memory, and again for its quota.
+const MODELS_MAX: usize = 1_000;
 const STOP_GRACE_MS_MAX: u64 = 600_000;
 
 /// A configuration that is whole, resolved to what the parts of a site need.
@@ -41,8 +46,19 @@ pub struct Setup {
     pub wan: Option<WanLinks>,
     /// The storage engine.
     pub storage: Storage,
+    /// Quotas.
+    pub quotas: QuotaSetup,
     /// Bounds.
     pub limits: Limits,
+}
+
+/// What quotas go by.
+#[derive(Clone, Debug)]
+pub struct QuotaSetup {
+    /// The epoch of demand and forecasts.
+    pub epoch: Span,
+    /// Forecasts.
+    pub models: Models,
 }
 
 /// What an emulated wide-area network does to the messages between regions.
@@ -103,6 +119,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         let (low, high) = (CACHE_MIB.start(), CACHE_MIB.end());
         return wrong("storage.cache_mib", format!("is {}; expected {low} to {high}", config.storage.cache_mib));
     }
+    let quotas = resolve_quotas(&config.quotas, folder)?;
     Ok(Setup {
         site,
         topology,
@@ -115,6 +132,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         chaos: config.chaos,
         wan,
         storage: config.storage,
+        quotas,
         limits: config.limits,
     })
 }
@@ -194,6 +212,20 @@ fn check_loopback(key: &str, address: SocketAddr) -> Checked {
         return Ok(());
     }
     wrong(key, format!("{address} is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]"))
+}
+
+fn resolve_quotas(quotas: &Quotas, folder: &Path) -> Checked<QuotaSetup> {
+    let Quotas { epoch_s, models } = quotas;
+    if !(1..=EPOCH_S_MAX).contains(epoch_s) {
+        return wrong("quotas.epoch_s", format!("is {epoch_s}; expected 1 to {EPOCH_S_MAX}"));
+    }
+    if models.len() > MODELS_MAX {
+        return wrong("quotas.models", format!("has {} entries; expected at most {MODELS_MAX}", models.len()));
+    }
+    let files: Vec<(&str, PathBuf)> = models.iter().map(|(name, path)| (name.as_str(), folder.join(path))).collect();
+    let models = Models::read(files.iter().map(|(name, path)| (*name, path.as_path())));
+    let models = models.or_else(|(name, why)| wrong(format!("quotas.models.{name}"), why))?;
+    Ok(QuotaSetup { epoch: Span::from_secs(u64::from(*epoch_s)), models })
 }
 
 fn resolve_wan(wan: &Wan, topology: &Topology, folder: &Path) -> Checked<WanLinks> {

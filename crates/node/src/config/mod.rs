@@ -8,11 +8,12 @@ mod check;
 mod read;
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use thiserror::Error;
 
-pub use check::{Setup, WanLinks};
+pub use check::{QuotaSetup, Setup, WanLinks};
 
 /// The file of one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,9 @@ pub struct Config {
     /// The storage engine.
     #[serde(default)]
     pub storage: Storage,
+    /// Quotas.
+    #[serde(default)]
+    pub quotas: Quotas,
     /// Bounds that an operator may move.
     #[serde(default)]
     pub limits: Limits,
@@ -112,6 +116,22 @@ pub struct Storage {
 impl Default for Storage {
     fn default() -> Storage {
         Storage { cache_mib: 32 }
+    }
+}
+
+/// Quotas.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quotas {
+    /// The epoch of demand and forecasts, in seconds: the time between two values of the series that models were trained on.
+    pub epoch_s: u32,
+    /// A model for each quota that has one: a file of `rhumb forecast train`. Relative to the folder of the configuration.
+    pub models: BTreeMap<String, PathBuf>,
+}
+
+impl Default for Quotas {
+    fn default() -> Quotas {
+        Quotas { epoch_s: 60, models: BTreeMap::new() }
     }
 }
 

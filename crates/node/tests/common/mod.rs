@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
-use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Setup, Storage, Wan};
+use rhumb_node::config::{Config, Limits, Listen, OwnSite, Quotas, Region, Setup, Storage, Wan};
 use rhumb_node::frame::Service;
 use rhumb_node::metrics::Metrics;
 use rhumb_node::runtime::{Handle, Site};
@@ -207,6 +207,7 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
         regions: all.clone(),
         wan: wan.clone(),
         storage: Storage::default(),
+        quotas: Quotas::default(),
         limits: Limits::default(),
     };
     (regions.iter().enumerate().map(config).collect(), ports)
