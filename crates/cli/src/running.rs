@@ -36,6 +36,8 @@ pub struct RunningSite {
     pub pid: Option<u32>,
     /// For PostgreSQL clients.
     pub pg: String,
+    /// For clients of the Redis protocol: host and port.
+    pub resp: String,
     /// For health, metrics and administration.
     pub http: String,
     /// Its configuration.
@@ -138,6 +140,7 @@ mod tests {
             shard,
             pid: Some(1),
             pg: String::new(),
+            resp: String::new(),
             http: String::new(),
             config: PathBuf::new(),
             log: PathBuf::new(),

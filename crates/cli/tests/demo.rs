@@ -20,6 +20,8 @@ async fn a_site_is_killed_the_others_go_on_and_it_returns() {
     let ready = demo.ready();
     let names: Vec<_> = ready["regions"].as_array().expect("regions").iter().map(|region| region["name"].clone()).collect();
     assert_eq!(names, [json!("region1"), json!("region2"), json!("region3")]);
+    let resp = ready["regions"][1]["resp"].as_str().expect("an address");
+    assert!(resp.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().is_loopback()), "{resp}");
     assert!(ready["regions"][1]["http"].as_str().expect("an address").starts_with("http://127.0.0.1:"));
 
     let first = demo.connect(0).await;

@@ -47,20 +47,27 @@ impl Banner<'_> {
 
     fn addresses(&self) -> String {
         let name = |site: &SitePlan| if self.sites_per_region == 1 { site.region.clone() } else { site.name() };
-        let rows: Vec<[String; 4]> = self
+        let rows: Vec<[String; 5]> = self
             .sites
             .iter()
             .enumerate()
             .map(|(index, site)| {
                 let floor = self.network.floor(index / usize::from(self.sites_per_region));
-                [name(site), floor.map_or(String::new(), |floor| format!("{} ms", millis(floor))), site.pg(), site.http()]
+                [
+                    name(site),
+                    floor.map_or(String::new(), |floor| format!("{} ms", millis(floor))),
+                    site.pg(),
+                    site.resp().to_string(),
+                    site.http(),
+                ]
             })
             .collect();
-        let titles = ["region", if self.network.matrix.is_some() { "commit floor" } else { "" }, "PostgreSQL", "HTTP"];
+        let titles = ["region", if self.network.matrix.is_some() { "commit floor" } else { "" }, "PostgreSQL", "Redis", "HTTP"];
         let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([titles[column].len()]).max().unwrap_or(0);
-        let (names, floors, pgs) = (width(0), width(1), width(2));
-        let line =
-            |[name, floor, pg, http]: [&str; 4]| format!("{name:<names$}  {floor:>floors$}  {pg:<pgs$}  {http}").trim_end().to_owned();
+        let (names, floors, pgs, resps) = (width(0), width(1), width(2), width(3));
+        let line = |[name, floor, pg, resp, http]: [&str; 5]| {
+            format!("{name:<names$}  {floor:>floors$}  {pg:<pgs$}  {resp:<resps$}  {http}").trim_end().to_owned()
+        };
         let mut text = format!("{}\n", style(line(titles)).dim());
         for row in &rows {
             writeln!(text, "{}", line(row.each_ref().map(String::as_str))).expect("a string takes all");
@@ -76,8 +83,9 @@ impl Banner<'_> {
     }
 
     fn to_try(&self) -> String {
-        let first = self.sites[0].pg();
+        let (first, resp) = (self.sites[0].pg(), self.sites[0].ports.resp);
         let middle = &self.sites[self.sites.len() / 2].region;
+        let other = self.sites[self.sites.len() - 1].ports.resp;
         let (demo, bench) = match self.state {
             None => (String::new(), "--demo".to_owned()),
             Some(state) => (format!(" --demo {}", state.display()), format!("--demo={}", state.display())),
@@ -87,6 +95,9 @@ impl Banner<'_> {
             ("  CREATE TABLE greeting (id INT PRIMARY KEY, words TEXT);".to_owned(), ""),
             ("  INSERT INTO greeting VALUES (1, 'hello');".to_owned(), "commits in one wide-area round trip"),
             ("  SHOW REGIONS;".to_owned(), "who is reachable, and how far away"),
+            (format!("redis-cli -p {resp} QUOTA.CREATE vm 5000"), "a limit for all regions together"),
+            (format!("redis-cli -p {other} ACQUIRE vm 1"), "answered in the region, on its disk"),
+            (format!("rhumb quota ls {bench}"), "what is left of it"),
             (format!("rhumb chaos kill {middle}{demo}"), "the others go on"),
             (format!("rhumb chaos restart {middle}{demo}"), "it returns and catches up"),
             (format!("rhumb bench init bank {bench}"), "load a workload"),
@@ -161,7 +172,7 @@ mod tests {
     fn sites(network: &Network) -> Vec<SitePlan> {
         let site = |(index, region): (usize, &String)| {
             let index = index as u16;
-            let ports = Ports { sql: 26257 + index, http: 8080 + index, peer: 27257 + index };
+            let ports = Ports { sql: 26257 + index, resp: 6380 + index, http: 8080 + index, peer: 27257 + index };
             SitePlan { region: region.clone(), shard: 0, ports, config: "site.toml".into(), log: "log.txt".into() }
         };
         network.regions.iter().enumerate().map(site).collect()

@@ -146,6 +146,7 @@ impl Cluster {
             shard: site.plan.shard,
             pid: site.pid(),
             pg: site.plan.pg(),
+            resp: site.plan.resp().to_string(),
             http: site.plan.http(),
             config: site.plan.config.clone(),
             log: site.plan.log.clone(),

@@ -13,7 +13,7 @@ use super::network::Network;
 use super::ports::{self, Ports};
 use crate::running::write_atomically;
 use rhumb_core::wan;
-use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Setup, Storage, Wan};
+use rhumb_node::config::{Config, Limits, Listen, OwnSite, Quotas, Region, Setup, Storage, Wan};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -59,6 +59,11 @@ impl SitePlan {
     /// The address for PostgreSQL clients.
     pub fn pg(&self) -> String {
         format!("postgres://rhumb@{}/rhumb", loopback(self.ports.sql))
+    }
+
+    /// The address for clients of the Redis protocol.
+    pub fn resp(&self) -> SocketAddr {
+        loopback(self.ports.resp)
     }
 
     /// The address for HTTP.
@@ -139,10 +144,16 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
         cluster: "demo".to_owned(),
         chaos: true,
         site: OwnSite { region: site.region.clone(), shard: site.shard },
-        listen: Listen { sql: loopback(site.ports.sql), resp: None, http: loopback(site.ports.http), peer: loopback(site.ports.peer) },
+        listen: Listen {
+            sql: loopback(site.ports.sql),
+            resp: Some(site.resp()),
+            http: loopback(site.ports.http),
+            peer: loopback(site.ports.peer),
+        },
         regions: shape.regions.iter().zip(peers).map(region).collect(),
         wan,
         storage: Storage::default(),
+        quotas: Quotas::default(),
         limits: Limits { stop_grace_ms: STOP_GRACE_MS, ..Limits::default() },
     }
 }

@@ -49,7 +49,8 @@ const TICK: Duration = Duration::from_millis(100);
 
 Shipped profiles: paper_replicated_commit_5, paper_samya_5, paper_gplacer_9, aws_32, azure_48, gcp_39, aws_azure_42.
 While it runs, `rhumb chaos` kills sites and cuts links, `rhumb status` looks at them, and `rhumb bench` puts them under
-load. Ports are 26257 and on for PostgreSQL and 8080 and on for HTTP, or the next that are free.")]
+load; `rhumb quota` and any client of Redis keep quotas. Ports are 26257 and on for PostgreSQL, 6380 and on for clients of
+Redis and 8080 and on for HTTP, or the next that are free.")]
 pub struct Args {
     /// The wide-area network: a shipped profile, `none`, or a CSV file of round-trip times in milliseconds.
     #[arg(long, value_name = "PROFILE|none|FILE", default_value = "paper_replicated_commit_5")]
@@ -63,7 +64,7 @@ pub struct Args {
     /// Keep data, configurations and logs in this folder, and go on with what is there. Otherwise they go at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Once the cluster serves, write {"regions":[{"name","pg","http"}…]} to this file.
+    /// Once the cluster serves, write {"regions":[{"name","pg","resp","http"}…]} to this file.
     #[arg(long, value_name = "PATH")]
     ready_file: Option<PathBuf>,
     /// The state file by which other commands find this demo [default: rhumb-demo.json in $XDG_RUNTIME_DIR or the

@@ -9,6 +9,8 @@ use std::net::{Ipv4Addr, TcpListener};
 
 /// The first port for PostgreSQL clients.
 const SQL_FIRST: u16 = 26_257;
+/// The first port for clients of the Redis protocol: the one after that of Redis itself, which may run here too.
+const RESP_FIRST: u16 = 6_380;
 /// The first port for HTTP.
 const HTTP_FIRST: u16 = 8_080;
 /// The first port for the other sites.
@@ -21,6 +23,9 @@ const LAST: u16 = 32_767;
 pub struct Ports {
     /// For PostgreSQL clients.
     pub sql: u16,
+    /// For clients of the Redis protocol. 0 where it was not chosen yet: folders of former versions say nothing of it.
+    #[serde(default)]
+    pub resp: u16,
     /// For health, metrics and administration.
     pub http: u16,
     /// For the other sites.
@@ -35,6 +40,7 @@ pub fn choose(count: usize, kept: &[Ports]) -> Result<Vec<Ports>, DemoError> {
         let before = kept.get(index);
         chosen.push(Ports {
             sql: taken.take(before.map(|ports| ports.sql), SQL_FIRST)?,
+            resp: taken.take(before.map(|ports| ports.resp).filter(|&port| port != 0), RESP_FIRST)?,
             http: taken.take(before.map(|ports| ports.http), HTTP_FIRST)?,
             peer: taken.take(before.map(|ports| ports.peer), PEER_FIRST)?,
         });
@@ -64,13 +70,21 @@ mod tests {
     #[test]
     fn ports_are_distinct_and_those_kept_are_taken_again() {
         let first = choose(3, &[]).expect("free ports");
-        let all: BTreeSet<u16> = first.iter().flat_map(|ports| [ports.sql, ports.http, ports.peer]).collect();
-        assert_eq!(all.len(), 9);
+        let all: BTreeSet<u16> = first.iter().flat_map(|ports| [ports.sql, ports.resp, ports.http, ports.peer]).collect();
+        assert_eq!(all.len(), 12);
         let held = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let busy = held.local_addr().expect("bound").port();
         let kept = [Ports { sql: busy, ..first[0] }];
         let again = choose(1, &kept).expect("free ports");
         assert_ne!(again[0].sql, busy);
         assert!(again[0].sql >= SQL_FIRST);
+        assert_eq!(again[0].resp, first[0].resp);
+    }
+
+    #[test]
+    fn ports_kept_before_there_was_one_for_redis_clients_get_one() {
+        let kept: Ports = serde_json::from_str(r#"{"sql":26257,"http":8080,"peer":27257}"#).expect("what was written then");
+        let chosen = choose(1, &[kept]).expect("free ports");
+        assert!((RESP_FIRST..=LAST).contains(&chosen[0].resp));
     }
 }

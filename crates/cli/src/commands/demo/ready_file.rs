@@ -4,6 +4,7 @@ use super::folder::SitePlan;
 use crate::running::write_atomically;
 use serde::Serialize;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 
 #[derive(Serialize)]
@@ -15,6 +16,7 @@ struct Ready<'a> {
 struct ReadyRegion<'a> {
     name: &'a str,
     pg: String,
+    resp: SocketAddr,
     http: String,
 }
 
@@ -29,6 +31,7 @@ pub fn clear(path: &Path) -> io::Result<()> {
 /// Writes the first site of each region to `path`, all at once.
 pub fn write<'a>(path: &Path, sites: impl Iterator<Item = &'a SitePlan>) -> io::Result<()> {
     let firsts = sites.filter(|site| site.shard == 0);
-    let regions = firsts.map(|site| ReadyRegion { name: &site.region, pg: site.pg(), http: site.http() }).collect();
+    let region = |site: &'a SitePlan| ReadyRegion { name: &site.region, pg: site.pg(), resp: site.resp(), http: site.http() };
+    let regions = firsts.map(region).collect();
     write_atomically(path, &Ready { regions })
 }
