@@ -3,6 +3,7 @@
 use clap::{Args as ClapArgs, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use rhumb_sim::replicated_commit::ReplicatedCommit;
+use rhumb_sim::samya::Samya;
 use rhumb_sim::{Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -14,7 +15,7 @@ const SHOWN_MAX: usize = 3;
 /// Run a protocol in the deterministic simulator, with crashes, cuts, loss, reordering and skew.
 #[derive(ClapArgs)]
 #[command(
-    after_help = "Examples:\n  rhumb sim replicated-commit --seed 7            one run; a failure prints its trace\n  rhumb sim replicated-commit --seed 7 --trace    every message of it\n  rhumb sim replicated-commit --seeds 1000        seeds 0 to 999 on all cores\n\nExit code 0: no violation; 1: a violation, with the command that replays it."
+    after_help = "Examples:\n  rhumb sim replicated-commit --seed 7            one run; a failure prints its trace\n  rhumb sim replicated-commit --seed 7 --trace    every message of it\n  rhumb sim replicated-commit --seeds 1000        seeds 0 to 999 on all cores\n  rhumb sim samya --seeds 1000                    quotas: no token is minted, lost or acquired twice\n\nExit code 0: no violation; 1: a violation, with the command that replays it."
 )]
 pub struct Args {
     /// What to run.
@@ -41,16 +42,24 @@ pub struct Args {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ScenarioName {
+    /// Transactions: what clients read and committed is strictly serializable, and nothing is lost.
     ReplicatedCommit,
+    /// Quotas: clients never hold more than the limit, and no token is minted, lost or acquired twice.
+    Samya,
 }
 
 /// Runs the scenario.
 pub fn run(args: &Args) -> ExitCode {
-    let ScenarioName::ReplicatedCommit = args.scenario;
-    let scenario = ReplicatedCommit::default().with_calm(args.calm);
+    match args.scenario {
+        ScenarioName::ReplicatedCommit => simulate(&ReplicatedCommit::default().with_calm(args.calm), args),
+        ScenarioName::Samya => simulate(&Samya::default().with_calm(args.calm), args),
+    }
+}
+
+fn simulate(scenario: &impl Scenario, args: &Args) -> ExitCode {
     let reports = match args.seeds {
-        Some(seeds) => many(&scenario, args.from, seeds),
-        None => vec![one(&scenario, args.seed, args.trace)],
+        Some(seeds) => many(scenario, args.from, seeds),
+        None => vec![one(scenario, args.seed, args.trace)],
     };
     if args.probes {
         print_probes(&reports);
