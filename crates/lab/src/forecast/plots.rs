@@ -45,7 +45,8 @@ impl Measured {
         let (unit, length) = self.epoch_seconds.map_or(("epochs", 1.0), |seconds| ("hours", seconds as f64 / HOUR_SECONDS));
         let line = |name: &str, values: &[f64]| {
             let points = values.iter().take(STRETCH_EPOCHS).enumerate();
-            Line { name: name.to_owned(), points: points.map(|(epoch, value)| (epoch as f64 * length, *value)).collect() }
+            let points = points.map(|(epoch, value)| (epoch as f64 * length, *value)).collect();
+            Line { name: name.to_owned(), points, joined: true }
         };
         let forecast = best.map(|(row, values)| line(&format!("{}, one epoch before", row.model), values));
         let chart = LineChart {

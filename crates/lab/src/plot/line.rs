@@ -14,17 +14,21 @@ const LINE_WIDTH: f64 = 2.0;
 /// Points are marked each where a line has no more than this.
 const MARKED_MAX: usize = 30;
 const POINT_RADIUS: f64 = 3.5;
+/// Where there are many points.
+const CLOUD_RADIUS: f64 = 1.5;
 const DASH: f64 = 6.0;
 /// Room below the plot for ticks and the label of the axis.
 const BELOW: f64 = 48.0;
 
-/// Points in the order in which they are joined.
+/// Points, joined in their order or each by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// What the legend calls it.
     pub name: String,
     /// `(x, y)`
     pub points: Vec<(f64, f64)>,
+    /// False for points that stand each by itself.
+    pub joined: bool,
 }
 
 /// A horizontal line to hold the others against.
@@ -71,7 +75,7 @@ impl LineChart {
         if self.lines.len() > SERIES_MAX {
             return Err(PlotError::TooManySeries { found: self.lines.len() });
         }
-        for Line { name, points } in &self.lines {
+        for Line { name, points, .. } in &self.lines {
             if points.is_empty() {
                 return Err(PlotError::EmptySeries { series: name.clone() });
             }
@@ -89,9 +93,13 @@ impl LineChart {
         let mut chart = frame(area, Side(x, &self.x.label), Side(y, &self.y.label), beside, BELOW)?;
         self.draw_references(area, &chart)?;
         for (index, line) in self.lines.iter().enumerate() {
-            chart.draw_series([PathElement::new(line.points.clone(), stroke(colour(index), LINE_WIDTH))])?;
-            if line.points.len() <= MARKED_MAX {
-                let mark = |point: &(f64, f64)| Circle::new(*point, units(POINT_RADIUS), colour(index).filled());
+            if line.joined {
+                chart.draw_series([PathElement::new(line.points.clone(), stroke(colour(index), LINE_WIDTH))])?;
+            }
+            let few = line.points.len() <= MARKED_MAX;
+            if few || !line.joined {
+                let radius = if few { POINT_RADIUS } else { CLOUD_RADIUS };
+                let mark = |point: &(f64, f64)| Circle::new(*point, units(radius), colour(index).filled());
                 chart.draw_series(line.points.iter().map(mark))?;
             }
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn line(name: &str, points: &[(f64, f64)]) -> Line {
-    Line { name: name.into(), points: points.to_vec() }
+    Line { name: name.into(), points: points.to_vec(), joined: true }
 }
 
 fn chart(lines: Vec<Line>) -> LineChart {

@@ -16,6 +16,7 @@ pub mod chart;
 mod client;
 pub mod demand;
 pub mod experiments;
+pub mod files;
 pub mod lab;
 pub mod load;
 pub mod meter;
@@ -26,6 +27,7 @@ pub mod progress;
 pub mod series;
 pub mod setup;
 pub mod system;
+pub mod table4;
 
 pub use experiments::{EXPERIMENTS, Experiment, experiment};
 pub use lab::{Lab, Options};

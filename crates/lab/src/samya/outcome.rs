@@ -80,6 +80,16 @@ impl Finding {
 }
 
 impl Outcome {
+    /// The findings as a table; none if there are none.
+    pub fn findings_sheet(&self) -> Option<Sheet> {
+        let mut sheet = Sheet::new("Held against the paper", &["what", "paper", "here", "verdict"]);
+        for finding in &self.findings {
+            let verdict = finding.met.map_or("", |met| if met { "met" } else { "not met" });
+            sheet.row([finding.what.clone(), finding.paper.clone(), finding.measured.clone(), verdict.to_owned()]);
+        }
+        (!sheet.rows.is_empty()).then_some(sheet)
+    }
+
     /// Notes something beside.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
@@ -104,13 +114,8 @@ impl fmt::Display for Outcome {
         for sheet in &self.sheets {
             writeln!(f, "{sheet}")?;
         }
-        if !self.findings.is_empty() {
-            let mut sheet = Sheet::new("Held against the paper", &["what", "paper", "here", ""]);
-            for finding in &self.findings {
-                let verdict = finding.met.map_or("", |met| if met { "met" } else { "not met" });
-                sheet.row([finding.what.clone(), finding.paper.clone(), finding.measured.clone(), verdict.to_owned()]);
-            }
-            writeln!(f, "{sheet}")?;
+        if let Some(findings) = self.findings_sheet() {
+            writeln!(f, "{findings}")?;
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))
     }
