@@ -13,6 +13,14 @@ pub enum BenchError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The same, of a port for Redis clients.
+    #[error("{argument:?} is not an address: {reason}. Write HOST:PORT, redis://HOST:PORT, or either after REGION=")]
+    RedisAddress {
+        /// What was given.
+        argument: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A ready file that cannot be read.
     #[error("cannot read the cluster's ready file {path}: {reason}. `rhumb demo --ready-file {path}` writes it once the cluster serves")]
     ReadyFile {
@@ -44,6 +52,18 @@ pub enum BenchError {
         workload: &'static str,
         /// The first table found.
         table: &'static str,
+    },
+    /// The quota is there already.
+    #[error("there is a quota {quota} already: pass --replace to drop it and make it anew")]
+    QuotaExists {
+        /// Its name.
+        quota: String,
+    },
+    /// There is no quota to run on.
+    #[error("there is no quota {quota}: run `rhumb bench init quota` first")]
+    NoQuota {
+        /// Its name.
+        quota: String,
     },
     /// Options that contradict themselves.
     #[error("{0}")]

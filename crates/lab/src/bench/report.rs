@@ -13,7 +13,7 @@ use super::table::Table;
 use super::yardstick::{self, StatementReport};
 
 /// What a value that does not exist is shown as.
-pub(super) const NONE: &str = "–";
+pub(crate) const NONE: &str = "–";
 
 /// A floor below this says nothing: within one site or machine the work itself outweighs the way.
 const FLOOR_MS_MIN: f64 = 1.0;
@@ -300,7 +300,7 @@ pub(super) fn percentile_cells(latency: Option<&Percentiles>) -> [String; 3] {
 }
 
 /// Three significant digits, as many as the histograms keep.
-pub(super) fn millis(ms: f64) -> String {
+pub(crate) fn millis(ms: f64) -> String {
     match ms {
         ms if ms < 9.995 => format!("{ms:.2}"),
         ms if ms < 99.95 => format!("{ms:.1}"),
@@ -308,7 +308,7 @@ pub(super) fn millis(ms: f64) -> String {
     }
 }
 
-fn rate(per_time: f64) -> String {
+pub(crate) fn rate(per_time: f64) -> String {
     if per_time < 99.95 { format!("{per_time:.1}") } else { format!("{per_time:.0}") }
 }
 
