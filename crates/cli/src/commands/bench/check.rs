@@ -2,8 +2,9 @@
 
 use super::error::Error;
 use super::progress::Bar;
+use super::quota;
 use super::target::Target;
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::{Args as ClapArgs, Subcommand};
 use rhumb_lab::bench::{self, Kind};
 use std::process::ExitCode;
 
@@ -12,39 +13,41 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   rhumb bench check tpcc --demo
   rhumb bench check bank --ready-file ready.json --json
+  rhumb bench check quota --demo
 
 Exit code 0: all conditions hold; 1: one does not, or could not be checked.")]
 pub struct Args {
-    /// The workload.
+    #[command(subcommand)]
     workload: Workload,
-    #[command(flatten)]
-    target: Target,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Subcommand)]
 enum Workload {
     /// No record that was loaded is missing.
-    Ycsb,
+    Ycsb(Target),
     /// The conditions of clause 3.3.2.
-    Tpcc,
+    Tpcc(Target),
     /// The sum of all balances.
-    Bank,
+    Bank(Target),
     /// Loaded rows, and transactions of several rows.
-    Statements,
+    Statements(Target),
+    /// The sum of all tokens, at one moment.
+    Quota(quota::At),
 }
 
 /// Checks.
 pub async fn run(args: &Args) -> Result<ExitCode, Error> {
-    let kind = match args.workload {
-        Workload::Ycsb => Kind::Ycsb,
-        Workload::Tpcc => Kind::Tpcc,
-        Workload::Bank => Kind::Bank,
-        Workload::Statements => Kind::Statements,
+    let (kind, target) = match &args.workload {
+        Workload::Ycsb(target) => (Kind::Ycsb, target),
+        Workload::Tpcc(target) => (Kind::Tpcc, target),
+        Workload::Bank(target) => (Kind::Bank, target),
+        Workload::Statements(target) => (Kind::Statements, target),
+        Workload::Quota(at) => return quota::check(at).await,
     };
     let bar = Bar::new();
-    let report = bench::check(kind, &args.target.endpoints()?, &args.target.settings(), &bar).await?;
+    let report = bench::check(kind, &target.endpoints()?, &target.settings(), &bar).await?;
     bar.clear();
-    if args.target.json {
+    if target.json {
         println!("{}", report.to_json());
     } else {
         print!("{report}");

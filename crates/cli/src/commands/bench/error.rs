@@ -18,7 +18,7 @@ impl Error {
     /// The exit code of the process: 2 for what was asked wrongly, 1 for what went wrong.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Bench(BenchError::Options(_) | BenchError::Address { .. }) => 2,
+            Error::Bench(BenchError::Options(_) | BenchError::Address { .. } | BenchError::RedisAddress { .. }) => 2,
             Error::Bench(_) | Error::Demo(_) => 1,
         }
     }

@@ -2,18 +2,20 @@
 
 use super::error::Error;
 use super::progress::Bar;
+use super::quota;
 use super::target::Target;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use rhumb_lab::bench::{self, InitOptions, Load, LoadMethod};
 use rhumb_lab::{bank, statements, tpcc, ycsb};
 use std::process::ExitCode;
 
-/// Create and fill the tables of a workload.
+/// Create and fill the tables of a workload, or make its quota.
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
   rhumb bench init ycsb --demo --records 100000
   rhumb bench init tpcc --demo --warehouses 5 --scale 0.01    a hundredth of each warehouse's items and customers
-  rhumb bench init bank --demo --replace")]
+  rhumb bench init bank --demo --replace
+  rhumb bench init quota --demo --limit 5000 --protocol any")]
 pub struct Args {
     #[command(subcommand)]
     workload: Workload,
@@ -65,6 +67,8 @@ enum Workload {
         #[command(flatten)]
         how: How,
     },
+    /// A quota.
+    Quota(quota::Init),
 }
 
 #[derive(ClapArgs)]
@@ -99,6 +103,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Error> {
         }
         Workload::Bank { accounts, balance, how } => (Load::Bank(bank::Load { accounts: *accounts, balance: *balance }), how),
         Workload::Statements { rows, how } => (Load::Statements(statements::Load { rows: *rows }), how),
+        Workload::Quota(wanted) => return quota::init(wanted).await,
     };
     let method = match how.method {
         Method::Copy => LoadMethod::Copy,

@@ -4,6 +4,7 @@ mod check;
 mod error;
 mod init;
 mod progress;
+mod quota;
 mod run;
 mod target;
 
@@ -11,7 +12,7 @@ use super::fail;
 use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
 
-/// Put a cluster under load and measure it: YCSB, TPC-C, transfers between bank accounts, and single statements.
+/// Put a cluster under load and measure it: YCSB, TPC-C, transfers between bank accounts, single statements, and quotas.
 #[derive(ClapArgs)]
 #[command(
     arg_required_else_help = true,
@@ -21,6 +22,7 @@ use std::process::ExitCode;
   rhumb bench check bank --demo                            is all the money still there?
   rhumb bench init tpcc --demo --warehouses 5 --scale 0.01
   rhumb bench run tpcc --demo --clients 4 --json > tpcc.json
+  rhumb bench init quota --demo --limit 5000 && rhumb bench quota --demo --rate 5000
   rhumb bench run ycsb --url oregon=postgres://rhumb@127.0.0.1:26258/rhumb --rate 500
 
 Every latency is shown beside the floor of its region: the round trip to the nearest majority of regions."
@@ -35,6 +37,8 @@ enum Stage {
     Init(init::Args),
     Run(run::Args),
     Check(check::Args),
+    /// The same as `run quota`.
+    Quota(quota::Run),
 }
 
 /// Runs a stage of a benchmark.
@@ -48,6 +52,7 @@ pub fn run(args: &Args) -> ExitCode {
             Stage::Init(args) => init::run(args).await,
             Stage::Run(args) => run::run(args).await,
             Stage::Check(args) => check::run(args).await,
+            Stage::Quota(load) => quota::run(load).await,
         }
     });
     // What a load or a run left behind in the runtime is of no more use.

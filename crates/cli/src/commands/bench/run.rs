@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::progress::Bar;
+use super::quota;
 use super::target::Target;
 use crate::duration::parse_duration;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
@@ -24,6 +25,7 @@ const CLIENTS: usize = 8;
   rhumb bench run bank --demo --rate 200              an open loop of 200 transactions a second over all regions
   rhumb bench run bank --demo --transactions 10000 --json
   rhumb bench run statements --demo --duration 60s    what single statements cost beside the floor
+  rhumb bench run quota --demo --rate 5000 --mix 50:50
 
 Ctrl-C ends a run early; what was measured until then is reported.
 Exit code 0: done; 1: it failed, or an invariant of the workload was found broken; 2: the options do not go together.")]
@@ -62,6 +64,8 @@ enum Workload {
         #[command(flatten)]
         how: How,
     },
+    /// Tokens of a quota, acquired and released over the Redis protocol.
+    Quota(quota::Run),
 }
 
 #[derive(ClapArgs)]
@@ -174,6 +178,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Error> {
         Workload::Bank { audits, how } => (Run::Bank(bank::Options { audits: *audits }), how, CLIENTS),
         // Alone, so that no statement waits for another.
         Workload::Statements { how } => (Run::Statements, how, 1),
+        Workload::Quota(load) => return quota::run(load).await,
     };
     let bar = Bar::stoppable();
     let report = bench::run(&run, &how.target.endpoints()?, &how.options(clients), &bar).await?;

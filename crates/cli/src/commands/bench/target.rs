@@ -1,9 +1,10 @@
 //! Which servers a benchmark drives, and how its sessions are set.
 
 use super::error::Error;
-use crate::running::{self, Running};
+use crate::running::{self, Running, RunningSite};
 use clap::Args;
 use rhumb_lab::bench::Endpoint;
+use rhumb_lab::quota;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -20,10 +21,11 @@ pub struct Target {
     pub json: bool,
 }
 
+/// Which servers.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-struct Servers {
-    /// A server, and the region it is in if it does not say so itself; may be repeated.
+pub struct Servers {
+    /// A server, and the region it is in if it does not say so itself; may be repeated. For quotas: [REGION=]HOST:PORT.
     #[arg(long = "url", value_name = "[REGION=]URL")]
     urls: Vec<String>,
     /// All sites of the running demo that live.
@@ -52,13 +54,34 @@ impl Target {
     }
 }
 
+impl Servers {
+    /// Their ports for Redis clients.
+    pub fn redis(&self) -> Result<Vec<quota::Endpoint>, Error> {
+        if let Some(path) = &self.ready_file {
+            return Ok(quota::Endpoint::from_ready_file(path)?);
+        }
+        match &self.demo {
+            Some(path) => {
+                let of = |site: RunningSite| quota::Endpoint { region: site.region, address: site.resp, http: Some(site.http) };
+                Ok(alive(&path.clone().unwrap_or_else(running::default_path))?.into_iter().map(of).collect())
+            }
+            None => self.urls.iter().map(|url| Ok(quota::Endpoint::parse(url)?)).collect(),
+        }
+    }
+}
+
 fn of_demo(path: &Path) -> Result<Vec<Endpoint>, Error> {
+    alive(path)?.iter().map(|site| Ok(Endpoint::parse(&format!("{}={}", site.region, site.pg))?)).collect()
+}
+
+/// The sites of a demo that live.
+fn alive(path: &Path) -> Result<Vec<RunningSite>, Error> {
     let running = Running::find(path)?;
-    let (alive, dead): (Vec<_>, Vec<_>) = running.sites.iter().partition(|site| site.pid.is_some());
+    let (alive, dead): (Vec<_>, Vec<_>) = running.sites.into_iter().partition(|site| site.pid.is_some());
     for site in dead {
         eprintln!("rhumb: {site} is dead and gets no clients");
     }
-    alive.iter().map(|site| Ok(Endpoint::parse(&format!("{}={}", site.region, site.pg))?)).collect()
+    Ok(alive)
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
