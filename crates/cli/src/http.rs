@@ -9,7 +9,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpStream;
 
-/// How long an answer may take. Sites are asked over the loopback.
+/// How long the answer to what needs no other site may take. Sites are asked over the loopback.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Larger answers are not those of a site.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
@@ -33,20 +33,21 @@ pub struct HttpError {
 
 /// Gets `path` from the site at `base`, such as `http://127.0.0.1:8080`.
 pub async fn get(base: &str, path: &str) -> Result<Answer, HttpError> {
-    ask(base, path, Method::GET, String::new()).await
+    ask(base, path, Method::GET, String::new(), ANSWER_TIMEOUT).await
 }
 
 /// Posts `body` as JSON.
 pub async fn post(base: &str, path: &str, body: &impl Serialize) -> Result<Answer, HttpError> {
     let body = serde_json::to_string(body).expect("what is posted has a form in JSON");
-    ask(base, path, Method::POST, body).await
+    ask(base, path, Method::POST, body, ANSWER_TIMEOUT).await
 }
 
-async fn ask(base: &str, path: &str, method: Method, body: String) -> Result<Answer, HttpError> {
+/// Sends a request with a body of JSON, and waits so long for the answer.
+pub async fn ask(base: &str, path: &str, method: Method, body: String, within: Duration) -> Result<Answer, HttpError> {
     let failed = |reason: String| HttpError { url: format!("{base}{path}"), reason };
-    match tokio::time::timeout(ANSWER_TIMEOUT, exchange(base, path, method, body)).await {
+    match tokio::time::timeout(within, exchange(base, path, method, body)).await {
         Ok(answered) => answered.map_err(|reason| failed(reason.to_string())),
-        Err(_) => Err(failed(format!("nothing came within {} s", ANSWER_TIMEOUT.as_secs()))),
+        Err(_) => Err(failed(format!("nothing came within {} s", within.as_secs()))),
     }
 }
 

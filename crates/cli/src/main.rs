@@ -12,7 +12,7 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "rhumb", version, arg_required_else_help = true, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n  rhumb forecast table                    models of demand, side by side\n\nDocumentation: README.md, docs/"
+    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb quota create vm 5000              a limit that all regions share and each answers for\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n  rhumb lab list                          experiments of published evaluations, in virtual time\n  rhumb forecast table                    models of demand, side by side\n\nDocumentation: README.md, docs/"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -24,9 +24,11 @@ enum Command {
     Demo(commands::demo::Args),
     Start(commands::start::Args),
     Status(commands::status::Args),
+    Quota(commands::quota::Args),
     Chaos(commands::chaos::Args),
     Bench(commands::bench::Args),
     Sim(commands::sim::Args),
+    Lab(commands::lab::Args),
     Forecast(commands::forecast::Args),
 }
 
@@ -35,9 +37,11 @@ fn main() -> ExitCode {
         Command::Demo(args) => commands::demo::run(&args),
         Command::Start(args) => commands::start::run(&args),
         Command::Status(args) => commands::status::run(&args),
+        Command::Quota(args) => commands::quota::run(&args),
         Command::Chaos(args) => commands::chaos::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
+        Command::Lab(args) => commands::lab::run(&args),
         Command::Forecast(args) => commands::forecast::run(&args),
     }
 }

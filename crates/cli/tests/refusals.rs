@@ -38,7 +38,7 @@ fn a_configuration_that_cannot_be_is_refused_with_file_and_key() {
     start(
         2,
         &format!(
-            "{path}, line 1, data_drive: unknown field `data_drive`, expected one of `data_dir`, `cluster`, `chaos`, `site`, `listen`, `regions`, `wan`, `storage`, `limits`"
+            "{path}, line 1, data_drive: unknown field `data_drive`, expected one of `data_dir`, `cluster`, `chaos`, `site`, `listen`, `regions`, `wan`, `storage`, `quotas`, `limits`"
         ),
     );
     with("region = 'a'", "region = 'mars'");
@@ -156,6 +156,8 @@ fn every_command_has_help_with_examples() {
         &["status"],
         &["chaos"],
         &["sim"],
+        &["quota"],
+        &["lab"],
         &["bench"],
         &["bench", "init"],
         &["bench", "run"],

@@ -4,6 +4,8 @@ pub mod bench;
 pub mod chaos;
 pub mod demo;
 pub mod forecast;
+pub mod lab;
+pub mod quota;
 pub mod sim;
 pub mod start;
 pub mod status;

@@ -44,6 +44,7 @@ struct SiteStatus {
     regions: Vec<RegionStatus>,
     peers: Vec<PeerStatus>,
     transactions: Option<TransactionStatus>,
+    quotas: Option<QuotaStatus>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -65,6 +66,13 @@ struct TransactionStatus {
     prepared: u64,
     in_doubt: u64,
     safe_lag_ms: Option<f64>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct QuotaStatus {
+    quotas: u64,
+    waiting: u64,
+    redistributing: u64,
 }
 
 /// A site, and what came of asking it.
@@ -121,7 +129,8 @@ fn shown(asked: &[Asked]) -> String {
     let mut table = Table::new("site")
         .group("", &["ready", "regions reached", "links up", "commit floor ms"])
         .group("transactions", &["open", "prepared", "in doubt"])
-        .group("", &["safe lag ms"]);
+        .group("", &["safe lag ms"])
+        .group("quotas", &["count", "waiting", "moving"]);
     asked.iter().for_each(|site| table.row(row(site)));
     let reasons = asked.iter().filter_map(|site| {
         let reason = site.error.as_ref().or_else(|| site.status.as_ref()?.reason.as_ref())?;
@@ -141,11 +150,12 @@ fn shown(asked: &[Asked]) -> String {
 
 fn row(site: &Asked) -> Vec<String> {
     let Some(status) = &site.status else {
-        return [&site.site, "no answer", NONE, NONE, NONE, NONE, NONE, NONE, NONE].map(str::to_owned).into();
+        return [&site.site, "no answer", NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE].map(str::to_owned).into();
     };
     let millis = |millis: Option<f64>| millis.map_or(NONE.to_owned(), |millis| format!("{millis:.1}"));
     let transactions = status.transactions.as_ref();
     let count = |of: fn(&TransactionStatus) -> u64| transactions.map_or(NONE.to_owned(), |transactions| of(transactions).to_string());
+    let quotas = |of: fn(&QuotaStatus) -> u64| status.quotas.as_ref().map_or(NONE.to_owned(), |quotas| of(quotas).to_string());
     vec![
         status.site.clone(),
         if status.ready { "yes" } else { "no" }.to_owned(),
@@ -156,6 +166,9 @@ fn row(site: &Asked) -> Vec<String> {
         count(|transactions| transactions.prepared),
         count(|transactions| transactions.in_doubt),
         millis(transactions.and_then(|transactions| transactions.safe_lag_ms)),
+        quotas(|quotas| quotas.quotas),
+        quotas(|quotas| quotas.waiting),
+        quotas(|quotas| quotas.redistributing),
     ]
 }
 
@@ -179,7 +192,8 @@ mod tests {
     fn site(name: &str, transactions: &str) -> Asked {
         let answer = format!(
             r#"{{"site":"{name}","ready":true,"reason":null,"regions":[{{"name":"a","local":true,"reachable":1,"floor_ms":2.5}}],
-                "peers":[{{"connected":true}},{{"connected":false}}],"transactions":{transactions}}}"#
+                "peers":[{{"connected":true}},{{"connected":false}}],"transactions":{transactions},
+                "quotas":{{"quotas":3,"waiting":12,"redistributing":1}}}}"#
         );
         let status = serde_json::from_str(&answer).expect("what a site shows");
         Asked { site: name.to_owned(), http: String::new(), status: Some(status), error: None }
@@ -191,13 +205,13 @@ mod tests {
         let waiting = site("b/0", r#"{"open":0,"prepared":3,"in_doubt":2,"safe_lag_ms":null}"#);
         let silent = Asked { site: "c/0".to_owned(), http: String::new(), status: None, error: Some("nobody there".to_owned()) };
         let expected = [
-            "                                                             transactions ────────────",
-            "site      ready  regions reached  links up  commit floor ms   open  prepared  in doubt  safe lag ms",
-            "───────────────────────────────────────────────────────────────────────────────────────────────────",
-            "a/0         yes              1/1       1/2              2.5      4         1         0         75.2",
-            "a/1         yes              1/1       1/2              2.5      –         –         –            –",
-            "b/0         yes              1/1       1/2              2.5      0         3         2            –",
-            "c/0   no answer                –         –                –      –         –         –            –",
+            "                                                             transactions ────────────               quotas ───────────────",
+            "site      ready  regions reached  links up  commit floor ms   open  prepared  in doubt  safe lag ms  count  waiting  moving",
+            "───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────",
+            "a/0         yes              1/1       1/2              2.5      4         1         0         75.2      3       12       1",
+            "a/1         yes              1/1       1/2              2.5      –         –         –            –      3       12       1",
+            "b/0         yes              1/1       1/2              2.5      0         3         2            –      3       12       1",
+            "c/0   no answer                –         –                –      –         –         –            –      –        –       –",
             "",
             "1 site not ready",
             "  c/0: nobody there",
