@@ -16,7 +16,7 @@
 
 mod define;
 #[cfg(feature = "planted")]
-pub(crate) mod planted;
+pub mod planted;
 mod quota;
 mod reads;
 mod recovery;

@@ -1,0 +1,47 @@
+//! The purse of the model: a real account, with a fixed part kept back and a fixed want.
+
+use super::{Planted, Tokens as Profile};
+use rhumb_core::SiteId;
+use rhumb_quota::account::Account;
+use rhumb_quota::avantan::{Call, Purse};
+use rhumb_quota::list::{Entry, List};
+use rhumb_quota::tokens::Tokens;
+
+pub struct ModelPurse<'a> {
+    pub site: SiteId,
+    pub tokens: Profile,
+    pub planted: Option<Planted>,
+    pub account: &'a mut Account,
+    /// Tokens were moved.
+    pub moved: bool,
+}
+
+impl Purse for ModelPurse<'_> {
+    fn offer(&mut self, call: Call) -> Entry {
+        self.moved = true;
+        let here = self.account.tokens;
+        if call.count {
+            return self.account.offer(self.site, here, Tokens::NONE);
+        }
+        let offered = Tokens::left(here.left - self.tokens.keeps.min(here.left));
+        self.account.offer(self.site, offered, Tokens::left(self.tokens.wants))
+    }
+
+    fn withdraw(&mut self) {
+        self.moved = true;
+        self.account.withdraw();
+    }
+
+    fn apply(&mut self, list: &List) {
+        self.moved = true;
+        let entry = list.entry(self.site).expect("only a member applies a list");
+        let share = list.share(self.site).expect("it is a member");
+        #[cfg(feature = "planted")]
+        let share = rhumb_quota::site::planted::share(self.planted, list, self.site).unwrap_or(share);
+        #[cfg(feature = "planted")]
+        if rhumb_quota::site::planted::replays(self.planted, self.account, entry, share) {
+            return;
+        }
+        self.account.apply(entry, share);
+    }
+}

@@ -1,0 +1,106 @@
+//! What clients see: limits that change, counts, retries, and quotas above quotas.
+
+use crate::support::client::has;
+use crate::support::{Cluster, R0, R1, R2};
+use rhumb_core::Span;
+use rhumb_quota::info::Read;
+use rhumb_quota::name::Name;
+use rhumb_quota::refusal::Refusal;
+use rhumb_quota::spec::ProtocolKind::Majority;
+use rhumb_quota::spec::Spec;
+
+#[test]
+fn a_limit_lowered_below_what_is_held_takes_effect_as_clients_release() {
+    let mut cluster = Cluster::new(
+        3,
+        "A limit is lowered below what clients hold.
+        Nobody is made to release. What is left goes at once, also where it was left; what clients bring back goes too,
+        until they hold no more than the new limit allows.",
+    );
+    cluster.create_vm(30, Majority);
+    cluster.narrate("clients of r0 hold 9, and the limit becomes 6");
+    cluster.acquire(R0, "vm", 9);
+    cluster.set_limit(R0, 6);
+    assert_eq!(cluster.all_tokens(), [has(0, 9), has(0, 0), has(0, 0)]);
+    cluster.narrate("no more can be acquired anywhere");
+    let acquire = cluster.acquire(R1, "vm", 1);
+    cluster.advance(Span::from_secs(2));
+    let vm = || Name::new("vm").expect("a name");
+    assert_eq!(cluster.outcome(acquire), Err(Refusal::Exceeded { quota: vm(), wanted: 1 }));
+    cluster.narrate("a client of r0 releases 5: 3 of them go out of circulation");
+    let release = cluster.release(R0, "vm", 5);
+    cluster.advance(Span::from_secs(2));
+    assert!(cluster.outcome(release).is_ok());
+    let tokens = cluster.all_tokens();
+    assert_eq!(tokens.iter().map(|has| has.left + has.held).sum::<u64>(), 6, "{tokens:?}");
+    assert_eq!(tokens.iter().map(|has| has.held).sum::<u64>(), 4, "{tokens:?}");
+    cluster.check("a_limit_lowered_below_what_is_held_takes_effect_as_clients_release");
+}
+
+#[test]
+fn an_exact_read_counts_all_tokens_at_one_moment() {
+    let mut cluster = Cluster::new(
+        3,
+        "An exact read is a redistribution in which no token moves.
+        Every site offers all that it has; the list that is decided is the count.",
+    );
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R0, "vm", 4);
+    cluster.acquire(R2, "vm", 10);
+    cluster.narrate("a client of r1 asks how many there are");
+    let get = cluster.get(R1, "vm", Read::Exact);
+    cluster.settle();
+    let info = cluster.info(get);
+    assert_eq!((info.left(), info.held(), info.missing.len()), (16, 14, 0));
+    assert_eq!(cluster.all_tokens(), [has(6, 4), has(10, 0), has(0, 10)]);
+    cluster.check("an_exact_read_counts_all_tokens_at_one_moment");
+}
+
+#[test]
+fn a_retry_after_a_crash_is_answered_again() {
+    let mut cluster = Cluster::new(
+        3,
+        "A client did not hear the answer, for the site died, and asks again under the same request id.
+        The answer was written with the tokens, so the new life knows it: no token is taken twice.",
+    );
+    cluster.create_vm(30, Majority);
+    cluster.narrate("a client of r0 acquires 4; r0 dies, and starts again");
+    let first = cluster.acquire_as(R0, "vm", 4, "order-17");
+    cluster.kill(R0);
+    cluster.start(R0);
+    cluster.narrate("the client asks again");
+    let retry = cluster.acquire_as(R0, "vm", 4, "order-17");
+    assert_eq!((cluster.outcome(first), cluster.outcome(retry)), (Ok(6), Ok(6)));
+    assert_eq!(cluster.tokens(R0, "vm"), has(6, 4));
+    cluster.narrate("another operation under that id is refused");
+    let other = cluster.acquire_as(R0, "vm", 5, "order-17");
+    assert_eq!(cluster.outcome(other), Err(Refusal::IdReused("order-17".into())));
+    cluster.check("a_retry_after_a_crash_is_answered_again");
+}
+
+#[test]
+fn an_acquisition_takes_from_all_quotas_above_or_from_none() {
+    let mut cluster = Cluster::new(
+        3,
+        "A team's quota stands below its organization's.
+        What the team acquires is taken from both, in one write. If the organization has too few tokens here, those are
+        redistributed first; if it has too few anywhere, the team's own stay as they were.",
+    );
+    cluster.create("org", Spec::new(9));
+    cluster.create("team", Spec { parent: Some(Name::new("org").expect("a name")), ..Spec::new(30) });
+    cluster.narrate("a client of r0 acquires 2: both have as many at r0");
+    let acquire = cluster.acquire(R0, "team", 2);
+    assert_eq!(cluster.outcome(acquire), Ok(8));
+    assert_eq!((cluster.tokens(R0, "org"), cluster.tokens(R0, "team")), (has(1, 2), has(8, 2)));
+    cluster.narrate("another acquires 4: the organization has 1 left at r0");
+    let acquire = cluster.acquire(R0, "team", 4);
+    cluster.advance(Span::from_secs(2));
+    assert_eq!(cluster.outcome(acquire), Ok(4));
+    assert_eq!((cluster.tokens(R0, "org").held, cluster.tokens(R0, "team")), (6, has(4, 6)));
+    cluster.narrate("another acquires 4: the organization has 3 left anywhere");
+    let acquire = cluster.acquire(R0, "team", 4);
+    cluster.advance(Span::from_secs(5));
+    assert_eq!(cluster.outcome(acquire), Err(Refusal::Exceeded { quota: Name::new("org").expect("a name"), wanted: 4 }));
+    assert_eq!((cluster.tokens(R0, "org").held, cluster.tokens(R0, "team")), (6, has(4, 6)));
+    cluster.check("an_acquisition_takes_from_all_quotas_above_or_from_none");
+}
