@@ -4,31 +4,144 @@
 mod model;
 
 use model::{Avantan, Budget, Tokens};
-use rhumb_quota::spec::ProtocolKind;
+use rhumb_quota::spec::ProtocolKind::{Any, Majority};
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// The first two sites want more than they have; any two sites together have enough for one of them.
+/// The first two sites want more than they have; the third has enough for one of them.
 const TOKENS: [Tokens; 3] = [
     Tokens { left: 2, held: 1, keeps: 0, wants: 3, owes: 0 },
     Tokens { left: 2, held: 0, keeps: 0, wants: 3, owes: 0 },
     Tokens { left: 4, held: 0, keeps: 1, wants: 0, owes: 0 },
 ];
+/// Nothing but what the messages in the network bring about.
+const QUIET: Budget = Budget { starts: [0; 3], nudges: 0, timeouts: [0; 3], crashes: [0; 3], uses: 0 };
+const FIRST_LEADS: Budget = Budget { starts: [1, 0, 0], ..QUIET };
+const TWO_LEAD: Budget = Budget { starts: [1, 1, 0], ..QUIET };
 
+/// Explores all that `model` can reach: nothing that must not happen does, and everything that should be possible is.
 fn check(model: Avantan) {
-    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).target_state_count(std::env::var("N").map_or(20_000_000, |x| x.parse().unwrap())).spawn_dfs().join();
+    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
     println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
-    println!("{:?} sites, messages, steps of sites", checker.model().with_tables(|tables| tables.sizes()));
+    println!("{}", checker.model().with_tables(|tables| tables.to_string()));
     for (name, path) in checker.discoveries() {
-        let steps: Vec<String> = path.into_actions().into_iter().map(|action| checker.model().describe(action)).collect();
-        println!("\"{name}\":\n  {}", steps.join("\n  "));
+        println!("\"{name}\":\n  {}", checker.model().describe_all(path.into_actions()).join("\n  "));
     }
     checker.assert_properties();
 }
 
 #[test]
-fn majority_probe() {
-    let v: Vec<u8> = std::env::var("B").unwrap_or("1,0,0,1,1,0,0,0,0,0,0".into()).split(',').map(|x| x.parse().unwrap()).collect();
-    let budget = Budget { starts: [v[0], v[1], v[2]], nudges: v[3], timeouts: [v[4], v[5], v[6]], crashes: [v[7], v[8], v[9]], uses: v[10] };
-    let kind = if std::env::var_os("ANY").is_some() { ProtocolKind::Any } else { ProtocolKind::Majority };
-    check(Avantan::new(kind, TOKENS, budget));
+fn majority_with_two_leaders_is_safe() {
+    check(Avantan::new(Majority, TOKENS, TWO_LEAD));
+}
+
+#[test]
+fn majority_with_a_slot_taken_over_is_safe() {
+    check(Avantan::new(Majority, TOKENS, Budget { timeouts: [0, 1, 1], ..FIRST_LEADS }));
+}
+
+#[test]
+fn majority_with_an_eager_leader_and_a_cohort_that_asks_is_safe() {
+    check(Avantan::new(Majority, TOKENS, Budget { nudges: 1, timeouts: [1, 0, 0], uses: 1, ..FIRST_LEADS }));
+}
+
+#[test]
+fn majority_with_a_leader_that_crashes_is_safe() {
+    check(Avantan::new(Majority, TOKENS, Budget { timeouts: [0, 1, 0], crashes: [1, 0, 0], ..FIRST_LEADS }));
+}
+
+#[test]
+fn majority_with_a_cohort_that_crashes_is_safe() {
+    check(Avantan::new(Majority, TOKENS, Budget { timeouts: [0, 1, 0], crashes: [0, 1, 0], uses: 1, ..FIRST_LEADS }));
+}
+
+#[test]
+fn any_with_two_leaders_that_lose_patience_is_safe() {
+    check(Avantan::new(Any, TOKENS, Budget { nudges: 1, timeouts: [1, 1, 0], ..TWO_LEAD }));
+}
+
+#[test]
+fn any_with_a_member_that_crashes_is_safe() {
+    check(Avantan::new(Any, TOKENS, Budget { timeouts: [0, 1, 0], crashes: [0, 1, 0], uses: 1, ..TWO_LEAD }));
+}
+
+#[test]
+fn any_with_a_leader_that_crashes_is_safe() {
+    check(Avantan::new(Any, TOKENS, Budget { timeouts: [0, 1, 1], crashes: [1, 0, 0], ..FIRST_LEADS }));
+}
+
+#[test]
+fn debts_are_paid_and_no_token_is_lost() {
+    let mut tokens = TOKENS;
+    tokens[0] = Tokens { left: 0, held: 3, keeps: 0, wants: 0, owes: 2 };
+    for kind in [Majority, Any] {
+        check(Avantan::new(kind, tokens, Budget { timeouts: [0, 1, 0], uses: 1, ..FIRST_LEADS }));
+    }
+}
+
+#[test]
+fn a_count_moves_no_token() {
+    for kind in [Majority, Any] {
+        let model = Avantan::new(kind, TOKENS, Budget { timeouts: [0, 1, 0], uses: 1, ..FIRST_LEADS });
+        check(Avantan { count: true, ..model });
+    }
+}
+
+/// Protocols with one rule broken.
+#[cfg(feature = "planted")]
+mod planted {
+    use super::model::{ASSERTIONS, CONSERVATION, MEMBERSHIP};
+    use super::*;
+    use rhumb_quota::planted::Planted;
+    use rhumb_quota::spec::ProtocolKind;
+
+    /// A short way to a violation of each of `properties`, by steps as they print.
+    fn counterexamples<const N: usize>(
+        planted: Planted,
+        kind: ProtocolKind,
+        tokens: [Tokens; 3],
+        budget: Budget,
+        properties: [&'static str; N],
+    ) -> [String; N] {
+        let model = Avantan { planted: Some(planted), ..Avantan::new(kind, tokens, budget) };
+        let checker = model.checker().finish_when(HasDiscoveries::AllOf(properties.into())).spawn_bfs().join();
+        println!("{planted:?}: {} states", checker.unique_state_count());
+        properties.map(|property| {
+            let path = checker.discovery(property).unwrap_or_else(|| panic!("{planted:?} does not violate \"{property}\""));
+            let steps = checker.model().describe_all(path.into_actions());
+            println!("\"{property}\":\n  {}", steps.join("\n  "));
+            steps.join("; ")
+        })
+    }
+
+    #[test]
+    fn an_offer_taken_back_on_silence_is_refuted() {
+        let budget = Budget { nudges: 1, ..FIRST_LEADS };
+        let found = counterexamples(Planted::UnfreezeOnTimeout, Majority, TOKENS, budget, [MEMBERSHIP, ASSERTIONS]);
+        assert!(found.iter().all(|steps| steps.contains("Nudge")), "without patience lost all is well: {found:#?}");
+    }
+
+    #[test]
+    fn a_list_applied_again_is_refuted() {
+        for kind in [Majority, Any] {
+            let [steps] = counterexamples(Planted::SlotReplay, kind, TOKENS, FIRST_LEADS, [CONSERVATION]);
+            assert!(steps.matches("Decided").count() > 1, "told once, all is well: {steps}");
+        }
+    }
+
+    #[test]
+    fn a_leader_that_aborts_with_its_list_out_is_refuted() {
+        let budget = Budget { nudges: 1, timeouts: [0, 1, 0], ..FIRST_LEADS };
+        let [steps] = counterexamples(Planted::AbortAfterAccept, Any, TOKENS, budget, [MEMBERSHIP]);
+        assert!(steps.contains("Nudge at r0.0"), "without patience lost all is well: {steps}");
+    }
+
+    #[test]
+    fn tokens_of_refused_sites_counted_again_are_refuted() {
+        let mut tokens = TOKENS;
+        tokens[0].wants = 8;
+        let budget = Budget { nudges: 1, ..FIRST_LEADS };
+        for kind in [Majority, Any] {
+            counterexamples(Planted::AsPrinted, kind, tokens, budget, [CONSERVATION]);
+        }
+    }
 }

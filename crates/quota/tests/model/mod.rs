@@ -22,13 +22,17 @@
 //!
 //! States are small because all they hold is numbered ([`Tables`]), and what a site does with an input is worked out once.
 
+// What is numbered has no order, and a checker shares its model with its threads.
+#![allow(clippy::disallowed_types)]
+
 mod part;
 mod properties;
 mod purse;
 mod tables;
 
-pub use part::Input;
-pub use properties::{AGREEMENT, ASSERTIONS, CONSERVATION, MEMBERSHIP, ONCE};
+use part::Input;
+#[cfg(feature = "planted")]
+pub use properties::{ASSERTIONS, CONSERVATION, MEMBERSHIP};
 
 use part::{Part, Step};
 use rhumb_core::SiteId;
@@ -38,12 +42,7 @@ use std::sync::{Arc, Mutex};
 use tables::{DecisionId, EnvelopeId, PartId, Tables};
 
 #[cfg(feature = "planted")]
-pub use rhumb_quota::planted::Planted;
-
-/// Without the feature there is no bug to plant.
-#[cfg(not(feature = "planted"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Planted {}
+use rhumb_quota::planted::Planted;
 
 /// The number of sites.
 pub const SITES: usize = 3;
@@ -68,9 +67,11 @@ pub struct Tokens {
 pub struct Budget {
     /// Redistributions that each site begins.
     pub starts: [u8; SITES],
+    /// Leaders that make do, cohorts that ask.
     pub nudges: u8,
     /// Timeouts that each site suffers.
     pub timeouts: [u8; SITES],
+    /// Crashes of each site.
     pub crashes: [u8; SITES],
     /// Tokens acquired or released.
     pub uses: u8,
@@ -83,6 +84,7 @@ pub struct Avantan {
     /// The redistributions count tokens, and move none.
     pub count: bool,
     pub budget: Budget,
+    #[cfg(feature = "planted")]
     pub planted: Option<Planted>,
     pub tables: Mutex<Tables>,
 }
@@ -113,8 +115,17 @@ pub fn site(index: usize) -> SiteId {
 }
 
 impl Avantan {
+    /// The state space of that version, with no bug planted.
     pub fn new(kind: ProtocolKind, tokens: [Tokens; SITES], budget: Budget) -> Avantan {
-        Avantan { kind, tokens, count: false, budget, planted: None, tables: Mutex::default() }
+        Avantan {
+            kind,
+            tokens,
+            count: false,
+            budget,
+            #[cfg(feature = "planted")]
+            planted: None,
+            tables: Mutex::default(),
+        }
     }
 
     /// Tokens that there are for ever.
@@ -122,6 +133,7 @@ impl Avantan {
         self.tokens.iter().map(|tokens| tokens.left + tokens.held - tokens.owes).sum()
     }
 
+    /// Looks things up by their numbers.
     pub fn with_tables<T>(&self, look: impl FnOnce(&mut Tables) -> T) -> T {
         look(&mut self.tables.lock().expect("no check panics while it looks"))
     }
@@ -150,12 +162,13 @@ impl Avantan {
         })
     }
 
-    /// One line for people.
-    pub fn describe(&self, action: Action) -> String {
-        self.with_tables(|tables| match action.input {
+    /// One line each, for people.
+    pub fn describe_all(&self, actions: Vec<Action>) -> Vec<String> {
+        let describe = |tables: &Tables, action: Action| match action.input {
             Input::Deliver(envelope) => tables.envelope(envelope).to_string(),
             input => format!("{input:?} at {}", site(action.site)),
-        })
+        };
+        self.with_tables(|tables| actions.into_iter().map(|action| describe(tables, action)).collect())
     }
 }
 

@@ -132,7 +132,14 @@ impl Part {
         let mut moved = false;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let Part { protocol, account, disk, stalled } = &mut part;
-            let mut purse = ModelPurse { site: me, tokens: model.tokens[action.site], planted: model.planted, account, moved: false };
+            let mut purse = ModelPurse {
+                site: me,
+                tokens: model.tokens[action.site],
+                #[cfg(feature = "planted")]
+                planted: model.planted,
+                account,
+                moved: false,
+            };
             match (action.input, message) {
                 (Input::Deliver(_), Some(Envelope { from, body: Body::Note(note), .. })) => {
                     protocol.on_note(from, note, &mut purse, &mut out);

@@ -33,9 +33,10 @@ pub(super) fn all(model: &Avantan) -> Vec<Property<Avantan>> {
         }),
     ];
     if model.budget.timeouts.iter().sum::<u8>() > 0 {
-        properties.push(Property::sometimes("a list is first found decided by a site that did not build it", |model: &Avantan, state: &State| {
-            model.with_tables(|tables| decisions(tables, state).any(|decision| !decision.led))
-        }));
+        properties.push(Property::sometimes(
+            "a list is first found decided by a site that did not build it",
+            |model: &Avantan, state: &State| model.with_tables(|tables| decisions(tables, state).any(|decision| !decision.led)),
+        ));
     }
     if model.kind == ProtocolKind::Majority && model.budget.starts.iter().sum::<u8>() > 1 {
         properties.push(Property::sometimes("two slots are decided", |model: &Avantan, state: &State| {
@@ -49,8 +50,7 @@ pub(super) fn all(model: &Avantan) -> Vec<Property<Avantan>> {
 /// A site other than the leader has answered with an offer.
 fn offers_were_made(model: &Avantan, state: &State) -> bool {
     let is_offer = |text: String| text.contains("ElectionOk");
-    state.network.len() > SITES
-        && model.with_tables(|tables| state.network.iter().any(|id| is_offer(tables.envelope(*id).to_string())))
+    state.network.len() > SITES && model.with_tables(|tables| state.network.iter().any(|id| is_offer(tables.envelope(*id).to_string())))
 }
 
 fn accounts<'a>(tables: &'a Tables, state: &'a State) -> impl Iterator<Item = &'a Account> {

@@ -1,6 +1,8 @@
 //! The purse of the model: a real account, with a fixed part kept back and a fixed want.
 
-use super::{Planted, Tokens as Profile};
+#[cfg(feature = "planted")]
+use super::Planted;
+use super::Tokens as Profile;
 use rhumb_core::SiteId;
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::{Call, Purse};
@@ -10,6 +12,7 @@ use rhumb_quota::tokens::Tokens;
 pub struct ModelPurse<'a> {
     pub site: SiteId,
     pub tokens: Profile,
+    #[cfg(feature = "planted")]
     pub planted: Option<Planted>,
     pub account: &'a mut Account,
     /// Tokens were moved.

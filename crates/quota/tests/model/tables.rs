@@ -120,10 +120,12 @@ impl Tables {
             decided.sort_unstable();
         }
     }
+}
 
-    /// How many distinct sites, messages and steps there are.
-    pub fn sizes(&self) -> (usize, usize, usize) {
-        (self.parts.len(), self.envelopes.len(), self.steps.len())
+/// How many different things there are.
+impl fmt::Display for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} states and {} steps of sites, {} messages", self.parts.len(), self.steps.len(), self.envelopes.len())
     }
 }
 
