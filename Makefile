@@ -13,11 +13,12 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 test: ## All tests.
 	cargo test --workspace
 	cargo test --package rhumb-commit --package rhumb-sim --features planted --test scenarios --test world --test planted
+	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan planted caught
 
 verify: ## The read-only gate: format, lints, documentation.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	cargo clippy --package rhumb-commit --package rhumb-sim --all-targets --features planted -- --deny warnings
+	cargo clippy --package rhumb-commit --package rhumb-quota --package rhumb-sim --all-targets --features planted -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
 
 fix: ## Put right what `verify` would complain about, as far as a machine can.

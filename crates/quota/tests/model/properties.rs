@@ -27,12 +27,21 @@ pub(super) fn all(model: &Avantan) -> Vec<Property<Avantan>> {
         Property::sometimes("a list is decided, and all its members have applied it", |model: &Avantan, state: &State| {
             model.with_tables(|tables| decisions(tables, state).any(|decision| unapplied(tables, state, decision).next().is_none()))
         }),
-        Property::sometimes("a redistribution comes to nothing, and every offer is free again", |model: &Avantan, state: &State| {
-            let free = |tables: &Tables| accounts(tables, state).all(|account| account.offered.is_none());
-            state.decided.is_empty() && offers_were_made(model, state) && model.with_tables(|tables| free(tables))
-        }),
     ];
-    if model.budget.timeouts.iter().sum::<u8>() > 0 {
+    let gives_up = match model.kind {
+        ProtocolKind::Majority => model.budget.timeouts[0] > 0,
+        ProtocolKind::Any => model.budget.timeouts != [0; SITES],
+    };
+    if gives_up {
+        properties.push(Property::sometimes(
+            "a redistribution comes to nothing, and every offer is free again",
+            |model: &Avantan, state: &State| {
+                let free = |tables: &Tables| accounts(tables, state).all(|account| account.offered.is_none());
+                state.decided.is_empty() && offers_were_made(model, state) && model.with_tables(|tables| free(tables))
+            },
+        ));
+    }
+    if model.budget.timeouts != [0; SITES] {
         properties.push(Property::sometimes(
             "a list is first found decided by a site that did not build it",
             |model: &Avantan, state: &State| model.with_tables(|tables| decisions(tables, state).any(|decision| !decision.led)),

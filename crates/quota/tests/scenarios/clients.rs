@@ -104,3 +104,58 @@ fn an_acquisition_takes_from_all_quotas_above_or_from_none() {
     assert_eq!((cluster.tokens(R0, "org").held, cluster.tokens(R0, "team")), (6, has(4, 6)));
     cluster.check("an_acquisition_takes_from_all_quotas_above_or_from_none");
 }
+
+#[test]
+fn tokens_may_be_released_elsewhere_but_not_more_than_are_held_anywhere() {
+    let mut cluster = Cluster::new(
+        3,
+        "Tokens acquired at one site are released at another.
+        What clients hold is lent by the site that counts it, as much as is wanted. Once all sites have said what is held
+        with them, a release of more is an error, and changes nothing.",
+    );
+    cluster.create_vm(30, Majority);
+    cluster.narrate("clients of r0 hold 4, and one of r1 releases 3");
+    cluster.acquire(R0, "vm", 4);
+    let release = cluster.release(R1, "vm", 3);
+    cluster.advance(Span::from_secs(2));
+    assert!(cluster.outcome(release).is_ok());
+    assert_eq!(cluster.all_tokens().iter().map(|has| has.held).sum::<u64>(), 1);
+    cluster.narrate("a client of r2 releases 2");
+    let release = cluster.release(R2, "vm", 2);
+    cluster.advance(Span::from_secs(2));
+    assert_eq!(cluster.outcome(release), Err(Refusal::NotHeld { quota: Name::new("vm").expect("a name"), amount: 2 }));
+    let tokens = cluster.all_tokens();
+    assert_eq!(tokens.iter().map(|has| has.held).sum::<u64>(), 1, "{tokens:?}");
+    assert_eq!(tokens.iter().map(|has| has.left + has.held).sum::<u64>(), 30, "{tokens:?}");
+    cluster.check("tokens_may_be_released_elsewhere_but_not_more_than_are_held_anywhere");
+}
+
+/// The retry after a crash, with a bug: the id is not remembered.
+#[cfg(feature = "planted")]
+#[test]
+fn a_forgotten_request_id_is_caught() {
+    use rhumb_quota::planted::Planted;
+    let mut cluster = Cluster::with_sites(3, "", |site| site.with_planted(Some(Planted::ForgottenRequestId)));
+    cluster.create_vm(30, Majority);
+    for left in [6, 2] {
+        let acquire = cluster.acquire_as(R0, "vm", 4, "order-17");
+        assert_eq!(cluster.outcome(acquire), Ok(left));
+    }
+    assert_eq!(cluster.tokens(R0, "vm"), has(2, 8), "what was asked once is done twice");
+}
+
+/// More is wanted than there is, with a bug: Algorithm 2 as the paper prints it.
+#[cfg(feature = "planted")]
+#[test]
+fn tokens_minted_by_the_algorithm_as_printed_are_caught() {
+    use rhumb_quota::planted::Planted;
+    let mut cluster = Cluster::with_sites(3, "", |site| site.with_planted(Some(Planted::AsPrinted)));
+    cluster.create_vm(30, Majority);
+    for _ in 0..4 {
+        cluster.acquire(R0, "vm", 10);
+    }
+    cluster.advance(Span::from_secs(2));
+    let tokens = cluster.all_tokens();
+    let held: u64 = tokens.iter().map(|has| has.held).sum();
+    assert!(held + tokens.iter().map(|has| has.left).sum::<u64>() > 30, "{tokens:?}");
+}

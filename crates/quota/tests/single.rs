@@ -1,0 +1,306 @@
+//! What a site does with requests, to the effect: one that stands alone, held against a model that is a few numbers.
+
+use proptest::prelude::*;
+use rhumb_core::actor::{Effect, Gated, Load, Loaded};
+use rhumb_core::{Actor, Effects, Input, SiteId, Time, Topology};
+use rhumb_quota::name::Name;
+use rhumb_quota::operation::{AMOUNT_MAX, Done, Operation, RequestKey};
+use rhumb_quota::refusal::Refusal;
+use rhumb_quota::request::{Answer, Request};
+use rhumb_quota::spec::Spec;
+use rhumb_quota::{Config, Site};
+use rhumb_store::{MemoryEngine, Store};
+use std::collections::BTreeMap;
+
+const NOW: Time = Time::from_micros(1_000_000);
+const ME: SiteId = SiteId::new(0, 0);
+
+/// A site of a cluster, of which no other ever answers, over a store of its own.
+struct Alone {
+    topology: Topology,
+    site: Site,
+    store: Store<MemoryEngine>,
+    requests: u64,
+    /// Records written by the last request.
+    written: usize,
+    answers: BTreeMap<u64, Answer>,
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a name")
+}
+
+impl Alone {
+    fn new(regions: u16, config: Config) -> Alone {
+        let topology = Topology::new((0..regions).map(|region| format!("region{region}")).collect(), 1);
+        let mut alone = Alone {
+            site: Site::new(ME, &topology, config),
+            topology,
+            store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
+            requests: 0,
+            written: 0,
+            answers: BTreeMap::new(),
+        };
+        alone.step(Input::Start);
+        alone
+    }
+
+    /// A cluster of one site with the quota `vm`.
+    fn with_limit(limit: u64) -> Alone {
+        let mut alone = Alone::new(1, Config::default());
+        let created = alone.ask(Request::Create { name: name("vm"), spec: Spec::new(limit) });
+        assert_eq!(created, Some(Answer::Changed(Ok(()))));
+        alone
+    }
+
+    /// Dies, and starts again.
+    fn crash(&mut self) {
+        self.site = Site::new(ME, &self.topology, Config::default());
+        self.step(Input::Start);
+    }
+
+    fn step(&mut self, input: Input<Site>) {
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            let mut fx = Effects::new(false);
+            self.site.step(NOW, input, &mut fx);
+            for effect in fx.take() {
+                match effect {
+                    Effect::Load { token, load } => inputs.push(Input::Loaded { token, loaded: self.load(&load) }),
+                    Effect::Persist { batch, then, .. } => {
+                        self.written += batch.ops.len();
+                        self.store.apply(&batch).expect("a store in memory does not fail");
+                        self.store.sync().expect("a store in memory does not fail");
+                        for gated in then {
+                            if let Gated::Answer { id, answer } = gated {
+                                self.answers.insert(id, answer);
+                            }
+                        }
+                    }
+                    Effect::Answer { id, answer } => drop(self.answers.insert(id, answer)),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn load(&self, load: &Load) -> Loaded {
+        self.store.load(load).expect("a store in memory does not fail")
+    }
+
+    /// The answer, if there is one at once.
+    fn ask(&mut self, request: Request) -> Option<Answer> {
+        self.requests += 1;
+        self.written = 0;
+        self.step(Input::Client { id: self.requests, request });
+        self.answers.get(&self.requests).cloned()
+    }
+
+    /// The outcome of one operation, if it has one at once.
+    fn run(&mut self, operation: Operation) -> Option<Result<Done, Refusal>> {
+        match self.ask(Request::Run(vec![operation]))? {
+            Answer::Ran(results) => results.first().cloned(),
+            other => panic!("no outcome but {other:?}"),
+        }
+    }
+
+    /// Left and held.
+    fn tokens(&self) -> (u64, u64) {
+        let (_, account) = self.site.accounts().next().expect("there is a quota");
+        (account.tokens.left, account.tokens.held)
+    }
+}
+
+fn key(text: &str) -> Option<RequestKey> {
+    Some(RequestKey::new(text.to_owned()).expect("an id"))
+}
+
+fn acquire(amount: u64) -> Operation {
+    Operation::acquire(name("vm"), amount, None).expect("an amount")
+}
+
+fn release(amount: u64) -> Operation {
+    Operation::release(name("vm"), amount, None).expect("an amount")
+}
+
+#[test]
+fn an_acquisition_is_one_write_and_its_answer() {
+    let mut alone = Alone::with_limit(10);
+    assert_eq!(alone.run(acquire(4)), Some(Ok(Done { left: 6 })));
+    assert_eq!((alone.written, alone.tokens()), (1, (6, 4)));
+    assert_eq!(alone.run(Operation { id: key("a"), ..acquire(1) }), Some(Ok(Done { left: 5 })));
+    assert_eq!((alone.written, alone.tokens()), (2, (5, 5)), "the account, and the answer under its id");
+}
+
+#[test]
+fn what_a_quota_does_not_allow_is_refused_and_writes_nothing() {
+    let mut alone = Alone::with_limit(10);
+    let operations = vec![
+        Operation { quota: name("none"), ..acquire(1) },
+        acquire(11),
+        acquire(AMOUNT_MAX),
+        release(1),
+        Operation { quota: name("none"), ..release(1) },
+    ];
+    let refused = alone.ask(Request::Run(operations));
+    let expected = vec![
+        Err(Refusal::Unknown(name("none"))),
+        Err(Refusal::Exceeded { quota: name("vm"), wanted: 11 }),
+        Err(Refusal::Exceeded { quota: name("vm"), wanted: AMOUNT_MAX }),
+        Err(Refusal::NotHeld { quota: name("vm"), amount: 1 }),
+        Err(Refusal::Unknown(name("none"))),
+    ];
+    assert_eq!(refused, Some(Answer::Ran(expected)));
+    assert_eq!((alone.written, alone.tokens()), (0, (10, 0)));
+}
+
+#[test]
+fn each_operation_of_a_request_stands_for_itself() {
+    let mut alone = Alone::with_limit(10);
+    let results = alone.ask(Request::Run(vec![acquire(7), acquire(11), release(8), release(2)]));
+    let expected = vec![
+        Ok(Done { left: 3 }),
+        Err(Refusal::Exceeded { quota: name("vm"), wanted: 11 }),
+        Err(Refusal::NotHeld { quota: name("vm"), amount: 8 }),
+        Ok(Done { left: 5 }),
+    ];
+    assert_eq!(results, Some(Answer::Ran(expected)));
+    assert_eq!(alone.tokens(), (5, 5));
+}
+
+#[test]
+fn an_id_is_answered_again_in_the_next_life_and_serves_no_other_operation() {
+    let mut alone = Alone::with_limit(10);
+    let operation = Operation { id: key("a"), ..acquire(4) };
+    assert_eq!(alone.run(operation.clone()), Some(Ok(Done { left: 6 })));
+    alone.crash();
+    assert_eq!(alone.run(operation), Some(Ok(Done { left: 6 })));
+    let reused = Some(Err(Refusal::IdReused("a".into())));
+    assert_eq!(alone.run(Operation { id: key("a"), ..acquire(5) }), reused);
+    assert_eq!(alone.run(Operation { id: key("a"), ..release(4) }), reused);
+    assert_eq!((alone.written, alone.tokens()), (0, (6, 4)));
+}
+
+#[test]
+fn a_refused_id_may_be_used_again() {
+    let mut alone = Alone::with_limit(10);
+    assert!(alone.run(Operation { id: key("a"), ..acquire(11) }).is_some_and(|outcome| outcome.is_err()));
+    assert_eq!(alone.run(Operation { id: key("a"), ..acquire(10) }), Some(Ok(Done { left: 0 })));
+}
+
+#[test]
+fn a_site_lets_only_so_many_operations_wait() {
+    let mut alone = Alone::new(1, Config { waiting: 0, ..Config::default() });
+    assert_eq!(alone.ask(Request::Create { name: name("vm"), spec: Spec::new(10) }), Some(Answer::Changed(Ok(()))));
+    assert_eq!(alone.run(acquire(10)), Some(Ok(Done { left: 0 })));
+    let full = Refusal::Unavailable("too many operations are waiting for tokens".into());
+    assert_eq!(alone.run(acquire(1)), Some(Err(full.clone())));
+    assert!(full.is_retryable());
+    assert_eq!(alone.tokens(), (0, 10));
+}
+
+#[test]
+fn a_site_that_is_not_yet_serving_says_so() {
+    let topology = Topology::new(vec!["north".into()], 1);
+    let mut site = Site::new(ME, &topology, Config::default());
+    let mut fx = Effects::new(false);
+    site.step(NOW, Input::Client { id: 1, request: Request::Run(vec![acquire(1), release(1)]) }, &mut fx);
+    let effects = fx.take();
+    let Some(Effect::Answer { id: 1, answer: Answer::Ran(results) }) = effects.first() else { panic!("it was not answered at once") };
+    assert_eq!((effects.len(), results.len()), (1, 2));
+    assert!(results.iter().all(|result| matches!(result, Err(Refusal::Unavailable(_)))));
+}
+
+#[test]
+fn bad_changes_are_refused() {
+    let mut alone = Alone::with_limit(10);
+    let mut change = |request| match alone.ask(request) {
+        Some(Answer::Changed(Err(refusal))) => refusal,
+        other => panic!("not refused but {other:?}"),
+    };
+    assert_eq!(change(Request::Create { name: name("vm"), spec: Spec::new(1) }), Refusal::Exists(name("vm")));
+    assert!(matches!(change(Request::Create { name: name("x"), spec: Spec::new(AMOUNT_MAX + 1) }), Refusal::Invalid(_)));
+    let orphan = Spec { parent: Some(name("none")), ..Spec::new(1) };
+    assert_eq!(change(Request::Create { name: name("x"), spec: orphan }), Refusal::Unknown(name("none")));
+    assert_eq!(change(Request::SetLimit { name: name("none"), limit: 1 }), Refusal::Unknown(name("none")));
+    assert!(matches!(change(Request::SetLimit { name: name("vm"), limit: AMOUNT_MAX + 1 }), Refusal::Invalid(_)));
+    assert_eq!(change(Request::Drop { name: name("none") }), Refusal::Unknown(name("none")));
+    assert_eq!(alone.tokens(), (10, 0));
+}
+
+/// A step of the random client.
+#[derive(Clone, Debug)]
+enum Step {
+    Acquire(u64, Option<u8>),
+    Release(u64, Option<u8>),
+    Limit(u64),
+    Crash,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let id = || prop::option::weighted(0.5, 0..6_u8);
+    let step = prop_oneof![
+        5 => (1..12_u64, id()).prop_map(|(amount, id)| Step::Acquire(amount, id)),
+        5 => (1..12_u64, id()).prop_map(|(amount, id)| Step::Release(amount, id)),
+        1 => (0..25_u64).prop_map(Step::Limit),
+        1 => Just(Step::Crash),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+/// What a quota of one site is, told in three numbers and what was done under which id.
+#[derive(Debug)]
+struct Simple {
+    limit: u64,
+    held: u64,
+    done: BTreeMap<u8, (bool, u64, u64)>,
+}
+
+impl Simple {
+    fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.held)
+    }
+
+    /// What the site must answer; none: that it refuses, for whatever reason, or lets the operation wait.
+    fn run(&mut self, acquires: bool, amount: u64, id: Option<u8>) -> Option<u64> {
+        if let Some((a, n, left)) = id.and_then(|id| self.done.get(&id)) {
+            return (*a == acquires && *n == amount).then_some(*left);
+        }
+        let allowed = if acquires { self.left() >= amount } else { self.held >= amount };
+        if !allowed {
+            return None;
+        }
+        self.held = if acquires { self.held + amount } else { self.held - amount };
+        if let Some(id) = id {
+            self.done.insert(id, (acquires, amount, self.left()));
+        }
+        Some(self.left())
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_site_that_stands_alone_is_three_numbers(steps in steps()) {
+        let mut alone = Alone::with_limit(20);
+        let mut simple = Simple { limit: 20, held: 0, done: BTreeMap::new() };
+        for step in steps {
+            match step {
+                Step::Acquire(amount, id) | Step::Release(amount, id) => {
+                    let acquires = matches!(step, Step::Acquire(..));
+                    let operation = if acquires { acquire(amount) } else { release(amount) };
+                    let id_text = id.map(|id| id.to_string());
+                    let outcome = alone.run(Operation { id: id_text.and_then(|id| key(&id)), ..operation });
+                    let outcome = outcome.expect("a site that stands alone has nobody to wait for");
+                    prop_assert_eq!(outcome.ok().map(|done| done.left), simple.run(acquires, amount, id));
+                }
+                Step::Limit(limit) => {
+                    simple.limit = limit;
+                    let changed = alone.ask(Request::SetLimit { name: name("vm"), limit });
+                    prop_assert_eq!(changed, Some(Answer::Changed(Ok(()))));
+                }
+                Step::Crash => alone.crash(),
+            }
+            prop_assert_eq!(alone.tokens(), (simple.left(), simple.held));
+        }
+    }
+}
