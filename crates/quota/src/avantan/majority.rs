@@ -210,8 +210,8 @@ impl Majority {
                 self.state.offer.insert(purse.offer(call)).clone()
             }
         };
-        self.state.offered_to.insert(ballot.leader, ballot.number);
-        out.changed = true;
+        // Told again, it is on disk already.
+        out.changed |= self.state.offered_to.insert(ballot.leader, ballot.number) != Some(ballot.number);
         entry
     }
 

@@ -135,7 +135,7 @@ impl Site {
     }
 
     /// A count is decided: it is the answer for those who asked before this site froze its tokens for it.
-    pub(super) fn answer_readers(&mut self, id: QuotaId, list: &List, fx: &mut Effects<Site>) {
+    pub(super) fn answer_readers(&mut self, id: QuotaId, list: &List) {
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         let offers = quota.offers;
         let (answered, others) = std::mem::take(&mut quota.readers).into_iter().partition(|reader| reader.offers < offers);
@@ -150,7 +150,8 @@ impl Site {
         });
         let counted: Vec<SiteTokens> = counted.collect();
         for reader in answered {
-            fx.answer(reader.client, Answer::Got(Ok(self.info(id, Read::Exact, counted.clone()))));
+            let info = self.info(id, Read::Exact, counted.clone());
+            self.outcome.answers.push((reader.client, Answer::Got(Ok(info))));
         }
     }
 

@@ -160,7 +160,7 @@ impl Site {
         }
         let leads = if quota.protocol.is_idle() { quota.leads.take() } else { None };
         match (&ending, leads) {
-            (Ending::Decided { list, .. }, _) if list.count => self.answer_readers(id, list, fx),
+            (Ending::Decided { list, .. }, _) if list.count => self.answer_readers(id, list),
             (Ending::Dead(Cause::Unanswered), Some(Lead::Count)) => self.refuse_readers(id),
             _ => {}
         }
