@@ -64,7 +64,7 @@ async fn every_interface_of_every_site_sees_the_same_quota() {
     refuse(&["create", "vm", "5"], "there is a quota vm already");
     refuse(&["get", "seat"], "there is no quota seat; create it first");
     refuse(&["acquire", "vm", "1000"], "the limit of quota vm does not allow 1000 more");
-    refuse(&["acquire", "vm", "-1"], "an amount of -1; allowed are whole numbers from 1 to 9007199254740991");
+    refuse(&["acquire", "vm", "-1"], "an amount of `-1` tokens; allowed are whole numbers from 1 to 9007199254740991");
     refuse(&["drop", "vm"], "quota vm has quotas below it; drop those first");
     refuse(&["get", ""], "the name of a quota is empty; give it 1 to 200 bytes");
     quota(&["drop", "a/b"]);
@@ -86,7 +86,7 @@ fn what_a_killed_site_had_answered_it_still_knows() {
     let mut second = Redis::at(&demo, 1);
     assert_eq!(second.ask("ACQUIRE vm 30 ID first"), ":70");
     assert_eq!(second.ask("RELEASE vm 5 ID back"), ":75");
-    assert_eq!(second.ask("RELEASE vm 26"), "-NOTHELD fewer than 26 tokens of quota vm are acquired, so as many cannot be released");
+    assert_eq!(second.ask("RELEASE vm 126"), "-NOTHELD fewer than 126 tokens of quota vm are acquired, so as many cannot be released");
     let of_demo = format!("--demo={}", demo.state());
     let read: serde_json::Value = serde_json::from_str(&done(&["quota", "get", "vm", "--exact", "--json", &of_demo])).expect("JSON");
     assert_eq!([&read["left"], &read["held"]], [175, 125]);

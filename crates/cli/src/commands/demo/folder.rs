@@ -200,6 +200,21 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_of_a_version_without_ports_for_redis_clients_is_used_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        prepare(folder.path(), &network(2), 1).expect("an empty folder");
+        let path = folder.path().join(SHAPE_FILE);
+        let mut shape: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).expect("written")).expect("JSON");
+        for ports in shape["ports"].as_array_mut().expect("ports") {
+            ports.as_object_mut().expect("by name").remove("resp").expect("the present version writes it");
+        }
+        std::fs::write(&path, shape.to_string()).expect("written");
+        let sites = prepare(folder.path(), &network(2), 1).expect("what was there before");
+        assert!(sites.iter().all(|site| site.ports.resp != 0));
+        assert_ne!(sites[0].ports.resp, sites[1].ports.resp);
+    }
+
+    #[test]
     fn a_folder_of_something_else_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("thesis.tex"), "x").expect("written");
