@@ -64,11 +64,10 @@ pub async fn run(endpoints: &[Endpoint], options: &RunOptions, progress: &dyn Pr
     let course =
         Arc::new(Course { quota: options.quota.clone(), window, pipeline: options.pipeline, ids: options.ids.then(run_id), regions });
     let mut tasks = JoinSet::new();
-    for region in 0..course.regions.len() {
-        for index in 0..options.clients_per_region {
-            let addresses = &course.regions[region].addresses;
-            let address = addresses[index % addresses.len()].clone();
-            let connection = Some(Connection::open(&address).await.map_err(|error| unreachable_at(&endpoints[region], &error))?);
+    for (region, Region { addresses, .. }) in course.regions.iter().enumerate() {
+        for (index, address) in addresses.iter().cycle().take(options.clients_per_region).enumerate() {
+            let address = address.clone();
+            let connection = Some(Connection::open(&address).await.map_err(|error| unreachable_at(&address, &error))?);
             let number = region * options.clients_per_region + index;
             tasks.spawn(Client { course: Arc::clone(&course), region, address, number, connection, sent: 0 }.work());
         }

@@ -97,12 +97,12 @@ struct Site<'a> {
 
 impl Site<'_> {
     async fn open(endpoint: &Endpoint) -> Result<Site<'_>, BenchError> {
-        let connection = Connection::open(&endpoint.address).await.map_err(|error| unreachable_at(endpoint, &error))?;
+        let connection = Connection::open(&endpoint.address).await.map_err(|error| unreachable_at(&endpoint.address, &error))?;
         Ok(Site { endpoint, connection })
     }
 
     async fn ask(&mut self, words: &[&str]) -> Result<Reply, BenchError> {
-        self.connection.ask(words).await.map_err(|error| unreachable_at(self.endpoint, &error))
+        self.connection.ask(words).await.map_err(|error| unreachable_at(&self.endpoint.address, &error))
     }
 
     fn refused(&self, doing: &str, reply: &Reply) -> BenchError {
@@ -111,6 +111,6 @@ impl Site<'_> {
 }
 
 /// The error of a site that does not answer.
-pub(super) fn unreachable_at(endpoint: &Endpoint, error: &io::Error) -> BenchError {
-    BenchError::Connect { url: format!("redis://{}", endpoint.address), reason: error.to_string() }
+pub(super) fn unreachable_at(address: &str, error: &io::Error) -> BenchError {
+    BenchError::Connect { url: format!("redis://{address}"), reason: error.to_string() }
 }
