@@ -57,7 +57,7 @@ impl Banner<'_> {
                     name(site),
                     floor.map_or(String::new(), |floor| format!("{} ms", millis(floor))),
                     site.pg(),
-                    site.resp().to_string(),
+                    format!(":{}", site.ports.resp),
                     site.http(),
                 ]
             })
