@@ -25,6 +25,10 @@
 //!
 //! Invariants: no member accepts a list that some member has refused; a site is in one instance at a time.
 
+mod message;
+
+pub use message::{Note, Promise};
+
 use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
 use crate::list::{Entry, List};
 use crate::spec::Reallocation;
@@ -41,36 +45,6 @@ pub struct Instance {
     pub leader: SiteId,
     /// Its number among those of that leader, from 1.
     pub number: u64,
-}
-
-/// Messages that promise nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Note {
-    /// The sender is in another instance.
-    Busy { instance: Instance },
-}
-
-/// Messages that promise what is on the sender's disk.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Promise {
-    /// Who can offer something?
-    Election { instance: Instance, call: Call },
-    /// The sender's offer.
-    ElectionOk { instance: Instance, entry: Entry },
-    /// The list, to its members.
-    Accept { instance: Instance, list: List },
-    /// The sender has the list.
-    AcceptOk { instance: Instance },
-    /// A member has no list of this instance and will never take one: it is dead.
-    Refused { instance: Instance },
-    /// The leader has not chosen the receiver, or has given up.
-    Discard { instance: Instance },
-    /// Has the receiver accepted the list, as the sender has?
-    Ask { instance: Instance },
-    /// Every member has the list: it is decided, and the sender has applied it.
-    Decided { instance: Instance, list: List },
 }
 
 /// What must not be forgotten.
@@ -522,28 +496,5 @@ impl Any {
 impl fmt::Display for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}#{}", self.leader, self.number)
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Note::Busy { instance } => write!(f, "Busy {instance}"),
-        }
-    }
-}
-
-impl fmt::Display for Promise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Promise::Election { instance, call } => write!(f, "Election {instance}, {call}"),
-            Promise::ElectionOk { instance, entry } => write!(f, "ElectionOk {instance}, {entry}"),
-            Promise::Accept { instance, list } => write!(f, "Accept {instance} {list}"),
-            Promise::AcceptOk { instance } => write!(f, "AcceptOk {instance}"),
-            Promise::Refused { instance } => write!(f, "Refused {instance}"),
-            Promise::Discard { instance } => write!(f, "Discard {instance}"),
-            Promise::Ask { instance } => write!(f, "Ask {instance}"),
-            Promise::Decided { instance, list } => write!(f, "Decided {instance} {list}"),
-        }
     }
 }
