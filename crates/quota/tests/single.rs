@@ -189,17 +189,6 @@ fn a_refused_id_may_be_used_again() {
 }
 
 #[test]
-fn a_site_lets_only_so_many_operations_wait() {
-    let mut alone = Alone::new(1, Config { waiting: 0, ..Config::default() });
-    assert_eq!(alone.ask(Request::Create { name: name("vm"), spec: Spec::new(10) }), Some(Answer::Changed(Ok(()))));
-    assert_eq!(alone.run(acquire(10)), Some(Ok(Done { left: 0 })));
-    let full = Refusal::Unavailable("too many operations are waiting for tokens".into());
-    assert_eq!(alone.run(acquire(1)), Some(Err(full.clone())));
-    assert!(full.is_retryable());
-    assert_eq!(alone.tokens(), (0, 10));
-}
-
-#[test]
 fn a_site_that_is_not_yet_serving_says_so() {
     let topology = Topology::new(vec!["north".into()], 1);
     let mut site = Site::new(ME, &topology, Config::default());

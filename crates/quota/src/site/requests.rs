@@ -116,8 +116,15 @@ impl Site {
     /// Why it is no use to wait for what `operation` lacks, if it is none.
     fn refuse_at_once(&self, lacking: QuotaId, operation: &Operation) -> Option<Refusal> {
         let quota = &self.quotas[&lacking];
-        let dry = operation.action == Action::Acquire && quota.dry > 0 && operation.amount > quota.dry_above;
-        dry.then(|| Refusal::Exceeded { quota: quota.definition.name.clone(), wanted: operation.amount })
+        let (name, amount) = (|| quota.definition.name.clone(), operation.amount);
+        if self.sites.len() == 1 {
+            return Some(match operation.action {
+                Action::Acquire => Refusal::Exceeded { quota: name(), wanted: amount },
+                Action::Release => Refusal::NotHeld { quota: name(), amount },
+            });
+        }
+        let dry = operation.action == Action::Acquire && quota.dry > 0 && amount > quota.dry_above;
+        dry.then(|| Refusal::Exceeded { quota: name(), wanted: amount })
     }
 
     /// After tokens of `id` changed hands: serves who waits for just those, and looks ahead.

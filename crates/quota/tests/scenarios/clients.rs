@@ -3,6 +3,7 @@
 use crate::support::client::has;
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_core::Span;
+use rhumb_quota::Config;
 use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
 use rhumb_quota::refusal::Refusal;
@@ -158,4 +159,20 @@ fn tokens_minted_by_the_algorithm_as_printed_are_caught() {
     let tokens = cluster.all_tokens();
     let held: u64 = tokens.iter().map(|has| has.held).sum();
     assert!(held + tokens.iter().map(|has| has.left).sum::<u64>() > 30, "{tokens:?}");
+}
+
+#[test]
+fn a_site_lets_only_so_many_operations_wait() {
+    let mut cluster = Cluster::new(3, "The others are out of reach, and more operations come than may wait.");
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R0, "vm", 10);
+    cluster.cut(R1);
+    cluster.cut(R2);
+    let allowed = Config::default().waiting_per_quota;
+    let waiting: Vec<_> = (0..allowed).map(|_| cluster.acquire(R0, "vm", 1)).collect();
+    assert!(waiting.iter().all(|id| cluster.waits(*id)));
+    let refused = cluster.acquire(R0, "vm", 1);
+    let full = Refusal::Unavailable("too many operations are waiting for tokens".into());
+    assert!(full.is_retryable());
+    assert_eq!(cluster.outcome(refused), Err(full));
 }
