@@ -8,7 +8,8 @@ use crate::refusal::Refusal;
 use crate::spec::Spec;
 use async_trait::async_trait;
 
-/// The quotas of a cluster, by way of one of its sites. What is answered with success is durable.
+/// The quotas of a cluster, by way of one of its sites. What an operation or a change is
+/// answered with is durable first; a read of other sites may show what these are about to write.
 #[async_trait]
 pub trait Quotas: Send + Sync {
     /// Carries out up to [`OPERATIONS_MAX`](crate::operation::OPERATIONS_MAX) operations, each for itself, and says in the

@@ -25,6 +25,7 @@ pub mod account;
 pub mod avantan;
 pub mod ballot;
 pub mod catalog;
+pub mod cluster;
 pub mod config;
 pub mod demand;
 pub mod forecast;

@@ -26,7 +26,7 @@ impl Majority {
 
     /// Applies lists of slots that are over.
     pub(super) fn replay(&self, lists: &[(u64, List)], purse: &mut dyn Purse) {
-        let again = lists.iter().filter(|(slot, list)| *slot < self.state.slot && list.entry(self.me).is_some());
+        let again = lists.iter().filter(|(slot, list)| *slot < self.state.slot && list.entry(self.cluster.me).is_some());
         if self.planted == Some(Planted::SlotReplay) {
             again.for_each(|(_, list)| purse.apply(list));
         }
@@ -51,7 +51,7 @@ impl Any {
 
     /// Applies a list of an instance that is over.
     pub(super) fn replay(&self, instance: Instance, list: &List, purse: &mut dyn Purse) {
-        if self.planted == Some(Planted::SlotReplay) && self.is_over(instance) && list.entry(self.me).is_some() {
+        if self.planted == Some(Planted::SlotReplay) && self.is_over(instance) && list.entry(self.cluster.me).is_some() {
             purse.apply(list);
         }
     }

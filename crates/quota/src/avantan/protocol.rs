@@ -1,6 +1,7 @@
 //! Either version of Avantan behind one face: a quota chooses its own.
 
 use super::{Any, Call, Majority, Outbox, Patience, Purse, any, majority};
+use crate::cluster::Cluster;
 use crate::list::List;
 use crate::records::{decode, encode};
 use crate::spec::{ProtocolKind, Reallocation};
@@ -8,7 +9,6 @@ use bytes::Bytes;
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::Arc;
 
 /// A message that promises nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,11 +38,11 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The part of the site `me` among `sites`.
-    pub fn new(kind: ProtocolKind, me: SiteId, sites: Arc<[SiteId]>, reallocation: Reallocation) -> Protocol {
+    /// The part of `cluster.me`.
+    pub fn new(kind: ProtocolKind, cluster: Cluster, reallocation: Reallocation) -> Protocol {
         match kind {
-            ProtocolKind::Majority => Protocol::Majority(Majority::new(me, sites, reallocation)),
-            ProtocolKind::Any => Protocol::Any(Any::new(me, sites, reallocation)),
+            ProtocolKind::Majority => Protocol::Majority(Majority::new(cluster, reallocation)),
+            ProtocolKind::Any => Protocol::Any(Any::new(cluster, reallocation)),
         }
     }
 

@@ -15,13 +15,13 @@ mod definitions;
 pub use definitions::{Change, Command, Definition, Definitions, Made, QuotaId};
 
 use crate::ballot::Ballot;
+use crate::cluster::Cluster;
 use crate::refusal::Refusal;
 use rhumb_core::SiteId;
 use rhumb_core::actor::RequestId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::Arc;
 
 /// Changes that wait at a site at the most.
 pub const CHANGES_WAITING_MAX: usize = 256;
@@ -106,8 +106,7 @@ enum Role {
 
 /// The catalog at one site.
 pub struct Catalog {
-    me: SiteId,
-    sites: Arc<[SiteId]>,
+    cluster: Cluster,
     state: State,
     definitions: Definitions,
     role: Role,
@@ -119,20 +118,10 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog of `me` among `sites`, with what an earlier life had on disk.
-    pub fn new(me: SiteId, sites: Arc<[SiteId]>, state: State, quotas: BTreeMap<QuotaId, Definition>) -> Catalog {
+    /// The catalog at `cluster.me`, with what an earlier life had on disk.
+    pub fn new(cluster: Cluster, state: State, quotas: BTreeMap<QuotaId, Definition>) -> Catalog {
         let definitions = Definitions::new(quotas, state.made.clone());
-        Catalog {
-            me,
-            sites,
-            state,
-            definitions,
-            role: Role::Idle,
-            waiting: VecDeque::new(),
-            outdated_by: 0,
-            ticks: 0,
-            told: BTreeMap::new(),
-        }
+        Catalog { cluster, state, definitions, role: Role::Idle, waiting: VecDeque::new(), outdated_by: 0, ticks: 0, told: BTreeMap::new() }
     }
 
     /// What must be on disk before a promise leaves.
@@ -143,15 +132,6 @@ impl Catalog {
     /// The quotas as this site knows them.
     pub fn definitions(&self) -> &Definitions {
         &self.definitions
-    }
-
-    fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
-        let (me, sites) = (self.me, Arc::clone(&self.sites));
-        (0..sites.len()).map(move |index| sites[index]).filter(move |site| *site != me)
-    }
-
-    fn majority(&self) -> usize {
-        self.sites.len() / 2 + 1
     }
 
     /// Has `change` made; `client` is told once that is decided.
@@ -165,7 +145,7 @@ impl Catalog {
         }
         self.state.commands += 1;
         out.changed = true;
-        let command = Command { site: self.me, number: self.state.commands, change };
+        let command = Command { site: self.cluster.me, number: self.state.commands, change };
         self.waiting.push_back(Waiting { command, client, waited: 0, proposed: false });
         self.prepare(out);
     }
@@ -176,11 +156,11 @@ impl Catalog {
             return;
         }
         let number = self.state.promised.number.max(self.outdated_by) + 1;
-        let ballot = Ballot { number, leader: self.me };
+        let ballot = Ballot { number, leader: self.cluster.me };
         self.state.promised = ballot;
         out.changed = true;
-        self.role = Role::Preparing { ballot, answers: BTreeMap::from([(self.me, self.state.accepted.clone())]), waited: 0 };
-        for site in self.others() {
+        self.role = Role::Preparing { ballot, answers: BTreeMap::from([(self.cluster.me, self.state.accepted.clone())]), waited: 0 };
+        for site in self.cluster.others() {
             out.promises.push((site, Promise::Prepare { slot: self.state.slot, ballot }));
         }
         self.consider(out);
@@ -271,7 +251,7 @@ impl Catalog {
 
     fn consider(&mut self, out: &mut Out) {
         let Role::Preparing { ballot, answers, .. } = &self.role else { return };
-        if answers.len() < self.majority() {
+        if answers.len() < self.cluster.majority() {
             return;
         }
         let accepted = answers.values().flatten().max_by_key(|(ballot, _)| *ballot);
@@ -287,10 +267,10 @@ impl Catalog {
         if self.state.promised == ballot {
             self.state.accepted = Some((ballot, command.clone()));
             out.changed = true;
-            for site in self.others() {
+            for site in self.cluster.others() {
                 out.promises.push((site, Promise::Accept { slot, ballot, command: command.clone() }));
             }
-            self.role = Role::Accepting { ballot, command, accepted_by: BTreeSet::from([self.me]), waited: 0 };
+            self.role = Role::Accepting { ballot, command, accepted_by: BTreeSet::from([self.cluster.me]), waited: 0 };
             self.count_accepted(out);
         } else {
             // It has promised another meanwhile, and tries again later.
@@ -300,14 +280,14 @@ impl Catalog {
 
     fn count_accepted(&mut self, out: &mut Out) {
         let Role::Accepting { command, accepted_by, .. } = &self.role else { return };
-        if accepted_by.len() < self.majority() {
+        if accepted_by.len() < self.cluster.majority() {
             return;
         }
         let (slot, command) = (self.state.slot, command.clone());
         let mut definitions = self.definitions.clone();
         definitions.run(&command);
         self.advance(slot + 1, definitions, out);
-        for site in self.others() {
+        for site in self.cluster.others() {
             out.notes.push((site, Note::Chosen { slot, command: command.clone() }));
         }
     }
@@ -352,7 +332,7 @@ impl Catalog {
             out.answers.push((waiting.client, Err(refusal)));
             self.waiting.pop_front();
         }
-        let rank = self.sites.iter().position(|site| *site == self.me).expect("the site is one of the cluster") as u32;
+        let rank = self.cluster.rank() as u32;
         let retry = RETRY_TICKS + rank * STAGGER_TICKS;
         if let Role::Preparing { waited, .. } | Role::Accepting { waited, .. } = &mut self.role {
             *waited += 1;
@@ -368,14 +348,14 @@ impl Catalog {
 
     /// Tells the others how far this site is.
     pub fn gossip(&self, out: &mut Out) {
-        for site in self.others() {
+        for site in self.cluster.others() {
             out.notes.push((site, Note::At { slot: self.state.slot }));
         }
     }
 
     fn send_again(&self, out: &mut Out) {
         let slot = self.state.slot;
-        for site in self.others() {
+        for site in self.cluster.others() {
             match &self.role {
                 Role::Preparing { ballot, answers, .. } if !answers.contains_key(&site) => {
                     out.promises.push((site, Promise::Prepare { slot, ballot: *ballot }));

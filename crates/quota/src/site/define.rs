@@ -13,7 +13,6 @@ use crate::request::Answer;
 use rhumb_core::Effects;
 use rhumb_core::actor::RequestId;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 impl Site {
     pub(super) fn propose(&mut self, client: RequestId, change: Change, fx: &mut Effects<Site>) {
@@ -71,7 +70,7 @@ impl Site {
     pub(super) fn new_quota(&self, definition: Definition, account: Account) -> Quota {
         let spec = &definition.spec;
         #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
-        let mut protocol = Protocol::new(spec.protocol, self.me, Arc::clone(&self.sites), spec.reallocation);
+        let mut protocol = Protocol::new(spec.protocol, self.cluster.clone(), spec.reallocation);
         #[cfg(feature = "planted")]
         protocol.plant(self.planted);
         let predictor = self.config.predictors.as_ref().and_then(|predictors| predictors(&definition.name));
@@ -81,8 +80,8 @@ impl Site {
 
     /// This site's part of a limit.
     pub(super) fn part(&self, definition: &Definition) -> u64 {
-        let index = self.sites.iter().position(|site| *site == self.me).expect("the site is one of the cluster");
-        definition.parts(self.sites.len()).nth(index).expect("a part for each site")
+        let index = self.cluster.rank();
+        definition.parts(self.cluster.size()).nth(index).expect("a part for each site")
     }
 
     /// Works out who stands above and below whom.

@@ -26,6 +26,7 @@ mod waiting;
 
 use crate::account::Account;
 use crate::catalog::{Catalog, Definitions, QuotaId};
+use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::list::List;
 use crate::message::{Note, Promise};
@@ -41,7 +42,6 @@ use requests::Running;
 use rhumb_core::actor::{Body, RequestId};
 use rhumb_core::{Actor, Batch, Effects, Input, SiteId, Time, Topology};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// The timer of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,7 @@ pub enum Timer {
 
 /// One site.
 pub struct Site {
-    me: SiteId,
-    sites: Arc<[SiteId]>,
+    cluster: Cluster,
     config: Config,
     /// This site's clock at the current step.
     now: Time,
@@ -92,14 +91,12 @@ struct Outcome {
 impl Site {
     /// The site `me` of a cluster, before its first step.
     pub fn new(me: SiteId, topology: &Topology, config: Config) -> Site {
-        assert!(topology.has(me), "a site belongs to its cluster");
-        let sites: Arc<[SiteId]> = topology.sites().collect();
+        let cluster = Cluster::new(me, topology);
         Site {
-            me,
             now: Time::ZERO,
             ticks: 0,
-            catalog: Catalog::new(me, Arc::clone(&sites), crate::catalog::State::default(), BTreeMap::new()),
-            sites,
+            catalog: Catalog::new(cluster.clone(), crate::catalog::State::default(), BTreeMap::new()),
+            cluster,
             quotas: BTreeMap::new(),
             active: BTreeSet::new(),
             window: Window::new(records::ANSWERS, config.window),

@@ -36,7 +36,7 @@ impl Site {
             Ok(id) => id,
             Err(refusal) => return fx.answer(client, Answer::Got(Err(refusal))),
         };
-        let own = self.quotas[&id].tokens(self.me);
+        let own = self.quotas[&id].tokens(self.cluster.me);
         match read {
             Read::Local => {
                 let info = self.info(id, Read::Local, vec![own]);
@@ -47,8 +47,8 @@ impl Site {
                 // Above those of earlier lives, whose answers may still come.
                 self.last_read = (self.last_read + 1).max(self.now.as_micros());
                 self.reads.insert(self.last_read, GlobalRead { client, quota: id, read, seen: vec![own], waited: 0 });
-                for site in self.sites.iter().filter(|site| **site != self.me) {
-                    fx.send(*site, Note::Look(id, self.last_read));
+                for site in self.cluster.others() {
+                    fx.send(site, Note::Look(id, self.last_read));
                 }
                 self.finish_read(self.last_read, false, fx);
             }
@@ -66,14 +66,15 @@ impl Site {
     }
 
     pub(super) fn on_list(&mut self, client: RequestId) {
-        let mut infos: Vec<Info> = self.quotas.iter().map(|(id, quota)| self.info(*id, Read::Local, vec![quota.tokens(self.me)])).collect();
+        let mut infos: Vec<Info> =
+            self.quotas.iter().map(|(id, quota)| self.info(*id, Read::Local, vec![quota.tokens(self.cluster.me)])).collect();
         infos.sort_by(|a, b| a.name.cmp(&b.name));
         self.outcome.answers.push((client, Answer::Listed(infos)));
     }
 
     fn info(&self, id: QuotaId, read: Read, mut sites: Vec<SiteTokens>) -> Info {
         sites.sort_by_key(|tokens| tokens.site);
-        let asked: &[SiteId] = if read == Read::Local { &[] } else { &self.sites };
+        let asked: &[SiteId] = if read == Read::Local { &[] } else { &self.cluster.sites };
         let missing = asked.iter().filter(|site| !sites.iter().any(|tokens| tokens.site == **site)).copied().collect();
         let definition = &self.quotas[&id].definition;
         Info { name: definition.name.clone(), spec: definition.spec.clone(), read, sites, missing }
@@ -81,7 +82,7 @@ impl Site {
 
     pub(super) fn on_look(&mut self, from: SiteId, id: QuotaId, read: u64, fx: &mut Effects<Site>) {
         if let Some(quota) = self.quotas.get(&id) {
-            fx.send(from, Note::Seen(id, read, quota.tokens(self.me)));
+            fx.send(from, Note::Seen(id, read, quota.tokens(self.cluster.me)));
         }
     }
 
@@ -96,7 +97,7 @@ impl Site {
     /// Answers a read that has heard all sites, or has waited long enough.
     fn finish_read(&mut self, read: u64, overdue: bool, fx: &mut Effects<Site>) {
         let reading = &self.reads[&read];
-        if reading.seen.len() < self.sites.len() && !overdue {
+        if reading.seen.len() < self.cluster.size() && !overdue {
             return;
         }
         let reading = self.reads.remove(&read).expect("it was just looked at");
@@ -106,11 +107,11 @@ impl Site {
             (Some(_), _) => Ok(self.info(reading.quota, Read::Global, reading.seen)),
             (None, _) => Err(Refusal::Unavailable("the quota was dropped meanwhile".into())),
         };
-        fx.answer(reading.client, Answer::Got(answer));
+        self.outcome.answers.push((reading.client, Answer::Got(answer)));
     }
 
     fn not_counted(&self, reading: &GlobalRead) -> Refusal {
-        let missing = self.sites.iter().filter(|site| !reading.seen.iter().any(|tokens| tokens.site == **site));
+        let missing = self.cluster.sites.iter().filter(|site| !reading.seen.iter().any(|tokens| tokens.site == **site));
         let missing: Vec<String> = missing.map(SiteId::to_string).collect();
         Refusal::Unavailable(format!(
             "an exact read needs every site, and {} did not answer; a global read does without",

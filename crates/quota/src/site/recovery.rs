@@ -8,7 +8,6 @@ use bytes::Bytes;
 use rhumb_core::Effects;
 use rhumb_core::actor::{Load, Loaded};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Records per load.
 const PAGE: usize = 1_000;
@@ -64,7 +63,7 @@ impl Site {
     /// Begins to serve with what was read.
     fn serve(&mut self, fx: &mut Effects<Site>) {
         let mut recovery = self.recovery.take().expect("it serves once");
-        self.catalog = Catalog::new(self.me, Arc::clone(&self.sites), recovery.catalog, recovery.definitions.clone());
+        self.catalog = Catalog::new(self.cluster.clone(), recovery.catalog, recovery.definitions.clone());
         for (id, definition) in recovery.definitions {
             let account = recovery.accounts.remove(&id).expect("a quota is written with its account");
             let quota = self.new_quota(definition, account);

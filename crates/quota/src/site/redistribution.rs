@@ -74,7 +74,7 @@ impl Site {
         // A quota that this site does not know yet, or no more: the sender will ask again, or learn that it is gone.
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         let mut out = avantan::Out::default();
-        let (protocol, mut purse) = quota.purse(self.me, self.now, needs, &self.config);
+        let (protocol, mut purse) = quota.purse(self.cluster.me, self.now, needs, &self.config);
         #[cfg(feature = "planted")]
         {
             purse.planted = self.planted;
@@ -144,9 +144,8 @@ impl Site {
     }
 
     fn on_ending(&mut self, id: QuotaId, ending: Ending, fx: &mut Effects<Site>) {
-        let me = self.me;
+        let (me, rank) = (self.cluster.me, self.cluster.rank() as u32);
         let Some(quota) = self.quotas.get_mut(&id) else { return };
-        let rank = self.sites.iter().position(|site| *site == me).expect("the site is one of the cluster") as u32;
         match &ending {
             Ending::Decided { list, .. } if list.entry(me).is_some() => {
                 fx.count("quota.redistribution.applied");
@@ -206,7 +205,7 @@ impl Site {
     /// Refuses what still lacks tokens of `id`, if there are none or if enough was tried.
     fn judge(&mut self, id: QuotaId, ending: &Ending, fx: &mut Effects<Site>) {
         let verdict = match ending {
-            Ending::Decided { list, .. } if list.count || list.entry(self.me).is_none() => return,
+            Ending::Decided { list, .. } if list.count || list.entry(self.cluster.me).is_none() => return,
             Ending::Decided { list, led } => self.verdict(list, *led),
             Ending::Dead(Cause::Busy) => {
                 Verdict { contended: true, ..Verdict::unknown("other sites are redistributing".into(), TRIES_MAX) }
@@ -231,7 +230,7 @@ impl Site {
     /// What a list tells of the tokens that there are. Only one that this site led tells for sure: in another's, entries may
     /// be older than an operation that waits here.
     fn verdict(&self, list: &List, led: bool) -> Verdict {
-        let missing: Vec<String> = self.sites.iter().filter(|site| list.entry(**site).is_none()).map(SiteId::to_string).collect();
+        let missing: Vec<String> = self.cluster.sites.iter().filter(|site| list.entry(**site).is_none()).map(SiteId::to_string).collect();
         if !missing.is_empty() {
             return Verdict::unknown(format!("these sites took no part in redistributing: {}", missing.join(", ")), TRIES_MAX);
         }
@@ -324,7 +323,6 @@ impl Site {
                 let waiting = queue(quota, action).pop_front().expect("it was just looked at");
                 let why = "redistributing takes too long".to_owned();
                 fx.count("quota.refused.overdue");
-                fx.trace(|| format!("overdue {waiting:?}"));
                 self.finish(waiting, Err(Refusal::Unreachable { quota: name.clone(), why }));
             }
         }

@@ -117,7 +117,7 @@ impl Site {
     fn refuse_at_once(&self, lacking: QuotaId, operation: &Operation) -> Option<Refusal> {
         let quota = &self.quotas[&lacking];
         let (name, amount) = (|| quota.definition.name.clone(), operation.amount);
-        if self.sites.len() == 1 {
+        if self.cluster.size() == 1 {
             return Some(match operation.action {
                 Action::Acquire => Refusal::Exceeded { quota: name(), wanted: amount },
                 Action::Release => Refusal::NotHeld { quota: name(), amount },

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use rhumb_core::Body;
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::{Call, Ending, Out, Patience, Protocol};
+use rhumb_quota::cluster::Cluster;
 use rhumb_quota::list::Entry;
 use rhumb_quota::records::decode;
 use rhumb_quota::tokens::Tokens;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 /// What happens to a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,9 +72,9 @@ const NUDGE: Patience = Patience { resend: 1, gather: 1, give_up: NEVER, cohort:
 const TIMEOUT: Patience = Patience { resend: 1, gather: NEVER, give_up: 1, cohort: 1, stagger: 0 };
 
 fn protocol(model: &Avantan, index: usize) -> Protocol {
-    let sites: Arc<[_]> = (0..SITES).map(site).collect();
+    let cluster = Cluster { me: site(index), sites: (0..SITES).map(site).collect() };
     #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
-    let mut protocol = Protocol::new(model.kind, site(index), sites, REALLOCATION);
+    let mut protocol = Protocol::new(model.kind, cluster, REALLOCATION);
     #[cfg(feature = "planted")]
     protocol.plant(model.planted);
     protocol

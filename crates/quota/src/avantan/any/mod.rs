@@ -30,13 +30,13 @@ mod message;
 pub use message::{Note, Promise};
 
 use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
+use crate::cluster::Cluster;
 use crate::list::{Entry, List};
 use crate::spec::Reallocation;
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 
 /// An instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -95,8 +95,7 @@ type Out = Outbox<Note, Promise>;
 /// One quota's part in Avantan\[\*\] at one site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Any {
-    pub(super) me: SiteId,
-    sites: Arc<[SiteId]>,
+    pub(super) cluster: Cluster,
     reallocation: Reallocation,
     state: State,
     recent: Recent<Instance>,
@@ -106,11 +105,10 @@ pub struct Any {
 }
 
 impl Any {
-    /// The part of the site `me` among `sites`, in a quota that was never redistributed.
-    pub fn new(me: SiteId, sites: Arc<[SiteId]>, reallocation: Reallocation) -> Any {
+    /// The part of `cluster.me`, in a quota that was never redistributed.
+    pub fn new(cluster: Cluster, reallocation: Reallocation) -> Any {
         Any {
-            me,
-            sites,
+            cluster,
             reallocation,
             state: State::default(),
             recent: Recent::default(),
@@ -124,14 +122,14 @@ impl Any {
     pub fn recover(&mut self, state: State, recent: Recent<Instance>, purse: &mut dyn Purse, out: &mut Out) {
         self.state = state;
         self.recent = recent;
-        let own = |current: &&Current| current.instance.leader == self.me && current.accepted.is_none();
+        let own = |current: &&Current| current.instance.leader == self.cluster.me && current.accepted.is_none();
         if self.state.current.as_ref().filter(own).is_some() {
             self.end(None, Cause::Unanswered, purse, out);
         }
         if let Some(current) = &self.state.current
             && current.accepted.is_some()
         {
-            self.role = Role::Member { accepted_by: BTreeSet::from([self.me, current.instance.leader]), waited: 0 };
+            self.role = Role::Member { accepted_by: BTreeSet::from([self.cluster.me, current.instance.leader]), waited: 0 };
         }
     }
 
@@ -150,27 +148,22 @@ impl Any {
         self.state.current.is_none()
     }
 
-    fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
-        let (me, sites) = (self.me, Arc::clone(&self.sites));
-        (0..sites.len()).map(move |index| sites[index]).filter(move |site| *site != me)
-    }
-
     /// Leads a redistribution. The site must be idle.
     pub fn start(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
         assert!(self.is_idle(), "a site is in one redistribution at a time");
         self.state.number += 1;
-        let instance = Instance { leader: self.me, number: self.state.number };
+        let instance = Instance { leader: self.cluster.me, number: self.state.number };
         let entry = purse.offer(call);
         self.state.current = Some(Current { instance, entry: entry.clone(), accepted: None });
         out.changed = true;
         self.role = Role::Candidate {
             call,
-            answers: BTreeMap::from([(self.me, entry)]),
+            answers: BTreeMap::from([(self.cluster.me, entry)]),
             busy: BTreeSet::new(),
             refused: BTreeSet::new(),
             waited: 0,
         };
-        for site in self.others() {
+        for site in self.cluster.others() {
             out.promise(site, Promise::Election { instance, call });
         }
         self.consider(false, purse, out);
@@ -284,7 +277,7 @@ impl Any {
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
         let Role::Candidate { call, answers, busy, .. } = &self.role else { return };
         let entries = answers.values();
-        let all = answers.len() == self.sites.len();
+        let all = answers.len() == self.cluster.size();
         if call.count {
             if !busy.is_empty() {
                 // All sites stand still for it: not longer than it has a chance.
@@ -294,11 +287,11 @@ impl Any {
                 return;
             }
         } else if !is_satisfied(entries.clone()) {
-            let heard = answers.len() + busy.len() == self.sites.len();
+            let heard = answers.len() + busy.len() == self.cluster.size();
             if !(heard || eager) {
                 return;
             }
-            let gains = answers.iter().any(|(site, entry)| *site != self.me && !entry.offered.is_none());
+            let gains = answers.iter().any(|(site, entry)| *site != self.cluster.me && !entry.offered.is_none());
             if !gains && !all {
                 if heard {
                     self.give_up(Cause::Busy, purse, out);
@@ -311,14 +304,14 @@ impl Any {
         let instance = current.instance;
         current.accepted = Some(list.clone());
         out.changed = true;
-        for site in self.others() {
+        for site in self.cluster.others() {
             let promise = match list.entry(site) {
                 Some(_) => Promise::Accept { instance, list: list.clone() },
                 None => Promise::Discard { instance },
             };
             out.promise(site, promise);
         }
-        self.role = Role::Proposer { accepted_by: BTreeSet::from([self.me]), waited: 0 };
+        self.role = Role::Proposer { accepted_by: BTreeSet::from([self.cluster.me]), waited: 0 };
         self.count_accepted(purse, out);
     }
 
@@ -326,7 +319,7 @@ impl Any {
     pub(super) fn give_up(&mut self, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
         let instance = self.state.current.as_ref().expect("a candidate is in its own instance").instance;
         self.end(None, cause, purse, out);
-        for site in self.others() {
+        for site in self.cluster.others() {
             out.promise(site, Promise::Discard { instance });
         }
     }
@@ -340,10 +333,10 @@ impl Any {
             return;
         };
         if current.accepted.is_none() {
-            assert_eq!(list.entry(self.me), Some(&current.entry), "a list holds the offer that is frozen");
+            assert_eq!(list.entry(self.cluster.me), Some(&current.entry), "a list holds the offer that is frozen");
             current.accepted = Some(list);
             out.changed = true;
-            self.role = Role::Member { accepted_by: BTreeSet::from([self.me, instance.leader]), waited: 0 };
+            self.role = Role::Member { accepted_by: BTreeSet::from([self.cluster.me, instance.leader]), waited: 0 };
         }
         // Even if the list is of two: what this site has accepted counts once it is on disk.
         out.promise(from, Promise::AcceptOk { instance });
@@ -355,7 +348,7 @@ impl Any {
         let list = list.clone();
         let instance = self.state.current.as_ref().expect("there is a list of it").instance;
         self.end(Some(list.clone()), Cause::Busy, purse, out);
-        for site in list.members().filter(|site| *site != self.me) {
+        for site in list.members().filter(|site| *site != self.cluster.me) {
             out.promise(site, Promise::Decided { instance, list: list.clone() });
         }
     }
@@ -377,7 +370,7 @@ impl Any {
             return;
         }
         self.end(None, Cause::Unanswered, purse, out);
-        for site in members.into_iter().filter(|site| *site != self.me) {
+        for site in members.into_iter().filter(|site| *site != self.cluster.me) {
             out.promise(site, Promise::Refused { instance });
         }
     }
@@ -409,11 +402,11 @@ impl Any {
         self.role = Role::Member { accepted_by: BTreeSet::new(), waited: 0 };
         match list {
             Some(list) => {
-                assert_eq!(list.entry(self.me), Some(&current.entry), "a list holds the offer that is frozen");
+                assert_eq!(list.entry(self.cluster.me), Some(&current.entry), "a list holds the offer that is frozen");
                 purse.apply(&list);
                 self.recent.remember(current.instance, &list);
                 out.remembered = true;
-                out.endings.push(Ending::Decided { list, led: current.instance.leader == self.me });
+                out.endings.push(Ending::Decided { list, led: current.instance.leader == self.cluster.me });
             }
             None => {
                 purse.withdraw();
@@ -467,7 +460,7 @@ impl Any {
 
     /// Sends once more what should have been answered.
     fn send_again(&self, instance: Instance, out: &mut Out) {
-        for site in self.others() {
+        for site in self.cluster.others() {
             match &self.role {
                 Role::Candidate { call, answers, .. } if !answers.contains_key(&site) => {
                     out.promise(site, Promise::Election { instance, call: *call });
@@ -484,7 +477,7 @@ impl Any {
 
     fn ask_members(&self, instance: Instance, out: &mut Out) {
         let Role::Member { accepted_by, .. } = &self.role else { return };
-        for site in self.accepted().into_iter().flat_map(List::members).filter(|site| *site != self.me) {
+        for site in self.accepted().into_iter().flat_map(List::members).filter(|site| *site != self.cluster.me) {
             // The leader is asked too: it may know that the instance is dead or decided.
             if site == instance.leader || !accepted_by.contains(&site) {
                 out.promise(site, Promise::Ask { instance });

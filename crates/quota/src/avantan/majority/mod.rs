@@ -33,12 +33,12 @@ pub use message::{Note, Promise};
 
 use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
 use crate::ballot::Ballot;
+use crate::cluster::Cluster;
 use crate::list::{Entry, List};
 use crate::spec::Reallocation;
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// What must not be forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -93,8 +93,7 @@ type Out = Outbox<Note, Promise>;
 /// One quota's part in Avantan\[(n+1)/2\] at one site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Majority {
-    pub(super) me: SiteId,
-    sites: Arc<[SiteId]>,
+    pub(super) cluster: Cluster,
     reallocation: Reallocation,
     pub(super) state: State,
     recent: Recent<u64>,
@@ -106,11 +105,10 @@ pub struct Majority {
 }
 
 impl Majority {
-    /// The part of the site `me` among `sites`, in a quota that was never redistributed.
-    pub fn new(me: SiteId, sites: Arc<[SiteId]>, reallocation: Reallocation) -> Majority {
+    /// The part of `cluster.me`, in a quota that was never redistributed.
+    pub fn new(cluster: Cluster, reallocation: Reallocation) -> Majority {
         Majority {
-            me,
-            sites,
+            cluster,
             reallocation,
             state: State::default(),
             recent: Recent::default(),
@@ -126,7 +124,7 @@ impl Majority {
         self.state = state;
         self.recent = recent;
         if !self.state.proposed {
-            self.forget_offer_to(self.me, u64::MAX, Cause::Unanswered, purse, out);
+            self.forget_offer_to(self.cluster.me, u64::MAX, Cause::Unanswered, purse, out);
         }
     }
 
@@ -145,15 +143,6 @@ impl Majority {
         self.state.offer.is_none() && matches!(self.role, Role::Cohort { .. })
     }
 
-    fn majority(&self) -> usize {
-        self.sites.len() / 2 + 1
-    }
-
-    fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
-        let (me, sites) = (self.me, Arc::clone(&self.sites));
-        (0..sites.len()).map(move |index| sites[index]).filter(move |site| *site != me)
-    }
-
     /// Leads a redistribution. The site must be idle.
     pub fn start(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
         assert!(self.is_idle(), "a site is in one redistribution at a time");
@@ -162,12 +151,12 @@ impl Majority {
 
     fn campaign(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
         let number = self.state.promised.number.max(self.outdated_by) + 1;
-        let ballot = Ballot { number, leader: self.me };
+        let ballot = Ballot { number, leader: self.cluster.me };
         self.state.promised = ballot;
         let entry = self.offer_to(ballot, call, purse, out);
         let own = Answer { entry, fresh: self.state.offered_at == ballot, accepted: self.state.accepted.clone() };
-        self.role = Role::Candidate { ballot, call, answers: BTreeMap::from([(self.me, own)]), waited: 0 };
-        for site in self.others() {
+        self.role = Role::Candidate { ballot, call, answers: BTreeMap::from([(self.cluster.me, own)]), waited: 0 };
+        for site in self.cluster.others() {
             out.promise(site, Promise::Election { slot: self.state.slot, ballot, call });
         }
         self.consider(false, purse, out);
@@ -242,7 +231,8 @@ impl Majority {
             }
             Promise::Dead { slot, ballot } => {
                 if slot == self.state.slot {
-                    self.forget_offer_to(ballot.leader, ballot.number, Cause::Unanswered, purse, out);
+                    // Its leader gave way to another, or heard too few: this site cannot tell.
+                    self.forget_offer_to(ballot.leader, ballot.number, Cause::Busy, purse, out);
                 }
             }
         }
@@ -292,23 +282,23 @@ impl Majority {
         if let Role::Candidate { ballot, .. } = role
             && !self.state.proposed
         {
-            for site in self.others() {
+            for site in self.cluster.others() {
                 out.promise(site, Promise::Dead { slot: self.state.slot, ballot });
             }
-            self.forget_offer_to(self.me, ballot.number, cause, purse, out);
+            self.forget_offer_to(self.cluster.me, ballot.number, cause, purse, out);
         }
     }
 
     /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better.
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
         let Role::Candidate { ballot, call, answers, .. } = &self.role else { return };
-        if answers.len() < self.majority() {
+        if answers.len() < self.cluster.majority() {
             return;
         }
         let accepted = answers.values().filter_map(|answer| answer.accepted.as_ref()).max_by_key(|(ballot, _)| *ballot);
         let built = accepted.is_none() && answers.values().all(|answer| answer.fresh);
         let entries = answers.values().map(|answer| &answer.entry);
-        let all = answers.len() == self.sites.len();
+        let all = answers.len() == self.cluster.size();
         let list = match accepted {
             Some((_, list)) => list.clone(),
             None if call.count && !(all && entries.clone().all(|entry| entry.kept.is_none())) => return,
@@ -319,10 +309,10 @@ impl Majority {
         self.state.accepted = Some((ballot, list.clone()));
         self.state.proposed = true;
         out.changed = true;
-        for site in self.others() {
+        for site in self.cluster.others() {
             out.promise(site, Promise::Accept { slot, ballot, list: list.clone() });
         }
-        self.role = Role::Proposer { ballot, list, built, accepted_by: BTreeSet::from([self.me]), waited: 0 };
+        self.role = Role::Proposer { ballot, list, built, accepted_by: BTreeSet::from([self.cluster.me]), waited: 0 };
         self.count_accepted(purse, out);
     }
 
@@ -342,12 +332,12 @@ impl Majority {
 
     fn count_accepted(&mut self, purse: &mut dyn Purse, out: &mut Out) {
         let Role::Proposer { list, built, accepted_by, .. } = &self.role else { return };
-        if accepted_by.len() < self.majority() {
+        if accepted_by.len() < self.cluster.majority() {
             return;
         }
         let (slot, list, led) = (self.state.slot, list.clone(), *built);
         self.decide(slot, list, led, purse, out);
-        for site in self.others() {
+        for site in self.cluster.others() {
             out.note(site, self.decided_since(slot));
         }
     }
@@ -355,7 +345,7 @@ impl Majority {
     /// The list of this site's slot is known: on to the next slot.
     fn decide(&mut self, slot: u64, list: List, led: bool, purse: &mut dyn Purse, out: &mut Out) {
         assert_eq!(slot, self.state.slot, "slots are concluded in order");
-        if let Some(entry) = list.entry(self.me) {
+        if let Some(entry) = list.entry(self.cluster.me) {
             assert_eq!(Some(entry), self.state.offer.as_ref(), "a list holds the offer that is frozen");
             purse.apply(&list);
             self.state.offer = None;
@@ -423,7 +413,7 @@ impl Majority {
             if slot == self.state.slot {
                 self.decide(slot, list, false, purse, out);
             } else if slot > self.state.slot {
-                assert!(list.entry(self.me).is_none(), "who lacks a slot has offered nothing in a later one");
+                assert!(list.entry(self.cluster.me).is_none(), "who lacks a slot has offered nothing in a later one");
                 self.recent.remember(slot, &list);
                 out.remembered = true;
             }
@@ -438,7 +428,7 @@ impl Majority {
     }
 
     fn on_ask(&mut self, from: SiteId, slot: u64, ballot: Ballot, out: &mut Out) {
-        if !self.is_in_slot(from, slot, out) || ballot.leader != self.me || self.state.proposed {
+        if !self.is_in_slot(from, slot, out) || ballot.leader != self.cluster.me || self.state.proposed {
             return;
         }
         let runs = matches!(&self.role, Role::Candidate { ballot: own, .. } if *own <= ballot);
@@ -450,7 +440,7 @@ impl Majority {
 
     /// Time passes.
     pub fn tick(&mut self, patience: &Patience, purse: &mut dyn Purse, out: &mut Out) {
-        let rank = self.sites.iter().position(|site| *site == self.me).expect("the site is one of the cluster") as u32;
+        let rank = self.cluster.rank() as u32;
         let take_over = patience.cohort + rank * patience.stagger;
         let frozen = self.state.offer.is_some();
         let due = |waited: u32| waited.is_multiple_of(patience.resend);
@@ -479,7 +469,7 @@ impl Majority {
                 if waited >= patience.give_up {
                     self.step_down(Cause::Unanswered, purse, out);
                 } else if due(waited) {
-                    self.others().for_each(|site| self.send_again(site, out));
+                    self.cluster.others().for_each(|site| self.send_again(site, out));
                 }
             }
             Role::Proposer { waited, .. } => {
@@ -489,7 +479,7 @@ impl Majority {
                     // A majority may have promised a leader that died.
                     self.campaign(Call::default(), purse, out);
                 } else if due(waited) {
-                    self.others().for_each(|site| self.send_again(site, out));
+                    self.cluster.others().for_each(|site| self.send_again(site, out));
                 }
             }
         }
@@ -497,7 +487,7 @@ impl Majority {
 
     fn ask_leaders(&self, out: &mut Out) {
         let slot = self.state.slot;
-        for (&leader, &number) in self.state.offered_to.iter().filter(|(leader, _)| **leader != self.me) {
+        for (&leader, &number) in self.state.offered_to.iter().filter(|(leader, _)| **leader != self.cluster.me) {
             out.note(leader, Note::Ask { slot, ballot: Ballot { number, leader } });
         }
     }
