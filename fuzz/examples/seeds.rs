@@ -7,7 +7,7 @@ use rhumb_commit::replicated_commit::{Note, Promise};
 use rhumb_commit::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
 use rhumb_forecast::{LstmConfig, Order, Spec};
-use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Storage, Wan};
+use rhumb_node::config::{Config, Limits, Listen, OwnSite, Quotas, Region, Storage, Wan};
 use rhumb_node::frame::{Hello, Kind, Service, encode};
 use rhumb_node::http::Chaos;
 use rhumb_node::transport::Direction;
@@ -133,6 +133,7 @@ fn config() -> Config {
             .collect(),
         wan: Some(Wan { profile: Some("paper_replicated_commit_5".into()), file: None, jitter_ms: 1.5, loss: 0.01 }),
         storage: Storage::default(),
+        quotas: Quotas::default(),
         limits: Limits::default(),
     }
 }

@@ -1,16 +1,28 @@
-//! A message between sites: never panics nor allocates more than it holds; it can be printed, and encodes back to the
-//! same message.
+//! A message between sites, of either service: never panics nor allocates more than it holds; it can be printed, and
+//! encodes back to the same message.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_commit::replicated_commit::{Note, Promise};
-use rhumb_node::runtime::decode_message;
+use rhumb_commit::replicated_commit as commit;
+use rhumb_core::Body;
+use rhumb_node::runtime::{Wire, decode_message};
+use rhumb_quota::message as quota;
+use std::fmt::{Debug, Display};
 
-fuzz_target!(|data: &[u8]| {
-    if let Ok(message) = decode_message::<Note, Promise>(data) {
+fn check<N, P>(data: &[u8])
+where
+    N: Wire + Debug + Display + PartialEq,
+    P: Wire + Debug + Display + PartialEq,
+{
+    if let Ok(message) = decode_message::<N, P>(data) {
         let _ = message.to_string();
         let bytes = postcard::to_stdvec(&message).expect("messages are plain data");
-        assert_eq!(decode_message(&bytes), Ok(message));
+        assert_eq!(decode_message(&bytes), Ok::<Body<N, P>, _>(message));
     }
+}
+
+fuzz_target!(|data: &[u8]| {
+    check::<commit::Note, commit::Promise>(data);
+    check::<quota::Note, quota::Promise>(data);
 });
