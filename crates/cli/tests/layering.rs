@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 11] = ["core", "store", "commit", "forecast", "quota", "sim", "node", "resp", "sql", "lab", "cli"];
+const LAYERS: [&str; 12] = ["core", "store", "commit", "forecast", "quota", "sim", "alarm", "node", "resp", "sql", "lab", "cli"];
 /// Who may use whom besides: nobody. Who may not, though the order would let them.
 const FORBIDDEN: [(&str, &str, &str); 12] = [
     ("forecast", "store", "a model is bytes; who has files keeps them"),

@@ -10,7 +10,6 @@
 //! - [`client`], [`quotas`]: transactions and quotas of clients in this process;
 //! - [`status`], [`vitals`], [`http`], [`metrics`]: what people and machines see of it.
 
-pub mod alarm;
 pub mod client;
 pub mod config;
 pub mod frame;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rhumb_alarm::Alarm;
 use rhumb_core::Rng;
 use tokio::task::JoinSet;
 
@@ -93,7 +94,7 @@ pub async fn run<W: Workload>(
         meters: workload.kinds().iter().map(|_| Mutex::new(Meter::default())).collect(),
     };
     let regions = places.into_iter().map(region).collect();
-    let window = Window::new(start, options.warmup, options.until);
+    let window = Window::new(start, options.warmup, options.until, Alarm::start().map_err(BenchError::Thread)?);
     let course = Arc::new(Course { workload: workload.name(), window, retry: options.retry, regions, violations: Mutex::new(Vec::new()) });
     let mut tasks = JoinSet::new();
     for (seat, session, terminal, rng) in clients {

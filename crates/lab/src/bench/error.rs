@@ -65,6 +65,9 @@ pub enum BenchError {
         /// Its name.
         quota: String,
     },
+    /// The system refused what a run needs of it.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] std::io::Error),
     /// Options that contradict themselves.
     #[error("{0}")]
     Options(String),

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rhumb_alarm::Alarm;
 use tokio::sync::Notify;
 
 /// What ends a run.
@@ -21,17 +22,19 @@ pub struct Window {
     left: AtomicU64,
     stopped: AtomicBool,
     stop: Notify,
+    alarm: Alarm,
 }
 
 impl Window {
-    /// A window that opens `warmup` after `start`.
-    pub fn new(start: Instant, warmup: Duration, until: Until) -> Window {
+    /// A window that opens `warmup` after `start`. Its clients sleep by `alarm`: what an open loop measures begins at the
+    /// instant at which a request is due, and a client that wakes late would be counted as a server that is slow.
+    pub fn new(start: Instant, warmup: Duration, until: Until, alarm: Alarm) -> Window {
         let warm = start + warmup;
         let (deadline, left) = match until {
             Until::Elapsed(length) => (Some(warm + length), u64::MAX),
             Until::Transactions(count) => (None, count),
         };
-        Window { warm, deadline, left: AtomicU64::new(left), stopped: AtomicBool::new(false), stop: Notify::new() }
+        Window { warm, deadline, left: AtomicU64::new(left), stopped: AtomicBool::new(false), stop: Notify::new(), alarm }
     }
 
     /// True if a client may begin another transaction at `now`; counts it.
@@ -86,7 +89,7 @@ impl Window {
         stopped.as_mut().enable();
         if !self.stopped() {
             tokio::select! {
-                () = tokio::time::sleep_until(until.into()) => {}
+                () = self.alarm.sleep_until(until) => {}
                 () = stopped => {}
             }
         }
@@ -103,10 +106,14 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn window(start: Instant, until: Until) -> Window {
+        Window::new(start, SECOND, until, Alarm::start().expect("a thread"))
+    }
+
     #[test]
     fn a_timed_run_measures_what_ends_between_warm_up_and_deadline() {
         let start = Instant::now();
-        let window = Window::new(start, SECOND, Until::Elapsed(SECOND));
+        let window = window(start, Until::Elapsed(SECOND));
         assert!(window.admit(start) && !window.admit(start + 2 * SECOND));
         assert!(!window.measures(start, start + SECOND / 2));
         assert!(window.measures(start, start + SECOND));
@@ -118,7 +125,7 @@ mod tests {
     #[test]
     fn a_counted_run_admits_that_many_after_the_warm_up() {
         let start = Instant::now();
-        let window = Window::new(start, SECOND, Until::Transactions(2));
+        let window = window(start, Until::Transactions(2));
         assert!((0..9).all(|_| window.admit(start)));
         assert_eq!((0..9).filter(|_| window.admit(start + SECOND)).count(), 2);
         assert!(window.measures(start + SECOND, start + 99 * SECOND) && !window.measures(start, start + SECOND));
@@ -126,7 +133,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stop_wakes_those_who_wait() {
-        let window = Window::new(Instant::now(), SECOND, Until::Transactions(1));
+        let window = window(Instant::now(), Until::Transactions(1));
         let far = Instant::now() + 3_600 * SECOND;
         tokio::join!(window.wait_until(far), async { window.stop() });
         window.wait_until(far).await;

@@ -15,6 +15,7 @@ use super::stages::{known, unreachable_at};
 use crate::bench::pace::Arrivals;
 use crate::bench::window::Window;
 use crate::bench::{BenchError, Pace, Progress, Pulse, Unit, Until};
+use rhumb_alarm::Alarm;
 use rhumb_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -60,7 +61,7 @@ pub async fn run(endpoints: &[Endpoint], options: &RunOptions, progress: &dyn Pr
     let mut rng = Rng::seeded(options.seed);
     let start = Instant::now();
     let regions = regions(endpoints, options, start, &mut rng)?;
-    let window = Window::new(start, options.warmup, options.until);
+    let window = Window::new(start, options.warmup, options.until, Alarm::start().map_err(BenchError::Thread)?);
     let course =
         Arc::new(Course { quota: options.quota.clone(), window, pipeline: options.pipeline, ids: options.ids.then(run_id), regions });
     let mut tasks = JoinSet::new();

@@ -27,7 +27,7 @@ pub use mailbox::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
 pub use requests::{Handle, Rejected};
 pub(crate) use service::Common;
 
-use crate::alarm::Alarm;
+use rhumb_alarm::Alarm;
 use crate::config::Setup;
 use crate::frame::{FrameError, Service};
 use crate::metrics::Metrics;

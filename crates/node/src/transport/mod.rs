@@ -20,11 +20,11 @@ mod link;
 mod outgoing;
 mod pulse;
 
-use crate::alarm::Alarm;
 use crate::config::Setup;
 use crate::frame::{self, Hello, Kind, Service};
 use crate::metrics::Metrics;
 use link::Link;
+use rhumb_alarm::Alarm;
 use rhumb_core::{Rng, SiteId, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;

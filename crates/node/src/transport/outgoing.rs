@@ -1,8 +1,8 @@
 //! The task that keeps a connection to one peer and writes the link's frames to it.
 
 use super::link::Link;
-use crate::alarm::Alarm;
 use crate::frame::{HELLO_BYTES, Hello};
+use rhumb_alarm::Alarm;
 use rhumb_core::Rng;
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Sleeping with a precision that tokio's timer does not have.
 //!
 //! That timer counts whole milliseconds and rounds up, which would add up to a millisecond to every emulated hop of the
-//! wide area. Here one thread waits on a condition variable for the earliest instant asked for; the kernel wakes it some
+//! wide area, and to every latency that a benchmark counts from the instant at which a request was due. Here one thread waits on a condition variable for the earliest instant asked for; the kernel wakes it some
 //! 60 microseconds late, and it costs nothing while nobody sleeps.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// By instant, then in the order asked. One entry per sleeping task, so bounded by the number of links.
+    /// By instant, then in the order asked. One entry per sleeping task, so bounded by the number of links or clients.
     sleepers: BTreeMap<(Instant, u64), oneshot::Sender<()>>,
     next: u64,
     stopped: bool,
