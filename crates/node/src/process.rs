@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -89,6 +90,8 @@ pub struct Served<C: Hosted> {
     pub commits: Handle<C>,
     /// The way to the quotas.
     pub quotas: Arc<dyn Quotas>,
+    /// The thread of the quotas: who needs nothing else is served fastest there.
+    pub quotas_home: runtime::Handle,
     /// What is known of the site and its peers.
     pub status: Arc<Status>,
     /// When to stop.
@@ -170,8 +173,10 @@ where
     let admin = tokio::spawn(async move { axum::serve(ports.http, routes).await });
 
     let (stopping, stopped) = watch::channel(false);
+    let quotas_home = quotas.home().clone();
     let quotas = Arc::new(Gateway::new(quotas));
-    let served = Served { sql: ports.sql, resp: ports.resp, commits, quotas, status: Arc::clone(&status), stop: Stop(stopped) };
+    let (sql, resp, stop_clients) = (ports.sql, ports.resp, Stop(stopped));
+    let served = Served { sql, resp, commits, quotas, quotas_home, status: Arc::clone(&status), stop: stop_clients };
     let serving = async {
         status.recovered().await;
         println!("{listens}");

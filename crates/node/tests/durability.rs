@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::{Request, configure, start, until};
+use common::{Request, configure, start, start_as, until};
 use rhumb_core::SiteId;
+use rhumb_node::frame::Service;
 use rhumb_node::runtime::Rejected;
 use rhumb_store::{Engine, MemoryEngine, StoreError, View, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -75,27 +76,32 @@ impl Engine for Disk {
     }
 }
 
+/// A service whose disk is written by a thread of its own, and one whose disk is written by the actor's.
+const SERVICES: [Service; 2] = [Service::Commit, Service::Quotas];
+
 /// So long nothing must happen that must not happen at all.
 const QUIET: Duration = Duration::from_millis(100);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_leaves_before_the_sync_that_it_waits_for() {
-    let (configs, mut ports) = configure(&["a", "b"], None).await;
-    let disk = Disk::new();
-    let far = start(&configs[1], ports.pop().expect("two"), disk.clone());
-    let near = start(&configs[0], ports.pop().expect("two"), MemoryEngine::new());
-    common::echo(&near.handle(), SiteId::new(1, 0), "connected").await;
+    for service in SERVICES {
+        let (configs, mut ports) = configure(&["a", "b"], None).await;
+        let disk = Disk::new();
+        let far = start_as(service, &configs[1], ports.pop().expect("two"), disk.clone());
+        let near = start_as(service, &configs[0], ports.pop().expect("two"), MemoryEngine::new());
+        common::echo(&near.handle(), SiteId::new(1, 0), "connected").await;
 
-    disk.set(Mode::Hangs);
-    let (asker, writer) = (near.handle(), far.handle());
-    let promise = tokio::spawn(async move { asker.ask(Request::Echo { to: SiteId::new(1, 0), text: "promised".into() }).await });
-    let answer = tokio::spawn(async move { writer.ask(Request::Put { key: "k", value: "v" }).await });
-    tokio::time::sleep(QUIET).await;
-    assert!(!promise.is_finished(), "the promise left before the sync");
-    assert!(!answer.is_finished(), "the answer left before the sync");
-    disk.set(Mode::Works);
-    assert_eq!(promise.await.expect("no panic"), Ok("promised".into()));
-    assert_eq!(answer.await.expect("no panic"), Ok("put".into()));
+        disk.set(Mode::Hangs);
+        let (asker, writer) = (near.handle(), far.handle());
+        let promise = tokio::spawn(async move { asker.ask(Request::Echo { to: SiteId::new(1, 0), text: "promised".into() }).await });
+        let answer = tokio::spawn(async move { writer.ask(Request::Put { key: "k", value: "v" }).await });
+        tokio::time::sleep(QUIET).await;
+        assert!(!promise.is_finished(), "the promise left before the sync");
+        assert!(!answer.is_finished(), "the answer left before the sync");
+        disk.set(Mode::Works);
+        assert_eq!(promise.await.expect("no panic"), Ok("promised".into()));
+        assert_eq!(answer.await.expect("no panic"), Ok("put".into()));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,27 +138,61 @@ async fn what_gathers_during_a_sync_is_written_and_made_durable_as_one_and_the_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_sees_the_write_before_it() {
+async fn what_arrives_during_a_sync_by_the_actor_is_written_and_made_durable_as_one() {
     let (configs, mut ports) = configure(&["a"], None).await;
     let disk = Disk::new();
-    let site = start(&configs[0], ports.remove(0), disk.clone());
+    let site = start_as(Service::Quotas, &configs[0], ports.remove(0), disk.clone());
     let handle = site.handle();
-    assert_eq!(handle.ask(Request::Get { key: "k" }).await, Ok("nothing".into()));
-    for _ in 0..100 {
-        assert_eq!(handle.ask(Request::PutThenGet { key: "k", value: "v" }).await, Ok("v".into()));
-    }
-    // Also while the write cannot even reach the engine.
+    handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
+    let before = disk.syncs();
+
     disk.set(Mode::Hangs);
-    let put = handle.clone();
-    let put = tokio::spawn(async move { put.ask(Request::Put { key: "other", value: "v" }).await });
-    until("the sync hangs", async || disk.0.busy.try_lock().is_err()).await;
-    let get = handle.clone();
-    let get = tokio::spawn(async move { get.ask(Request::PutThenGet { key: "new", value: "w" }).await });
+    let mut puts = tokio::task::JoinSet::new();
+    let put = |key| {
+        let handle = handle.clone();
+        async move { handle.ask(Request::Put { key, value: "v" }).await }
+    };
+    puts.spawn(put("alone"));
+    until("the sync of the first hangs", async || disk.0.busy.try_lock().is_err()).await;
+    // One of them lives where the actor does, which is busy now.
+    puts.spawn_on(put("at home"), handle.home());
+    for key in ["b", "c", "d", "e"] {
+        puts.spawn(put(key));
+    }
     tokio::time::sleep(QUIET).await;
-    assert!(!get.is_finished(), "it cannot know the write yet");
     disk.set(Mode::Works);
-    assert_eq!(get.await.expect("no panic"), Ok("w".into()));
-    assert_eq!(put.await.expect("no panic"), Ok("put".into()));
+    while let Some(put) = puts.join_next().await {
+        assert_eq!(put.expect("no panic"), Ok("put".into()));
+    }
+    let syncs = disk.syncs() - before;
+    // The one at home asks once the actor's thread is free again.
+    assert!((2..=3).contains(&syncs), "one sync for the first, one or two for the five that came meanwhile: {syncs}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_sees_the_write_before_it() {
+    for service in SERVICES {
+        let (configs, mut ports) = configure(&["a"], None).await;
+        let disk = Disk::new();
+        let site = start_as(service, &configs[0], ports.remove(0), disk.clone());
+        let handle = site.handle();
+        assert_eq!(handle.ask(Request::Get { key: "k" }).await, Ok("nothing".into()));
+        for _ in 0..100 {
+            assert_eq!(handle.ask(Request::PutThenGet { key: "k", value: "v" }).await, Ok("v".into()));
+        }
+        // Also while the write cannot even reach the engine.
+        disk.set(Mode::Hangs);
+        let put = handle.clone();
+        let put = tokio::spawn(async move { put.ask(Request::Put { key: "other", value: "v" }).await });
+        until("the sync hangs", async || disk.0.busy.try_lock().is_err()).await;
+        let get = handle.clone();
+        let get = tokio::spawn(async move { get.ask(Request::PutThenGet { key: "new", value: "w" }).await });
+        tokio::time::sleep(QUIET).await;
+        assert!(!get.is_finished(), "it cannot know the write yet");
+        disk.set(Mode::Works);
+        assert_eq!(get.await.expect("no panic"), Ok("w".into()));
+        assert_eq!(put.await.expect("no panic"), Ok("put".into()));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,48 +218,55 @@ async fn more_requests_than_may_wait_are_told_that_the_site_is_busy() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_fails_acknowledges_nothing_and_ends_the_site() {
-    let (configs, mut ports) = configure(&["a"], None).await;
-    let disk = Disk::new();
-    let site = start(&configs[0], ports.remove(0), disk.clone());
-    let status = site.status();
-    status.recovered().await;
-    assert_eq!(status.ready(), Ok(()));
-    disk.set(Mode::Fails);
-    assert_eq!(site.handle().ask(Request::Put { key: "k", value: "v" }).await, Err(Rejected::Stopped));
-    let reason = "no space is left on the disk of /data: no storage space; free some and start the site again, what was committed is kept";
-    assert_eq!(status.failure().wait().await, reason);
-    assert_eq!(status.ready(), Err(reason.to_owned()));
-    disk.set(Mode::Works);
-    assert_eq!(site.handle().ask(Request::Heard).await, Err(Rejected::Stopped), "it does not come back by itself");
-    site.stop().await;
+    for service in SERVICES {
+        let (configs, mut ports) = configure(&["a"], None).await;
+        let disk = Disk::new();
+        let site = start_as(service, &configs[0], ports.remove(0), disk.clone());
+        let status = site.status();
+        status.recovered().await;
+        assert_eq!(status.ready(), Ok(()));
+        disk.set(Mode::Fails);
+        assert_eq!(site.handle().ask(Request::Put { key: "k", value: "v" }).await, Err(Rejected::Stopped));
+        let reason =
+            "no space is left on the disk of /data: no storage space; free some and start the site again, what was committed is kept";
+        assert_eq!(status.failure().wait().await, reason);
+        assert_eq!(status.ready(), Err(reason.to_owned()));
+        disk.set(Mode::Works);
+        assert_eq!(site.handle().ask(Request::Heard).await, Err(Rejected::Stopped), "it does not come back by itself");
+        site.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_makes_durable_what_was_written() {
-    let (configs, mut ports) = configure(&["a"], None).await;
-    let disk = Disk::new();
-    let site = start(&configs[0], ports.remove(0), disk.clone());
-    let handle = site.handle();
-    handle.ask(Request::Put { key: "k", value: "v" }).await.expect("put");
-    disk.set(Mode::Hangs);
-    let put = tokio::spawn(async move { handle.ask(Request::Put { key: "last", value: "v" }).await });
-    until("the sync hangs", async || disk.0.busy.try_lock().is_err()).await;
-    let stop = tokio::spawn(site.stop());
-    tokio::time::sleep(QUIET).await;
-    assert!(!stop.is_finished(), "it waits for the disk");
-    disk.set(Mode::Works);
-    stop.await.expect("no panic");
-    // Whether the answer got out before the stop or not: what it says is true.
-    assert!(matches!(put.await.expect("no panic"), Ok(_) | Err(Rejected::Stopped)));
-    assert_eq!(disk.0.engine.unsynced_bytes(), 0);
+    for service in SERVICES {
+        let (configs, mut ports) = configure(&["a"], None).await;
+        let disk = Disk::new();
+        let site = start_as(service, &configs[0], ports.remove(0), disk.clone());
+        let handle = site.handle();
+        handle.ask(Request::Put { key: "k", value: "v" }).await.expect("put");
+        disk.set(Mode::Hangs);
+        let put = tokio::spawn(async move { handle.ask(Request::Put { key: "last", value: "v" }).await });
+        until("the sync hangs", async || disk.0.busy.try_lock().is_err()).await;
+        let stop = tokio::spawn(site.stop());
+        tokio::time::sleep(QUIET).await;
+        assert!(!stop.is_finished(), "it waits for the disk");
+        disk.set(Mode::Works);
+        stop.await.expect("no panic");
+        // Whether the answer got out before the stop or not: what it says is true.
+        assert!(matches!(put.await.expect("no panic"), Ok(_) | Err(Rejected::Stopped)));
+        assert_eq!(disk.0.engine.unsynced_bytes(), 0);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_of_the_actor_is_reported_and_leaves_nobody_waiting() {
-    let (configs, mut ports) = configure(&["a"], None).await;
-    let site = start(&configs[0], ports.remove(0), MemoryEngine::new());
-    assert_eq!(site.handle().ask(Request::Panic).await, Err(Rejected::Stopped));
-    let reason = site.status().failure().wait().await;
-    assert_eq!(reason, "the thread of the site's transactions panicked: an error in Rhumb, please report it with the log");
-    site.stop().await;
+    for service in SERVICES {
+        let (configs, mut ports) = configure(&["a"], None).await;
+        let site = start_as(service, &configs[0], ports.remove(0), MemoryEngine::new());
+        assert_eq!(site.handle().ask(Request::Panic).await, Err(Rejected::Stopped));
+        let reason = site.status().failure().wait().await;
+        assert_eq!(reason, format!("{} panicked: an error in Rhumb, please report it with the log", service.actor()));
+        site.stop().await;
+    }
 }

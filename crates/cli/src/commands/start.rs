@@ -6,12 +6,16 @@ use rhumb_commit::replicated_commit::{Config as Protocol, Site};
 use rhumb_node::client::Gateway;
 use rhumb_node::config::{Config, QuotaSetup, Setup};
 use rhumb_node::process::{self, Actors, Served};
+use rhumb_quota::gateway::Quotas;
 use rhumb_sql::server::{ServerOptions, serve};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
 /// Start one site of a cluster.
@@ -73,7 +77,7 @@ fn stop_with_stdin() {
 
 /// Serves clients of PostgreSQL and of the Redis protocol until the site is to stop.
 async fn serve_clients(served: Served<Site>) -> io::Result<()> {
-    let Served { sql, resp, commits, quotas, status, mut stop } = served;
+    let Served { sql, resp, commits, quotas, quotas_home, status, mut stop } = served;
     let setup = status.setup();
     let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
     let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
@@ -81,7 +85,7 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
     let gateway = Arc::new(Gateway::new(commits, status));
     let redis = async {
         match resp {
-            Some(listener) => rhumb_resp::serve(listener, Arc::clone(&quotas), redis_options).await,
+            Some(listener) => serve_redis(listener, &quotas_home, Arc::clone(&quotas), redis_options).await,
             None => std::future::pending().await,
         }
     };
@@ -89,5 +93,19 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
         served = serve(sql, gateway, Some(Arc::clone(&quotas)), options) => served.map_err(|error| io::Error::other(error.to_string())),
         served = redis => served,
         () = stop.requested() => Ok(()),
+    }
+}
+
+/// Serves clients of the Redis protocol on the thread of the quotas. Dropping the future closes their connections.
+async fn serve_redis(listener: TcpListener, home: &Handle, quotas: Arc<dyn Quotas>, options: rhumb_resp::ServerOptions) -> io::Result<()> {
+    let listener = listener.into_std()?;
+    let mut served = JoinSet::new();
+    served.spawn_on(async move { rhumb_resp::serve(TcpListener::from_std(listener)?, quotas, options).await }, home);
+    match served.join_next().await {
+        Some(Ok(served)) => served,
+        Some(Err(error)) if error.is_panic() => Err(io::Error::other(error)),
+        // It went with the thread, whose end is reported with its reason.
+        Some(Err(_)) => std::future::pending().await,
+        None => unreachable!("there is one task"),
     }
 }

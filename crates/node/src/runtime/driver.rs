@@ -1,11 +1,13 @@
-//! The actor's thread: takes inputs, steps the actor, carries out what it writes down. The loop of the contract in
+//! The actor's driver: takes inputs, steps the actor, carries out what it writes down. The loop of the contract in
 //! [`rhumb_core::actor`].
 //!
-//! A thread of its own, not a task: a step never waits for another task to yield, and the wait for the next input or
-//! timer is one sleep in the kernel, precise to some 60 microseconds.
+//! A task on a thread of its own, so that a step waits for nobody's query. Clients that need nothing but this actor may
+//! live on that thread too: what they ask, all that the network has brought, is there when the driver gets its turn, and
+//! no thread had to be woken for it.
 
 use super::Hosted;
 use super::clock::Clock;
+use super::disk::{Disk, Failed};
 use super::failure::Failure;
 use super::loader::{self, Loaders};
 use super::mailbox::Mailbox;
@@ -21,11 +23,15 @@ use rhumb_core::{SiteId, Span};
 use rhumb_store::{Engine, Store};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tokio::task::coop::consume_budget;
+use tokio::task::yield_now;
 
-/// The thread's belongings.
+/// So often the driver looks whether more has arrived before it has a group written.
+const GATHER_ROUNDS: usize = 8;
+
+/// Its belongings.
 pub struct Driver<A: Hosted, E> {
     pub site: SiteId,
     pub service: Service,
@@ -35,7 +41,7 @@ pub struct Driver<A: Hosted, E> {
     pub mailbox: Arc<Mailbox<A>>,
     pub requests: Arc<Requests<A>>,
     pub transport: Arc<Transport>,
-    pub queue: SyncSender<Queued<A>>,
+    pub disk: Disk<A, E>,
     pub unapplied: Unapplied,
     pub loaders: Arc<Loaders>,
     pub failure: Failure,
@@ -45,6 +51,12 @@ pub struct Driver<A: Hosted, E> {
 
 /// The site stops or has failed; the reason was reported.
 struct Ended;
+
+impl From<Failed> for Ended {
+    fn from(Failed: Failed) -> Ended {
+        Ended
+    }
+}
 
 /// However the thread ends, nobody may wait for an answer that will not come.
 struct End<A: Hosted> {
@@ -74,7 +86,7 @@ struct Progress<A: Hosted> {
 
 impl<A: Hosted, E: Engine> Driver<A, E> {
     /// Runs the actor until the mailbox is closed.
-    pub fn run(mut self) {
+    pub async fn run(mut self) {
         let _guard = self.failure.guard(self.service.actor());
         let _end = End { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests) };
         let mut progress = Progress {
@@ -85,12 +97,12 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
             outstanding: 0,
             events: BTreeMap::new(),
         };
-        if self.step(Input::Start, &mut progress).is_ok() {
-            let Ended = self.serve(&mut progress);
+        if self.step(Input::Start, &mut progress).is_ok() && self.disk.flush().is_ok() {
+            let Ended = self.serve(&mut progress).await;
         }
     }
 
-    fn serve(&mut self, progress: &mut Progress<A>) -> Ended {
+    async fn serve(&mut self, progress: &mut Progress<A>) -> Ended {
         let mut taken = VecDeque::new();
         let mut recovered = false;
         loop {
@@ -100,18 +112,35 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
                 self.recovering.send_modify(|services| *services -= 1);
             }
             let next_timer = progress.timers.first_key_value().map(|(&(instant, _), _)| instant);
-            if !self.mailbox.take(&mut taken, recovered, next_timer) {
+            if !self.mailbox.take(&mut taken, recovered, next_timer).await {
                 return Ended;
             }
-            if let Err(ended) = self.fire(progress) {
+            if let Err(ended) = self.work(&mut taken, recovered, progress).await {
                 return ended;
             }
+            // A mailbox that fills as fast as it is emptied would leave no turn to anybody else.
+            consume_budget().await;
+        }
+    }
+
+    /// Steps with all that was taken, and with what arrives while a larger group is worth it; then has it written.
+    async fn work(&mut self, taken: &mut VecDeque<Input<A>>, outside: bool, progress: &mut Progress<A>) -> Result<(), Ended> {
+        for _ in 0..GATHER_ROUNDS {
+            self.fire(progress)?;
             for input in taken.drain(..) {
-                if let Err(ended) = self.step(input, progress) {
-                    return ended;
-                }
+                self.step(input, progress)?;
+            }
+            if !self.disk.gathers() {
+                break;
+            }
+            // Now the network brings what has come meanwhile, and clients on this thread pass it on.
+            yield_now().await;
+            match self.mailbox.try_take(taken, outside) {
+                Some(open) => open.then_some(()).ok_or(Ended)?,
+                None => break,
             }
         }
+        Ok(self.disk.flush()?)
     }
 
     /// Steps with the timers that have run out.
@@ -170,7 +199,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
     fn load(&mut self, token: Token, load: Load, progress: &mut Progress<A>) -> Result<(), Ended> {
         progress.outstanding += 1;
         if self.unapplied.concern(&load) {
-            return self.queue(Queued::Load { token, load });
+            return Ok(self.disk.queue(Queued::Load { token, load })?);
         }
         if !loader::is_short(&load) {
             self.loaders.load(token, load);
@@ -189,12 +218,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
     fn persist(&mut self, batch: Batch, token: Option<Token>, then: Vec<Gated<A>>, progress: &mut Progress<A>) -> Result<(), Ended> {
         progress.outstanding += usize::from(token.is_some());
         self.unapplied.queue(&batch);
-        self.queue(Queued::Write { batch, token, then })
-    }
-
-    /// Queues for the writer, which ends before its queue does only after it has reported why.
-    fn queue(&self, queued: Queued<A>) -> Result<(), Ended> {
-        self.queue.send(queued).map_err(|_| Ended)
+        Ok(self.disk.queue(Queued::Write { batch, token, then })?)
     }
 }
 

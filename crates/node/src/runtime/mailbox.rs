@@ -14,8 +14,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use rhumb_core::SiteId;
 use rhumb_core::actor::{Actor, Input, RequestId};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::timeout_at;
 
 /// So many messages of peers may wait for the actor.
 pub const MAILBOX_PEERS_MAX: usize = 8_192;
@@ -25,7 +27,7 @@ pub const MAILBOX_CLIENTS_MAX: usize = 8_192;
 /// What waits for the actor.
 pub struct Mailbox<A: Actor> {
     state: Mutex<State<A>>,
-    arrived: Condvar,
+    arrived: Notify,
     peers: Room,
     depth: Gauge,
 }
@@ -34,7 +36,7 @@ struct State<A: Actor> {
     inner: VecDeque<Input<A>>,
     outer: VecDeque<Input<A>>,
     clients: usize,
-    /// True while the actor's thread sleeps: only then must it be woken.
+    /// True while the actor waits: only then must it be woken, and only once.
     asleep: bool,
     closed: bool,
 }
@@ -43,16 +45,16 @@ impl<A: Actor> Mailbox<A> {
     /// An empty one, whose depth `depth` shows.
     pub fn new(depth: Gauge) -> Mailbox<A> {
         let state = State { inner: VecDeque::new(), outer: VecDeque::new(), clients: 0, asleep: false, closed: false };
-        Mailbox { state: Mutex::new(state), arrived: Condvar::new(), peers: Room::new(MAILBOX_PEERS_MAX), depth }
+        Mailbox { state: Mutex::new(state), arrived: Notify::new(), peers: Room::new(MAILBOX_PEERS_MAX), depth }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<A>> {
         self.state.lock().expect("nothing panics while it holds the mailbox")
     }
 
-    fn wake(&self, state: MutexGuard<'_, State<A>>) {
+    fn wake(&self, mut state: MutexGuard<'_, State<A>>) {
         self.depth.set((state.inner.len() + state.outer.len()) as i64);
-        if state.asleep {
+        if std::mem::take(&mut state.asleep) {
             drop(state);
             self.arrived.notify_one();
         }
@@ -80,25 +82,32 @@ impl<A: Actor> Mailbox<A> {
         Ok(())
     }
 
-    /// Moves what waits into `taken`, the site's own first; what came from outside only if `outside`. Sleeps while there
+    /// Moves what waits into `taken`, the site's own first; what came from outside only if `outside`. Waits while there
     /// is nothing, until `deadline` at the latest. False once the mailbox is closed.
-    pub fn take(&self, taken: &mut VecDeque<Input<A>>, outside: bool, deadline: Option<Instant>) -> bool {
-        let mut state = self.lock();
-        while !state.closed && state.inner.is_empty() && (state.outer.is_empty() || !outside) {
-            let wait = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if wait.is_some_and(|wait| wait.is_zero()) {
-                return true;
+    pub async fn take(&self, taken: &mut VecDeque<Input<A>>, outside: bool, deadline: Option<Instant>) -> bool {
+        loop {
+            if let Some(open) = self.try_take(taken, outside) {
+                return open;
             }
-            state.asleep = true;
-            state = match wait {
-                Some(wait) => self.arrived.wait_timeout(state, wait).expect("nothing panics while it holds the mailbox").0,
-                None => self.arrived.wait(state).expect("nothing panics while it holds the mailbox"),
-            };
-            state.asleep = false;
+            match deadline {
+                None => self.arrived.notified().await,
+                Some(deadline) if timeout_at(deadline.into(), self.arrived.notified()).await.is_err() => return true,
+                Some(_) => {}
+            }
         }
+    }
+
+    /// The same without waiting. None if there is nothing, and whoever adds something will wake the actor.
+    pub fn try_take(&self, taken: &mut VecDeque<Input<A>>, outside: bool) -> Option<bool> {
+        let mut state = self.lock();
         if state.closed {
-            return false;
+            return Some(false);
         }
+        if state.inner.is_empty() && (state.outer.is_empty() || !outside) {
+            state.asleep = true;
+            return None;
+        }
+        state.asleep = false;
         taken.append(&mut state.inner);
         if outside {
             self.peers.leave(state.outer.len() - state.clients);
@@ -106,7 +115,7 @@ impl<A: Actor> Mailbox<A> {
             taken.append(&mut state.outer);
         }
         self.depth.set((state.inner.len() + state.outer.len()) as i64);
-        true
+        Some(true)
     }
 }
 
@@ -172,15 +181,15 @@ mod tests {
 
         mailbox.push_inner(Input::Timer(()));
         let mut taken = VecDeque::new();
-        assert!(mailbox.take(&mut taken, false, None));
+        assert!(mailbox.take(&mut taken, false, None).await);
         assert_eq!(taken.len(), 1, "only the site's own before it has recovered");
-        assert!(mailbox.take(&mut taken, true, None));
+        assert!(mailbox.take(&mut taken, true, None).await);
         assert_eq!(taken.len(), 1 + MAILBOX_PEERS_MAX + MAILBOX_CLIENTS_MAX);
         push_peer(&mailbox).await;
         assert_eq!(mailbox.push_client(0, ()), Ok(()), "there is room again");
 
         mailbox.close();
         assert_eq!(mailbox.push_client(0, ()), Err(Rejected::Stopped));
-        assert!(!mailbox.take(&mut taken, true, None));
+        assert!(!mailbox.take(&mut taken, true, None).await);
     }
 }

@@ -1,7 +1,7 @@
 //! Actors, driven: each with its thread and the threads of its store, all over the links of one site.
 //!
 //! ```text
-//!   clients ─ask/tell─▶┌─────────┐      ┌────────┐ queue        ┌────────┐      ┌──────┐
+//!   clients ─ask/tell─▶┌─────────┐      ┌────────┐ Disk         ┌────────┐      ┌──────┐
 //!   peers ───notes────▶│ Mailbox │─────▶│ Driver │─────────────▶│ Writer │─────▶│ disk │
 //!   timers, loads ────▶└─────────┘      └────────┘              └────────┘      └──────┘
 //!                           ▲               │ notes, answers          │ promises, answers, notifications
@@ -9,9 +9,11 @@
 //! ```
 //!
 //! All but the transport is there once per service: what one waits for (its actor's steps, its disk) the others do not.
-//! The way of a commit through a site: socket, mailbox, step, sync, socket; each arrow is one wake-up of a thread.
+//! The way of a commit through a site: socket, mailbox, step, sync, socket; each arrow is one wake-up of a thread. The
+//! way of a quota's request is the same on one thread, from socket to socket: it waits for nothing but the disk.
 
 mod clock;
+mod disk;
 mod driver;
 mod failure;
 mod loader;
@@ -27,12 +29,12 @@ pub use mailbox::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
 pub use requests::{Handle, Rejected};
 pub(crate) use service::Common;
 
-use rhumb_alarm::Alarm;
 use crate::config::Setup;
 use crate::frame::{FrameError, Service};
 use crate::metrics::Metrics;
 use crate::status::Status;
 use crate::transport::{Inboxes, Transport};
+use rhumb_alarm::Alarm;
 use rhumb_core::actor::{Actor, Body};
 use rhumb_store::{Engine, Store};
 use serde::{Serialize, de::DeserializeOwned};

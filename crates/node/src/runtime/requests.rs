@@ -6,6 +6,7 @@ use rhumb_core::actor::{Actor, RequestId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use thiserror::Error;
+use tokio::runtime;
 use tokio::sync::oneshot;
 
 /// Why a request was not answered.
@@ -23,6 +24,8 @@ pub enum Rejected {
 pub struct Requests<A: Actor> {
     state: Mutex<State<A::Answer>>,
     waiting_max: usize,
+    /// The actor's thread.
+    home: runtime::Handle,
     metrics: ActorMetrics,
 }
 
@@ -33,9 +36,9 @@ struct State<T> {
 }
 
 impl<A: Actor> Requests<A> {
-    /// None yet; at most `waiting_max` at a time.
-    pub fn new(waiting_max: usize, metrics: ActorMetrics) -> Requests<A> {
-        Requests { state: Mutex::new(State { next: 0, waiting: BTreeMap::new(), stopped: false }), waiting_max, metrics }
+    /// None yet; at most `waiting_max` at a time. The actor lives at `home`.
+    pub fn new(waiting_max: usize, home: runtime::Handle, metrics: ActorMetrics) -> Requests<A> {
+        Requests { state: Mutex::new(State { next: 0, waiting: BTreeMap::new(), stopped: false }), waiting_max, home, metrics }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<A::Answer>> {
@@ -115,6 +118,11 @@ impl<A: Actor> Clone for Handle<A> {
 }
 
 impl<A: Actor> Handle<A> {
+    /// The actor's thread, for clients that need nothing but this actor, and never long: while they run it does not.
+    pub fn home(&self) -> &runtime::Handle {
+        &self.requests.home
+    }
+
     /// Asks, and waits for the answer. Dropped before that, the request is carried out all the same.
     pub async fn ask(&self, request: A::Request) -> Result<A::Answer, Rejected> {
         let (mut waiting, answer) = self

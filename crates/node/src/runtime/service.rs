@@ -1,11 +1,12 @@
 //! Starting one actor: its mailbox, its threads, and how they are tied together.
 
+use super::disk::Disk;
 use super::driver::Driver;
 use super::loader::Loaders;
 use super::mailbox::Mailbox;
 use super::requests::{Handle, Requests};
 use super::unapplied::Unapplied;
-use super::writer::{QUEUE_MAX, Writer};
+use super::writer::Writer;
 use super::{Clock, Failure, Hosted};
 use crate::frame::Service;
 use crate::metrics::ServiceMetrics;
@@ -14,8 +15,8 @@ use rhumb_core::SiteId;
 use rhumb_store::{Engine, Store};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
+use tokio::runtime;
 use tokio::sync::watch;
 
 /// What all services of a site share.
@@ -53,26 +54,31 @@ pub fn start<A: Hosted, E: Engine>(
     metrics: &ServiceMetrics,
 ) -> io::Result<Started<A>> {
     let mailbox = Arc::new(Mailbox::new(metrics.actor.mailbox.clone()));
-    let requests = Arc::new(Requests::new(common.requests_max, metrics.actor.clone()));
+    let home = runtime::Builder::new_current_thread().enable_all().build()?;
+    let requests = Arc::new(Requests::new(common.requests_max, home.handle().clone(), metrics.actor.clone()));
     let store = Arc::new(store);
     let unapplied = Unapplied::default();
-    let (queue, queued) = sync_channel(QUEUE_MAX);
     let (loaders, mut threads) = Loaders::start(&store, &mailbox, &common.failure)?;
     let loaders = Arc::new(loaders);
     let writer = Writer {
         site: common.site,
         service,
         store: Arc::clone(&store),
-        queue: queued,
         applied: unapplied.counter(),
         loaders: Arc::clone(&loaders),
         mailbox: Arc::clone(&mailbox),
         requests: Arc::clone(&requests),
         transport: Arc::clone(&common.transport),
-        failure: common.failure.clone(),
         metrics: metrics.writer.clone(),
     };
-    threads.push(thread(service, "write").spawn(move || writer.run())?);
+    let disk = match service {
+        Service::Quotas => Disk::here(writer, common.failure.clone()),
+        Service::Commit => {
+            let (disk, written) = Disk::beside(thread(service, "write"), writer, common.failure.clone())?;
+            threads.push(written);
+            disk
+        }
+    };
     common.recovering.send_modify(|services| *services += 1);
     let driver = Driver {
         site: common.site,
@@ -83,14 +89,18 @@ pub fn start<A: Hosted, E: Engine>(
         mailbox: Arc::clone(&mailbox),
         requests: Arc::clone(&requests),
         transport: Arc::clone(&common.transport),
-        queue,
+        disk,
         unapplied,
         loaders,
         failure: common.failure.clone(),
         recovering: common.recovering.clone(),
         metrics: metrics.actor.clone(),
     };
-    threads.push(thread(service, "actor").spawn(move || driver.run())?);
+    // The driver is a task like its clients: woken by one of them, it gets its turn after those that are ready.
+    threads.push(thread(service, "actor").spawn(move || {
+        // A panic of it was reported.
+        let _ = home.block_on(home.spawn(driver.run()));
+    })?);
     let inbox = Arc::clone(&mailbox);
     Ok(Started { handle: Handle { mailbox, requests }, inbox, threads })
 }

@@ -1,8 +1,8 @@
-//! Group commit: the thread that writes, syncs, and then lets go of what waited for that.
+//! Group commit: write, sync, and then let go of what waited for that.
 //!
-//! It takes all that is queued, applies it, syncs once for all of it, and lets go of promises, notifications and answers,
-//! each in the order of the queue. While it syncs, the next group gathers. A group of empty batches costs no sync: all
-//! before them is durable already.
+//! All that is queued is applied, synced at once, and then promises, notifications and answers leave, each in the order of
+//! the queue. While it syncs, the next group gathers. A group of empty batches costs no sync: all before them is durable
+//! already.
 //!
 //! Batches are applied many at a time, as one write of the engine: what many small ones cost is the keys they write, and
 //! many that write the same key cost no more than one.
@@ -10,25 +10,21 @@
 //! If a write or a sync fails, nothing that waited leaves, now or later, and the site ends.
 
 use super::Hosted;
-use super::failure::Failure;
 use super::loader::Loaders;
 use super::mailbox::Mailbox;
 use super::requests::Requests;
 use crate::frame::Service;
 use crate::metrics::WriterMetrics;
-use crate::transport::{Inbox, Transport};
+use crate::transport::Transport;
 use rhumb_core::SiteId;
 use rhumb_core::actor::{Batch, Body, Gated, Input, Load, RequestId, Token};
 use rhumb_store::{Engine, Group, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-/// So much may wait for this thread. With one more the actor waits for the disk.
-pub const QUEUE_MAX: usize = 65_536;
-/// So much is taken at once, which bounds how long the first waits for the last to be applied.
-const GROUP_MAX: usize = 4_096;
+/// So much is in a group at the most, which bounds how long the first waits for the last to be applied.
+pub const GROUP_MAX: usize = 4_096;
 /// Batches that write about so many keys of the engine are applied as one, which bounds how long readers wait for that.
 const WRITE_KEYS_MAX: usize = 64;
 
@@ -65,35 +61,25 @@ struct Pending {
     batches: u64,
 }
 
-/// The thread's belongings.
+/// Writes a store, and has what waited sent.
 pub struct Writer<A: Hosted, E> {
     pub site: SiteId,
     pub service: Service,
     pub store: Arc<Store<E>>,
-    pub queue: Receiver<Queued<A>>,
     pub applied: Arc<AtomicU64>,
     pub loaders: Arc<Loaders>,
     pub mailbox: Arc<Mailbox<A>>,
     pub requests: Arc<Requests<A>>,
     pub transport: Arc<Transport>,
-    pub failure: Failure,
     pub metrics: WriterMetrics,
 }
 
 impl<A: Hosted, E: Engine> Writer<A, E> {
-    /// Serves the queue until its sender is gone and all of it is durable.
-    pub fn run(self) {
-        let _guard = self.failure.guard("the thread that writes to disk");
-        while let Ok(first) = self.queue.recv() {
-            let group = std::iter::once(first).chain(self.queue.try_iter().take(GROUP_MAX));
-            match self.write(group) {
-                Ok(waiting) => self.release(waiting),
-                Err(error) => {
-                    self.failure.report(error.to_string());
-                    return self.mailbox.close();
-                }
-            }
-        }
+    /// Makes `group` durable, then lets go of what waited for that.
+    pub fn commit(&self, group: impl Iterator<Item = Queued<A>>) -> Result<(), StoreError> {
+        let waiting = self.write(group)?;
+        self.release(waiting);
+        Ok(())
     }
 
     /// Makes `group` durable, and returns what waited for that.

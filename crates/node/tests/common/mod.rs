@@ -239,9 +239,14 @@ impl ToySite {
 
 /// Starts a site of the toy over `engine`.
 pub fn start<E: Engine>(config: &Config, port: TcpListener, engine: E) -> ToySite {
+    start_as(Service::Commit, config, port, engine)
+}
+
+/// The same as another service.
+pub fn start_as<E: Engine>(service: Service, config: &Config, port: TcpListener, engine: E) -> ToySite {
     let store = Store::open(engine).expect("a store");
     let mut site = Site::new(setup(config), Arc::new(Metrics::new())).expect("threads");
-    let handle = site.host(Service::Commit, store, Toy::default()).expect("threads");
+    let handle = site.host(service, store, Toy::default()).expect("threads");
     site.open(port);
     ToySite { site, handle }
 }

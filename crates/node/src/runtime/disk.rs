@@ -1,0 +1,99 @@
+//! Where the writer works: on a thread of its own, or on the actor's.
+//!
+//! Of its own, the actor goes on while the disk syncs. That is right where a step is worth more than handing its writes
+//! over, and where much of what a site does needs no disk.
+//!
+//! On the actor's, nothing happens while the disk syncs, and all that arrives meanwhile is in the next group. That is
+//! right where steps are short and each ends on disk: there is nothing else to do, groups are as large as can be, and no
+//! thread waits for another to be woken, which on a busy machine takes longer than the sync.
+
+use super::Hosted;
+use super::failure::Failure;
+use super::mailbox::Mailbox;
+use super::writer::{GROUP_MAX, Queued, Writer};
+use crate::transport::Inbox;
+use rhumb_store::Engine;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+/// So much may wait for the writer's thread. With one more the actor waits for the disk.
+const QUEUE_MAX: usize = 65_536;
+
+/// The way to the disk.
+pub enum Disk<A: Hosted, E> {
+    /// The writer has a thread.
+    Beside(SyncSender<Queued<A>>),
+    /// The writer works on the actor's thread.
+    Here {
+        /// Writes.
+        writer: Writer<A, E>,
+        /// What it will.
+        group: Vec<Queued<A>>,
+        /// So much was in the group before.
+        last: usize,
+        /// Where a disk that fails is reported.
+        failure: Failure,
+    },
+}
+
+/// The disk has failed; the reason was reported.
+pub struct Failed;
+
+impl<A: Hosted, E: Engine> Disk<A, E> {
+    /// A disk written on the actor's thread.
+    pub fn here(writer: Writer<A, E>, failure: Failure) -> Disk<A, E> {
+        Disk::Here { writer, group: Vec::new(), last: 0, failure }
+    }
+
+    /// A disk written on a thread of its own, which ends with the way to it.
+    pub fn beside(thread: Builder, writer: Writer<A, E>, failure: Failure) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
+        let (queue, queued) = sync_channel(QUEUE_MAX);
+        let mailbox = Arc::clone(&writer.mailbox);
+        let thread = thread.spawn(move || serve(&writer, &queued, &mailbox, &failure))?;
+        Ok((Disk::Beside(queue), thread))
+    }
+
+    /// Adds to what is to be written.
+    pub fn queue(&mut self, queued: Queued<A>) -> Result<(), Failed> {
+        match self {
+            // The thread ends before this does only after it has reported why.
+            Disk::Beside(queue) => queue.send(queued).map_err(|_| Failed),
+            Disk::Here { group, .. } => {
+                group.push(queued);
+                if group.len() < GROUP_MAX { Ok(()) } else { self.flush() }
+            }
+        }
+    }
+
+    /// True if more may soon join what is queued: clients that were answered together ask again together.
+    pub fn gathers(&self) -> bool {
+        matches!(self, Disk::Here { group, last, .. } if (1..*last).contains(&group.len()))
+    }
+
+    /// The actor has nothing more to do for now: what waits for nobody else is written.
+    pub fn flush(&mut self) -> Result<(), Failed> {
+        let Disk::Here { writer, group, last, failure } = self else { return Ok(()) };
+        if group.is_empty() {
+            return Ok(());
+        }
+        *last = group.len();
+        writer.commit(group.drain(..)).map_err(|error| {
+            failure.report(error.to_string());
+            Failed
+        })
+    }
+}
+
+/// Serves the queue until its sender is gone and all of it is durable.
+fn serve<A: Hosted, E: Engine>(writer: &Writer<A, E>, queue: &Receiver<Queued<A>>, mailbox: &Mailbox<A>, failure: &Failure) {
+    let _guard = failure.guard("the thread that writes to disk");
+    while let Ok(first) = queue.recv() {
+        let group = std::iter::once(first).chain(queue.try_iter().take(GROUP_MAX - 1));
+        if let Err(error) = writer.commit(group) {
+            failure.report(error.to_string());
+            return mailbox.close();
+        }
+    }
+}
