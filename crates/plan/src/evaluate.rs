@@ -1,0 +1,258 @@
+//! What a placement is worth: the latency of every client region, and the objective.
+//!
+//! [`Evaluator::cost`] is the inner loop of every search. It allocates nothing, takes no branch that depends on times, and
+//! shares its arithmetic with [`evaluate`], which says besides who coordinates.
+
+use crate::floor::floors_ns;
+use crate::matrix::Matrix;
+use crate::model::{Protocol, Reads, TwoPhase};
+use crate::problem::{Client, Problem, REPLICAS_MAX};
+
+/// What a placement is worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evaluation {
+    /// The replicas, ascending.
+    pub replicas: Vec<usize>,
+    /// The objective's integer: the less, the better.
+    pub cost: u64,
+    /// The mean latency over all clients, in nanoseconds, rounded down.
+    pub mean_ns: u64,
+    /// What the replicas cost per month, in millionths of a dollar.
+    pub price: u64,
+    /// Every client region, ascending.
+    pub clients: Vec<ClientPlan>,
+}
+
+/// What a placement means for the clients of one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientPlan {
+    /// The region.
+    pub region: usize,
+    /// How many clients are there.
+    pub clients: u64,
+    /// Who serves their reads: themselves, if they ask a majority or a passive replica of their own.
+    pub read_coordinator: usize,
+    /// Who coordinates their commits; with leaders, the leader of their partition.
+    pub commit_coordinator: usize,
+    /// How long an average transaction takes, in nanoseconds.
+    pub latency_ns: u64,
+    /// What no placement of as many replicas can go below for these clients, whatever the constraints, in nanoseconds.
+    pub floor_ns: u64,
+}
+
+/// Evaluates placements of one problem, with the scratch space for that.
+#[derive(Clone, Debug)]
+pub struct Evaluator<'p> {
+    problem: &'p Problem,
+    latencies_ns: Vec<u64>,
+    order: Vec<(u64, u64)>,
+}
+
+/// The members of a placement with what depends on them alone.
+struct Members<'s> {
+    replicas: &'s [usize],
+    /// The round trip to each member's majority.
+    quorum_us: [u32; REPLICAS_MAX],
+    /// The round trip to the other member farthest from each: two-phase commit within one place costs nothing.
+    farthest_us: [u32; REPLICAS_MAX],
+}
+
+/// Who serves the clients of one region, and how long that takes.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    read_coordinator: usize,
+    commit_coordinator: usize,
+    latency_ns: u64,
+}
+
+/// The round trip that completes a majority of `replicas`, given the round trips from a region to all regions. A majority of
+/// few is found by insertion into the sorted nearest, without a branch.
+#[inline]
+pub fn quorum_us(from: &[u32], replicas: &[usize]) -> u32 {
+    let majority = replicas.len() / 2 + 1;
+    let mut nearest = [u32::MAX; REPLICAS_MAX / 2 + 1];
+    let nearest = &mut nearest[..majority];
+    for &replica in replicas {
+        let mut carried = from[replica];
+        for slot in nearest.iter_mut() {
+            let lower = carried.min(*slot);
+            carried = carried.max(*slot);
+            *slot = lower;
+        }
+    }
+    nearest[majority - 1]
+}
+
+impl<'s> Members<'s> {
+    fn new(matrix: &Matrix, replicas: &'s [usize]) -> Members<'s> {
+        let mut members = Members { replicas, quorum_us: [0; REPLICAS_MAX], farthest_us: [0; REPLICAS_MAX] };
+        for (index, &replica) in replicas.iter().enumerate() {
+            let from = matrix.from(replica);
+            members.quorum_us[index] = quorum_us(from, replicas);
+            members.farthest_us[index] = replicas.iter().map(|&other| if other == replica { 0 } else { from[other] }).max().unwrap_or(0);
+        }
+        members
+    }
+}
+
+impl<'p> Evaluator<'p> {
+    /// An evaluator of placements for `problem`.
+    pub fn new(problem: &'p Problem) -> Evaluator<'p> {
+        Evaluator { problem, latencies_ns: vec![0; problem.clients().len()], order: Vec::with_capacity(problem.clients().len()) }
+    }
+
+    /// The objective at `replicas` (ascending, each once), or nothing if they violate a constraint.
+    pub fn cost(&mut self, replicas: &[usize]) -> Option<u64> {
+        self.problem.admits(replicas).then(|| self.latency_cost(replicas))
+    }
+
+    /// The objective at `replicas`, whatever the constraints say; one to [`REPLICAS_MAX`] of them. A majority is one of these.
+    pub fn latency_cost(&mut self, replicas: &[usize]) -> u64 {
+        let members = Members::new(self.problem.matrix(), replicas);
+        match self.problem.model().protocol {
+            Protocol::OneLeader => {
+                (0..replicas.len()).map(|leader| self.cost_led_by(&members, leader)).min().expect("a placement has a replica")
+            }
+            // No leader is given: every region has its own coordinator.
+            _ => self.cost_led_by(&members, 0),
+        }
+    }
+
+    /// The objective if `leader` leads all partitions, which matters to [`Protocol::OneLeader`] alone.
+    fn cost_led_by(&mut self, members: &Members<'_>, leader: usize) -> u64 {
+        for (latency_ns, client) in self.latencies_ns.iter_mut().zip(self.problem.clients()) {
+            *latency_ns = choose(self.problem, members, client, leader).latency_ns;
+        }
+        self.problem.objective().value(&self.latencies_ns, self.problem.weights(), &mut self.order)
+    }
+}
+
+/// Evaluates `replicas` (ascending, each once), whatever the constraints say.
+pub fn evaluate(problem: &Problem, replicas: &[usize]) -> Evaluation {
+    let mut evaluator = Evaluator::new(problem);
+    let members = Members::new(problem.matrix(), replicas);
+    let leader = match problem.model().protocol {
+        Protocol::OneLeader => (0..replicas.len()).min_by_key(|&leader| evaluator.cost_led_by(&members, leader)).unwrap_or(0),
+        _ => 0,
+    };
+    let clients: Vec<ClientPlan> = problem
+        .clients()
+        .iter()
+        .zip(floors_ns(problem))
+        .map(|(client, floor_ns)| {
+            let choice = choose(problem, &members, client, leader);
+            ClientPlan {
+                region: client.region,
+                clients: client.clients,
+                read_coordinator: choice.read_coordinator,
+                commit_coordinator: choice.commit_coordinator,
+                latency_ns: choice.latency_ns,
+                floor_ns,
+            }
+        })
+        .collect();
+    let total: u64 = problem.weights().iter().sum();
+    Evaluation {
+        replicas: replicas.to_vec(),
+        cost: evaluator.latency_cost(replicas),
+        mean_ns: clients.iter().map(|plan| plan.latency_ns * plan.clients).sum::<u64>() / total,
+        price: problem.price_of(replicas),
+        clients,
+    }
+}
+
+/// Who serves `client`. A coordinator in the client's own region wins a tie, then the first of the members.
+#[inline(always)]
+fn choose(problem: &Problem, members: &Members<'_>, client: &Client, leader: usize) -> Choice {
+    let matrix = problem.matrix();
+    let model = problem.model();
+    let here = client.region;
+    let from = matrix.from(here);
+    // The client's own quorum, where the protocol lets a region coordinate for itself or reads ask a majority.
+    let own_quorum = || u64::from(quorum_us(from, members.replicas));
+    let (commit_coordinator, commit_ns, leader_hop_us) = match model.protocol {
+        Protocol::ReplicatedCommit | Protocol::TwoRounds => {
+            let rounds = model.protocol.rounds();
+            let mut best = (here, rounds * own_quorum());
+            if model.handoff {
+                for (index, &replica) in members.replicas.iter().enumerate() {
+                    let handed = u64::from(matrix.hop_us(here, replica)) + rounds * u64::from(members.quorum_us[index]);
+                    best = if handed < best.1 { (replica, handed) } else { best };
+                }
+            }
+            (best.0, 1_000 * best.1, None)
+        }
+        Protocol::OneLeader => {
+            let hop = u64::from(matrix.hop_us(here, members.replicas[leader]));
+            (members.replicas[leader], 1_000 * (hop + u64::from(members.quorum_us[leader])), Some(hop))
+        }
+        Protocol::SpreadLeaders { multi_partition_milli, two_phase } => {
+            let leader = own_leader(matrix, members, here, model.handoff);
+            let hop = u64::from(matrix.hop_us(here, members.replicas[leader]));
+            let single_us = hop + u64::from(members.quorum_us[leader]);
+            let multi_half_us = spanning_half_us(matrix, members, here, leader, two_phase);
+            let milli = u64::from(multi_partition_milli);
+            (members.replicas[leader], (1_000 - milli) * single_us + milli * multi_half_us / 2, Some(hop))
+        }
+    };
+    let (read_coordinator, read_us) = match model.reads {
+        Reads::Majority => match leader_hop_us {
+            Some(hop_us) => (commit_coordinator, hop_us),
+            None => (here, own_quorum()),
+        },
+        Reads::Optimistic => nearest(matrix, members.replicas, here),
+        Reads::Passive => (here, 0),
+    };
+    let read_ns = match model.reads {
+        Reads::Passive => 0,
+        Reads::Majority | Reads::Optimistic => client.reads_milli * (read_us + u64::from(model.read_processing_us)),
+    };
+    Choice { read_coordinator, commit_coordinator, latency_ns: read_ns + commit_ns }
+}
+
+/// The member nearest to `here`, and the hop to it. The region's own replica wins a tie, then the first.
+fn nearest(matrix: &Matrix, replicas: &[usize], here: usize) -> (usize, u64) {
+    let mut best = (here, u64::MAX);
+    for &replica in replicas {
+        if replica == here {
+            return (here, 0);
+        }
+        let hop = u64::from(matrix.rtt_us(here, replica));
+        best = if hop < best.1 { (replica, hop) } else { best };
+    }
+    best
+}
+
+/// Which member (by its place among them) leads the partition of the clients `here`: the nearest, or the one that commits
+/// soonest for them.
+fn own_leader(matrix: &Matrix, members: &Members<'_>, here: usize, soonest: bool) -> usize {
+    let length = |index: usize| {
+        let hop = u64::from(matrix.hop_us(here, members.replicas[index]));
+        (hop + if soonest { u64::from(members.quorum_us[index]) } else { 0 }, members.replicas[index] != here)
+    };
+    (0..members.replicas.len()).min_by_key(|&index| length(index)).expect("a placement has a replica")
+}
+
+/// What a transaction that spans partitions takes for clients `here` whose own partition is led by member `leader`, in
+/// halves of a microsecond: two-phase commit among the leaders at all members, replicated by its coordinator's majority.
+fn spanning_half_us(matrix: &Matrix, members: &Members<'_>, here: usize, leader: usize, two_phase: TwoPhase) -> u64 {
+    let home = members.replicas[leader];
+    let hop = |from: usize, to: usize| u64::from(matrix.hop_us(from, to));
+    let both_rounds = |coordinator: usize| {
+        let farthest = u64::from(members.farthest_us[coordinator]);
+        2 * (hop(here, members.replicas[coordinator]) + 2 * farthest + u64::from(members.quorum_us[coordinator]))
+    };
+    let told_at_home = |coordinator: usize| {
+        let (place, farthest) = (members.replicas[coordinator], u64::from(members.farthest_us[coordinator]));
+        hop(here, place) + hop(place, home) + hop(home, here) + 2 * (farthest + u64::from(members.quorum_us[coordinator]))
+    };
+    let all = 0..members.replicas.len();
+    match two_phase {
+        TwoPhase::OwnLeader => both_rounds(leader),
+        TwoPhase::BestLeader => all.map(both_rounds).min().expect("a placement has a replica"),
+        TwoPhase::LocalParticipantTells => all
+            .map(|coordinator| if coordinator == leader { both_rounds(leader) } else { told_at_home(coordinator) })
+            .min()
+            .expect("a placement has a replica"),
+    }
+}

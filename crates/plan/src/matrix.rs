@@ -1,0 +1,87 @@
+//! Round-trip times as the searches read them: one flat array of microseconds, a row per region.
+//!
+//! Row = from, column = to; the two directions may differ. The diagonal is the round trip within a region. Times are
+//! integers, so that two ways of finding the best placement agree to the microsecond and not to a tolerance.
+
+use rhumb_core::{RegionId, RttMatrix};
+use thiserror::Error;
+
+/// The most regions that a plan looks at: the array then takes 100 MB.
+pub const REGIONS_MAX: usize = 5_000;
+
+/// Round-trip times between regions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    names: Vec<String>,
+    rtt_us: Vec<u32>,
+}
+
+/// Why a matrix cannot be planned with.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum MatrixError {
+    #[error("{regions} regions are more than a plan can look at ({REGIONS_MAX}); leave out those that come into question least")]
+    TooManyRegions { regions: usize },
+}
+
+impl Matrix {
+    /// The matrix of `names`, with the round trip from one to another (by their indices) in microseconds.
+    pub fn new(names: Vec<String>, rtt_us: impl Fn(usize, usize) -> u32) -> Result<Matrix, MatrixError> {
+        let n = names.len();
+        if n > REGIONS_MAX {
+            return Err(MatrixError::TooManyRegions { regions: n });
+        }
+        let mut cells = Vec::with_capacity(n * n);
+        for from in 0..n {
+            cells.extend((0..n).map(|to| rtt_us(from, to)));
+        }
+        Ok(Matrix { names, rtt_us: cells })
+    }
+
+    /// The number of regions.
+    pub fn regions(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The regions' names, by their indices.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The region called `name`.
+    pub fn region(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known == name)
+    }
+
+    /// The round trips from region `from` to every region, in microseconds.
+    pub fn from(&self, from: usize) -> &[u32] {
+        &self.rtt_us[from * self.names.len()..][..self.names.len()]
+    }
+
+    /// The round trip from `from` to `to`, in microseconds.
+    pub fn rtt_us(&self, from: usize, to: usize) -> u32 {
+        self.rtt_us[from * self.names.len() + to]
+    }
+
+    /// What a request from `from` to a coordinator in `to` costs on the way there and back, in microseconds: nothing if
+    /// that is the same region. (A quorum, on the other hand, does count the round trip within a region.)
+    pub fn hop_us(&self, from: usize, to: usize) -> u32 {
+        if from == to { 0 } else { self.rtt_us(from, to) }
+    }
+
+    /// The longest round trip, in microseconds.
+    pub fn longest_us(&self) -> u32 {
+        self.rtt_us.iter().copied().max().unwrap_or(0)
+    }
+}
+
+impl TryFrom<&RttMatrix> for Matrix {
+    type Error = MatrixError;
+
+    fn try_from(rtt: &RttMatrix) -> Result<Matrix, MatrixError> {
+        Matrix::new(rtt.names().to_vec(), |from, to| {
+            let region = |index: usize| RegionId(u16::try_from(index).expect("at most REGIONS_MAX regions"));
+            u32::try_from(rtt.rtt(region(from), region(to)).as_micros()).expect("a matrix of round trips has none above a minute")
+        })
+    }
+}

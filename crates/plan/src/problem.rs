@@ -1,0 +1,244 @@
+//! A placement problem: who the clients are, how transactions run, how many faults to survive, what to keep to and what
+//! to make small.
+
+use crate::constraints::{Constraint, Groups};
+use crate::matrix::Matrix;
+use crate::model::{Model, Protocol};
+use crate::objective::Objective;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The most faults that a plan is made for.
+pub const FAULTS_MAX: usize = 15;
+/// The most replicas of a placement, 2f + 1: arrays of the inner loops have this length.
+pub const REPLICAS_MAX: usize = 2 * FAULTS_MAX + 1;
+/// How many constraints may limit groups; two are a matter of flows, three would be of search.
+pub const GROUPINGS_MAX: usize = 2;
+
+/// The clients of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The region.
+    pub region: usize,
+    /// How many clients are there: its weight. At least one.
+    pub clients: u64,
+    /// The reads of an average transaction there, in thousandths.
+    pub reads_milli: u64,
+}
+
+/// What is asked of the planner.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The round trips.
+    pub matrix: Arc<Matrix>,
+    /// The client regions, ascending, each once.
+    pub clients: Vec<Client>,
+    /// How transactions run.
+    pub model: Model,
+    /// f: how many regions may be lost. A placement has 2f + 1 replicas.
+    pub faults: usize,
+    /// What is minimized.
+    pub objective: Objective,
+    /// What to keep to.
+    pub constraints: Vec<Constraint>,
+    /// What a replica costs per month in each region, in millionths of a dollar; empty if nothing costs anything.
+    pub prices: Vec<u64>,
+}
+
+/// A problem that was checked: it makes sense, its sums fit 64 bits, and some placement satisfies its constraints.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    request: Request,
+    /// The regions that may hold a replica by every constraint on single regions, ascending.
+    candidates: Vec<usize>,
+    /// The regions that must, ascending.
+    required: Vec<usize>,
+    /// The limits on groups.
+    limits: Vec<(u32, Groups)>,
+    budget: Option<u64>,
+    /// The number of clients of each client region, for the objective.
+    weights: Vec<u64>,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ProblemError {
+    #[error("to survive {faults} lost regions takes {} replicas, but there are {regions} regions: at most {} can be survived",
+        2 * faults + 1, regions.saturating_sub(1) / 2)]
+    TooManyFaults { faults: usize, regions: usize },
+    #[error("{faults} faults are more than a plan is made for ({FAULTS_MAX})")]
+    FaultsBeyondBound { faults: usize },
+    #[error("no region has clients; a plan needs at least one")]
+    NoClients,
+    #[error("the counts of the workload are too large to add up; give them in thousands")]
+    TooManyClients,
+    #[error("a percentile is between 1 and 1000 thousandths, not {milli}")]
+    Percentile { milli: u32 },
+    #[error("a share of transactions is at most 1000 thousandths, not {milli}")]
+    Share { milli: u32 },
+    #[error("{groupings} constraints limit groups of regions; at most {GROUPINGS_MAX} can be combined")]
+    TooManyGroupings { groupings: usize },
+    #[error("no {replicas} regions satisfy together: {}", constraints.join("; "))]
+    Infeasible { replicas: usize, constraints: Vec<String> },
+}
+
+impl Problem {
+    /// Checks a request.
+    pub fn new(request: Request) -> Result<Problem, ProblemError> {
+        check(&request)?;
+        let total: u64 = request.clients.iter().map(|client| client.clients).sum();
+        let admitted = |region: &usize| request.constraints.iter().all(|constraint| admits_region(constraint, *region, total));
+        let candidates = (0..request.matrix.regions()).filter(admitted).collect();
+        let mut required = Vec::new();
+        let mut limits = Vec::new();
+        let mut budget: Option<u64> = None;
+        for constraint in &request.constraints {
+            match constraint {
+                Constraint::Required(region) => required.push(*region),
+                Constraint::AtMost { limit, groups } => limits.push((*limit, groups.clone())),
+                Constraint::Budget(most) => budget = Some(budget.map_or(*most, |budget| budget.min(*most))),
+                Constraint::Within(_) | Constraint::Forbidden(_) | Constraint::Capacity(_) => {}
+            }
+        }
+        required.sort_unstable();
+        required.dedup();
+        let weights = request.clients.iter().map(|client| client.clients).collect();
+        Ok(Problem { request, candidates, required, limits, budget, weights })
+    }
+
+    /// What was asked.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The round trips.
+    pub fn matrix(&self) -> &Matrix {
+        &self.request.matrix
+    }
+
+    /// The client regions, ascending.
+    pub fn clients(&self) -> &[Client] {
+        &self.request.clients
+    }
+
+    /// The number of clients of each client region, in the order of [`Problem::clients`].
+    pub fn weights(&self) -> &[u64] {
+        &self.weights
+    }
+
+    /// How transactions run.
+    pub fn model(&self) -> Model {
+        self.request.model
+    }
+
+    /// What is minimized.
+    pub fn objective(&self) -> Objective {
+        self.request.objective
+    }
+
+    /// The number of replicas, 2f + 1.
+    pub fn replicas(&self) -> usize {
+        2 * self.request.faults + 1
+    }
+
+    /// The regions that may hold a replica by every constraint on single regions (required ones included), ascending.
+    pub fn candidates(&self) -> &[usize] {
+        &self.candidates
+    }
+
+    /// The regions that must hold a replica, ascending.
+    pub fn required(&self) -> &[usize] {
+        &self.required
+    }
+
+    /// How many replicas a group of regions may hold, for each division into groups.
+    pub fn limits(&self) -> &[(u32, Groups)] {
+        &self.limits
+    }
+
+    /// What the replicas may cost per month, in millionths of a dollar.
+    pub fn budget(&self) -> Option<u64> {
+        self.budget
+    }
+
+    /// What a replica in `region` costs per month, in millionths of a dollar.
+    pub fn price(&self, region: usize) -> u64 {
+        self.request.prices.get(region).copied().unwrap_or(0)
+    }
+
+    /// What `replicas` cost together per month, in millionths of a dollar.
+    pub fn price_of(&self, replicas: &[usize]) -> u64 {
+        replicas.iter().map(|&region| self.price(region)).sum()
+    }
+
+    /// Whether `replicas`, ascending and each once, are a placement: as many as must be, and all constraints satisfied.
+    pub fn admits(&self, replicas: &[usize]) -> bool {
+        replicas.len() == self.replicas()
+            && replicas.iter().all(|region| self.candidates.binary_search(region).is_ok())
+            && self.required.iter().all(|region| replicas.contains(region))
+            && self.limits.iter().all(|(limit, groups)| within_limit(replicas, *limit, groups))
+            && self.budget.is_none_or(|budget| self.price_of(replicas) <= budget)
+    }
+}
+
+/// Whether no group holds more than `limit` of `replicas`. Quadratic in their number, which is small, and allocates nothing.
+fn within_limit(replicas: &[usize], limit: u32, groups: &Groups) -> bool {
+    replicas.iter().all(|&region| {
+        let together = replicas.iter().filter(|&&other| groups.of[other] == groups.of[region]).count();
+        together <= limit as usize
+    })
+}
+
+/// Whether `constraint` lets `region` hold a replica at all, where there are `total` clients.
+fn admits_region(constraint: &Constraint, region: usize, total: u64) -> bool {
+    match constraint {
+        Constraint::Within(regions) => regions.contains(&region),
+        Constraint::Forbidden(forbidden) => *forbidden != region,
+        Constraint::Capacity(clients) => clients[region] >= total,
+        Constraint::Required(_) | Constraint::AtMost { .. } | Constraint::Budget(_) => true,
+    }
+}
+
+/// What must be so for a request to make sense, before its constraints are looked at.
+fn check(request: &Request) -> Result<(), ProblemError> {
+    let regions = request.matrix.regions();
+    assert!(request.clients.windows(2).all(|pair| pair[0].region < pair[1].region), "client regions are ascending, each once");
+    assert!(request.clients.iter().all(|client| client.region < regions && client.clients > 0), "clients are in known regions");
+    assert!(request.prices.is_empty() || request.prices.len() == regions, "every region has a price, or none");
+    if request.faults > FAULTS_MAX {
+        return Err(ProblemError::FaultsBeyondBound { faults: request.faults });
+    }
+    if 2 * request.faults + 1 > regions {
+        return Err(ProblemError::TooManyFaults { faults: request.faults, regions });
+    }
+    if request.clients.is_empty() {
+        return Err(ProblemError::NoClients);
+    }
+    if let Objective::Percentile(milli) = request.objective
+        && !(1..=1_000).contains(&milli)
+    {
+        return Err(ProblemError::Percentile { milli });
+    }
+    if let Protocol::SpreadLeaders { multi_partition_milli: milli, .. } = request.model.protocol
+        && milli > 1_000
+    {
+        return Err(ProblemError::Share { milli });
+    }
+    let groupings = request.constraints.iter().filter(|constraint| matches!(constraint, Constraint::AtMost { .. })).count();
+    if groupings > GROUPINGS_MAX {
+        return Err(ProblemError::TooManyGroupings { groupings });
+    }
+    // No latency of the model has more than these round trips: one per read; a hop, a majority and two to a leader.
+    let longest = u128::from(request.matrix.longest_us());
+    let most: u128 = request
+        .clients
+        .iter()
+        .map(|client| {
+            let read = longest + u128::from(request.model.read_processing_us);
+            u128::from(client.clients) * (u128::from(client.reads_milli) * read + 1_000 * 4 * longest)
+        })
+        .sum();
+    let prices: u128 = request.prices.iter().map(|&price| u128::from(price)).sum();
+    if most.max(prices) > u128::from(u64::MAX) { Err(ProblemError::TooManyClients) } else { Ok(()) }
+}
