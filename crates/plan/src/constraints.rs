@@ -1,7 +1,7 @@
 //! What a placement must keep to, besides its size of 2f + 1.
 
 use crate::matrix::Matrix;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that every placement must satisfy. Regions are indices of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,23 @@ pub struct Groups {
     pub of: Vec<u32>,
 }
 
+impl Groups {
+    /// The division by `kind` that puts each region, in the order of the matrix, into the group called so. Groups are
+    /// numbered in the order they come up.
+    pub fn new(kind: &str, group_of_each: impl Iterator<Item = String>) -> Groups {
+        let mut groups = Groups { kind: kind.to_owned(), names: Vec::new(), of: Vec::new() };
+        let mut numbers = BTreeMap::new();
+        for name in group_of_each {
+            let number = *numbers.entry(name.clone()).or_insert_with(|| {
+                groups.names.push(name);
+                groups.names.len() as u32 - 1
+            });
+            groups.of.push(number);
+        }
+        groups
+    }
+}
+
 impl Constraint {
     /// The constraint in words, as errors and tables show it.
     pub fn describe(&self, matrix: &Matrix) -> String {
@@ -47,7 +64,7 @@ impl Constraint {
             Constraint::Forbidden(region) => format!("no replica in {}", name(region)),
             Constraint::Required(region) => format!("a replica in {}", name(region)),
             Constraint::AtMost { limit, groups } => format!("at most {limit} per {}", groups.kind),
-            Constraint::Capacity(_) => "every replica can carry all clients".to_owned(),
+            Constraint::Capacity(_) => "a replica only where there is capacity for all clients".to_owned(),
             Constraint::Budget(micro_dollars) => {
                 format!("at most {}.{:02} dollars a month", micro_dollars / 1_000_000, micro_dollars % 1_000_000 / 10_000)
             }

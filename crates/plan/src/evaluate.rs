@@ -5,8 +5,9 @@
 
 use crate::floor::floors_ns;
 use crate::matrix::Matrix;
-use crate::model::{Protocol, Reads, TwoPhase};
+use crate::model::{Protocol, Reads};
 use crate::problem::{Client, Problem, REPLICAS_MAX};
+use crate::two_phase::{Leaders, farthest_us};
 
 /// What a placement is worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl<'s> Members<'s> {
         for (index, &replica) in replicas.iter().enumerate() {
             let from = matrix.from(replica);
             members.quorum_us[index] = quorum_us(from, replicas);
-            members.farthest_us[index] = replicas.iter().map(|&other| if other == replica { 0 } else { from[other] }).max().unwrap_or(0);
+            members.farthest_us[index] = farthest_us(matrix, replica, replicas);
         }
         members
     }
@@ -190,7 +191,12 @@ fn choose(problem: &Problem, members: &Members<'_>, client: &Client, leader: usi
             let leader = own_leader(matrix, members, here, model.handoff);
             let hop = u64::from(matrix.hop_us(here, members.replicas[leader]));
             let single_us = hop + u64::from(members.quorum_us[leader]);
-            let multi_half_us = spanning_half_us(matrix, members, here, leader, two_phase);
+            let leaders = Leaders {
+                places: members.replicas,
+                quorum_us: &members.quorum_us[..members.replicas.len()],
+                farthest_us: &members.farthest_us[..members.replicas.len()],
+            };
+            let (_, multi_half_us) = leaders.commit_half_us(matrix, here, leader, two_phase);
             let milli = u64::from(multi_partition_milli);
             (members.replicas[leader], (1_000 - milli) * single_us + milli * multi_half_us / 2, Some(hop))
         }
@@ -231,28 +237,4 @@ fn own_leader(matrix: &Matrix, members: &Members<'_>, here: usize, soonest: bool
         (hop + if soonest { u64::from(members.quorum_us[index]) } else { 0 }, members.replicas[index] != here)
     };
     (0..members.replicas.len()).min_by_key(|&index| length(index)).expect("a placement has a replica")
-}
-
-/// What a transaction that spans partitions takes for clients `here` whose own partition is led by member `leader`, in
-/// halves of a microsecond: two-phase commit among the leaders at all members, replicated by its coordinator's majority.
-fn spanning_half_us(matrix: &Matrix, members: &Members<'_>, here: usize, leader: usize, two_phase: TwoPhase) -> u64 {
-    let home = members.replicas[leader];
-    let hop = |from: usize, to: usize| u64::from(matrix.hop_us(from, to));
-    let both_rounds = |coordinator: usize| {
-        let farthest = u64::from(members.farthest_us[coordinator]);
-        2 * (hop(here, members.replicas[coordinator]) + 2 * farthest + u64::from(members.quorum_us[coordinator]))
-    };
-    let told_at_home = |coordinator: usize| {
-        let (place, farthest) = (members.replicas[coordinator], u64::from(members.farthest_us[coordinator]));
-        hop(here, place) + hop(place, home) + hop(home, here) + 2 * (farthest + u64::from(members.quorum_us[coordinator]))
-    };
-    let all = 0..members.replicas.len();
-    match two_phase {
-        TwoPhase::OwnLeader => both_rounds(leader),
-        TwoPhase::BestLeader => all.map(both_rounds).min().expect("a placement has a replica"),
-        TwoPhase::LocalParticipantTells => all
-            .map(|coordinator| if coordinator == leader { both_rounds(leader) } else { told_at_home(coordinator) })
-            .min()
-            .expect("a placement has a replica"),
-    }
 }

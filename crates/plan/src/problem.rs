@@ -2,6 +2,7 @@
 //! to make small.
 
 use crate::constraints::{Constraint, Groups};
+use crate::feasibility::{Terms, conflict};
 use crate::matrix::Matrix;
 use crate::model::{Model, Protocol};
 use crate::objective::Objective;
@@ -49,13 +50,7 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub struct Problem {
     request: Request,
-    /// The regions that may hold a replica by every constraint on single regions, ascending.
-    candidates: Vec<usize>,
-    /// The regions that must, ascending.
-    required: Vec<usize>,
-    /// The limits on groups.
-    limits: Vec<(u32, Groups)>,
-    budget: Option<u64>,
+    terms: Terms,
     /// The number of clients of each client region, for the objective.
     weights: Vec<u64>,
 }
@@ -79,7 +74,7 @@ pub enum ProblemError {
     Share { milli: u32 },
     #[error("{groupings} constraints limit groups of regions; at most {GROUPINGS_MAX} can be combined")]
     TooManyGroupings { groupings: usize },
-    #[error("no {replicas} regions satisfy together: {}", constraints.join("; "))]
+    #[error("no placement of {replicas} replicas satisfies all of: {}; give up one of these", constraints.join("; "))]
     Infeasible { replicas: usize, constraints: Vec<String> },
 }
 
@@ -87,24 +82,13 @@ impl Problem {
     /// Checks a request.
     pub fn new(request: Request) -> Result<Problem, ProblemError> {
         check(&request)?;
-        let total: u64 = request.clients.iter().map(|client| client.clients).sum();
-        let admitted = |region: &usize| request.constraints.iter().all(|constraint| admits_region(constraint, *region, total));
-        let candidates = (0..request.matrix.regions()).filter(admitted).collect();
-        let mut required = Vec::new();
-        let mut limits = Vec::new();
-        let mut budget: Option<u64> = None;
-        for constraint in &request.constraints {
-            match constraint {
-                Constraint::Required(region) => required.push(*region),
-                Constraint::AtMost { limit, groups } => limits.push((*limit, groups.clone())),
-                Constraint::Budget(most) => budget = Some(budget.map_or(*most, |budget| budget.min(*most))),
-                Constraint::Within(_) | Constraint::Forbidden(_) | Constraint::Capacity(_) => {}
-            }
+        if let Some(core) = conflict(&request) {
+            let constraints: Vec<String> = core.iter().map(|constraint| constraint.describe(&request.matrix)).collect();
+            return Err(ProblemError::Infeasible { replicas: 2 * request.faults + 1, constraints });
         }
-        required.sort_unstable();
-        required.dedup();
+        let terms = Terms::new(&request, request.constraints.iter());
         let weights = request.clients.iter().map(|client| client.clients).collect();
-        Ok(Problem { request, candidates, required, limits, budget, weights })
+        Ok(Problem { request, terms, weights })
     }
 
     /// What was asked.
@@ -144,22 +128,22 @@ impl Problem {
 
     /// The regions that may hold a replica by every constraint on single regions (required ones included), ascending.
     pub fn candidates(&self) -> &[usize] {
-        &self.candidates
+        &self.terms.candidates
     }
 
     /// The regions that must hold a replica, ascending.
     pub fn required(&self) -> &[usize] {
-        &self.required
+        &self.terms.required
     }
 
     /// How many replicas a group of regions may hold, for each division into groups.
     pub fn limits(&self) -> &[(u32, Groups)] {
-        &self.limits
+        &self.terms.limits
     }
 
     /// What the replicas may cost per month, in millionths of a dollar.
     pub fn budget(&self) -> Option<u64> {
-        self.budget
+        self.terms.budget
     }
 
     /// What a replica in `region` costs per month, in millionths of a dollar.
@@ -172,13 +156,18 @@ impl Problem {
         replicas.iter().map(|&region| self.price(region)).sum()
     }
 
+    /// Whether some placement holds all of `chosen`, which are distinct: decided exactly, not by a bound.
+    pub fn extendable(&self, chosen: &[usize]) -> bool {
+        self.terms.satisfiable(self.replicas(), chosen, |region| self.price(region))
+    }
+
     /// Whether `replicas`, ascending and each once, are a placement: as many as must be, and all constraints satisfied.
     pub fn admits(&self, replicas: &[usize]) -> bool {
         replicas.len() == self.replicas()
-            && replicas.iter().all(|region| self.candidates.binary_search(region).is_ok())
-            && self.required.iter().all(|region| replicas.contains(region))
-            && self.limits.iter().all(|(limit, groups)| within_limit(replicas, *limit, groups))
-            && self.budget.is_none_or(|budget| self.price_of(replicas) <= budget)
+            && replicas.iter().all(|region| self.terms.candidates.binary_search(region).is_ok())
+            && self.terms.required.iter().all(|region| replicas.contains(region))
+            && self.terms.limits.iter().all(|(limit, groups)| within_limit(replicas, *limit, groups))
+            && self.terms.budget.is_none_or(|budget| self.price_of(replicas) <= budget)
     }
 }
 
@@ -188,16 +177,6 @@ fn within_limit(replicas: &[usize], limit: u32, groups: &Groups) -> bool {
         let together = replicas.iter().filter(|&&other| groups.of[other] == groups.of[region]).count();
         together <= limit as usize
     })
-}
-
-/// Whether `constraint` lets `region` hold a replica at all, where there are `total` clients.
-fn admits_region(constraint: &Constraint, region: usize, total: u64) -> bool {
-    match constraint {
-        Constraint::Within(regions) => regions.contains(&region),
-        Constraint::Forbidden(forbidden) => *forbidden != region,
-        Constraint::Capacity(clients) => clients[region] >= total,
-        Constraint::Required(_) | Constraint::AtMost { .. } | Constraint::Budget(_) => true,
-    }
 }
 
 /// What must be so for a request to make sense, before its constraints are looked at.
@@ -236,7 +215,7 @@ fn check(request: &Request) -> Result<(), ProblemError> {
         .iter()
         .map(|client| {
             let read = longest + u128::from(request.model.read_processing_us);
-            u128::from(client.clients) * (u128::from(client.reads_milli) * read + 1_000 * 4 * longest)
+            u128::from(client.clients) * (1 + u128::from(client.reads_milli) * read + 1_000 * 4 * longest)
         })
         .sum();
     let prices: u128 = request.prices.iter().map(|&price| u128::from(price)).sum();
