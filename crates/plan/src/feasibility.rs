@@ -76,20 +76,20 @@ fn admits_region(constraint: &Constraint, region: usize, total: u64) -> bool {
     }
 }
 
-/// The constraints of `request` that conflict, if they do: a set of which every proper part can be satisfied. One after
-/// another is left out for good if the rest still conflicts.
-pub(crate) fn conflict(request: &Request) -> Option<Vec<&Constraint>> {
-    let size = 2 * request.faults + 1;
-    let satisfiable = |constraints: &[&Constraint]| {
+/// The constraints of `request` that conflict, if they do, by their indices: a set of which every proper part can be
+/// satisfied. One after another is left out for good if the rest still conflicts.
+pub(crate) fn conflict(request: &Request) -> Option<Vec<usize>> {
+    let satisfiable = |kept: &[usize]| {
         let price = |region: usize| request.prices.get(region).copied().unwrap_or(0);
-        Terms::new(request, constraints.iter().copied()).satisfiable(size, &[], price)
+        let constraints = kept.iter().map(|&index| &request.constraints[index]);
+        Terms::new(request, constraints).satisfiable(2 * request.faults + 1, &[], price)
     };
-    let mut core: Vec<&Constraint> = request.constraints.iter().collect();
+    let mut core: Vec<usize> = (0..request.constraints.len()).collect();
     if satisfiable(&core) {
         return None;
     }
-    for constraint in &request.constraints {
-        let rest: Vec<&Constraint> = core.iter().copied().filter(|kept| !std::ptr::eq(*kept, constraint)).collect();
+    for spared in 0..request.constraints.len() {
+        let rest: Vec<usize> = core.iter().copied().filter(|&index| index != spared).collect();
         if !satisfiable(&rest) {
             core = rest;
         }

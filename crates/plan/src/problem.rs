@@ -75,16 +75,22 @@ pub enum ProblemError {
     #[error("{groupings} constraints limit groups of regions; at most {GROUPINGS_MAX} can be combined")]
     TooManyGroupings { groupings: usize },
     #[error("no placement of {replicas} replicas satisfies all of: {}; give up one of these", constraints.join("; "))]
-    Infeasible { replicas: usize, constraints: Vec<String> },
+    Infeasible {
+        replicas: usize,
+        /// Which of the request's constraints: by index, as few as conflict.
+        conflicting: Vec<usize>,
+        /// The same in words.
+        constraints: Vec<String>,
+    },
 }
 
 impl Problem {
     /// Checks a request.
     pub fn new(request: Request) -> Result<Problem, ProblemError> {
         check(&request)?;
-        if let Some(core) = conflict(&request) {
-            let constraints: Vec<String> = core.iter().map(|constraint| constraint.describe(&request.matrix)).collect();
-            return Err(ProblemError::Infeasible { replicas: 2 * request.faults + 1, constraints });
+        if let Some(conflicting) = conflict(&request) {
+            let constraints = conflicting.iter().map(|&index| request.constraints[index].describe(&request.matrix)).collect();
+            return Err(ProblemError::Infeasible { replicas: 2 * request.faults + 1, conflicting, constraints });
         }
         let terms = Terms::new(&request, request.constraints.iter());
         let weights = request.clients.iter().map(|client| client.clients).collect();
