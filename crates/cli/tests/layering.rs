@@ -6,14 +6,18 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 12] = ["core", "store", "commit", "forecast", "quota", "sim", "alarm", "node", "resp", "sql", "lab", "cli"];
+const LAYERS: [&str; 13] = ["core", "store", "commit", "forecast", "quota", "plan", "sim", "alarm", "node", "resp", "sql", "lab", "cli"];
 /// Who may use whom besides: nobody. Who may not, though the order would let them.
-const FORBIDDEN: [(&str, &str, &str); 12] = [
+const FORBIDDEN: [(&str, &str, &str); 16] = [
     ("forecast", "store", "a model is bytes; who has files keeps them"),
     ("forecast", "commit", "a forecast knows of values per epoch, not of what they are spent on"),
     ("quota", "store", "sites ask for loads and persists; the driver has the store"),
     ("quota", "commit", "quotas need no transactions"),
     ("commit", "store", "protocols ask for loads and persists; the driver has the store"),
+    ("plan", "store", "a plan is worked out from tables; who has files reads them"),
+    ("plan", "commit", "a plan knows a protocol's rounds, not its messages"),
+    ("plan", "forecast", "a plan is for the workload it is given"),
+    ("plan", "quota", "quotas are placed with the sites"),
     ("node", "sim", "the two drivers know nothing of each other"),
     ("resp", "node", "the Redis protocol speaks to the trait of quota::gateway, whatever runs below"),
     ("resp", "sim", "the product needs no simulator to serve quotas"),
@@ -23,11 +27,12 @@ const FORBIDDEN: [(&str, &str, &str); 12] = [
     ("lab", "sql", "workloads are clients: they reach the database over the wire"),
 ];
 /// Crates that do no I/O, and all that they may use from outside.
-const PURE: [(&str, &[&str]); 4] = [
+const PURE: [(&str, &[&str]); 5] = [
     ("core", &["bytes", "csv", "rand", "rand_chacha", "serde", "thiserror"]),
     ("commit", &["async-trait", "bytes", "postcard", "serde", "thiserror"]),
     ("quota", &["async-trait", "bytes", "postcard", "serde", "thiserror"]),
     ("forecast", &["crc32fast", "csv", "libm", "nalgebra", "postcard", "serde", "thiserror"]),
+    ("plan", &["csv", "thiserror"]),
 ];
 
 fn crates() -> PathBuf {
