@@ -1,8 +1,9 @@
 //! What a placement is worth: the latency of every client region, and the objective.
 //!
-//! [`Evaluator::cost`] is the inner loop of every search. It allocates nothing, takes no branch that depends on times, and
-//! shares its arithmetic with [`evaluate`], which says besides who coordinates.
+//! [`Evaluator::cost`] is the inner loop of every search and allocates nothing. For protocols without leaders it works on
+//! many clients at a time; [`evaluate`] works on one after another, and says besides who coordinates.
 
+use crate::columns::{Columns, Waits};
 use crate::floor::floors_ns;
 use crate::matrix::Matrix;
 use crate::model::{Protocol, Reads};
@@ -41,10 +42,14 @@ pub struct ClientPlan {
     pub floor_ns: u64,
 }
 
-/// Evaluates placements of one problem, with the scratch space for that.
+/// Evaluates placements of one problem, with what that takes beyond the problem itself: a copy of the round trips in
+/// another order, and scratch space.
 #[derive(Clone, Debug)]
 pub struct Evaluator<'p> {
     problem: &'p Problem,
+    /// For protocols without leaders.
+    columns: Option<Columns>,
+    waits: Waits,
     latencies_ns: Vec<u64>,
     order: Vec<(u64, u64)>,
 }
@@ -99,7 +104,14 @@ impl<'s> Members<'s> {
 impl<'p> Evaluator<'p> {
     /// An evaluator of placements for `problem`.
     pub fn new(problem: &'p Problem) -> Evaluator<'p> {
-        Evaluator { problem, latencies_ns: vec![0; problem.clients().len()], order: Vec::with_capacity(problem.clients().len()) }
+        let clients = problem.clients().len();
+        Evaluator {
+            problem,
+            columns: (!problem.model().protocol.has_leaders()).then(|| Columns::new(problem)),
+            waits: Waits::default(),
+            latencies_ns: vec![0; clients],
+            order: Vec::with_capacity(clients),
+        }
     }
 
     /// The objective at `replicas` (ascending, each once), or nothing if they violate a constraint.
@@ -110,12 +122,39 @@ impl<'p> Evaluator<'p> {
     /// The objective at `replicas`, whatever the constraints say; one to [`REPLICAS_MAX`] of them. A majority is one of these.
     pub fn latency_cost(&mut self, replicas: &[usize]) -> u64 {
         let members = Members::new(self.problem.matrix(), replicas);
-        match self.problem.model().protocol {
-            Protocol::OneLeader => {
-                (0..replicas.len()).map(|leader| self.cost_led_by(&members, leader)).min().expect("a placement has a replica")
+        if let Some(columns) = &self.columns {
+            let model = self.problem.model();
+            columns.wait(replicas, &members.quorum_us, model.protocol.rounds() as u32, model.handoff, &mut self.waits);
+            self.add_up(replicas);
+            return self.problem.objective().value(&self.latencies_ns, self.problem.weights(), &mut self.order);
+        }
+        let leaders = 0..if self.problem.model().protocol == Protocol::OneLeader { replicas.len() } else { 1 };
+        leaders.map(|leader| self.cost_led_by(&members, leader)).min().expect("a placement has a replica")
+    }
+
+    /// The latency of every client from what it waits for.
+    fn add_up(&mut self, replicas: &[usize]) {
+        let model = self.problem.model();
+        let read_us = match model.reads {
+            Reads::Passive => None,
+            Reads::Majority => Some(&self.waits.majority_us),
+            Reads::Optimistic => {
+                // A replica in the client's own region is no hop away.
+                for replica in replicas {
+                    if let Ok(place) = self.problem.clients().binary_search_by_key(replica, |client| client.region) {
+                        self.waits.nearest_us[place] = 0;
+                    }
+                }
+                Some(&self.waits.nearest_us)
             }
-            // No leader is given: every region has its own coordinator.
-            _ => self.cost_led_by(&members, 0),
+        };
+        for (latency_ns, commit_us) in self.latencies_ns.iter_mut().zip(&self.waits.commit_us) {
+            *latency_ns = 1_000 * u64::from(*commit_us);
+        }
+        if let Some(read_us) = read_us {
+            for ((latency_ns, client), read_us) in self.latencies_ns.iter_mut().zip(self.problem.clients()).zip(read_us) {
+                *latency_ns += client.reads_milli * (u64::from(*read_us) + u64::from(model.read_processing_us));
+            }
         }
     }
 
@@ -130,32 +169,27 @@ impl<'p> Evaluator<'p> {
 
 /// Evaluates `replicas` (ascending, each once), whatever the constraints say.
 pub fn evaluate(problem: &Problem, replicas: &[usize]) -> Evaluation {
-    let mut evaluator = Evaluator::new(problem);
     let members = Members::new(problem.matrix(), replicas);
-    let leader = match problem.model().protocol {
-        Protocol::OneLeader => (0..replicas.len()).min_by_key(|&leader| evaluator.cost_led_by(&members, leader)).unwrap_or(0),
-        _ => 0,
+    let led_by = |leader: usize| {
+        let choices: Vec<Choice> = problem.clients().iter().map(|client| choose(problem, &members, client, leader)).collect();
+        let latencies_ns: Vec<u64> = choices.iter().map(|choice| choice.latency_ns).collect();
+        (problem.objective().value(&latencies_ns, problem.weights(), &mut Vec::new()), choices)
     };
-    let clients: Vec<ClientPlan> = problem
-        .clients()
-        .iter()
-        .zip(floors_ns(problem))
-        .map(|(client, floor_ns)| {
-            let choice = choose(problem, &members, client, leader);
-            ClientPlan {
-                region: client.region,
-                clients: client.clients,
-                read_coordinator: choice.read_coordinator,
-                commit_coordinator: choice.commit_coordinator,
-                latency_ns: choice.latency_ns,
-                floor_ns,
-            }
-        })
-        .collect();
+    let leaders = 0..if problem.model().protocol == Protocol::OneLeader { replicas.len() } else { 1 };
+    let (cost, choices) = leaders.map(led_by).min_by_key(|(cost, _)| *cost).expect("a placement has a replica");
+    let plan = |((client, choice), floor_ns): ((&Client, Choice), u64)| ClientPlan {
+        region: client.region,
+        clients: client.clients,
+        read_coordinator: choice.read_coordinator,
+        commit_coordinator: choice.commit_coordinator,
+        latency_ns: choice.latency_ns,
+        floor_ns,
+    };
+    let clients: Vec<ClientPlan> = problem.clients().iter().zip(choices).zip(floors_ns(problem)).map(plan).collect();
     let total: u64 = problem.weights().iter().sum();
     Evaluation {
         replicas: replicas.to_vec(),
-        cost: evaluator.latency_cost(replicas),
+        cost,
         mean_ns: clients.iter().map(|plan| plan.latency_ns * plan.clients).sum::<u64>() / total,
         price: problem.price_of(replicas),
         clients,
@@ -163,7 +197,6 @@ pub fn evaluate(problem: &Problem, replicas: &[usize]) -> Evaluation {
 }
 
 /// Who serves `client`. A coordinator in the client's own region wins a tie, then the first of the members.
-#[inline(always)]
 fn choose(problem: &Problem, members: &Members<'_>, client: &Client, leader: usize) -> Choice {
     let matrix = problem.matrix();
     let model = problem.model();

@@ -40,10 +40,11 @@ pub fn exhaustive_until(problem: &Problem, placements_max: u64) -> Exhausted {
     let mut placements = 0;
     while placements < placements_max {
         placements += 1;
-        if let Some(cost) = evaluator.cost(&replicas)
-            && best.as_ref().is_none_or(|best| cost < best.cost)
-        {
-            best = Some(Best { replicas: replicas.clone(), cost });
+        if problem.admits_candidates(&replicas) {
+            let cost = evaluator.latency_cost(&replicas);
+            if best.as_ref().is_none_or(|best| cost < best.cost) {
+                best = Some(Best { replicas: replicas.clone(), cost });
+            }
         }
         let Some(place) = (0..size).rev().find(|&place| chosen[place] < candidates.len() - size + place) else {
             return Exhausted { best, placements, complete: true };

@@ -4,6 +4,7 @@
 //! Transactional Data Stores*, EDBT 2018), without I/O, clock or randomness, and in integers throughout: two searches for
 //! the best placement agree exactly or one of them is wrong.
 
+mod columns;
 pub mod constraints;
 pub mod evaluate;
 pub mod exhaustive;

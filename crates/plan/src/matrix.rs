@@ -9,6 +9,9 @@ use thiserror::Error;
 /// The most regions that a plan looks at: the array then takes 100 MB.
 pub const REGIONS_MAX: usize = 5_000;
 
+/// The longest round trip that a plan knows: sums of a few fit 32 bits.
+pub const RTT_US_MAX: u32 = 60_000_000;
+
 /// Round-trip times between regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
@@ -22,6 +25,8 @@ pub struct Matrix {
 pub enum MatrixError {
     #[error("{regions} regions are more than a plan can look at ({REGIONS_MAX}); leave out those that come into question least")]
     TooManyRegions { regions: usize },
+    #[error("the round trip from `{from}` to `{to}`, {rtt_us} microseconds, is longer than a minute")]
+    TooLong { from: String, to: String, rtt_us: u32 },
 }
 
 impl Matrix {
@@ -34,6 +39,9 @@ impl Matrix {
         let mut cells = Vec::with_capacity(n * n);
         for from in 0..n {
             cells.extend((0..n).map(|to| rtt_us(from, to)));
+        }
+        if let Some(cell) = cells.iter().position(|&rtt_us| rtt_us > RTT_US_MAX) {
+            return Err(MatrixError::TooLong { from: names[cell / n].clone(), to: names[cell % n].clone(), rtt_us: cells[cell] });
         }
         Ok(Matrix { names, rtt_us: cells })
     }

@@ -70,6 +70,11 @@ pub enum Reads {
 }
 
 impl Protocol {
+    /// Whether partitions have leaders.
+    pub const fn has_leaders(self) -> bool {
+        matches!(self, Protocol::OneLeader | Protocol::SpreadLeaders { .. })
+    }
+
     /// The rounds to a majority that a commit takes.
     pub const fn rounds(self) -> u64 {
         match self {

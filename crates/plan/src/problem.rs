@@ -171,7 +171,13 @@ impl Problem {
     pub fn admits(&self, replicas: &[usize]) -> bool {
         replicas.len() == self.replicas()
             && replicas.iter().all(|region| self.terms.candidates.binary_search(region).is_ok())
-            && self.terms.required.iter().all(|region| replicas.contains(region))
+            && self.admits_candidates(replicas)
+    }
+
+    /// Whether `replicas`, known to be as many candidates as must be, ascending and each once, satisfy what constraints ask
+    /// of them together.
+    pub fn admits_candidates(&self, replicas: &[usize]) -> bool {
+        self.terms.required.iter().all(|region| replicas.contains(region))
             && self.terms.limits.iter().all(|(limit, groups)| within_limit(replicas, *limit, groups))
             && self.terms.budget.is_none_or(|budget| self.price_of(replicas) <= budget)
     }
