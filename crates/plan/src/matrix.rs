@@ -93,3 +93,33 @@ impl TryFrom<&RttMatrix> for Matrix {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhumb_core::Span;
+
+    #[test]
+    fn both_directions_and_the_diagonal_are_kept() {
+        let rtt = RttMatrix::parse("m.csv", "region,a,b\na,0.5,10\nb,30.25,0\n").expect("valid");
+        let matrix = Matrix::try_from(&rtt).expect("two regions");
+        assert_eq!((matrix.from(0), matrix.from(1)), (&[500, 10_000][..], &[30_250, 0][..]));
+        assert_eq!((matrix.hop_us(0, 0), matrix.hop_us(1, 0), matrix.longest_us()), (0, 30_250, 30_250));
+        assert_eq!((matrix.region("b"), matrix.region("c")), (Some(1), None));
+    }
+
+    #[test]
+    fn thousands_of_regions_are_read_and_too_many_refused() {
+        let names = |n: usize| (0..n).map(|region| format!("r{region}")).collect::<Vec<String>>();
+        let matrix = Matrix::try_from(&RttMatrix::uniform(names(4_000), Span::from_millis(7))).expect("fewer than the bound");
+        assert_eq!((matrix.regions(), matrix.rtt_us(3_999, 0), matrix.rtt_us(3_999, 3_999)), (4_000, 7_000, 0));
+        assert_eq!(
+            Matrix::new(names(5_001), |_, _| 0).expect_err("too many").to_string(),
+            "5001 regions are more than a plan can look at (5000); leave out those that come into question least"
+        );
+        assert_eq!(
+            Matrix::new(names(2), |from, to| if (from, to) == (1, 0) { 60_000_001 } else { 0 }).expect_err("too long").to_string(),
+            "the round trip from `r1` to `r0`, 60000001 microseconds, is longer than a minute"
+        );
+    }
+}

@@ -101,22 +101,52 @@ pub fn any_request(regions_max: usize) -> impl Strategy<Value = Request> {
         })
 }
 
-/// A problem of a random request; its constraints are left out where they conflict.
+/// A problem of a random request.
 pub fn any_problem(regions_max: usize) -> impl Strategy<Value = Problem> {
-    any_request(regions_max).prop_map(|mut request| {
-        let limits = |constraint: &Constraint| matches!(constraint, Constraint::AtMost { .. });
-        while request.constraints.iter().filter(|constraint| limits(constraint)).count() > 2 {
-            request.constraints.pop();
+    any_request(regions_max).prop_map(feasible)
+}
+
+/// The problem of `request`, whose constraints are left out where they conflict.
+fn feasible(mut request: Request) -> Problem {
+    let limits = |constraint: &Constraint| matches!(constraint, Constraint::AtMost { .. });
+    while request.constraints.iter().filter(|constraint| limits(constraint)).count() > 2 {
+        request.constraints.pop();
+    }
+    match Problem::new(request.clone()) {
+        Ok(problem) => problem,
+        Err(ProblemError::Infeasible { .. }) => {
+            request.constraints.clear();
+            Problem::new(request).expect("nothing is constrained")
         }
-        match Problem::new(request.clone()) {
-            Ok(problem) => problem,
-            Err(ProblemError::Infeasible { .. }) => {
-                request.constraints.clear();
-                Problem::new(request).expect("nothing is constrained")
-            }
-            Err(error) => panic!("{error}"),
-        }
-    })
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A problem whose times are whole milliseconds and whose leaders, if any, stand in one place: what an integer program over
+/// floats can tell apart.
+pub fn coarse_problem(regions: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Problem> {
+    let reads = prop_oneof![Just(Reads::Majority), Just(Reads::Optimistic), Just(Reads::Passive)];
+    let protocol = prop_oneof![Just(Protocol::ReplicatedCommit), Just(Protocol::TwoRounds), Just(Protocol::OneLeader)];
+    let model = (protocol, reads, any::<bool>()).prop_map(|(protocol, reads, handoff)| Model {
+        protocol,
+        reads,
+        handoff,
+        read_processing_us: 1_000,
+    });
+    regions
+        .prop_flat_map(move |n| {
+            let clients = proptest::collection::btree_map(0..n, (1..12u64, 0..6u64), 1..=n);
+            let prices = proptest::collection::vec(0..2_000u64, n);
+            let cells = proptest::collection::vec(0..300u32, n * n);
+            (Just(n), cells, clients, 0..=(n - 1) / 2, model.clone(), objective(), constraints(n), prices)
+        })
+        .prop_map(|(n, cells, clients, faults, model, objective, constraints, prices)| {
+            let names = (0..n).map(|region| format!("r{region}")).collect();
+            let client = |(region, (clients, halves))| Client { region, clients, reads_milli: 500 * halves };
+            let matrix = Arc::new(Matrix::new(names, |from, to| 1_000 * cells[from * n + to]).expect("few regions"));
+            let clients = clients.into_iter().map(client).collect();
+            feasible(Request { matrix, clients, model, faults, objective, constraints, prices })
+        })
 }
 
 /// Every ascending choice of `size` of `0..n`.
