@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix soak fuzz release
+.PHONY: help demo test verify fix soak fuzz crosscheck release
 
 help: ## List the commands.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ soak: ## A thousand seeds of every scenario of the simulator with all faults on.
 
 fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame row" for some of them.
 	@fuzz/run $(or $(SECONDS),60) $(TARGETS)
+
+crosscheck: ## The planner against HiGHS, an integer programming solver. Takes cmake, a C++ compiler and libclang, and some minutes.
+	cargo test --manifest-path crosscheck/Cargo.toml
 
 release: ## The binary for real use, optimized throughout: target/release/rhumb.
 	cargo build --release --package rhumb
