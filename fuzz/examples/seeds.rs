@@ -38,6 +38,9 @@ fn main() {
     for (name, spec) in models() {
         write("model", name, &saved(&spec));
     }
+    write("tables", "workload.csv", b"# clients\nregion,clients,reads_per_txn\na,10,2.5\nc,1,0\n");
+    write("tables", "prices.csv", b"region,replica_month,gigabyte_sent\na,100,0.09\nb,80.5,0.02\nc,90,0.1\n");
+    write("tables", "groups.csv", b"region,provider\na,x\nb,y\nc,x\n");
     write("series", "two-columns.csv", b"# VMs\ntime,vms\n0,91\n5,61.5\n10,-2e3\n");
     let (journal, manifest) = engine_files();
     write("store_journal", "three-batches", &journal);
