@@ -49,6 +49,7 @@ mod tests {
     fn a_mistake_is_named_with_file_row_and_column() {
         let error = |text: &str| read(text).expect_err("a mistake");
         assert_eq!(error(""), "w.csv: the table is empty; expected a header `region,clients[,reads_per_txn]` and a row per region");
+        assert_eq!(error("\u{feff}\n"), "w.csv, row 1: the header is ``; expected `region,clients[,reads_per_txn]`");
         assert_eq!(error("a,1\n"), "w.csv, row 1: the header is `a,1`; expected `region,clients[,reads_per_txn]`");
         assert_eq!(error("region,clients\na,1\n\nb\n"), "w.csv, row 4: 1 cells, expected 2");
         assert_eq!(error("region,clients\nmars,1\n"), "w.csv, row 2, column 1: `mars` is not a region of the matrix of round trips");
