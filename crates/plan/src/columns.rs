@@ -58,6 +58,7 @@ impl Columns {
                 1 | 2 => majority_of::<2>(replicas, majority, column),
                 3 => majority_of::<3>(replicas, majority, column),
                 4 => majority_of::<4>(replicas, majority, column),
+                5..=8 => majority_of::<8>(replicas, majority, column),
                 _ => majority_of::<{ REPLICAS_MAX / 2 + 1 }>(replicas, majority, column),
             };
             let mut commit = own.map(|own| rounds * own);

@@ -59,7 +59,7 @@ struct Members<'s> {
     replicas: &'s [usize],
     /// The round trip to each member's majority.
     quorum_us: [u32; REPLICAS_MAX],
-    /// The round trip to the other member farthest from each: two-phase commit within one place costs nothing.
+    /// The round trip to the other member farthest from each, where transactions span leaders.
     farthest_us: [u32; REPLICAS_MAX],
 }
 
@@ -71,31 +71,45 @@ struct Choice {
     latency_ns: u64,
 }
 
-/// The round trip that completes a majority of `replicas`, given the round trips from a region to all regions. A majority of
-/// few is found by insertion into the sorted nearest, without a branch.
-#[inline]
+/// The round trip that completes a majority of `replicas`, given the round trips from a region to all regions.
 pub fn quorum_us(from: &[u32], replicas: &[usize]) -> u32 {
     let majority = replicas.len() / 2 + 1;
-    let mut nearest = [u32::MAX; REPLICAS_MAX / 2 + 1];
-    let nearest = &mut nearest[..majority];
+    match majority {
+        1 | 2 => nearest_us::<2>(from, replicas)[majority - 1],
+        3 => nearest_us::<3>(from, replicas)[majority - 1],
+        4 => nearest_us::<4>(from, replicas)[majority - 1],
+        5..=8 => nearest_us::<8>(from, replicas)[majority - 1],
+        _ => nearest_us::<{ REPLICAS_MAX / 2 + 1 }>(from, replicas)[majority - 1],
+    }
+}
+
+/// The round trips to the nearest of `replicas`, in ascending order: each is carried through the sorted nearest so far,
+/// without a branch. An array of constant length stays in registers.
+#[inline(always)]
+fn nearest_us<const KEPT: usize>(from: &[u32], replicas: &[usize]) -> [u32; KEPT] {
+    let mut nearest = [u32::MAX; KEPT];
     for &replica in replicas {
         let mut carried = from[replica];
-        for slot in nearest.iter_mut() {
+        for slot in &mut nearest {
             let lower = carried.min(*slot);
             carried = carried.max(*slot);
             *slot = lower;
         }
     }
-    nearest[majority - 1]
+    nearest
 }
 
 impl<'s> Members<'s> {
-    fn new(matrix: &Matrix, replicas: &'s [usize]) -> Members<'s> {
+    fn new(problem: &Problem, replicas: &'s [usize]) -> Members<'s> {
+        let matrix = problem.matrix();
+        let across_leaders = matches!(problem.model().protocol, Protocol::SpreadLeaders { .. });
         let mut members = Members { replicas, quorum_us: [0; REPLICAS_MAX], farthest_us: [0; REPLICAS_MAX] };
         for (index, &replica) in replicas.iter().enumerate() {
             let from = matrix.from(replica);
             members.quorum_us[index] = quorum_us(from, replicas);
-            members.farthest_us[index] = farthest_us(matrix, replica, replicas);
+            if across_leaders {
+                members.farthest_us[index] = farthest_us(matrix, replica, replicas);
+            }
         }
         members
     }
@@ -121,7 +135,7 @@ impl<'p> Evaluator<'p> {
 
     /// The objective at `replicas`, whatever the constraints say; one to [`REPLICAS_MAX`] of them. A majority is one of these.
     pub fn latency_cost(&mut self, replicas: &[usize]) -> u64 {
-        let members = Members::new(self.problem.matrix(), replicas);
+        let members = Members::new(self.problem, replicas);
         if let Some(columns) = &self.columns {
             let model = self.problem.model();
             columns.wait(replicas, &members.quorum_us, model.protocol.rounds() as u32, model.handoff, &mut self.waits);
@@ -169,7 +183,7 @@ impl<'p> Evaluator<'p> {
 
 /// Evaluates `replicas` (ascending, each once), whatever the constraints say.
 pub fn evaluate(problem: &Problem, replicas: &[usize]) -> Evaluation {
-    let members = Members::new(problem.matrix(), replicas);
+    let members = Members::new(problem, replicas);
     let led_by = |leader: usize| {
         let choices: Vec<Choice> = problem.clients().iter().map(|client| choose(problem, &members, client, leader)).collect();
         let latencies_ns: Vec<u64> = choices.iter().map(|choice| choice.latency_ns).collect();
