@@ -22,16 +22,16 @@ proptest! {
         let mut evaluator = Evaluator::new(&problem);
         let floors = floors_ns(&problem);
         for replicas in choices(problem.matrix().regions(), problem.replicas()).into_iter().take(40) {
-            let (cost, latencies) = naive::evaluate(&problem, &replicas);
+            let (cost, served) = naive::evaluate(&problem, &replicas);
             let evaluation = evaluate(&problem, &replicas);
-            let found: Vec<u64> = evaluation.clients.iter().map(|client| client.latency_ns).collect();
-            prop_assert_eq!(found, latencies.clone());
+            let plan = |client: &ClientPlan| (client.latency_ns, client.read_coordinator, client.commit_coordinator);
+            prop_assert_eq!(evaluation.clients.iter().map(plan).collect::<Vec<_>>(), served.clone());
             prop_assert_eq!(evaluation.cost, cost);
             prop_assert_eq!(evaluator.latency_cost(&replicas), cost);
             let allowed = placements(problem.request(), &problem.request().constraints).contains(&replicas);
             prop_assert_eq!(evaluator.cost(&replicas), allowed.then_some(cost));
             if allowed {
-                prop_assert!(floors.iter().zip(&latencies).all(|(floor, latency)| floor <= latency));
+                prop_assert!(floors.iter().zip(&served).all(|(floor, (latency, ..))| floor <= latency));
             }
         }
     }

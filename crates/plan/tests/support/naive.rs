@@ -14,25 +14,33 @@ fn hop(problem: &Problem, from: usize, to: usize) -> u64 {
     if from == to { 0 } else { u64::from(problem.matrix().rtt_us(from, to)) }
 }
 
-/// The latencies of all client regions, given who leads everything if anybody does.
-fn latencies(problem: &Problem, replicas: &[usize], leader: usize) -> Vec<u64> {
+/// A client region's latency in nanoseconds, and its read and commit coordinators: of equally good ones that in the region
+/// itself, then the first.
+pub type Served = (u64, usize, usize);
+
+/// How all client regions are served, given who leads everything if anybody does.
+fn serve(problem: &Problem, replicas: &[usize], leader: usize) -> Vec<Served> {
     let model = problem.model();
     let hop = |from, to| hop(problem, from, to);
     let quorum = |from| quorum(problem, replicas, from);
-    let latency = |client: &rhumb_plan::Client| {
+    let served = |client: &rhumb_plan::Client| {
         let here = client.region;
-        let mut read_us = quorum(here);
+        let (mut read_us, mut reads_at, mut commits_at) = (quorum(here), here, here);
         let commit_half_ns = match model.protocol {
             Protocol::ReplicatedCommit | Protocol::TwoRounds => {
                 let rounds = if model.protocol == Protocol::TwoRounds { 2 } else { 1 };
-                let mut alternatives = vec![rounds * quorum(here)];
+                let mut alternatives = vec![(rounds * quorum(here), false, here)];
                 if model.handoff {
-                    alternatives.extend(replicas.iter().map(|&replica| hop(here, replica) + rounds * quorum(replica)));
+                    alternatives.extend(replicas.iter().map(|&replica| (hop(here, replica) + rounds * quorum(replica), true, replica)));
                 }
-                2_000 * alternatives.into_iter().min().expect("itself")
+                let (commit_us, _, coordinator) = alternatives.into_iter().min().expect("itself");
+                commits_at = coordinator;
+                2_000 * commit_us
             }
             Protocol::OneLeader => {
                 read_us = hop(here, leader);
+                reads_at = leader;
+                commits_at = leader;
                 2_000 * (hop(here, leader) + quorum(leader))
             }
             Protocol::SpreadLeaders { multi_partition_milli, two_phase } => {
@@ -43,6 +51,8 @@ fn latencies(problem: &Problem, replicas: &[usize], leader: usize) -> Vec<u64> {
                 order.sort();
                 let home = order[0].2;
                 read_us = hop(here, home);
+                reads_at = home;
+                commits_at = home;
                 let farthest = |from: usize| replicas.iter().filter(|&&to| to != from).map(|&to| hop(from, to)).max().unwrap_or(0);
                 let spanning_half_us = |coordinator: usize| match two_phase {
                     TwoPhase::LocalParticipantTells if coordinator != home => {
@@ -63,16 +73,21 @@ fn latencies(problem: &Problem, replicas: &[usize], leader: usize) -> Vec<u64> {
             }
         };
         let read_half_ns = match model.reads {
-            Reads::Passive => 0,
+            Reads::Passive => {
+                reads_at = here;
+                0
+            }
             Reads::Majority => 2 * client.reads_milli * (read_us + u64::from(model.read_processing_us)),
             Reads::Optimistic => {
-                let nearest = replicas.iter().map(|&replica| hop(here, replica)).min().expect("a replica");
-                2 * client.reads_milli * (nearest + u64::from(model.read_processing_us))
+                let hops = replicas.iter().map(|&replica| (hop(here, replica), replica != here, replica));
+                let (nearest_us, _, nearest) = hops.min().expect("a replica");
+                reads_at = nearest;
+                2 * client.reads_milli * (nearest_us + u64::from(model.read_processing_us))
             }
         };
-        (read_half_ns + commit_half_ns) / 2
+        ((read_half_ns + commit_half_ns) / 2, reads_at, commits_at)
     };
-    problem.clients().iter().map(latency).collect()
+    problem.clients().iter().map(served).collect()
 }
 
 fn objective(problem: &Problem, latencies: &[u64]) -> u64 {
@@ -92,13 +107,14 @@ fn objective(problem: &Problem, latencies: &[u64]) -> u64 {
     }
 }
 
-/// The objective and the latencies at `replicas`.
-pub fn evaluate(problem: &Problem, replicas: &[usize]) -> (u64, Vec<u64>) {
+/// The objective at `replicas`, and how clients are served there.
+pub fn evaluate(problem: &Problem, replicas: &[usize]) -> (u64, Vec<Served>) {
     let leaders = if problem.model().protocol == Protocol::OneLeader { replicas } else { &replicas[..1] };
     let led = |&leader: &usize| {
-        let latencies = latencies(problem, replicas, leader);
-        (objective(problem, &latencies), leader, latencies)
+        let served = serve(problem, replicas, leader);
+        let latencies: Vec<u64> = served.iter().map(|(latency, ..)| *latency).collect();
+        (objective(problem, &latencies), leader, served)
     };
-    let (cost, _, latencies) = leaders.iter().map(led).min().expect("a replica");
-    (cost, latencies)
+    let (cost, _, served) = leaders.iter().map(led).min().expect("a replica");
+    (cost, served)
 }
