@@ -84,4 +84,7 @@ fn what_to_expect_of_a_leader_is_the_hop_its_majority_and_two_phase_commit() {
     // Virginia and Oregon, 88 apart, with majorities of 65 and 22.
     assert_eq!(replica.leaders, [virginia, place("oregon")]);
     assert_eq!(replica.mean_ns, (2 * 73 + 121 + 3 * 65 + 3 * (131 + 22) + 6 * 88) * 1_000_000 / 6);
+    // Where two regions access a partition alike, the first counts.
+    let alike = [Partition { accesses: vec![(seoul, 4), (ireland, 4)] }];
+    assert_eq!(leader_plans(&LeaderProblem { partitions: &alike, ..problem })[1].leaders, [ireland]);
 }

@@ -25,7 +25,8 @@ fn serve(problem: &Problem, replicas: &[usize], leader: usize) -> Vec<Served> {
     let quorum = |from| quorum(problem, replicas, from);
     let served = |client: &rhumb_plan::Client| {
         let here = client.region;
-        let (mut read_us, mut reads_at, mut commits_at) = (quorum(here), here, here);
+        let (mut read_us, mut reads_at) = (quorum(here), here);
+        let commits_at;
         let commit_half_ns = match model.protocol {
             Protocol::ReplicatedCommit | Protocol::TwoRounds => {
                 let rounds = if model.protocol == Protocol::TwoRounds { 2 } else { 1 };
