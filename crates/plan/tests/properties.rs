@@ -37,6 +37,17 @@ proptest! {
     }
 
     #[test]
+    fn so_is_one_of_many_replicas(problem in any_problem(32)) {
+        let (n, size) = (problem.matrix().regions(), problem.replicas());
+        let mut evaluator = Evaluator::new(&problem);
+        for replicas in [(0..size).collect::<Vec<usize>>(), (n - size..n).collect()] {
+            let (cost, _) = naive::evaluate(&problem, &replicas);
+            prop_assert_eq!(evaluate(&problem, &replicas).cost, cost);
+            prop_assert_eq!(evaluator.latency_cost(&replicas), cost);
+        }
+    }
+
+    #[test]
     fn exhaustive_search_finds_the_first_of_the_best(problem in any_problem(8)) {
         let all = placements(problem.request(), &problem.request().constraints);
         let (cost, replicas) = all.into_iter().map(|replicas| (naive::evaluate(&problem, &replicas).0, replicas)).min().expect("feasible");
