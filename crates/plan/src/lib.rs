@@ -7,6 +7,7 @@
 mod columns;
 pub mod constraints;
 pub mod evaluate;
+pub mod exact;
 pub mod exhaustive;
 mod feasibility;
 pub mod floor;
@@ -26,6 +27,7 @@ pub mod workload;
 
 pub use constraints::{Constraint, Groups};
 pub use evaluate::{ClientPlan, Evaluation, Evaluator, evaluate};
+pub use exact::{Bounds, Counters, Progress, Proof, branch_and_bound, exact};
 pub use exhaustive::{Best, Exhausted, exhaustive, exhaustive_until};
 pub use greedy::greedy;
 pub use leaders::{Heuristic, LeaderPlan, LeaderProblem, Partition, leader_plans, place_leaders};

@@ -39,7 +39,7 @@ impl Objective {
     }
 
     /// How many clients must not exceed the percentile: `milli` thousandths of all, rounded up.
-    fn clients_covered(self, milli: u32, clients: &[u64]) -> u64 {
+    pub(crate) fn clients_covered(self, milli: u32, clients: &[u64]) -> u64 {
         let total: u128 = clients.iter().map(|&weight| u128::from(weight)).sum();
         u64::try_from((total * u128::from(milli)).div_ceil(1_000)).expect("the clients of a problem are counted in 64 bits")
     }

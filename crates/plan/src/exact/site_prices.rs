@@ -1,0 +1,367 @@
+//! The bound that lets the clients share the missing picks: a price per site, by Lagrangian duality.
+//!
+//! Let P be the sites chosen and r the number of picks that are missing. Take one order statistic of order q (see
+//! [`Relaxation`]) with lengths x(s), and let p(i) be the i-th smallest length in P (0 for i = 0). Its value is at most v
+//! only if q sites are within v; if i of P are, then N = q − i picks must be. For any target μ ≤ p(q) this *gain*
+//!
+//! ```text
+//!   φ(s) = max over N = 1..min(q, r) of  ( μ − max(x(s), p(q − N)) )⁺ / N          (only where q − N ≤ |P|)
+//! ```
+//!
+//! satisfies, for every set X of r picks: value(P ∪ X) ≥ μ − Σ φ(s), s in X.
+//!
+//! *Proof.* Let v be the value. If v ≥ μ there is nothing to show. Else let i be the number of P within v; i < q, for
+//! p(q) ≥ μ > v; so N = q − i picks are within v, N ≤ r, and p(q − N) = p(i) ≤ v. Each of these has
+//! φ(s) ≥ (μ − max(x(s), p(i))) / N ≥ (μ − v) / N. Together they make μ − v. ∎
+//!
+//! Summed over clients and families: cost ≥ Σ μ − Σ Φ(s), s in X, where Φ(s) sums up the gains of a site; so
+//!
+//! ```text
+//!   cost ≥ Σ μ − (the r largest Φ)                  for every choice of targets μ
+//! ```
+//!
+//! Subgradient ascent looks for good targets: a target rises where the picks that seem best gain less than it costs, and
+//! falls otherwise. And a site s whose inclusion makes Σ μ − Φ(s) − (the r − 1 largest others) exceed the incumbent is in no
+//! better placement: it is closed for the whole subtree (fixing by reduced costs). Where one pick is missing and μ = p(q),
+//! the bound of every site is the value itself.
+//!
+//! Arithmetic is in 32-bit floats, summed up in 64 bits; [`Duals::proven`] takes off what rounding can have added.
+
+use super::intersection::Pairs;
+use super::relaxation::Relaxation;
+use crate::problem::Problem;
+
+/// How many numbers are worked on in step.
+pub(super) const LANES: usize = 8;
+/// Half a unit in the last place of a 32-bit float: the relative error of one operation.
+const ROUNDING: f64 = 6e-8;
+/// How many rounds without a better bound halve the step of the ascent.
+const STALLED_ROUNDS_MAX: u32 = 3;
+/// The ascent aims this much above the incumbent, so that a bound that meets it still moves.
+const AIM: f64 = 1.002;
+
+/// One number per order statistic, in blocks; those beyond the last are zero.
+pub(super) type Block = [f32; LANES];
+
+/// What the order statistics of a group are of.
+pub(super) enum Kind {
+    /// The lengths to one client.
+    Client {
+        /// Which order statistic.
+        order: usize,
+    },
+    /// The majorities of two clients, which meet.
+    Pair(Pairs),
+}
+
+/// Order statistics of one kind, weighted as the objective weights them.
+pub(super) struct Group {
+    pub kind: Kind,
+    pub blocks: usize,
+    /// By site, then by block: the lengths, each times its weight.
+    lengths: Vec<Block>,
+    /// The largest length of each.
+    longest: Vec<Block>,
+}
+
+/// The targets of every group.
+#[derive(Clone)]
+pub(super) struct Targets(pub Vec<Vec<Block>>);
+
+/// The sorted lengths of the sites chosen: by group (none for pairs) and rank.
+pub(super) type Ranked = Vec<Vec<Vec<Block>>>;
+
+/// The smallest lengths that each number of picks can reach.
+#[derive(Default)]
+struct Levels {
+    /// N, and p(q − N) by block.
+    levels: Vec<(f32, Vec<Block>)>,
+    /// p(q), or infinity.
+    caps: Vec<Block>,
+}
+
+/// A bound, and what it was made of.
+#[derive(Clone, Default)]
+pub(super) struct Bound {
+    pub value: f64,
+    /// Σ μ, with the constants of the clients, less what rounding can have added.
+    pub targets: f64,
+    /// Φ of each open site, plus what rounding can have taken.
+    pub gains: Vec<f64>,
+}
+
+/// The groups of a problem.
+pub(super) struct Duals {
+    pub groups: Vec<Group>,
+    /// What every placement costs besides.
+    constant: f64,
+    scratch: Vec<Levels>,
+}
+
+impl Group {
+    /// The group of `count` order statistics with these weighted lengths.
+    pub fn new(kind: Kind, count: usize, sites: usize, length: impl Fn(usize, usize) -> f32) -> Group {
+        let blocks = count.div_ceil(LANES);
+        let mut lengths = vec![[0.0; LANES]; blocks * sites];
+        let mut longest = vec![[0.0f32; LANES]; blocks];
+        for (site, row) in lengths.chunks_exact_mut(blocks.max(1)).enumerate() {
+            for index in 0..count {
+                let length = length(index, site);
+                row[index / LANES][index % LANES] = length;
+                longest[index / LANES][index % LANES] = longest[index / LANES][index % LANES].max(length);
+            }
+        }
+        Group { kind, blocks, lengths, longest }
+    }
+
+    pub fn row(&self, site: usize) -> &[Block] {
+        &self.lengths[site * self.blocks..][..self.blocks]
+    }
+}
+
+impl Duals {
+    /// The groups of `relaxation`, weighted by the objective, a sum over clients. The last group, if `pairs` are given, takes
+    /// the place of the one of majorities wherever it is used.
+    pub fn new(problem: &Problem, relaxation: &Relaxation, weights: &[u64]) -> Duals {
+        let mut groups = Vec::new();
+        for family in &relaxation.families {
+            let length = |client: usize, site: usize| {
+                let unit = weights[client] as f64 * family.scale[client] as f64 * if family.halves { 0.5 } else { 1.0 };
+                (unit * f64::from(family.row(client)[site])) as f32
+            };
+            groups.push(Group::new(Kind::Client { order: family.order }, relaxation.clients, relaxation.sites, length));
+        }
+        // Halves of a nanosecond are dropped in a latency: at most one per client and family.
+        let dropped: u64 = relaxation.families.iter().filter(|family| family.halves).count() as u64;
+        let constant = |(constant_ns, weight): (&u64, &u64)| *weight as f64 * (*constant_ns as f64 - dropped as f64);
+        let constant = relaxation.constant_ns.iter().zip(weights).map(constant).sum();
+        debug_assert_eq!(problem.clients().len(), weights.len());
+        Duals { groups, constant, scratch: Vec::new() }
+    }
+
+    /// Targets to start from: what the placement `sites` attains, and for pairs the best detour.
+    pub fn targets(&self, sites: &[usize]) -> Targets {
+        let mut ranked = self.nothing_ranked();
+        sites.iter().for_each(|&site| self.rank(&mut ranked, site));
+        let of_group = |(group, ranks): (&Group, &Vec<Vec<Block>>)| match &group.kind {
+            Kind::Client { order } => ranks[order - 1].clone(),
+            Kind::Pair(_) => (0..group.blocks).map(|block| shortest(group, block)).collect(),
+        };
+        Targets(self.groups.iter().zip(&ranked).map(of_group).collect())
+    }
+
+    /// The ranked lengths of no site.
+    pub fn nothing_ranked(&self) -> Ranked {
+        vec![Vec::new(); self.groups.len()]
+    }
+
+    /// Adds `site` to ranked lengths.
+    pub fn rank(&self, ranked: &mut Ranked, site: usize) {
+        for (group, ranks) in self.groups.iter().zip(ranked).filter(|(group, _)| matches!(group.kind, Kind::Client { .. })) {
+            let mut carried = group.row(site).to_vec();
+            for rank in ranks.iter_mut() {
+                for (carried, rank) in carried.iter_mut().flatten().zip(rank.iter_mut().flatten()) {
+                    let lower = carried.min(*rank);
+                    *carried = carried.max(*rank);
+                    *rank = lower;
+                }
+            }
+            ranks.push(carried);
+        }
+    }
+
+    /// The best bound that `rounds` of ascent from `targets` find, where the sites in `ranked` are chosen and `missing` more
+    /// will be, out of `open`; `targets` become those of the bound. Only the groups in `active` count. Ends where the bound
+    /// exceeds `incumbent`.
+    #[allow(clippy::too_many_arguments, reason = "the state of a node of the search")]
+    pub fn ascend(
+        &mut self,
+        active: &[usize],
+        ranked: &Ranked,
+        open: &[usize],
+        missing: usize,
+        targets: &mut Targets,
+        rounds: u32,
+        incumbent: f64,
+    ) -> Bound {
+        self.set_levels(active, ranked, missing, targets);
+        let mut best = Bound { value: f64::NEG_INFINITY, ..Bound::default() };
+        let mut best_targets = targets.clone();
+        let (mut step, mut stalled) = (1.0, 0);
+        let mut largest: Vec<usize> = Vec::new();
+        for round in 0..rounds {
+            let bound = self.proven(active, targets, open, missing, &mut largest);
+            let value = bound.value;
+            if value > best.value {
+                best = bound;
+                best_targets.clone_from(targets);
+                stalled = 0;
+            } else {
+                stalled += 1;
+                if stalled > STALLED_ROUNDS_MAX {
+                    step *= 0.5;
+                    stalled = 0;
+                }
+            }
+            if best.value > incumbent || round + 1 == rounds {
+                break;
+            }
+            let picks: Vec<usize> = largest[..missing].iter().map(|&index| open[index]).collect();
+            if !self.climb(active, targets, &picks, step * (incumbent * AIM - value).max(0.0)) {
+                break;
+            }
+        }
+        *targets = best_targets;
+        best
+    }
+
+    /// Computes the levels of all active groups into the scratch space and caps the targets.
+    fn set_levels(&mut self, active: &[usize], ranked: &Ranked, missing: usize, targets: &mut Targets) {
+        self.scratch.resize_with(self.groups.len(), Levels::default);
+        for &place in active {
+            let group = &self.groups[place];
+            let levels = &mut self.scratch[place];
+            match &group.kind {
+                Kind::Client { order } => client_levels(levels, group, *order, &ranked[place], missing),
+                Kind::Pair(pairs) => {
+                    levels.caps.resize(group.blocks, [f32::INFINITY; LANES]);
+                    pairs.levels(&ranked[pairs.of], missing, &mut levels.levels, &mut levels.caps);
+                }
+            }
+            let capped = targets.0[place].iter_mut().flatten().zip(levels.caps.iter().flatten());
+            capped.for_each(|(target, cap)| *target = target.min(*cap));
+        }
+    }
+
+    /// The bound at `targets`, less what rounding can have added: a length, a rank and a gain are each rounded once, and a
+    /// sum of gains once per block. `largest` becomes the places in `open`, those with the `missing` largest gains first.
+    fn proven(&self, active: &[usize], targets: &Targets, open: &[usize], missing: usize, largest: &mut Vec<usize>) -> Bound {
+        let mut gains = vec![0.0; open.len()];
+        let mut sum = 0.0;
+        for &place in active {
+            let group = &self.groups[place];
+            let (levels, targets) = (&self.scratch[place].levels, &targets.0[place]);
+            sum += targets.iter().flatten().map(|&target| f64::from(target)).sum::<f64>();
+            let added = 1.0 + ROUNDING * (group.blocks + 2 * LANES) as f64;
+            for (gain, &site) in gains.iter_mut().zip(open) {
+                *gain += added * f64::from(gain_of(group.row(site), targets, levels));
+            }
+        }
+        let targets = self.constant + sum * (1.0 - ROUNDING * (2 * missing + 4) as f64);
+        largest.clear();
+        largest.extend(0..open.len());
+        if missing < open.len() {
+            largest.select_nth_unstable_by(missing, |&a, &b| gains[b].total_cmp(&gains[a]));
+        }
+        let value = targets - largest[..missing].iter().map(|&index| gains[index]).sum::<f64>();
+        Bound { value, targets, gains }
+    }
+
+    /// Moves the targets along the subgradient at `picks`; whether there was anywhere to go.
+    fn climb(&self, active: &[usize], targets: &mut Targets, picks: &[usize], length: f64) -> bool {
+        let mut slopes: Vec<Vec<Block>> = Vec::new();
+        let mut norm = 0.0;
+        for &place in active {
+            let (group, levels) = (&self.groups[place], &self.scratch[place]);
+            let mut slope = vec![[1.0f32; LANES]; group.blocks];
+            for &site in picks {
+                descend(&mut slope, group.row(site), &targets.0[place], &levels.levels);
+            }
+            let limits = levels.caps.iter().flatten().zip(group.longest.iter().flatten());
+            for ((slope, target), (cap, longest)) in slope.iter_mut().flatten().zip(targets.0[place].iter().flatten()).zip(limits) {
+                if *slope > 0.0 && *target >= cap.min(*longest) {
+                    *slope = 0.0;
+                }
+                norm += f64::from(*slope * *slope);
+            }
+            slopes.push(slope);
+        }
+        if norm < 1e-9 {
+            return false;
+        }
+        let step = (length / norm) as f32;
+        for (&place, slope) in active.iter().zip(&slopes) {
+            let (group, levels) = (&self.groups[place], &self.scratch[place]);
+            let limits = levels.caps.iter().flatten().zip(group.longest.iter().flatten());
+            for ((target, slope), (cap, longest)) in targets.0[place].iter_mut().flatten().zip(slope.iter().flatten()).zip(limits) {
+                *target = (*target + step * slope).min(*cap).min(*longest).max(0.0);
+            }
+        }
+        true
+    }
+}
+
+/// The shortest length of each order statistic of a block.
+fn shortest(group: &Group, block: usize) -> Block {
+    let mut least = group.longest[block];
+    for row in group.lengths.chunks_exact(group.blocks) {
+        for (least, length) in least.iter_mut().zip(&row[block]) {
+            *least = least.min(*length);
+        }
+    }
+    least
+}
+
+/// The levels of order statistics of clients.
+fn client_levels(levels: &mut Levels, group: &Group, order: usize, ranks: &[Vec<Block>], missing: usize) {
+    let chosen = ranks.len();
+    levels.levels.clear();
+    for picks in order.saturating_sub(chosen).max(1)..=order.min(missing) {
+        let level = if picks == order { vec![[0.0; LANES]; group.blocks] } else { ranks[order - picks - 1].clone() };
+        levels.levels.push((picks as f32, level));
+    }
+    levels.caps = if order <= chosen { ranks[order - 1].clone() } else { vec![[f32::INFINITY; LANES]; group.blocks] };
+}
+
+/// Φ of a site.
+fn gain_of(row: &[Block], targets: &[Block], levels: &[(f32, Vec<Block>)]) -> f32 {
+    match levels {
+        [] => 0.0,
+        [a] => gain_at(row, targets, [a]),
+        [a, b] => gain_at(row, targets, [a, b]),
+        [a, b, c] => gain_at(row, targets, [a, b, c]),
+        [a, b, c, d] => gain_at(row, targets, [a, b, c, d]),
+        _ => {
+            let at = |block: usize, lane: usize| {
+                let gain = |(picks, level): &(f32, Vec<Block>)| (targets[block][lane] - row[block][lane].max(level[block][lane])) / picks;
+                levels.iter().map(gain).fold(0.0, f32::max)
+            };
+            (0..row.len()).map(|block| (0..LANES).map(|lane| at(block, lane)).sum::<f32>()).sum()
+        }
+    }
+}
+
+/// Φ of a site, given how many levels there are.
+fn gain_at<const LEVELS: usize>(row: &[Block], targets: &[Block], levels: [&(f32, Vec<Block>); LEVELS]) -> f32 {
+    let mut sums = [0.0f32; LANES];
+    let inverse = levels.map(|(picks, _)| 1.0 / picks);
+    let levels = levels.map(|(_, level)| &level[..row.len()]);
+    for (block, (lengths, targets)) in row.iter().zip(targets).enumerate() {
+        let mut gains = [0.0f32; LANES];
+        for (level, inverse) in levels.iter().zip(inverse) {
+            for (((gain, length), target), level) in gains.iter_mut().zip(lengths).zip(targets).zip(&level[block]) {
+                *gain = gain.max((target - length.max(*level)) * inverse);
+            }
+        }
+        for (sum, gain) in sums.iter_mut().zip(gains) {
+            *sum += gain;
+        }
+    }
+    sums.iter().sum()
+}
+
+/// Takes the slope of a site's gain off the slopes.
+fn descend(slopes: &mut [Block], row: &[Block], targets: &[Block], levels: &[(f32, Vec<Block>)]) {
+    for (block, ((slopes, lengths), targets)) in slopes.iter_mut().zip(row).zip(targets).enumerate() {
+        for (lane, ((slope, length), target)) in slopes.iter_mut().zip(lengths).zip(targets).enumerate() {
+            let (mut gain, mut falls) = (0.0, 0.0);
+            for (picks, level) in levels {
+                let here = (target - length.max(level[block][lane])) / picks;
+                if here > gain {
+                    (gain, falls) = (here, 1.0 / picks);
+                }
+            }
+            *slope -= falls;
+        }
+    }
+}
