@@ -18,6 +18,7 @@ use crate::objective::Objective;
 use crate::problem::Problem;
 
 /// Rounds of ascent by the number of sites chosen; at the root, if a round takes little.
+fn knob(name: &str, default: u32) -> u32 { std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default) }
 const ROUNDS: [u32; 5] = [200, 60, 12, 6, 3];
 /// Rounds of ascent with more sites chosen.
 const ROUNDS_DEEP: u32 = 2;
@@ -25,8 +26,10 @@ const ROUNDS_DEEP: u32 = 2;
 const ROOT_WORK_MAX: usize = 1_500_000_000;
 /// Rounds at the root between two looks at the clock.
 const ROOT_ROUNDS_AT_ONCE: u32 = 20;
-/// Majorities that meet are looked at with no more sites chosen than this.
-const PAIRS_DEPTH_MAX: usize = 2;
+/// Whether majorities that meet are worth looking at is tried so often for each number of sites chosen.
+const PAIRS_TRIED: u64 = 16;
+/// They are worth it if they cut off one node of so many.
+const PAIRS_WORTH: u64 = 3;
 
 /// A partial placement.
 struct Node {
@@ -51,6 +54,10 @@ pub(super) struct Search<'p, F> {
     duals: Option<Duals>,
     /// The groups whose prices count, without pairs and with them.
     groups: Vec<Vec<usize>>,
+    /// How often pairs were looked at, and how often they cut a node off, by the number of sites chosen.
+    pairs: Vec<(u64, u64)>,
+    /// Room for ranked lengths, to be used again.
+    spare: Vec<Ranked>,
     best: Best,
     proven: u64,
     counters: Counters,
@@ -87,6 +94,8 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
             leader: Leader::new(problem).filter(|_| bounds.leader),
             duals,
             groups,
+            pairs: vec![(0, 0); problem.replicas() + 1],
+            spare: Vec::new(),
             best: incumbent(problem),
             proven: 0,
             counters: Counters { nodes: vec![0; problem.replicas() + 1], ..Counters::default() },
@@ -106,19 +115,19 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
             chosen.iter().for_each(|&site| duals.rank(&mut ranked, site));
             targets = duals.targets(&best);
         }
-        let left = self.visit(Node { chosen, open, ranked, targets, bound: 0 }, true);
+        let left = self.visit(&mut Node { chosen, open, ranked, targets, bound: 0 }, true);
         let bound = if self.stopped { left.max(self.proven).min(self.best.cost) } else { self.best.cost };
         Proof { best: self.best, bound, complete: !self.stopped, counters: self.counters }
     }
 
     /// Looks at everything that completes `node`; what is left when the search is stopped goes no lower than the result.
-    fn visit(&mut self, mut node: Node, root: bool) -> u64 {
+    fn visit(&mut self, node: &mut Node, root: bool) -> u64 {
         self.counters.nodes[node.chosen.len()] += 1;
         self.ask();
         if self.stopped {
             return node.bound;
         }
-        if !self.admit(&mut node) {
+        if !self.admit(node) {
             self.counters.constraints += 1;
             return u64::MAX;
         }
@@ -127,14 +136,14 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
             self.consider(&node.chosen);
             return u64::MAX;
         }
-        if self.cut_off(&mut node, missing, root) {
+        if self.cut_off(node, missing, root) {
             return u64::MAX;
         }
-        let children = self.children(&mut node, missing, root);
+        let children = self.children(node, missing, root);
         if root {
             self.proven = self.proven.max(node.bound).min(self.best.cost);
         }
-        self.branch(&node, missing, &children, root)
+        self.branch(node, missing, &children, root)
     }
 
     /// Visits the `children`, sites with a bound each, in their order.
@@ -169,11 +178,13 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
                 continue;
             }
             let open: Vec<usize> = children[index + 1..].iter().map(|child| child.0).collect();
-            let mut ranked = node.ranked.clone();
+            let mut ranked = self.spare.pop().unwrap_or_default();
             if let Some(duals) = &self.duals {
-                duals.rank(&mut ranked, site);
+                duals.ranked_with(&node.ranked, site, &mut ranked);
             }
-            left = left.min(self.visit(Node { chosen, open, ranked, targets: node.targets.clone(), bound }, false));
+            let mut child = Node { chosen, open, ranked, targets: node.targets.clone(), bound };
+            left = left.min(self.visit(&mut child, false));
+            self.spare.push(child.ranked);
             if root
                 && !self.stopped
                 && let Some(&from) = from.get(index + 1)
@@ -201,20 +212,19 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
 
     /// Whether a bound other than prices says that nothing here is better.
     fn cut_off(&mut self, node: &mut Node, missing: usize, root: bool) -> bool {
-        let tie = self.may_come_first(node, missing);
-        let hopeless = |bound: u64, best: &Best| bound > best.cost || (bound == best.cost && !tie);
         let a_sum = matches!(self.problem.objective(), Objective::Mean | Objective::RegionMean);
         if let Some(leader) = &mut self.leader {
             node.bound = node.bound.max(leader.bound(&node.chosen, &node.open, missing));
-            if hopeless(node.bound, &self.best) {
+            if self.hopeless(node, missing) {
                 self.counters.leader += 1;
                 return true;
             }
         }
-        if self.bounds.order_statistic || (self.bounds.covering && !a_sum) {
+        // Prices, where they are used, are the stronger bound but at the root, and take no longer.
+        if (self.bounds.order_statistic && (root || self.duals.is_none())) || (self.bounds.covering && !a_sum) {
             let bound = self.order_statistic.bound(self.problem, &self.relaxation, &node.chosen, &node.open, missing);
             node.bound = node.bound.max(bound);
-            if hopeless(bound, &self.best) {
+            if self.hopeless(node, missing) {
                 self.counters.order_statistic += 1;
                 return true;
             }
@@ -222,11 +232,20 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
         if root {
             self.proven = self.proven.max(node.bound).min(self.best.cost);
         }
-        if self.bounds.covering && !a_sum && !self.serves(node, missing, self.best.cost - u64::from(!tie)) {
-            self.counters.covering += 1;
-            return true;
+        if self.bounds.covering && !a_sum {
+            // Of a tie only what comes first is of use; nothing is less than a cost of zero.
+            let tie = self.best.cost == 0 || self.may_come_first(node, missing);
+            if !self.serves(node, missing, self.best.cost - u64::from(!tie)) {
+                self.counters.covering += 1;
+                return true;
+            }
         }
         false
+    }
+
+    /// Whether nothing that completes `node` is preferred to the best placement.
+    fn hopeless(&self, node: &Node, missing: usize) -> bool {
+        node.bound > self.best.cost || (node.bound == self.best.cost && !self.may_come_first(node, missing))
     }
 
     /// Closes the sites with which too few clients have a latency of at most `most`; whether there can be a placement.
@@ -255,11 +274,17 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
         if self.duals.is_none() {
             return node.open.iter().map(|&site| (site, node.bound as f64)).collect();
         }
-        let pairs = self.groups.len() > 1 && node.chosen.len() <= PAIRS_DEPTH_MAX && missing > 1;
+        let depth = node.chosen.len();
+        let (looked, cut) = self.pairs[depth];
+        let pairs = self.groups.len() > 1 && missing > 1 && (root || looked < PAIRS_TRIED || cut * PAIRS_WORTH >= looked);
         let mut kept: Vec<Bound> = Vec::new();
         for groups in (0..=usize::from(pairs)).rev() {
             let mut bound = self.ascend(node, groups, missing, root);
             node.bound = node.bound.max(down(bound.value));
+            if groups == 1 {
+                self.pairs[depth].0 += 1;
+                self.pairs[depth].1 += u64::from(bound.value > self.best.cost as f64);
+            }
             if bound.value > self.best.cost as f64 {
                 *(if groups == 1 { &mut self.counters.intersection } else { &mut self.counters.site_prices }) += 1;
                 return Vec::new();
@@ -281,7 +306,7 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
         let duals = self.duals.as_mut().expect("prices are used");
         let incumbent = self.best.cost as f64;
         if !root {
-            let rounds = if missing == 1 { 1 } else { ROUNDS.get(node.chosen.len()).copied().unwrap_or(ROUNDS_DEEP) };
+            let rounds = if missing == 1 { 1 } else { knob(&format!("R{}", node.chosen.len()), ROUNDS.get(node.chosen.len()).copied().unwrap_or(ROUNDS_DEEP)) };
             return duals.ascend(active, &node.ranked, &node.open, missing, &mut node.targets, rounds, incumbent);
         }
         let statistics: usize = active.iter().map(|&group| duals.groups[group].blocks * super::site_prices::LANES).sum();

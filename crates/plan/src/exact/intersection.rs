@@ -61,11 +61,9 @@ impl Pairs {
         Group::new(Kind::Pair(Pairs { of, order: family.order, members }), count, relaxation.sites, lengths)
     }
 
-    /// The levels N with p(|P| + 1 − N), and the caps p(|P| + 1), from the ranked lengths of the clients' own group.
-    pub fn levels(&self, ranks: &[Vec<Block>], missing: usize, levels: &mut Vec<(f32, Vec<Block>)>, caps: &mut [Block]) {
+    /// The levels p(|P| + 1 − N) for N from 1 on, and the caps p(|P| + 1), from the ranked lengths of the clients' own group.
+    pub fn levels(&self, ranks: &[Vec<Block>], levels: &mut [Vec<Block>], caps: &mut [Block]) {
         let chosen = ranks.len();
-        levels.clear();
-        levels.extend((1..=missing.min(chosen + 1)).map(|picks| (picks as f32, vec![[0.0; LANES]; caps.len()])));
         let ranked = |client: usize, rank: usize| match rank {
             0 => 0.0,
             _ => ranks[rank - 1][client / LANES][client % LANES],
@@ -79,7 +77,7 @@ impl Pairs {
                     .fold(f32::INFINITY, f32::min)
             };
             caps[index / LANES][index % LANES] = least(chosen + 1);
-            for (place, (_, level)) in levels.iter_mut().enumerate() {
+            for (place, level) in levels.iter_mut().enumerate() {
                 level[index / LANES][index % LANES] = least(chosen - place);
             }
         }

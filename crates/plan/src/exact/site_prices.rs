@@ -71,11 +71,15 @@ pub(super) struct Targets(pub Vec<Vec<Block>>);
 /// The sorted lengths of the sites chosen: by group (none for pairs) and rank.
 pub(super) type Ranked = Vec<Vec<Vec<Block>>>;
 
-/// The smallest lengths that each number of picks can reach.
+/// What the gains of a group are computed from, at a node.
 #[derive(Default)]
 struct Levels {
-    /// N, and p(q − N) by block.
-    levels: Vec<(f32, Vec<Block>)>,
+    /// The numbers N of picks that may be needed, ascending.
+    picks: Vec<usize>,
+    /// p(q − N) by N and block; a picked site gains nothing below.
+    lowest: Vec<Vec<Block>>,
+    /// μ − p(q − N), which is the most that N picks gain, by N and block.
+    most: Vec<Vec<Block>>,
     /// p(q), or infinity.
     caps: Vec<Block>,
 }
@@ -157,16 +161,31 @@ impl Duals {
 
     /// Adds `site` to ranked lengths.
     pub fn rank(&self, ranked: &mut Ranked, site: usize) {
-        for (group, ranks) in self.groups.iter().zip(ranked).filter(|(group, _)| matches!(group.kind, Kind::Client { .. })) {
-            let mut carried = group.row(site).to_vec();
-            for rank in ranks.iter_mut() {
-                for (carried, rank) in carried.iter_mut().flatten().zip(rank.iter_mut().flatten()) {
-                    let lower = carried.min(*rank);
-                    *carried = carried.max(*rank);
-                    *rank = lower;
+        let mut with = Ranked::new();
+        self.ranked_with(ranked, site, &mut with);
+        *ranked = with;
+    }
+
+    /// Makes of `with` the lengths `ranked` and those to `site`: each goes between the next shorter and the next longer.
+    pub fn ranked_with(&self, ranked: &Ranked, site: usize, with: &mut Ranked) {
+        with.resize_with(self.groups.len(), Vec::new);
+        for ((group, ranks), with) in self.groups.iter().zip(ranked).zip(with) {
+            if matches!(group.kind, Kind::Pair(_)) {
+                continue;
+            }
+            with.resize_with(ranks.len() + 1, Vec::new);
+            let row = group.row(site);
+            for (rank, with) in with.iter_mut().enumerate() {
+                with.clear();
+                with.extend_from_slice(row);
+                for (block, lengths) in with.iter_mut().enumerate() {
+                    for lane in 0..LANES {
+                        let shorter = if rank > 0 { ranks[rank - 1][block][lane] } else { 0.0 };
+                        let longer = ranks.get(rank).map_or(f32::INFINITY, |longer| longer[block][lane]);
+                        lengths[lane] = lengths[lane].min(longer).max(shorter);
+                    }
                 }
             }
-            ranks.push(carried);
         }
     }
 
@@ -222,10 +241,12 @@ impl Duals {
             let group = &self.groups[place];
             let levels = &mut self.scratch[place];
             match &group.kind {
-                Kind::Client { order } => client_levels(levels, group, *order, &ranked[place], missing),
+                Kind::Client { order } => levels.of_clients(group.blocks, *order, &ranked[place], missing),
                 Kind::Pair(pairs) => {
                     levels.caps.resize(group.blocks, [f32::INFINITY; LANES]);
-                    pairs.levels(&ranked[pairs.of], missing, &mut levels.levels, &mut levels.caps);
+                    levels.picks = (1..=missing.min(ranked[pairs.of].len() + 1)).collect();
+                    levels.resize(group.blocks);
+                    pairs.levels(&ranked[pairs.of], &mut levels.lowest, &mut levels.caps);
                 }
             }
             let capped = targets.0[place].iter_mut().flatten().zip(levels.caps.iter().flatten());
@@ -235,12 +256,14 @@ impl Duals {
 
     /// The bound at `targets`, less what rounding can have added: a length, a rank and a gain are each rounded once, and a
     /// sum of gains once per block. `largest` becomes the places in `open`, those with the `missing` largest gains first.
-    fn proven(&self, active: &[usize], targets: &Targets, open: &[usize], missing: usize, largest: &mut Vec<usize>) -> Bound {
+    fn proven(&mut self, active: &[usize], targets: &Targets, open: &[usize], missing: usize, largest: &mut Vec<usize>) -> Bound {
         let mut gains = vec![0.0; open.len()];
         let mut sum = 0.0;
         for &place in active {
             let group = &self.groups[place];
-            let (levels, targets) = (&self.scratch[place].levels, &targets.0[place]);
+            let targets = &targets.0[place];
+            self.scratch[place].aim(targets);
+            let levels = &self.scratch[place];
             sum += targets.iter().flatten().map(|&target| f64::from(target)).sum::<f64>();
             let added = 1.0 + ROUNDING * (group.blocks + 2 * LANES) as f64;
             for (gain, &site) in gains.iter_mut().zip(open) {
@@ -265,7 +288,7 @@ impl Duals {
             let (group, levels) = (&self.groups[place], &self.scratch[place]);
             let mut slope = vec![[1.0f32; LANES]; group.blocks];
             for &site in picks {
-                descend(&mut slope, group.row(site), &targets.0[place], &levels.levels);
+                descend(&mut slope, group.row(site), &targets.0[place], levels);
             }
             let limits = levels.caps.iter().flatten().zip(group.longest.iter().flatten());
             for ((slope, target), (cap, longest)) in slope.iter_mut().flatten().zip(targets.0[place].iter().flatten()).zip(limits) {
@@ -302,45 +325,79 @@ fn shortest(group: &Group, block: usize) -> Block {
     least
 }
 
-/// The levels of order statistics of clients.
-fn client_levels(levels: &mut Levels, group: &Group, order: usize, ranks: &[Vec<Block>], missing: usize) {
-    let chosen = ranks.len();
-    levels.levels.clear();
-    for picks in order.saturating_sub(chosen).max(1)..=order.min(missing) {
-        let level = if picks == order { vec![[0.0; LANES]; group.blocks] } else { ranks[order - picks - 1].clone() };
-        levels.levels.push((picks as f32, level));
+impl Levels {
+    /// Makes room for all numbers of picks.
+    fn resize(&mut self, blocks: usize) {
+        for room in [&mut self.lowest, &mut self.most] {
+            room.resize_with(self.picks.len(), Vec::new);
+            room.iter_mut().for_each(|room| room.resize(blocks, [0.0; LANES]));
+        }
     }
-    levels.caps = if order <= chosen { ranks[order - 1].clone() } else { vec![[f32::INFINITY; LANES]; group.blocks] };
+
+    /// The levels of order statistics of clients.
+    fn of_clients(&mut self, blocks: usize, order: usize, ranks: &[Vec<Block>], missing: usize) {
+        let chosen = ranks.len();
+        self.picks = (order.saturating_sub(chosen).max(1)..=order.min(missing)).collect();
+        self.resize(blocks);
+        for (picks, lowest) in self.picks.iter().zip(&mut self.lowest) {
+            match order - picks {
+                0 => lowest.fill([0.0; LANES]),
+                rank => lowest.copy_from_slice(&ranks[rank - 1]),
+            }
+        }
+        self.caps.clear();
+        if order <= chosen {
+            self.caps.extend_from_slice(&ranks[order - 1]);
+        } else {
+            self.caps.resize(blocks, [f32::INFINITY; LANES]);
+        }
+    }
+
+    /// Computes what picks gain at the most, at `targets`.
+    fn aim(&mut self, targets: &[Block]) {
+        for (lowest, most) in self.lowest.iter().zip(&mut self.most) {
+            for ((most, lowest), target) in most.iter_mut().flatten().zip(lowest.iter().flatten()).zip(targets.iter().flatten()) {
+                *most = target - lowest;
+            }
+        }
+    }
 }
 
-/// Φ of a site.
-fn gain_of(row: &[Block], targets: &[Block], levels: &[(f32, Vec<Block>)]) -> f32 {
-    match levels {
+/// Φ of a site: (μ − max(x, p)) / N is the lesser of μ − x and μ − p, divided by N.
+fn gain_of(row: &[Block], targets: &[Block], levels: &Levels) -> f32 {
+    let first = levels.picks.first().copied().unwrap_or(1);
+    match &levels.most[..] {
         [] => 0.0,
-        [a] => gain_at(row, targets, [a]),
-        [a, b] => gain_at(row, targets, [a, b]),
-        [a, b, c] => gain_at(row, targets, [a, b, c]),
-        [a, b, c, d] => gain_at(row, targets, [a, b, c, d]),
-        _ => {
+        [a] => gain_at(row, targets, first, [a]),
+        [a, b] => gain_at(row, targets, first, [a, b]),
+        [a, b, c] => gain_at(row, targets, first, [a, b, c]),
+        [a, b, c, d] => gain_at(row, targets, first, [a, b, c, d]),
+        most => {
             let at = |block: usize, lane: usize| {
-                let gain = |(picks, level): &(f32, Vec<Block>)| (targets[block][lane] - row[block][lane].max(level[block][lane])) / picks;
-                levels.iter().map(gain).fold(0.0, f32::max)
+                let to_target = targets[block][lane] - row[block][lane];
+                let gain = |(most, picks): (&Vec<Block>, &usize)| to_target.min(most[block][lane]) / *picks as f32;
+                most.iter().zip(&levels.picks).map(gain).fold(0.0, f32::max)
             };
             (0..row.len()).map(|block| (0..LANES).map(|lane| at(block, lane)).sum::<f32>()).sum()
         }
     }
 }
 
-/// Φ of a site, given how many levels there are.
-fn gain_at<const LEVELS: usize>(row: &[Block], targets: &[Block], levels: [&(f32, Vec<Block>); LEVELS]) -> f32 {
+/// Φ of a site, given how many numbers of picks there are, from `first` on.
+#[inline]
+fn gain_at<const LEVELS: usize>(row: &[Block], targets: &[Block], first: usize, most: [&Vec<Block>; LEVELS]) -> f32 {
     let mut sums = [0.0f32; LANES];
-    let inverse = levels.map(|(picks, _)| 1.0 / picks);
-    let levels = levels.map(|(_, level)| &level[..row.len()]);
+    let mut share = [0.0f32; LEVELS];
+    share.iter_mut().enumerate().for_each(|(index, share)| *share = 1.0 / (first + index) as f32);
+    let most = most.map(|most| &most[..row.len()]);
     for (block, (lengths, targets)) in row.iter().zip(targets).enumerate() {
         let mut gains = [0.0f32; LANES];
-        for (level, inverse) in levels.iter().zip(inverse) {
-            for (((gain, length), target), level) in gains.iter_mut().zip(lengths).zip(targets).zip(&level[block]) {
-                *gain = gain.max((target - length.max(*level)) * inverse);
+        for (most, share) in most.iter().zip(share) {
+            let most = &most[block];
+            for lane in 0..LANES {
+                let to_target = targets[lane] - lengths[lane];
+                let gain = share * if to_target < most[lane] { to_target } else { most[lane] };
+                gains[lane] = if gain > gains[lane] { gain } else { gains[lane] };
             }
         }
         for (sum, gain) in sums.iter_mut().zip(gains) {
@@ -351,16 +408,19 @@ fn gain_at<const LEVELS: usize>(row: &[Block], targets: &[Block], levels: [&(f32
 }
 
 /// Takes the slope of a site's gain off the slopes.
-fn descend(slopes: &mut [Block], row: &[Block], targets: &[Block], levels: &[(f32, Vec<Block>)]) {
+fn descend(slopes: &mut [Block], row: &[Block], targets: &[Block], levels: &Levels) {
     for (block, ((slopes, lengths), targets)) in slopes.iter_mut().zip(row).zip(targets).enumerate() {
-        for (lane, ((slope, length), target)) in slopes.iter_mut().zip(lengths).zip(targets).enumerate() {
-            let (mut gain, mut falls) = (0.0, 0.0);
-            for (picks, level) in levels {
-                let here = (target - length.max(level[block][lane])) / picks;
-                if here > gain {
-                    (gain, falls) = (here, 1.0 / picks);
-                }
+        let (mut gains, mut falls) = ([0.0f32; LANES], [0.0f32; LANES]);
+        for (most, picks) in levels.most.iter().zip(&levels.picks) {
+            let (most, share) = (&most[block], 1.0 / *picks as f32);
+            for lane in 0..LANES {
+                let to_target = targets[lane] - lengths[lane];
+                let gain = share * if to_target < most[lane] { to_target } else { most[lane] };
+                falls[lane] = if gain > gains[lane] { share } else { falls[lane] };
+                gains[lane] = if gain > gains[lane] { gain } else { gains[lane] };
             }
+        }
+        for (slope, falls) in slopes.iter_mut().zip(falls) {
             *slope -= falls;
         }
     }
