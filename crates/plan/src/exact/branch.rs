@@ -10,7 +10,7 @@ use super::intersection::Pairs;
 use super::leader::Leader;
 use super::order_statistic::OrderStatistic;
 use super::relaxation::Relaxation;
-use super::site_prices::{Bound, Duals, Ranked, Targets};
+use super::site_prices::{Bound, Duals, LANES, Partial, Ranked, Targets};
 use super::{Bounds, Counters, Progress, Proof};
 use crate::evaluate::Evaluator;
 use crate::exhaustive::Best;
@@ -18,14 +18,11 @@ use crate::objective::Objective;
 use crate::problem::Problem;
 
 /// Rounds of ascent by the number of sites chosen; at the root, if a round takes little.
-fn knob(name: &str, default: u32) -> u32 { std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default) }
-const ROUNDS: [u32; 5] = [200, 60, 12, 6, 3];
+const ROUNDS: [u32; 5] = [200, 60, 12, 10, 6];
 /// Rounds of ascent with more sites chosen.
-const ROUNDS_DEEP: u32 = 2;
+const ROUNDS_DEEP: u32 = 4;
 /// How much work (sites times order statistics) the rounds at the root may take.
-const ROOT_WORK_MAX: usize = 1_500_000_000;
-/// Rounds at the root between two looks at the clock.
-const ROOT_ROUNDS_AT_ONCE: u32 = 20;
+const ROOT_WORK_MAX: usize = 6_000_000_000;
 /// Whether majorities that meet are worth looking at is tried so often for each number of sites chosen.
 const PAIRS_TRIED: u64 = 16;
 /// They are worth it if they cut off one node of so many.
@@ -300,37 +297,28 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
         order(node, missing, &kept)
     }
 
-    /// Raises the bound of `node` by prices of one choice of groups.
+    /// Raises the bound of `node` by prices of one choice of groups. At the root that may take long, so the caller is asked.
     fn ascend(&mut self, node: &mut Node, groups: usize, missing: usize, root: bool) -> Bound {
-        let active = &self.groups[groups];
-        let duals = self.duals.as_mut().expect("prices are used");
+        let active = std::mem::take(&mut self.groups[groups]);
+        let mut duals = self.duals.take().expect("prices are used");
+        let statistics: usize = active.iter().map(|&group| duals.groups[group].blocks * LANES).sum();
+        let affordable = u32::try_from(ROOT_WORK_MAX / (statistics * node.open.len()).max(1)).unwrap_or(u32::MAX).max(1);
+        let rounds = match missing {
+            1 => 1,
+            _ => ROUNDS.get(node.chosen.len()).copied().unwrap_or(ROUNDS_DEEP).min(affordable),
+        };
         let incumbent = self.best.cost as f64;
-        if !root {
-            let rounds = if missing == 1 { 1 } else { knob(&format!("R{}", node.chosen.len()), ROUNDS.get(node.chosen.len()).copied().unwrap_or(ROUNDS_DEEP)) };
-            return duals.ascend(active, &node.ranked, &node.open, missing, &mut node.targets, rounds, incumbent);
-        }
-        let statistics: usize = active.iter().map(|&group| duals.groups[group].blocks * super::site_prices::LANES).sum();
-        let rounds_max = u32::try_from(ROOT_WORK_MAX / (statistics * node.open.len()).max(1)).unwrap_or(u32::MAX).min(ROUNDS[0]);
-        let mut best = Bound { value: f64::NEG_INFINITY, ..Bound::default() };
-        let mut rounds = 0;
-        while rounds == 0 || (rounds < rounds_max && !self.stopped) {
-            let bound = self.duals.as_mut().expect("prices are used").ascend(
-                &self.groups[groups],
-                &node.ranked,
-                &node.open,
-                missing,
-                &mut node.targets,
-                ROOT_ROUNDS_AT_ONCE,
-                incumbent,
-            );
-            rounds += ROOT_ROUNDS_AT_ONCE;
-            if bound.value > best.value {
-                best = bound;
-                self.proven = self.proven.max(down(best.value)).min(self.best.cost);
+        let partial = Partial { ranked: &node.ranked, open: &node.open, missing };
+        let bound = duals.ascend(&active, &partial, &mut node.targets, rounds, incumbent, |value| {
+            if root {
+                self.proven = self.proven.max(down(value)).min(self.best.cost);
+                self.ask();
             }
-            self.ask();
-        }
-        best
+            !self.stopped
+        });
+        self.groups[groups] = active;
+        self.duals = Some(duals);
+        bound
     }
 
     /// Closes the sites that are in no better placement, by the reduced costs of `bound`.
@@ -379,7 +367,7 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
 /// The open sites by the gains of the best of `bounds`, with a bound each: what it gains itself, and the largest gains of
 /// those after it.
 fn order(node: &Node, missing: usize, bounds: &[Bound]) -> Vec<(usize, f64)> {
-    let by = bounds.iter().max_by(|a, b| a.value.total_cmp(&b.value)).expect("prices were looked at");
+    let by = bounds.last().expect("prices were looked at");
     let mut order: Vec<usize> = (0..node.open.len()).collect();
     order.sort_by(|&a, &b| by.gains[b].total_cmp(&by.gains[a]));
     let mut children: Vec<(usize, f64)> = order.iter().map(|&index| (node.open[index], 0.0)).collect();

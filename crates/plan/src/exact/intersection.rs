@@ -20,10 +20,10 @@
 use super::relaxation::{Family, Relaxation};
 use super::site_prices::{Block, Group, Kind, LANES};
 
-/// How often all pairs are gone through to exchange partners.
-const EXCHANGES_MAX: usize = 8;
+/// How often two pairs are looked at to exchange partners.
+const EXCHANGES_MAX: usize = 60_000_000;
 /// Pairs are no more than this many times the clients: an exchange between pairs of unequal weight makes a third.
-const PAIRS_PER_CLIENT_MAX: usize = 3;
+const PAIRS_PER_CLIENT_MAX: usize = 2;
 /// Detours by the best of all sites are computed for so many sums of two lengths, else they are guessed while pairing.
 const DETOURS_MAX: usize = 200_000_000;
 
@@ -91,7 +91,9 @@ fn matched(family: &Family, weights: &[u64], sites: usize) -> Vec<Pair> {
     let detour = |a: usize, b: usize| detours[a * clients + b];
     let mut pairs = paired_at_half(weights);
     let pairs_max = PAIRS_PER_CLIENT_MAX * clients;
-    for _ in 0..EXCHANGES_MAX {
+    let mut looked = 0;
+    while looked < EXCHANGES_MAX {
+        looked += pairs.len() * pairs.len() / 2;
         let mut exchanged = false;
         for i in 0..pairs.len() {
             for j in 0..i {

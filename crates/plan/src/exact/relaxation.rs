@@ -22,7 +22,7 @@ use crate::problem::Problem;
 
 /// How many sums of two lengths the rows of coordinators may take. With more coordinators than that allows, they are put
 /// into clusters, and a cluster coordinates wherever it is best for each of the two lengths: sound, but weaker.
-const RELAYED_SUMS_MAX: usize = 2_000_000_000;
+const RELAYED_SUMS_MAX: usize = 4_000_000_000;
 
 /// One order statistic per client.
 pub(super) struct Family {

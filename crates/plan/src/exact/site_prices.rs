@@ -94,6 +94,16 @@ pub(super) struct Bound {
     pub gains: Vec<f64>,
 }
 
+/// A partial placement.
+pub(super) struct Partial<'n> {
+    /// The lengths to the sites chosen.
+    pub ranked: &'n Ranked,
+    /// The sites that may be chosen besides.
+    pub open: &'n [usize],
+    /// How many of those will be.
+    pub missing: usize,
+}
+
 /// The groups of a problem.
 pub(super) struct Duals {
     pub groups: Vec<Group>,
@@ -189,21 +199,20 @@ impl Duals {
         }
     }
 
-    /// The best bound that `rounds` of ascent from `targets` find, where the sites in `ranked` are chosen and `missing` more
-    /// will be, out of `open`; `targets` become those of the bound. Only the groups in `active` count. Ends where the bound
-    /// exceeds `incumbent`.
-    #[allow(clippy::too_many_arguments, reason = "the state of a node of the search")]
+    /// The best bound that `rounds` of ascent from `targets` find for what completes `partial`; `targets` become those of the
+    /// bound. Only the groups in `active` count. Ends where the bound exceeds `incumbent`, or where `keep_going`, which is
+    /// told of every bound, says no.
     pub fn ascend(
         &mut self,
         active: &[usize],
-        ranked: &Ranked,
-        open: &[usize],
-        missing: usize,
+        partial: &Partial<'_>,
         targets: &mut Targets,
         rounds: u32,
         incumbent: f64,
+        mut keep_going: impl FnMut(f64) -> bool,
     ) -> Bound {
-        self.set_levels(active, ranked, missing, targets);
+        let (open, missing) = (partial.open, partial.missing);
+        self.set_levels(active, partial.ranked, missing, targets);
         let mut best = Bound { value: f64::NEG_INFINITY, ..Bound::default() };
         let mut best_targets = targets.clone();
         let (mut step, mut stalled) = (1.0, 0);
@@ -222,7 +231,7 @@ impl Duals {
                     stalled = 0;
                 }
             }
-            if best.value > incumbent || round + 1 == rounds {
+            if best.value > incumbent || !keep_going(best.value) || round + 1 == rounds {
                 break;
             }
             let picks: Vec<usize> = largest[..missing].iter().map(|&index| open[index]).collect();
@@ -250,7 +259,9 @@ impl Duals {
                 }
             }
             let capped = targets.0[place].iter_mut().flatten().zip(levels.caps.iter().flatten());
-            capped.for_each(|(target, cap)| *target = target.min(*cap));
+            // Where one pick is missing, the cap is the best target; else the ascent looks for it.
+            let at_cap = missing == 1;
+            capped.for_each(|(target, cap)| *target = if at_cap && cap.is_finite() { *cap } else { target.min(*cap) });
         }
     }
 
