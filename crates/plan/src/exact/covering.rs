@@ -38,12 +38,12 @@ impl Coverage {
     ) -> Coverage {
         let family = &relaxation.families[place];
         let mut coverage = Coverage { served: 0, adds: vec![0; open.len()] };
-        for client in 0..relaxation.clients {
+        for (client, &weight) in weights.iter().enumerate() {
             let others = bounds.last_ns()[client] - bounds.part_ns(place)[client];
             let Some(left) = within_ns.checked_sub(others) else { continue };
             let in_time = |site: usize| family.value_ns(client, family.row(client)[site]) <= left;
             let need = family.order.saturating_sub(chosen.iter().filter(|&&site| in_time(site)).count());
-            let parts = PARTS * u128::from(weights[client]);
+            let parts = PARTS * u128::from(weight);
             if need == 0 || need > NEED_MAX {
                 coverage.served += parts;
             } else if need <= missing {

@@ -5,16 +5,16 @@
 //!
 //! | bound | file | for |
 //! |---|---|---|
-//! | what each client could have at best | [`order_statistic`] | every objective |
-//! | a price per site: clients share the missing picks | [`site_prices`] | sums over clients |
-//! | two majorities meet | [`intersection`] | sums over clients |
-//! | clients that can be served in time | [`covering`] | worst client, percentile |
-//! | one member leads all | [`leader`] | [`Protocol::OneLeader`](crate::Protocol::OneLeader) |
+//! | what each client could have at best | `order_statistic` | every objective |
+//! | a price per site: clients share the missing picks | `site_prices` | sums over clients |
+//! | two majorities meet | `intersection` | sums over clients |
+//! | clients that can be served in time | `covering` | worst client, percentile |
+//! | one member leads all | `leader` | [`Protocol::OneLeader`](crate::Protocol::OneLeader) |
 //!
-//! All rest on [`relaxation`]: latencies bounded below by order statistics of lengths to sites. Bounds only ever cut off
+//! All rest on `relaxation`: latencies bounded below by order statistics of lengths to sites. Bounds only ever cut off
 //! what is provably no better; placements are compared by their exact integer cost, and of equally good ones the
-//! lexicographically first is found, as by [`exhaustive`](crate::exhaustive()). [`incumbent`] gives a good placement to
-//! start from, [`branch`] says in which order nodes are looked at.
+//! lexicographically first is found, as by [`exhaustive`](crate::exhaustive()). `incumbent` gives a good placement to
+//! start from, `branch` says in which order nodes are looked at.
 
 mod branch;
 mod covering;
