@@ -3,7 +3,9 @@
 mod support;
 
 use proptest::prelude::*;
-use rhumb_plan::{Bounds, Proof, branch_and_bound, exact, exhaustive};
+use rhumb_core::Rng;
+use rhumb_plan::{Bounds, Client, Matrix, Model, Objective, Problem, Proof, Protocol, Reads, Request, branch_and_bound, exact, exhaustive};
+use std::sync::Arc;
 use support::any_problem;
 
 proptest! {
@@ -39,5 +41,29 @@ proptest! {
         prop_assert!(proof.bound <= optimum && optimum <= proof.best.cost, "{} {optimum} {}", proof.bound, proof.best.cost);
         prop_assert!(bounds.iter().all(|&(bound, incumbent)| bound <= optimum && optimum <= incumbent));
         prop_assert!(!proof.complete || proof.best.cost == optimum);
+    }
+}
+
+/// Large enough that most placements are cut off: 7 of 20 points in a plane.
+#[test]
+fn deep_searches_agree_with_exhaustive_search() {
+    let mut rng = Rng::seeded(7);
+    let points: Vec<[f64; 2]> = (0..20).map(|_| [rng.unit() * 350_000.0, rng.unit() * 350_000.0]).collect();
+    let names = (0..points.len()).map(|region| format!("r{region}")).collect();
+    let trip = |from: usize, to: usize| (points[from][0] - points[to][0]).hypot(points[from][1] - points[to][1]) as u32;
+    let matrix = Arc::new(Matrix::new(names, trip).expect("few regions"));
+    let clients = (0..points.len()).map(|region| Client { region, clients: 1 + rng.below(10), reads_milli: 1_500 }).collect::<Vec<_>>();
+    for protocol in [Protocol::ReplicatedCommit, Protocol::TwoRounds, Protocol::OneLeader] {
+        for (reads, handoff) in [(Reads::Passive, false), (Reads::Majority, true), (Reads::Optimistic, true)] {
+            for objective in [Objective::Mean, Objective::Worst, Objective::Percentile(950)] {
+                let model = Model { protocol, reads, handoff, read_processing_us: 100 };
+                let (matrix, clients) = (Arc::clone(&matrix), clients.clone());
+                let request = Request { matrix, clients, model, faults: 3, objective, constraints: Vec::new(), prices: Vec::new() };
+                let problem = Problem::new(request).expect("feasible");
+                let proof = branch_and_bound(&problem, Bounds::ALL, |_| true);
+                assert_eq!(proof.best, exhaustive(&problem), "{model:?} {objective:?}");
+                assert!(proof.counters.all_nodes() < 77_520, "{model:?} {objective:?}: {:?}", proof.counters);
+            }
+        }
     }
 }
