@@ -22,12 +22,13 @@ pub struct Config {
     pub predictors: Option<Predictors>,
     /// A site looks ahead once it has less than this part of its last grant left, in per cent (Samya, 5.2: 20).
     pub low_percent: u64,
-    /// With the offer policy `spare`, a site keeps what it expects to need within this span.
+    /// A site wants what it expects to need within this span, and with the offer policy `spare` keeps as much. Longer than the
+    /// longest drought, so that what a redistribution brings lasts until the next.
     pub keep_for: Span,
-    /// After a redistribution has found too few tokens, a site refuses to look for more than there were for so many ticks; twice
-    /// as many each time, until one has found enough.
+    /// The first drought lasts so many ticks: after a list that offered too little, what a site cannot serve itself is refused
+    /// at once. Each one after it lasts twice as long, until a list has offered enough.
     pub dry_ticks: u32,
-    /// But so many at the most: a refusal is never older.
+    /// But so many at the most: what a refusal says of all sites is never older.
     pub dry_ticks_max: u32,
     /// After a redistribution that came to nothing a site waits so many ticks, and more the later it is among the sites.
     pub rest_ticks: u32,
@@ -60,7 +61,7 @@ impl Default for Config {
             epoch: Span::from_secs(60),
             predictors: None,
             low_percent: 20,
-            keep_for: Span::from_secs(1),
+            keep_for: Span::from_secs(3),
             dry_ticks: 6,
             dry_ticks_max: 48,
             rest_ticks: 3,

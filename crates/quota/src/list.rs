@@ -34,6 +34,8 @@ pub struct List {
     pub reallocation: Reallocation,
     /// Nothing is to move: the members only counted their tokens.
     pub count: bool,
+    /// All entries were made within so many ticks before the list was; none: some are left from earlier attempts.
+    pub gathered: Option<u32>,
     /// The members, in the order of their sites.
     pub entries: Vec<Entry>,
 }
@@ -133,7 +135,7 @@ mod tests {
     }
 
     fn list(entries: Vec<Entry>) -> List {
-        List { reallocation: Reallocation::MaximumUsage, count: false, entries }
+        List { reallocation: Reallocation::MaximumUsage, count: false, gathered: None, entries }
     }
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
             let entries = numbers.iter().enumerate().map(|(site, (left, held, want_left, want_held, owed))| {
                 entry(site as u16, Tokens { left: *left, held: *held }, Tokens { left: *want_left, held: *want_held }, *owed)
             });
-            let list = List { reallocation: reallocation.parse().expect("its name"), count: false, entries: entries.collect() };
+            let list = List { reallocation: reallocation.parse().expect("its name"), count: false, gathered: None, entries: entries.collect() };
             let shares = list.shares();
             let offered: Tokens = list.entries.iter().map(|entry| entry.offered).sum();
             let granted: Tokens = shares.iter().map(|share| share.granted).sum();

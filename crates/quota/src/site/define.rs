@@ -53,7 +53,7 @@ impl Site {
             let quota = self.quotas.get_mut(&id).expect("it was there or was just put there");
             quota.account.issue(issued);
             quota.granted(&self.config);
-            quota.dry = 0;
+            quota.drought.end();
             (quota.debt_in, quota.debt_every) = (0, self.config.debt_ticks);
             self.outcome.batch.put_record(records::DEFINITIONS, records::quota_key(id), records::encode(&definition));
             self.outcome.accounts.insert(id);

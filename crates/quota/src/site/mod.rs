@@ -15,6 +15,7 @@
 //! for it; a batch holds the tokens, the protocol's state and the request id that belong together.
 
 mod define;
+mod drought;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod quota;

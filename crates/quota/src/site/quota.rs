@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::demand::Demand;
 use crate::info::SiteTokens;
 use crate::list::{Entry, List};
+use crate::site::drought::Drought;
 use crate::site::waiting::Waiting;
 use crate::spec::OfferPolicy;
 use crate::tokens::Tokens;
@@ -37,20 +38,20 @@ pub struct Quota {
     pub readers: VecDeque<Reader>,
     /// Offers ever made: what waited when one was made had its say in it.
     pub offers: u64,
+    /// The tick of the last one, if it was in this life.
+    pub offered_at: Option<u64>,
     /// Below so many tokens left, the site looks ahead next.
     pub look_ahead_below: u64,
     /// It looked ahead and saw too few tokens.
     pub foresees: bool,
     /// What other sites could spare was not enough for an operation that still waits.
     pub urgent: bool,
+    /// Fewer tokens seem to be held than somebody wants to release: they are to be counted before that is said.
+    pub doubted: bool,
     /// What this site leads a redistribution for.
     pub leads: Option<Lead>,
-    /// Ticks during which no redistribution is worth while for more than `dry_above` tokens.
-    pub dry: u32,
-    /// As many there were when one was last refused more.
-    pub dry_above: u64,
-    /// How long the next dry time is: longer each time that nothing has come meanwhile.
-    pub dry_next: u32,
+    /// What is known of there being too few tokens.
+    pub drought: Drought,
     /// Ticks until the next may be led.
     pub rest: u32,
     /// Ticks until the next may be led to take tokens out of circulation.
@@ -66,6 +67,15 @@ pub enum Lead {
     Tokens,
     /// To count them.
     Count,
+}
+
+/// When a step happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// By the site's clock.
+    pub now: Time,
+    /// By its ticks.
+    pub tick: u64,
 }
 
 /// A client that waits for an exact count.
@@ -92,13 +102,13 @@ impl Quota {
             releases: VecDeque::new(),
             readers: VecDeque::new(),
             offers: 0,
+            offered_at: None,
             look_ahead_below: 0,
             foresees: false,
             urgent: false,
+            doubted: false,
             leads: None,
-            dry: 0,
-            dry_above: 0,
-            dry_next: config.dry_ticks,
+            drought: Drought::none(config.dry_ticks, config.dry_ticks_max),
             rest: 0,
             debt_in: 0,
             debt_every: config.debt_ticks,
@@ -110,7 +120,7 @@ impl Quota {
     /// True if it needs to be looked after at every tick.
     pub fn is_active(&self) -> bool {
         let waits = !self.acquires.is_empty() || !self.releases.is_empty() || !self.readers.is_empty();
-        waits || !self.protocol.is_idle() || self.account.owed > 0 || self.foresees || self.dry > 0 || self.rest > 0
+        waits || !self.protocol.is_idle() || self.account.owed > 0 || self.foresees || self.drought.is_on() || self.rest > 0
     }
 
     /// Its tokens here, for people.
@@ -128,7 +138,7 @@ impl Quota {
     /// Looks ahead if few tokens are left (Samya, 4.1.2, steps 4 and 5). True if more are going to be needed.
     pub fn look_ahead(&mut self, now: Time) -> bool {
         let left = self.account.tokens.left;
-        if left >= self.look_ahead_below || !self.protocol.is_idle() {
+        if left >= self.look_ahead_below || !self.protocol.is_idle() || self.drought.is_on() {
             return false;
         }
         // Not again at every token: at half of what is left now.
@@ -137,17 +147,18 @@ impl Quota {
         self.foresees
     }
 
-    /// The purse for a step of the protocol; `needs`: what operations wait for, here and below.
-    pub fn purse<'a>(&'a mut self, site: SiteId, now: Time, needs: Tokens, config: &'a Config) -> (&'a mut Protocol, SitePurse<'a>) {
+    /// The purse for a step of the protocol at this moment; `needs`: what operations wait for, here and below.
+    pub fn purse<'a>(&'a mut self, site: SiteId, moment: Moment, needs: Tokens, config: &'a Config) -> (&'a mut Protocol, SitePurse<'a>) {
         let purse = SitePurse {
             site,
-            now,
+            moment,
             needs,
             config,
             policy: self.definition.spec.offer,
             account: &mut self.account,
             demand: &mut self.demand,
             offers: &mut self.offers,
+            offered_at: &mut self.offered_at,
             moved: false,
             #[cfg(feature = "planted")]
             planted: None,
@@ -159,13 +170,14 @@ impl Quota {
 /// The tokens of a quota at this site, in the hands of its protocol: the offer policies.
 pub struct SitePurse<'a> {
     site: SiteId,
-    now: Time,
+    moment: Moment,
     needs: Tokens,
     config: &'a Config,
     policy: OfferPolicy,
     account: &'a mut Account,
     demand: &'a mut Demand,
     offers: &'a mut u64,
+    offered_at: &'a mut Option<u64>,
     /// Tokens were moved.
     pub moved: bool,
     /// A planted bug.
@@ -174,9 +186,11 @@ pub struct SitePurse<'a> {
 }
 
 impl SitePurse<'_> {
-    /// What is lacking, once `kept` stays here and the rest is pooled.
-    fn wanted(&mut self, kept: Tokens) -> Tokens {
-        let expected = self.demand.predicted(self.now).unwrap_or(0);
+    /// What is lacking, once `kept` stays here and the rest is pooled; `all`: as far as somebody waits for it. What may be
+    /// needed soon does not compete with that.
+    fn wanted(&mut self, kept: Tokens, all: bool) -> Tokens {
+        let moments = self.demand.moments(self.config.keep_for, self.moment.now);
+        let expected = if all { 0 } else { self.demand.predicted(self.moment.now).unwrap_or(0).max(moments) };
         let left = self.needs.left.max(expected).min(crate::operation::AMOUNT_MAX);
         let held = self.needs.held.min(crate::operation::AMOUNT_MAX);
         Tokens { left: left.saturating_sub(kept.left), held: held.saturating_sub(kept.held) }
@@ -185,20 +199,21 @@ impl SitePurse<'_> {
     /// What this site would ask for as a leader.
     pub fn call(&mut self, count: bool, all: bool) -> Call {
         let kept = Tokens { left: 0, held: self.account.tokens.held };
-        Call { wanted: if count { Tokens::NONE } else { self.wanted(kept) }, all, count }
+        Call { wanted: if count { Tokens::NONE } else { self.wanted(kept, all) }, all, count }
     }
 }
 
 impl Purse for SitePurse<'_> {
     fn offer(&mut self, call: Call) -> Entry {
         *self.offers += 1;
+        *self.offered_at = Some(self.moment.tick);
         self.moved = true;
         if call.count {
             return self.account.offer_all(self.site);
         }
         let here = self.account.tokens;
         let keep = match self.policy {
-            OfferPolicy::Spare if !call.all => self.demand.moments(self.config.keep_for, self.now).min(here.left),
+            OfferPolicy::Spare if !call.all => self.demand.moments(self.config.keep_for, self.moment.now).min(here.left),
             OfferPolicy::All | OfferPolicy::Spare => 0,
         };
         // Somebody who releases elsewhere is welcome to what is held here, unless releases wait here, too.
@@ -208,7 +223,7 @@ impl Purse for SitePurse<'_> {
             _ => here.held.min(call.wanted.held),
         };
         let offered = Tokens { left: here.left - keep, held: lend };
-        let wanted = self.wanted(here - offered);
+        let wanted = self.wanted(here - offered, call.all);
         self.account.offer(self.site, offered, wanted)
     }
 

@@ -4,25 +4,30 @@
 //! are to be taken out of circulation, or counted.
 
 use super::Site;
-use super::quota::{Lead, Quota, SitePurse};
+use super::quota::{Lead, Moment, Quota, SitePurse};
 use super::waiting::{TRIES_MAX, Waiting};
 use crate::avantan::{self, Cause, Ending, Protocol};
 use crate::catalog::QuotaId;
-use crate::list::List;
+use crate::list::{Entry, List};
 use crate::message::{Note, Promise};
 use crate::name::Name;
 use crate::operation::{Action, Operation};
 use crate::refusal::Refusal;
 use crate::tokens::Tokens;
 use rhumb_core::{Effects, SiteId};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// What the end of a redistribution tells those for whom it brought too few tokens.
 struct Verdict {
-    /// All sites took part; together they had that many left.
+    /// All sites took part; together they seem to have that many left.
     left_at_most: Option<u64>,
-    /// All sites took part; clients hold that many.
-    held_at_most: Option<u64>,
+    /// All sites took part; clients seem to hold that many.
+    held: Option<u64>,
+    /// And so many it is: all sites stood still.
+    counted: bool,
+    /// All sites took part, and either kept nothing back or want more than they have, kept tokens included: to repeat it with
+    /// all on offer is of no use to an acquisition.
+    hopeless: bool,
     /// Else: other sites want tokens too; if not, some could not be asked.
     contended: bool,
     /// Else: why not all tokens could be had.
@@ -33,20 +38,29 @@ struct Verdict {
 
 impl Verdict {
     fn unknown(why: String, tries_max: u32) -> Verdict {
-        Verdict { left_at_most: None, held_at_most: None, contended: false, why, tries_max }
+        Verdict { left_at_most: None, held: None, counted: false, hopeless: false, contended: false, why, tries_max }
+    }
+
+    /// True if there seem to be fewer tokens than `action` needs. Sites have told of theirs one after another: what was released
+    /// at one of them after it had told, and acquired at another before that one told, is in neither's word.
+    fn lacks(&self, Operation { action, amount, .. }: &Operation) -> bool {
+        let there = if *action == Action::Acquire { self.left_at_most } else { self.held };
+        there.is_some_and(|there| *amount > there)
     }
 
     /// The refusal for an operation that had its say and still lacks tokens; none: it may wait for the next redistribution.
-    fn refusal(&self, waiting: &mut Waiting, quota: Name) -> Option<Refusal> {
+    fn refusal(&self, waiting: &mut Waiting, quota: &Name) -> Option<Refusal> {
         let Operation { action, amount, .. } = waiting.operation;
-        match action {
-            Action::Acquire if self.left_at_most.is_some_and(|left| amount > left) => {
-                return Some(Refusal::Exceeded { quota, wanted: amount });
-            }
-            Action::Release if self.held_at_most.is_some_and(|held| amount > held) => return Some(Refusal::NotHeld { quota, amount }),
-            _ => waiting.tries += 1,
+        let (quota, lacks) = (quota.clone(), self.lacks(&waiting.operation));
+        if lacks && self.counted {
+            return Some(match action {
+                Action::Acquire => Refusal::Exceeded { quota, wanted: amount },
+                Action::Release => Refusal::NotHeld { quota, amount },
+            });
         }
-        (waiting.tries >= self.tries_max).then(|| Refusal::Unreachable { quota, why: self.why.clone() })
+        waiting.tries += 1;
+        let hopeless = self.hopeless && action == Action::Acquire && !lacks;
+        (hopeless || waiting.tries >= self.tries_max).then(|| Refusal::Unreachable { quota, why: self.why.clone() })
     }
 }
 
@@ -74,7 +88,8 @@ impl Site {
         // A quota that this site does not know yet, or no more: the sender will ask again, or learn that it is gone.
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         let mut out = avantan::Out::default();
-        let (protocol, mut purse) = quota.purse(self.cluster.me, self.now, needs, &self.config);
+        let moment = Moment { now: self.now, tick: self.ticks };
+        let (protocol, mut purse) = quota.purse(self.cluster.me, moment, needs, &self.config);
         #[cfg(feature = "planted")]
         {
             purse.planted = self.planted;
@@ -111,7 +126,7 @@ impl Site {
         if !quota.protocol.is_idle() || quota.rest > 0 {
             return;
         }
-        let count = !quota.readers.is_empty();
+        let count = !quota.readers.is_empty() || std::mem::take(&mut quota.doubted);
         let reactive = !quota.account.tokens.covers(needs);
         if count {
             fx.count("quota.redistribution.count");
@@ -119,6 +134,8 @@ impl Site {
             fx.count("quota.redistribution.reactive");
         } else if quota.foresees {
             fx.count("quota.redistribution.proactive");
+        } else if quota.drought.asks_again() {
+            fx.count("quota.redistribution.again");
         } else if quota.account.owed > 0 && quota.debt_in == 0 {
             fx.count("quota.redistribution.debt");
             quota.debt_in = quota.debt_every;
@@ -171,21 +188,22 @@ impl Site {
         self.stir(id, fx);
     }
 
-    /// Serves what waits for tokens of `id` and of the quotas below it, first come, first served.
+    /// Serves what waits for tokens of `id` and of the quotas below it: first come, first served, but nobody waits behind
+    /// somebody who needs more than there is.
     pub(super) fn on_more_tokens(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
-        let mut lacking = Vec::new();
+        let mut lacking = BTreeSet::new();
         for action in [Action::Release, Action::Acquire] {
-            while let Some(operation) = self.first_waiting(id, action) {
+            let mut index = 0;
+            while let Some(operation) = self.waiting_at(id, action, index) {
                 match self.carry_out(id, &operation) {
                     Ok(done) => {
                         let quota = self.quotas.get_mut(&id).expect("it has a queue");
-                        quota.dry_next = self.config.dry_ticks;
-                        let waiting = queue(quota, action).pop_front();
+                        let waiting = queue(quota, action).remove(index);
                         self.finish(waiting.expect("it was just looked at"), Ok(done));
                     }
                     Err(quota) => {
-                        lacking.push(quota);
-                        break;
+                        lacking.insert(quota);
+                        index += 1;
                     }
                 }
             }
@@ -198,33 +216,51 @@ impl Site {
         children.into_iter().for_each(|child| self.on_more_tokens(child, fx));
     }
 
-    fn first_waiting(&mut self, id: QuotaId, action: Action) -> Option<Operation> {
-        queue(self.quotas.get_mut(&id)?, action).front().map(|waiting| waiting.operation.clone())
+    /// What waits at that place of a queue of `id`, if any of its tokens are there for it.
+    fn waiting_at(&mut self, id: QuotaId, action: Action, index: usize) -> Option<Operation> {
+        let quota = self.quotas.get_mut(&id)?;
+        let there = quota.account.allows(action, 1);
+        queue(quota, action).get(index).filter(|_| there).map(|waiting| waiting.operation.clone())
     }
 
     /// Refuses what still lacks tokens of `id`, if there are none or if enough was tried.
     fn judge(&mut self, id: QuotaId, ending: &Ending, fx: &mut Effects<Site>) {
         let verdict = match ending {
-            Ending::Decided { list, .. } if list.count || list.entry(self.cluster.me).is_none() => return,
-            Ending::Decided { list, led } => self.verdict(list, *led),
+            Ending::Decided { list, .. } if list.entry(self.cluster.me).is_none() => return,
+            Ending::Decided { list, led } if list.count => match led {
+                true => self.verdict(list, true),
+                false => return,
+            },
+            Ending::Decided { list, led } => {
+                self.learn(id, list, *led);
+                self.verdict(list, *led)
+            }
             Ending::Dead(Cause::Busy) => {
                 Verdict { contended: true, ..Verdict::unknown("other sites are redistributing".into(), TRIES_MAX) }
             }
             Ending::Dead(Cause::Unanswered) => Verdict::unknown("too few other sites answer".into(), TRIES_MAX / 2),
         };
-        let mut refused = false;
         for link in self.subtree(id) {
             for action in [Action::Release, Action::Acquire] {
-                refused |= self.judge_queue(id, link, action, &verdict, fx);
+                self.judge_queue(id, link, action, &verdict, fx);
             }
         }
-        if let Some(quota) = self.quotas.get_mut(&id).filter(|_| refused) {
-            quota.dry = quota.dry_next;
-            quota.dry_next = (2 * quota.dry_next).min(self.config.dry_ticks_max);
-            quota.dry_above = verdict.left_at_most.unwrap_or(0);
+    }
+
+    /// What a list says of how scarce tokens are. A member knows how old that is at the most: its own entry was made after
+    /// the leader's call, and so were all others.
+    fn learn(&mut self, id: QuotaId, list: &List, led: bool) {
+        let (complete, rank) = (list.entries.len() == self.cluster.size(), self.cluster.rank() as u32);
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let sum = |part: fn(&Entry) -> u64| list.entries.iter().map(part).sum::<u64>();
+        let owed = sum(|entry| entry.owed);
+        if sum(|entry| entry.offered.left) >= sum(|entry| entry.wanted.left).saturating_add(owed) {
+            return quota.drought.end();
         }
-        // Who stood behind one that was refused may have enough.
-        self.on_more_tokens(id, fx);
+        let since = quota.offered_at.and_then(|at| u32::try_from(self.ticks - at + 1).ok());
+        let age = since.zip(if led { Some(0) } else { list.gathered }).map(|(since, gathered)| since.saturating_add(gathered));
+        let left = sum(|entry| entry.offered.left + entry.kept.left).saturating_sub(owed);
+        quota.drought.begin(age.filter(|_| complete).map(|_| left), age.unwrap_or(0), rank);
     }
 
     /// What a list tells of the tokens that there are. Only one that this site led tells for sure: in another's, entries may
@@ -236,9 +272,12 @@ impl Site {
         }
         let all: Tokens = list.entries.iter().map(|entry| entry.offered + entry.kept).sum();
         let owed: u64 = list.entries.iter().map(|entry| entry.owed).sum();
+        let wanted: u64 = list.entries.iter().map(|entry| entry.wanted.left).sum();
         Verdict {
             left_at_most: led.then_some(all.left.saturating_sub(owed)),
-            held_at_most: led.then_some(all.held),
+            held: led.then_some(all.held),
+            counted: led && list.count,
+            hopeless: !list.count && (all.left < wanted.saturating_add(owed) || list.entries.iter().all(|entry| entry.kept.left == 0)),
             contended: true,
             why: "other sites want what is left".into(),
             tries_max: TRIES_MAX,
@@ -256,12 +295,12 @@ impl Site {
         found
     }
 
-    /// Judges what waits in quota `link` for tokens of `scarce`; true if an acquisition was refused because there are none.
-    fn judge_queue(&mut self, scarce: QuotaId, link: QuotaId, action: Action, verdict: &Verdict, fx: &mut Effects<Site>) -> bool {
-        let Some(quota) = self.quotas.get(&scarce) else { return false };
+    /// Judges what waits in quota `link` for tokens of `scarce`.
+    fn judge_queue(&mut self, scarce: QuotaId, link: QuotaId, action: Action, verdict: &Verdict, fx: &mut Effects<Site>) {
+        let rank = self.cluster.rank() as u32;
+        let Some(quota) = self.quotas.get(&scarce) else { return };
         let (offers, tokens, name) = (quota.offers, quota.account.tokens, quota.definition.name.clone());
-        let Some(waiting) = self.quotas.get_mut(&link).map(|quota| std::mem::take(queue(quota, action))) else { return false };
-        let mut refused = false;
+        let Some(waiting) = self.quotas.get_mut(&link).map(|quota| std::mem::take(queue(quota, action))) else { return };
         for mut waiting in waiting {
             let amount = waiting.operation.amount;
             let lacks = amount > if action == Action::Acquire { tokens.left } else { tokens.held };
@@ -270,12 +309,19 @@ impl Site {
             if lacks && !heard {
                 (waiting.lacking, waiting.offers) = (scarce, offers);
             }
-            let refusal = if lacks && heard { verdict.refusal(&mut waiting, name.clone()) } else { None };
-            if lacks && heard {
-                self.quotas.get_mut(&scarce).expect("it was just there").urgent = true;
-            }
+            let quota = self.quotas.get_mut(&scarce).expect("it was just there");
+            let refusal = match (lacks, heard) {
+                (false, _) => None,
+                (true, true) if verdict.counted => verdict.refusal(&mut waiting, &name),
+                (true, true) => verdict.refusal(&mut waiting, &name).or_else(|| quota.drought.refusal(&waiting.operation, &name)),
+                (true, false) => quota.drought.refusal(&waiting.operation, &name),
+            };
             match refusal {
-                None => queue(self.quotas.get_mut(&link).expect("it was just there"), action).push_back(waiting),
+                None => {
+                    quota.urgent |= lacks && heard;
+                    quota.doubted |= lacks && heard && !verdict.counted && verdict.lacks(&waiting.operation);
+                    queue(self.quotas.get_mut(&link).expect("it was just there"), action).push_back(waiting);
+                }
                 Some(refusal) => {
                     fx.count(match refusal {
                         Refusal::Exceeded { .. } => "quota.refused.exceeded",
@@ -283,12 +329,15 @@ impl Site {
                         _ if verdict.contended => "quota.refused.contended",
                         _ => "quota.refused.unreachable",
                     });
-                    refused |= matches!(refusal, Refusal::Exceeded { .. });
+                    if let Refusal::Unreachable { why, .. } = &refusal
+                        && action == Action::Acquire
+                    {
+                        quota.drought.tried(why.clone(), rank);
+                    }
                     self.finish(waiting, Err(refusal));
                 }
             }
         }
-        refused
     }
 
     pub(super) fn tick_quota(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
@@ -297,7 +346,7 @@ impl Site {
             self.with_protocol(id, fx, |protocol, purse, out| protocol.tick(&patience, purse, out));
         }
         let Some(quota) = self.quotas.get_mut(&id) else { return };
-        quota.dry = quota.dry.saturating_sub(1);
+        quota.drought.tick(!quota.protocol.is_idle());
         quota.rest = quota.rest.saturating_sub(1);
         quota.debt_in = quota.debt_in.saturating_sub(1);
         self.expire(id, fx);

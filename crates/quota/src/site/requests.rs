@@ -114,17 +114,14 @@ impl Site {
     }
 
     /// Why it is no use to wait for what `operation` lacks, if it is none.
-    fn refuse_at_once(&self, lacking: QuotaId, operation: &Operation) -> Option<Refusal> {
-        let quota = &self.quotas[&lacking];
-        let (name, amount) = (|| quota.definition.name.clone(), operation.amount);
-        if self.cluster.size() == 1 {
-            return Some(match operation.action {
-                Action::Acquire => Refusal::Exceeded { quota: name(), wanted: amount },
-                Action::Release => Refusal::NotHeld { quota: name(), amount },
-            });
+    pub(super) fn refuse_at_once(&mut self, lacking: QuotaId, operation: &Operation) -> Option<Refusal> {
+        let quota = self.quotas.get_mut(&lacking)?;
+        let (name, amount) = (quota.definition.name.clone(), operation.amount);
+        match operation.action {
+            Action::Acquire if self.cluster.size() == 1 => Some(Refusal::Exceeded { quota: name, wanted: amount }),
+            Action::Release if self.cluster.size() == 1 => Some(Refusal::NotHeld { quota: name, amount }),
+            _ => quota.drought.refusal(operation, &name),
         }
-        let dry = operation.action == Action::Acquire && quota.dry > 0 && amount > quota.dry_above;
-        dry.then(|| Refusal::Exceeded { quota: name(), wanted: amount })
     }
 
     /// After tokens of `id` changed hands: serves who waits for just those, and looks ahead.

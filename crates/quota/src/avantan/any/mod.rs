@@ -275,7 +275,7 @@ impl Any {
 
     /// Chooses the members if the answers allow it; `eager`: even if more of them would be better.
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
-        let Role::Candidate { call, answers, busy, .. } = &self.role else { return };
+        let Role::Candidate { call, answers, busy, waited, .. } = &self.role else { return };
         let entries = answers.values();
         let all = answers.len() == self.cluster.size();
         if call.count {
@@ -299,7 +299,12 @@ impl Any {
                 return;
             }
         }
-        let list = List { reallocation: self.reallocation, count: call.count, entries: answers.values().cloned().collect() };
+        let list = List {
+            reallocation: self.reallocation,
+            count: call.count,
+            gathered: Some(waited + 1),
+            entries: answers.values().cloned().collect(),
+        };
         let current = self.state.current.as_mut().expect("a candidate is in its own instance");
         let instance = current.instance;
         current.accepted = Some(list.clone());

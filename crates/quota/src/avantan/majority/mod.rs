@@ -291,7 +291,7 @@ impl Majority {
 
     /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better.
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
-        let Role::Candidate { ballot, call, answers, .. } = &self.role else { return };
+        let Role::Candidate { ballot, call, answers, waited } = &self.role else { return };
         if answers.len() < self.cluster.majority() {
             return;
         }
@@ -303,7 +303,12 @@ impl Majority {
             Some((_, list)) => list.clone(),
             None if call.count && !(all && entries.clone().all(|entry| entry.kept.is_none())) => return,
             None if !(all || eager || is_satisfied(entries.clone())) => return,
-            None => List { reallocation: self.reallocation, count: call.count, entries: entries.cloned().collect() },
+            None => List {
+                reallocation: self.reallocation,
+                count: call.count,
+                gathered: built.then_some(waited + 1),
+                entries: entries.cloned().collect(),
+            },
         };
         let (ballot, slot) = (*ballot, self.state.slot);
         self.state.accepted = Some((ballot, list.clone()));

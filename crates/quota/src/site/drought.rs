@@ -1,0 +1,209 @@
+//! What a site knows of a quota that is used up: whom it refuses without asking the others, and when it asks them again.
+//!
+//! ```text
+//!   a list in which the sites offer less than they want
+//!     │ a drought begins: what this site cannot serve itself, it refuses at once if that is known to be of no use
+//!     ├── half of it is over, and somebody was refused: the site asks the others again, while it goes on refusing
+//!     │     ├── still too few: it begins anew, twice as long
+//!     │     └── enough: it is over
+//!     └── nobody was refused: it lapses
+//! ```
+//!
+//! So as long as tokens are scarce nobody waits for a redistribution, redistributions are few, and tokens that come back
+//! elsewhere still find their way here. Each list that this site is a member of counts, whoever leads it.
+//!
+//! Invariant: what a refusal says of all sites was true no longer ago than the longest drought.
+
+use crate::name::Name;
+use crate::operation::{Action, Operation};
+use crate::refusal::Refusal;
+
+/// A site asks again so many ticks after the one before it in the order of sites: by then it has heard of that one's asking.
+const STAGGER_TICKS: u32 = 4;
+
+/// Why a site gets no second share during one drought.
+const CONTENDED: &str = "other sites want what is left";
+
+/// What is known of a quota that is used up. Times are in ticks of the site.
+#[derive(Debug)]
+pub struct Drought {
+    /// How long it lasts still.
+    lasts: u32,
+    /// How old what is known may be at the most.
+    age: u32,
+    /// How much longer it may last when this site asks again.
+    ask_at: u32,
+    /// More than so many were left nowhere; none: some sites were not heard.
+    left: Option<u64>,
+    /// Why fewer cannot be had either, if that is known.
+    why: Option<String>,
+    /// Somebody was refused since this site last had its say.
+    refused: bool,
+    /// How long the next one lasts.
+    next: u32,
+    first: u32,
+    max: u32,
+}
+
+impl Drought {
+    /// None yet. The first lasts `first` ticks, each one after it twice as long, and none longer than `max`.
+    pub fn none(first: u32, max: u32) -> Drought {
+        Drought { lasts: 0, age: 0, ask_at: 0, left: None, why: None, refused: false, next: first, first, max }
+    }
+
+    /// True while it lasts.
+    pub fn is_on(&self) -> bool {
+        self.lasts > 0
+    }
+
+    /// A list offered too little. This site had its say in it; all sites together had `left` tokens, `age` ticks ago at the
+    /// most; none: that is not known. `rank`: this site's place in the order of sites.
+    pub fn begin(&mut self, left: Option<u64>, age: u32, rank: u32) {
+        self.age = age;
+        self.lasts = self.next.min(self.max.saturating_sub(age));
+        self.ask_at = (self.lasts / 2).saturating_sub(rank.saturating_mul(STAGGER_TICKS)).max(1);
+        self.next = self.next.saturating_mul(2).min(self.max);
+        self.left = left;
+        // One share per drought: this site has had its own.
+        if left.is_some() {
+            self.why = Some(CONTENDED.to_owned());
+        }
+        self.refused = false;
+    }
+
+    /// An operation was refused although all was done for it, for this reason: no use to try the same for another.
+    pub fn tried(&mut self, why: String, rank: u32) {
+        if !self.is_on() {
+            self.begin(None, 0, rank);
+        }
+        self.why = Some(why);
+    }
+
+    /// There are tokens enough, or nobody has asked for a while.
+    pub fn end(&mut self) {
+        *self = Drought::none(self.first, self.max);
+    }
+
+    /// Time passes; `asking`: a redistribution is under way, and a drought does not lapse just before it is decided.
+    pub fn tick(&mut self, asking: bool) {
+        if self.lasts == 1 && !self.refused {
+            return self.end();
+        }
+        self.age = self.age.saturating_add(1);
+        if self.lasts > 1 || !asking || self.age >= self.max {
+            self.lasts = self.lasts.saturating_sub(1);
+        }
+        if self.lasts == 0 {
+            (self.left, self.why) = (None, None);
+        }
+    }
+
+    /// Why it is no use to ask the others for what `operation` lacks of `quota`, if that is known.
+    pub fn refusal(&mut self, operation: &Operation, quota: &Name) -> Option<Refusal> {
+        if operation.action == Action::Release || !self.is_on() {
+            return None;
+        }
+        let quota = quota.clone();
+        let refusal = match &self.why {
+            _ if self.left.is_some_and(|left| operation.amount > left) => Refusal::Exceeded { quota, wanted: operation.amount },
+            Some(why) => Refusal::Unreachable { quota, why: why.clone() },
+            None => return None,
+        };
+        self.refused = true;
+        Some(refusal)
+    }
+
+    /// True if it is time to ask the others again.
+    pub fn asks_again(&self) -> bool {
+        self.refused && (1..=self.ask_at).contains(&self.lasts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vm() -> Name {
+        Name::new("vm").expect("a name")
+    }
+
+    fn acquire(amount: u64) -> Operation {
+        Operation::acquire(vm(), amount, None).expect("an amount")
+    }
+
+    fn ticks_until_lapse(drought: &mut Drought) -> u32 {
+        (0..)
+            .find(|_| {
+                drought.tick(false);
+                !drought.is_on()
+            })
+            .expect("it lapses")
+            + 1
+    }
+
+    #[test]
+    fn in_a_drought_it_is_refused_at_once_what_is_not_to_be_had() {
+        let mut drought = Drought::none(8, 40);
+        assert_eq!(drought.refusal(&acquire(100), &vm()), None, "nothing is known");
+        drought.begin(Some(5), 2, 0);
+        assert_eq!(drought.refusal(&acquire(6), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 6 }));
+        assert_eq!(drought.refusal(&acquire(5), &vm()), Some(Refusal::Unreachable { quota: vm(), why: CONTENDED.to_owned() }));
+        let release = Operation::release(vm(), 6, None).expect("an amount");
+        assert_eq!(drought.refusal(&release, &vm()), None);
+        drought.end();
+        assert_eq!(drought.refusal(&acquire(6), &vm()), None);
+    }
+
+    #[test]
+    fn without_the_word_of_all_sites_nothing_is_refused_unless_it_was_tried() {
+        let mut drought = Drought::none(8, 40);
+        drought.begin(None, 0, 0);
+        assert_eq!(drought.refusal(&acquire(100), &vm()), None);
+        drought.tried("nobody answers".into(), 0);
+        assert_eq!(drought.refusal(&acquire(1), &vm()), Some(Refusal::Unreachable { quota: vm(), why: "nobody answers".into() }));
+    }
+
+    #[test]
+    fn each_lasts_twice_as_long_and_nothing_known_is_older_than_the_longest() {
+        let mut drought = Drought::none(8, 40);
+        for lasts in [8, 16, 32, 34, 34] {
+            drought.begin(Some(0), 6, 0);
+            assert!(drought.refusal(&acquire(1), &vm()).is_some());
+            assert_eq!(ticks_until_lapse(&mut drought), lasts);
+        }
+        drought.begin(Some(0), 6, 0);
+        assert_eq!(ticks_until_lapse(&mut drought), 34, "and nobody was refused in this one, so the next is short again");
+        drought.begin(Some(0), 41, 0);
+        assert!(!drought.is_on(), "too old to be of use");
+        drought.end();
+        drought.begin(Some(0), 6, 0);
+        assert_eq!(ticks_until_lapse(&mut drought), 8);
+    }
+
+    #[test]
+    fn who_refused_somebody_asks_again_in_time_and_one_after_the_other() {
+        for (rank, at) in [(0, 5), (1, 8), (9, 8)] {
+            let mut drought = Drought::none(9, 40);
+            drought.begin(Some(0), 0, rank);
+            drought.tick(false);
+            assert!(!drought.asks_again(), "nobody was refused");
+            assert!(drought.refusal(&acquire(1), &vm()).is_some());
+            let asks = (2..9).find(|_| {
+                drought.tick(false);
+                drought.asks_again()
+            });
+            assert_eq!(asks, Some(at));
+        }
+    }
+
+    #[test]
+    fn it_does_not_lapse_just_before_the_answer_unless_it_is_too_old() {
+        let mut drought = Drought::none(8, 12);
+        drought.begin(Some(0), 0, 0);
+        assert!(drought.refusal(&acquire(1), &vm()).is_some());
+        (0..11).for_each(|_| drought.tick(true));
+        assert!(drought.is_on());
+        drought.tick(true);
+        assert!(!drought.is_on());
+    }
+}
