@@ -242,7 +242,7 @@ where
                 *count += 1;
                 self.meter.commit(reply.at.since(self.start), reply.at.since(at));
             }
-            Err(refusal) => self.meter.refuse(refusal.code()),
+            Err(refusal) => self.meter.refuse(refusal.code(), reply.at.since(at)),
         }
         // A release that was certainly not done leaves the token with its client.
         let kept = ask == Ask::Release && outcome.as_ref().is_err_and(Refusal::is_retryable);

@@ -36,6 +36,7 @@ pub struct Meter {
     pub samples: Vec<(f64, f64)>,
     per_second: Vec<u32>,
     latency: Histogram<u64>,
+    refusal: Histogram<u64>,
     sampling: Rng,
 }
 
@@ -54,7 +55,8 @@ impl Meter {
             unanswered: 0,
             samples: Vec::new(),
             per_second: vec![0; seconds(length).ceil() as usize],
-            latency: Histogram::new_with_bounds(1, LATENCY_US_MAX, SIGNIFICANT_DIGITS).expect("the bounds are in order"),
+            latency: histogram(),
+            refusal: histogram(),
             sampling,
         }
     }
@@ -70,9 +72,20 @@ impl Meter {
         }
     }
 
-    /// A transaction was refused.
-    pub fn refuse(&mut self, code: &'static str) {
+    /// A transaction was refused, `latency` after it was sent.
+    pub fn refuse(&mut self, code: &'static str, latency: Span) {
+        self.refusal.saturating_record(latency.as_micros().max(1));
         *self.refused.entry(code).or_default() += 1;
+    }
+
+    /// Time in milliseconds below which this share of the refusals stayed.
+    pub fn refusal_percentile_ms(&self, quantile: f64) -> f64 {
+        self.refusal.value_at_quantile(quantile) as f64 / 1_000.0
+    }
+
+    /// Mean time to a refusal in milliseconds.
+    pub fn refusal_mean_ms(&self) -> f64 {
+        self.refusal.mean() / 1_000.0
     }
 
     /// Transactions answered with success.
@@ -115,6 +128,10 @@ impl Meter {
         let every = (window / 10).max(1);
         (window..=length).step_by(every).map(|end| (end as f64, mean(&self.per_second[end - window..end]))).collect()
     }
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LATENCY_US_MAX, SIGNIFICANT_DIGITS).expect("the bounds are in order")
 }
 
 fn seconds(span: Span) -> f64 {

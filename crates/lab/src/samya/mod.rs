@@ -22,6 +22,7 @@ pub mod load;
 pub mod meter;
 pub mod outcome;
 pub mod parameters;
+pub mod pool;
 pub mod prediction;
 pub mod progress;
 pub mod series;

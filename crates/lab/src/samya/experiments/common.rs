@@ -28,7 +28,8 @@ pub(super) fn all_samya() -> [System; 4] {
 
 /// Redistributions that moved tokens or were to, proactive and reactive together.
 pub(super) fn redistributions(run: &Run) -> u64 {
-    run.probe("quota.redistribution.reactive") + run.probe("quota.redistribution.proactive") + run.probe("escrow.round")
+    let kinds = ["quota.redistribution.reactive", "quota.redistribution.proactive", "quota.redistribution.again", "escrow.round"];
+    kinds.into_iter().map(|kind| run.probe(kind)).sum()
 }
 
 /// A rate or a time with one decimal.
