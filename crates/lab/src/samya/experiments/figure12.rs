@@ -5,8 +5,9 @@ use super::super::lab::Lab;
 use super::super::load::LoadError;
 use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::POINTS_OF_AN_HOUR;
+use super::super::pool;
 use super::super::progress::Progress;
-use super::super::setup::System;
+use super::super::setup::{Setup, System};
 use super::common::{all_samya, in_minutes, one, percent, ratio};
 
 /// How much of the throughput without constraint redistribution may cost.
@@ -39,6 +40,9 @@ pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome,
         }
         let most = format!("the most that redistribution can win, {}", limit.name);
         outcome.findings.push(Finding::plain(most, "", format!("{:.2}×", ratio(free, fixed))));
+        let pooled = pool::throughput(&Setup { limit: limit.tokens, ..lab.setup(System::NoConstraint, POINTS_OF_AN_HOUR) });
+        let what = format!("one pool without distance over no redistribution, {}", limit.name);
+        outcome.findings.push(Finding::plain(what, "", format!("{:.3}×", ratio(pooled, fixed))));
         outcome.sheets.push(sheet);
         outcome.charts.push(chart);
     }
