@@ -8,6 +8,10 @@ mod running;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// Requests are many small allocations, made by one thread and freed by another.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A geo-distributed transactional SQL database: serializable commits in one wide-area round trip.
 #[derive(Parser)]
 #[command(name = "rhumb", version, arg_required_else_help = true, propagate_version = true, max_term_width = 100)]
