@@ -3,14 +3,19 @@
 
 mod common;
 
-use common::{Request, configure, start, start_as, until};
+use common::{Request, Toy, configure, start, start_as, until};
+use futures::future::join_all;
+use futures::poll;
 use rhumb_core::SiteId;
 use rhumb_node::frame::Service;
-use rhumb_node::runtime::Rejected;
+use rhumb_node::runtime::{Handle, Rejected};
 use rhumb_store::{Engine, MemoryEngine, StoreError, View, Write};
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::task::Poll;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// What the disk does when asked to sync.
 #[derive(Clone, Copy, PartialEq)]
@@ -79,6 +84,38 @@ impl Engine for Disk {
 /// A service whose disk is written by a thread of its own, and one whose disk is written by the actor's.
 const SERVICES: [Service; 2] = [Service::Commit, Service::Quotas];
 
+async fn put(handle: Handle<Toy>, key: &'static str) -> Result<String, Rejected> {
+    handle.ask(Request::Put { key, value: "v" }).await
+}
+
+/// Puts while the disk hangs; returns once it does so in the sync of that.
+async fn put_into_a_hanging_sync(disk: &Disk, handle: &Handle<Toy>) -> JoinSet<Result<String, Rejected>> {
+    disk.set(Mode::Hangs);
+    let mut puts = JoinSet::new();
+    puts.spawn(put(handle.clone(), "alone"));
+    until("the sync of the first hangs", async || disk.0.busy.try_lock().is_err()).await;
+    puts
+}
+
+/// Lets the tasks of this thread that are ready run first.
+async fn behind_the_others() {
+    let mut waited = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+async fn all_are_put(mut puts: JoinSet<Result<String, Rejected>>) {
+    while let Some(put) = puts.join_next().await {
+        assert_eq!(put.expect("no panic"), Ok("put".into()));
+    }
+}
+
 /// So long nothing must happen that must not happen at all.
 const QUIET: Duration = Duration::from_millis(100);
 
@@ -113,16 +150,9 @@ async fn what_gathers_during_a_sync_is_written_and_made_durable_as_one_and_the_a
     handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
     let before = (disk.writes(), disk.syncs());
 
-    disk.set(Mode::Hangs);
-    let mut puts = tokio::task::JoinSet::new();
-    let put = |key| {
-        let handle = handle.clone();
-        async move { handle.ask(Request::Put { key, value: "v" }).await }
-    };
-    puts.spawn(put("alone"));
-    until("the sync of the first hangs", async || disk.0.busy.try_lock().is_err()).await;
+    let mut puts = put_into_a_hanging_sync(&disk, &handle).await;
     for key in ["b", "c", "d", "e", "f"] {
-        puts.spawn(put(key));
+        puts.spawn(put(handle.clone(), key));
     }
     // Other keys are read as if nothing were the matter: the actor is not held up.
     for _ in 0..10 {
@@ -130,9 +160,7 @@ async fn what_gathers_during_a_sync_is_written_and_made_durable_as_one_and_the_a
     }
     tokio::time::sleep(QUIET).await;
     disk.set(Mode::Works);
-    while let Some(put) = puts.join_next().await {
-        assert_eq!(put.expect("no panic"), Ok("put".into()));
-    }
+    all_are_put(puts).await;
     let since = (disk.writes() - before.0, disk.syncs() - before.1);
     assert_eq!(since, (2, 2), "one write and one sync for the first, one for the five that gathered meanwhile");
 }
@@ -146,27 +174,54 @@ async fn what_arrives_during_a_sync_by_the_actor_is_written_and_made_durable_as_
     handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
     let before = disk.syncs();
 
-    disk.set(Mode::Hangs);
-    let mut puts = tokio::task::JoinSet::new();
-    let put = |key| {
-        let handle = handle.clone();
-        async move { handle.ask(Request::Put { key, value: "v" }).await }
-    };
-    puts.spawn(put("alone"));
-    until("the sync of the first hangs", async || disk.0.busy.try_lock().is_err()).await;
+    let mut puts = put_into_a_hanging_sync(&disk, &handle).await;
     // One of them lives where the actor does, which is busy now.
-    puts.spawn_on(put("at home"), handle.home());
+    puts.spawn_on(put(handle.clone(), "at home"), handle.home());
     for key in ["b", "c", "d", "e"] {
-        puts.spawn(put(key));
+        puts.spawn(put(handle.clone(), key));
     }
     tokio::time::sleep(QUIET).await;
     disk.set(Mode::Works);
-    while let Some(put) = puts.join_next().await {
-        assert_eq!(put.expect("no panic"), Ok("put".into()));
-    }
+    all_are_put(puts).await;
     let syncs = disk.syncs() - before;
     // The one at home asks once the actor's thread is free again.
     assert!((2..=3).contains(&syncs), "one sync for the first, one or two for the five that came meanwhile: {syncs}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_trickles_in_while_a_group_gathers_is_answered() {
+    let (configs, mut ports) = configure(&["a"], None).await;
+    let disk = Disk::new();
+    let site = start_as(Service::Quotas, &configs[0], ports.remove(0), disk.clone());
+    let handle = site.handle();
+    handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
+    for count in 1..=20 {
+        // A large group, so that the next one gathers.
+        let mut puts = put_into_a_hanging_sync(&disk, &handle).await;
+        (0..30).for_each(|_| drop(puts.spawn(put(handle.clone(), "many"))));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        disk.set(Mode::Works);
+        all_are_put(puts).await;
+
+        // One more each time that the driver looks, and then silence.
+        let trickle = handle.clone();
+        let trickle = handle.home().spawn(async move {
+            let mut puts = Vec::new();
+            for index in 0..count {
+                let mut put = Box::pin(put(trickle.clone(), "one"));
+                assert!(poll!(&mut put).is_pending(), "it waits for the disk");
+                puts.push(put);
+                // The driver, which yields in between, gets its turn before this task does, and the next put is there when it looks.
+                if index > 0 {
+                    tokio::task::yield_now().await;
+                }
+                behind_the_others().await;
+            }
+            join_all(puts).await
+        });
+        let answered = tokio::time::timeout(Duration::from_secs(5), trickle).await.map(|answers| answers.expect("no panic").len());
+        assert_eq!(answered, Ok(count), "of {count} that trickled in one was left lying");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,7 +258,7 @@ async fn more_requests_than_may_wait_are_told_that_the_site_is_busy() {
     let site = start(&configs[0], ports.remove(0), disk.clone());
     site.status().recovered().await;
     disk.set(Mode::Hangs);
-    let mut puts = tokio::task::JoinSet::new();
+    let mut puts = JoinSet::new();
     for key in ["a", "b"] {
         let handle = site.handle();
         puts.spawn(async move { handle.ask(Request::Put { key, value: "v" }).await });

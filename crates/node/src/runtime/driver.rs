@@ -125,14 +125,16 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
 
     /// Steps with all that was taken, and with what arrives while a larger group is worth it; then has it written.
     async fn work(&mut self, taken: &mut VecDeque<Input<A>>, outside: bool, progress: &mut Progress<A>) -> Result<(), Ended> {
-        for _ in 0..GATHER_ROUNDS {
+        let mut rounds = 0;
+        loop {
             self.fire(progress)?;
             for input in taken.drain(..) {
                 self.step(input, progress)?;
             }
-            if !self.disk.gathers() {
+            if rounds == GATHER_ROUNDS || !self.disk.gathers() {
                 break;
             }
+            rounds += 1;
             // Now the network brings what has come meanwhile, and clients on this thread pass it on.
             yield_now().await;
             match self.mailbox.try_take(taken, outside) {
