@@ -28,6 +28,7 @@ fix: ## Put right what `verify` would complain about, as far as a machine can.
 soak: ## A thousand seeds of every scenario of the simulator with all faults on. SEEDS=100000 for a night.
 	cargo build --package rhumb
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}
+	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim placed-replicas --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim samya --seeds $${SEEDS:-1000}
 
 fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame row" for some of them.

@@ -1,8 +1,9 @@
 //! Sleeping with a precision that tokio's timer does not have.
 //!
 //! That timer counts whole milliseconds and rounds up, which would add up to a millisecond to every emulated hop of the
-//! wide area, and to every latency that a benchmark counts from the instant at which a request was due. Here one thread waits on a condition variable for the earliest instant asked for; the kernel wakes it some
-//! 60 microseconds late, and it costs nothing while nobody sleeps.
+//! wide area, and to every latency that a benchmark counts from the instant at which a request was due. Here one thread
+//! waits on a condition variable for the earliest instant asked for; the kernel wakes it some 60 microseconds late, and it
+//! costs nothing while nobody sleeps.
 
 use std::collections::BTreeMap;
 use std::io;

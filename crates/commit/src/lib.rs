@@ -3,6 +3,7 @@
 pub mod buffer;
 pub mod ceilings;
 pub mod locks;
+pub mod placement;
 pub mod replicated_commit;
 pub mod transaction;
 pub mod votes;

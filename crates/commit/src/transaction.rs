@@ -19,9 +19,11 @@ pub enum ReadMode {
     /// Ask all regions for a shared lock, take the newest version among a majority. One wide-area trip per read. The
     /// default inside explicit transactions.
     Locking,
-    /// Read this region's replica without a lock; the votes at commit validate the versions read. No wide-area trip.
-    /// The default of autocommit statements that write.
+    /// Read the nearest replica, active or passive, without a lock; the votes at commit validate the versions read. No
+    /// wide-area trip where this region holds a copy. The default of autocommit statements that write.
     Optimistic,
+    /// The same from the nearest active replica: never behind the last commit that it voted for.
+    Active,
     /// Read-only at one timestamp, from a majority, without a commit: sees every commit that ended before it began. One
     /// wide-area trip per read. What it does not promise between several reads under skewed clocks: decision 0003.
     Snapshot,
@@ -36,8 +38,24 @@ impl ReadMode {
     }
 }
 
+/// How a transaction commits, as far as its client may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitOptions {
+    /// The client is answered once a majority has not only voted but applied the writes: two wide-area round trips instead of
+    /// one. It buys no safety; it is the model protocol of GPlacer, for comparison.
+    pub two_rounds: bool,
+    /// The commit may be handed to the region that the placement names for it.
+    pub handoff: bool,
+}
+
+impl Default for CommitOptions {
+    fn default() -> CommitOptions {
+        CommitOptions { two_rounds: false, handoff: true }
+    }
+}
+
 /// What a committed transaction is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Committed {
     /// The timestamp of its versions; of a read-only transaction the one it read at.
     pub at: Timestamp,
@@ -46,7 +64,7 @@ pub struct Committed {
 }
 
 /// Why a read or a commit did not succeed.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TxnError {
     /// Another transaction was in the way. Nothing was committed; running the transaction again may succeed
     /// (SQLSTATE 40001).
@@ -135,6 +153,9 @@ pub trait Transaction: Send {
 
     /// Reads from here on are done in `mode`. From `Optimistic` to `Locking` and back only.
     fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError>;
+
+    /// How it is to commit.
+    fn set_commit(&mut self, options: CommitOptions);
 
     /// How reads are done now.
     fn mode(&self) -> ReadMode;

@@ -11,7 +11,8 @@
 //!                 └─▶ Yes (provisional) ┴─▶ Firm   asked for by anybody else
 //! ```
 //!
-//! The attempt commits if a majority of all regions is yes, and aborts if so many are no that a majority of yes is
+//! Whose votes count is the attempt's *electorate*, which it carries with it: the regions that were active when its gateway
+//! made it. The attempt commits if a majority of those is yes, and aborts if so many are no that a majority of yes is
 //! impossible. The gateway counts every yes, all others count firm ones: whoever has seen enough knows the outcome.
 //!
 //! Why two kinds of yes: were every yes final, then with two of five regions out of reach the votes yes, yes, no of the
@@ -25,6 +26,7 @@
 //! Invariants: a final vote never changes; a gateway that withdraws has not concluded, and concludes from final votes
 //! only; hence an outcome, once reached by anybody, is everybody's.
 
+use crate::placement::Regions;
 use rhumb_core::{RegionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -110,23 +112,23 @@ impl Tally {
         self.votes.insert(region, vote);
     }
 
-    /// The outcome among `regions` regions, if the final votes seen decide it.
-    pub fn outcome(&self, regions: usize) -> Option<Outcome> {
-        self.decide(regions, |vote| *vote == Vote::Firm)
+    /// The outcome among `electorate`, if the final votes seen decide it.
+    pub fn outcome(&self, electorate: Regions) -> Option<Outcome> {
+        self.decide(electorate, |vote| *vote == Vote::Firm)
     }
 
     /// The same for the attempt's gateway, which counts provisional votes too, as long as it has withdrawn none.
-    pub fn outcome_at_gateway(&self, regions: usize) -> Option<Outcome> {
-        self.decide(regions, Vote::is_yes)
+    pub fn outcome_at_gateway(&self, electorate: Regions) -> Option<Outcome> {
+        self.decide(electorate, Vote::is_yes)
     }
 
-    fn decide(&self, regions: usize, counts: impl Fn(&Vote) -> bool) -> Option<Outcome> {
-        let majority = regions / 2 + 1;
-        let yes = self.votes.values().filter(|vote| counts(vote)).count();
-        let no = self.votes.values().filter(|vote| !vote.is_yes()).count();
-        if yes >= majority {
+    fn decide(&self, electorate: Regions, counts: impl Fn(&Vote) -> bool) -> Option<Outcome> {
+        let votes = || self.votes.iter().filter(|(region, _)| electorate.contains(**region)).map(|(_, vote)| vote);
+        let yes = votes().filter(|vote| counts(vote)).count();
+        let no = votes().filter(|vote| !vote.is_yes()).count();
+        if yes >= electorate.majority() {
             Some(Outcome::Committed)
-        } else if no > regions - majority {
+        } else if no > electorate.len() - electorate.majority() {
             Some(Outcome::Aborted)
         } else {
             None
@@ -207,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_majority_of_yes_commits_and_an_impossible_one_aborts() {
-        let outcome = |votes: &[(u16, Vote)]| (tally(votes).outcome(5), tally(votes).outcome_at_gateway(5));
+        let outcome = |votes: &[(u16, Vote)]| (tally(votes).outcome(Regions::first(5)), tally(votes).outcome_at_gateway(Regions::first(5)));
         assert_eq!(outcome(&[(0, Vote::Firm), (1, Vote::Firm)]), (None, None));
         assert_eq!(outcome(&[(0, Vote::Firm), (1, Vote::Firm), (4, Vote::Firm)]), (Some(Outcome::Committed), Some(Outcome::Committed)));
         assert_eq!(outcome(&[(0, NO), (1, NO)]), (None, None));
@@ -217,7 +219,7 @@ mod tests {
     #[test]
     fn only_the_gateway_counts_a_provisional_yes() {
         let votes = tally(&[(0, Vote::Yes), (1, Vote::Yes), (4, Vote::Firm)]);
-        assert_eq!((votes.outcome(5), votes.outcome_at_gateway(5)), (None, Some(Outcome::Committed)));
+        assert_eq!((votes.outcome(Regions::first(5)), votes.outcome_at_gateway(Regions::first(5))), (None, Some(Outcome::Committed)));
     }
 
     #[test]
@@ -229,10 +231,10 @@ mod tests {
 
     #[test]
     fn with_an_even_number_of_regions_half_the_votes_against_abort() {
-        assert_eq!(tally(&[(0, Vote::Firm)]).outcome(2), None);
-        assert_eq!(tally(&[(0, NO)]).outcome(2), Some(Outcome::Aborted));
-        assert_eq!(tally(&[(0, Vote::Firm), (1, Vote::Firm), (2, NO)]).outcome(4), None);
-        assert_eq!(tally(&[(0, NO), (2, NO)]).outcome(4), Some(Outcome::Aborted));
+        assert_eq!(tally(&[(0, Vote::Firm)]).outcome(Regions::first(2)), None);
+        assert_eq!(tally(&[(0, NO)]).outcome(Regions::first(2)), Some(Outcome::Aborted));
+        assert_eq!(tally(&[(0, Vote::Firm), (1, Vote::Firm), (2, NO)]).outcome(Regions::first(4)), None);
+        assert_eq!(tally(&[(0, NO), (2, NO)]).outcome(Regions::first(4)), Some(Outcome::Aborted));
     }
 
     #[test]
@@ -241,8 +243,11 @@ mod tests {
             for votes in 0..(1u32 << regions) {
                 let all: Vec<_> = (0..regions).map(|region| (region, if votes >> region & 1 == 1 { Vote::Firm } else { NO })).collect();
                 let tally = tally(&all);
-                assert!(tally.outcome(usize::from(regions)).is_some());
-                assert_eq!(tally.outcome(usize::from(regions)), tally.outcome_at_gateway(usize::from(regions)));
+                assert!(tally.outcome(Regions::first(usize::from(regions))).is_some());
+                assert_eq!(
+                    tally.outcome(Regions::first(usize::from(regions))),
+                    tally.outcome_at_gateway(Regions::first(usize::from(regions)))
+                );
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::vitals::{Commits, Vitals};
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::replicated_commit::{Answer, Request, Site};
-use rhumb_commit::transaction::{self, Committed, ReadMode, RegionStatus, TxnError};
+use rhumb_commit::transaction::{self, CommitOptions, Committed, ReadMode, RegionStatus, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Timestamp, TxnId, Value};
 use std::sync::Arc;
 
@@ -59,6 +59,7 @@ impl transaction::Gateway for Gateway {
                 expected: Vec::new(),
                 asked: 0,
                 trips: 0,
+                options: CommitOptions::default(),
                 over: false,
             })),
             other => Err(unexpected(other)),
@@ -85,6 +86,7 @@ struct Transaction {
     /// How many of these went along with a read already.
     asked: usize,
     trips: u32,
+    options: CommitOptions,
     over: bool,
 }
 
@@ -199,12 +201,16 @@ impl transaction::Transaction for Transaction {
     }
 
     fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError> {
-        let switchable = |mode| matches!(mode, ReadMode::Optimistic | ReadMode::Locking);
+        let switchable = |mode| matches!(mode, ReadMode::Optimistic | ReadMode::Active | ReadMode::Locking);
         if mode != self.mode && !(switchable(mode) && switchable(self.mode)) {
             return Err(TxnError::Invalid("a transaction begun read-only stays so, and no other becomes so".into()));
         }
         self.mode = mode;
         Ok(())
+    }
+
+    fn set_commit(&mut self, options: CommitOptions) {
+        self.options = options;
     }
 
     fn mode(&self) -> ReadMode {
@@ -220,7 +226,7 @@ impl transaction::Transaction for Transaction {
         let expect = std::mem::take(&mut self.expected);
         let read_only = writes.is_empty();
         self.over = true;
-        match self.handle.ask(Request::Commit { txn: self.txn, writes, expect }).await {
+        match self.handle.ask(Request::Commit { txn: self.txn, writes, expect, options: self.options }).await {
             Ok(Answer::Committed(committed)) => Ok(committed),
             Ok(Answer::Failed(error)) => Err(error),
             Ok(other) => Err(unexpected(other)),

@@ -1,8 +1,9 @@
 //! What a transaction costs when nothing goes wrong, exactly: round trips of the wide area plus the configured local
 //! delays. The floor of a region is the round trip from it to the nearest regions that complete a majority.
 
+use rhumb_commit::placement::Placement;
 use rhumb_commit::replicated_commit::{Answer, Config as Protocol, Request, Site};
-use rhumb_commit::transaction::ReadMode;
+use rhumb_commit::transaction::{CommitOptions, ReadMode};
 use rhumb_core::{Key, KeyRange, RegionId, RttMatrix, SiteId, Span, Time, Timestamp, TxnId, Value, wan};
 use rhumb_sim::{Config, LocalDelays, World};
 use std::sync::Arc;
@@ -22,7 +23,9 @@ impl Cluster {
         let config = Config::new(rtt.clone(), shards);
         let local = config.local;
         let topology = Arc::new(config.topology.clone());
-        let mut world = World::new(config, 1, move |site, _| Site::new(site, Arc::clone(&topology), Protocol::default()));
+        let mut world = World::new(config, 1, move |site, _| {
+            Site::new(site, Arc::clone(&topology), Placement::everywhere(topology.region_count()), Protocol::default())
+        });
         world.run_until(SETTLED).expect("nothing goes wrong");
         Cluster { world, local, rtt }
     }
@@ -52,7 +55,7 @@ impl Cluster {
 
     fn commit(&mut self, region: u16, txn: TxnId, keys: &[&str]) -> (Timestamp, u32, Span) {
         let writes = keys.iter().map(|key| (Key::from(*key), Some(Value::from("v")))).collect();
-        match self.ask(region, Request::Commit { txn, writes, expect: vec![] }) {
+        match self.ask(region, Request::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }) {
             (Answer::Committed(committed), took) => (committed.at, committed.trips, took),
             (other, _) => panic!("{other:?}"),
         }

@@ -2,7 +2,7 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use rhumb_sim::replicated_commit::ReplicatedCommit;
+use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
 use std::collections::BTreeMap;
@@ -44,14 +44,18 @@ pub struct Args {
 enum ScenarioName {
     /// Transactions: what clients read and committed is strictly serializable, and nothing is lost.
     ReplicatedCommit,
+    /// The same with some regions active, some passive, and some without a copy.
+    PlacedReplicas,
     /// Quotas: clients never hold more than the limit, and no token is minted, lost or acquired twice.
     Samya,
 }
 
 /// Runs the scenario.
 pub fn run(args: &Args) -> ExitCode {
+    let transactions = |replicas| ReplicatedCommit::default().with_replicas(replicas).with_calm(args.calm);
     match args.scenario {
-        ScenarioName::ReplicatedCommit => simulate(&ReplicatedCommit::default().with_calm(args.calm), args),
+        ScenarioName::ReplicatedCommit => simulate(&transactions(Replicas::Everywhere), args),
+        ScenarioName::PlacedReplicas => simulate(&transactions(Replicas::Placed), args),
         ScenarioName::Samya => simulate(&Samya::default().with_calm(args.calm), args),
     }
 }

@@ -14,6 +14,9 @@
 //! What a peer already knows costs it a head of a few bytes, not the rows. A committed attempt that this region is
 //! still in doubt about is resolved on the spot.
 //!
+//! A passive replica is one that takes everything over. So that it is hardly behind, a gateway sends it the writes of each
+//! commit as well, as soon as that is decided; a copy that gets lost comes with the log.
+//!
 //! **Closed timestamps.** With its log a peer promises that nothing at or below `closed` will be committed with its
 //! vote that is not in it. A commit has the votes of a majority, so once such promises of any majority of regions (this
 //! one among them or not) reach up to *c*, and their logs are taken over, every commit at or below *c* is applied here:
@@ -28,12 +31,13 @@
 //! to its end.
 
 use super::config::{ENTRIES_BYTES_MAX, FETCH_PAGE, LOG_PAGE};
-use super::message::{LogEntry, LogHead, Note, Promise};
+use super::message::{Attempt, LogEntry, LogHead, Note, Promise};
 use super::records::{self, LOG, LogRecord, Number};
 use super::site::{Pending, Site};
+use crate::placement::Regions;
 use rhumb_core::actor::Collect;
-use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Time, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Time, Timestamp, Value};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Log records dropped in one tick once every peer has taken them over.
 const TRUNCATE_MAX: u64 = 10_000;
@@ -87,6 +91,8 @@ pub(super) struct CatchUp {
     /// Something is known to be missing: pull at the next tick even if it is not due.
     hurry: bool,
     ticks: u64,
+    /// The hybrid clock at each of the last ticks, back to the one before `closed_lag` ago.
+    clock_stood: VecDeque<(Time, Timestamp)>,
     /// The log holds nothing up to here.
     pub(super) truncated: u64,
     /// Deletions up to here may be gone.
@@ -112,15 +118,31 @@ impl CatchUp {
 }
 
 impl Site {
-    fn same_shard_peers(&self) -> impl Iterator<Item = RegionId> + use<> {
-        let here = self.me.region;
-        self.topology.regions().filter(move |region| *region != here)
+    /// The regions whose logs together hold every commit.
+    fn sources(&self) -> Regions {
+        self.placement.voters.without(self.me.region.into())
     }
 
-    /// The timestamp up to which this replica can promise to commit nothing more: behind its clock, below all that is
-    /// prepared.
+    /// The regions that take over what is committed here.
+    fn followers(&self) -> Regions {
+        self.placement.copies().without(self.me.region.into())
+    }
+
+    /// True if this region holds a copy.
+    fn has_copy(&self) -> bool {
+        self.placement.copies().contains(self.me.region)
+    }
+
+    /// The timestamp up to which this replica can promise to commit nothing more: where its hybrid clock stood a while ago,
+    /// which a crash or a peer can have put ahead of the time of day, and below all that is prepared.
     fn own_closed(&mut self) -> Timestamp {
-        let lagging = Timestamp::from_time(self.now.minus(self.config.closed_lag));
+        let then = self.now.minus(self.config.closed_lag);
+        let stood = &mut self.catch_up.clock_stood;
+        while stood.get(1).is_some_and(|(at, _)| *at <= then) {
+            stood.pop_front();
+        }
+        let stood = stood.front().filter(|(at, _)| *at <= then).map_or(Timestamp::ZERO, |(_, clock)| *clock);
+        let lagging = Timestamp::from_time(then).max(stood);
         let closed = self.cohort.lowest_unresolved().map_or(lagging, |lowest| lagging.min(lowest.previous()));
         self.cohort.ceilings.raise_floor(closed);
         closed
@@ -128,12 +150,11 @@ impl Site {
 
     /// Every commit at or below it is applied here.
     pub(super) fn safe(&self) -> Timestamp {
-        let here = self.catch_up.peers.get(&self.me.region).map_or(Timestamp::ZERO, |own| own.closed);
-        let mut closed: Vec<Timestamp> =
-            self.same_shard_peers().map(|region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed)).collect();
-        closed.push(here);
+        let voters = self.placement.voters;
+        let closed = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed);
+        let mut closed: Vec<Timestamp> = voters.iter().map(closed).collect();
         closed.sort_unstable_by(|a, b| b.cmp(a));
-        closed[self.topology.majority() - 1]
+        closed[voters.majority() - 1]
     }
 
     /// Nothing below it can be read any more.
@@ -142,13 +163,17 @@ impl Site {
     }
 
     pub(super) fn catch_up_tick(&mut self, fx: &mut Effects<Site>) {
+        if !self.has_copy() {
+            return;
+        }
         self.catch_up.ticks += 1;
+        self.catch_up.clock_stood.push_back((self.now, self.clock.last()));
         let closed = self.own_closed();
         // A promise to oneself counts when it would outlive a restart, like any other.
         self.catch_up.peers.entry(self.me.region).or_default().closed = closed.min(self.ceiling);
         if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
             self.catch_up.hurry = false;
-            for region in self.same_shard_peers() {
+            for region in self.sources().iter() {
                 self.pull(region, fx);
             }
         }
@@ -308,6 +333,21 @@ impl Site {
         self.turn_page(from.region, fx);
     }
 
+    /// A gateway sends what was committed.
+    pub(super) fn on_copy(&mut self, attempt: Attempt, at: Timestamp, writes: Vec<(Key, Option<Value>)>, fx: &mut Effects<Site>) {
+        self.clock.observe(at);
+        if !self.placement.passives.contains(self.me.region)
+            || self.cohort.applied.contains(&attempt)
+            || attempt.made <= self.forget_floor()
+        {
+            return fx.count("catch_up.copy_ignored");
+        }
+        fx.count("catch_up.copied");
+        let mut batch = Batch::new();
+        self.take_over_entry(LogEntry { seq: 0, attempt, at, writes, partial: false }, &mut batch);
+        fx.persist(batch);
+    }
+
     fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch) {
         if entry.partial {
             // Versions in between are gone: history has a hole below now.
@@ -344,7 +384,7 @@ impl Site {
     /// Has old versions dropped.
     fn collect_versions(&mut self, fx: &mut Effects<Site>) {
         let safe_of = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.safe);
-        let everywhere = self.same_shard_peers().map(safe_of).min().unwrap_or(Timestamp::MAX);
+        let everywhere = self.followers().iter().map(safe_of).min().unwrap_or(Timestamp::MAX);
         let horizon = self.horizon();
         let deletions = everywhere.min(self.safe()).min(horizon).max(self.catch_up.collected);
         self.catch_up.collected = deletions;
@@ -360,7 +400,7 @@ impl Site {
 
     /// Drops the part of the log that every peer has taken over.
     fn truncate_log(&mut self, fx: &mut Effects<Site>) {
-        let acked = self.same_shard_peers().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();
+        let acked = self.followers().iter().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();
         let upto = acked.unwrap_or(self.cohort.log_end).min(self.catch_up.truncated + TRUNCATE_MAX).min(self.cohort.log_end);
         if upto <= self.catch_up.truncated {
             return;

@@ -366,7 +366,7 @@ impl Site {
     fn tell_applied(&mut self, meta: &Meta, mut batch: Batch, fx: &mut Effects<Site>) {
         if meta.participants == [self.me.shard] {
             self.resolve(meta.attempt, &mut batch);
-            fx.persist(batch);
+            self.confirm(meta, batch, fx);
         } else {
             let coordinator = self.site(self.me.region, meta.coordinator);
             fx.persist(batch).send(coordinator, Promise::Applied { attempt: meta.attempt, shard: self.me.shard });
@@ -378,13 +378,12 @@ impl Site {
         if meta.coordinator == self.me.shard {
             return; // the coordinator of this very site sees to it
         }
-        let regions = self.topology.region_count();
         if region == self.me.region && !vote.is_yes() {
             return self.unprepare(meta.attempt, fx);
         }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
-        if let Some(outcome) = entry.tally.outcome(regions) {
+        if let Some(outcome) = entry.tally.outcome(meta.electorate) {
             self.on_decided_as_cohort(meta, outcome, fx);
         }
     }
@@ -414,7 +413,7 @@ impl Site {
 
     fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         fx.count("commit.cohort_asks");
-        for region in self.topology.regions() {
+        for region in meta.electorate.iter() {
             fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
         }
     }
@@ -445,7 +444,7 @@ impl Site {
     }
 
     /// No attempt made at or below it is prepared any more, nor remembered as applied.
-    fn forget_floor(&self) -> Timestamp {
+    pub(super) fn forget_floor(&self) -> Timestamp {
         Timestamp::from_time(self.now.minus(self.config.forget_after)).max(self.forgotten)
     }
 

@@ -71,6 +71,8 @@ pub const TXN_ROWS_MAX: usize = 100_000;
 pub const TXN_BYTES_MAX: usize = 12 << 20;
 /// Transactions that one gateway keeps open.
 pub const TRANSACTIONS_MAX: usize = 20_000;
+/// Commits that one gateway runs for others, or remembers to have run.
+pub const TAKEN_MAX: usize = 50_000;
 /// Reads that one replica keeps waiting.
 pub const WAITING_READS_MAX: usize = 8_192;
 /// Log entries told in one message.

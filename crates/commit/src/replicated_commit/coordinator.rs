@@ -292,6 +292,8 @@ impl Site {
         let ballot = self.coordinator.ballot(meta, now);
         if ballot.outcome.is_none() {
             self.distribute(attempt, outcome, fx);
+        } else if outcome == Outcome::Committed && ballot.resolved && ballot.has_yes() {
+            self.confirm(meta, Batch::new(), fx); // it did not hear so the first time
         }
     }
 
@@ -344,19 +346,19 @@ impl Site {
     }
 
     fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let regions = self.topology.region_count();
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.outcome.is_none()) else { return };
         let tally = self.tally(ballot);
-        let outcome = tally.outcome(regions);
+        let electorate = ballot.meta.electorate;
+        let outcome = tally.outcome(electorate);
         #[cfg(feature = "planted")]
         let provisional_counts = self.has_planted(super::planted::Planted::ProvisionalCounts);
         #[cfg(feature = "planted")]
-        let outcome = if provisional_counts { tally.outcome_at_gateway(regions) } else { outcome };
+        let outcome = if provisional_counts { tally.outcome_at_gateway(electorate) } else { outcome };
         let Some(outcome) = outcome else { return };
         fx.count("commit.worked_out");
         let meta = ballot.meta.clone();
-        for site in self.topology.replicas(meta.coordinator).filter(|site| *site != self.me) {
-            fx.send(site, Note::Decided { meta: meta.clone(), outcome });
+        for region in meta.electorate.without(self.me.region.into()).iter() {
+            fx.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), outcome });
         }
         self.distribute(attempt, outcome, fx);
     }
@@ -415,11 +417,20 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         ballot.applied.insert(shard);
         if ballot.meta.participants.iter().all(|shard| ballot.applied.contains(shard)) {
+            let meta = ballot.meta.clone();
             let mut batch = Batch::new();
             self.resolve(attempt, &mut batch);
-            if !batch.ops.is_empty() {
-                fx.persist(batch);
-            }
+            self.confirm(&meta, batch, fx);
+        }
+    }
+
+    /// The region has applied a commit; its gateway may wait for that.
+    pub(super) fn confirm(&mut self, meta: &Meta, batch: Batch, fx: &mut Effects<Site>) {
+        if meta.two_rounds {
+            let confirmed = Promise::Confirmed { attempt: meta.attempt, region: self.me.region };
+            fx.persist(batch).send(meta.attempt.txn.gateway, confirmed);
+        } else if !batch.ops.is_empty() {
+            fx.persist(batch);
         }
     }
 
@@ -502,7 +513,7 @@ impl Site {
             return self.repropose(meta, fx);
         }
         let is_final = |region: &RegionId| ballot.tally.of(*region).is_some_and(Vote::is_final);
-        let open: Vec<RegionId> = self.topology.regions().filter(|region| !is_final(region)).collect();
+        let open: Vec<RegionId> = meta.electorate.iter().filter(|region| !is_final(region)).collect();
         for region in open {
             self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }

@@ -1,7 +1,8 @@
 //! What sites say to each other, and what clients ask their gateway. Every message has one compact `Display`, used by
 //! traces, logs and golden files.
 
-use crate::transaction::{Committed, ReadMode, TxnError};
+use crate::placement::Regions;
+use crate::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use crate::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,10 @@ pub struct Meta {
     pub attempt: Attempt,
     /// The commit timestamp that it proposes.
     pub at: Timestamp,
+    /// The regions whose votes decide it: those that were active when it was made.
+    pub electorate: Regions,
+    /// Its gateway waits to hear that a majority has applied it.
+    pub two_rounds: bool,
     /// The shard whose site coordinates in each region.
     pub coordinator: u16,
     /// The shards that it touches, in order; the coordinator's is among them.
@@ -149,8 +154,16 @@ pub enum Note {
     Denied { read: ReadId, denial: Denial },
     /// Gateway to replica: the transaction is over, its read locks may go.
     Release { txn: TxnId },
+    /// Gateway to the gateway that is to commit for it, in the life that began at `life`: commit this. Said again until
+    /// answered.
+    Handoff { origin: TxnId, life: Timestamp, parts: Vec<(u16, Part)>, two_rounds: bool },
+    /// The answer.
+    HandedBack { origin: TxnId, result: Result<Committed, TxnError> },
     /// Gateway to each region's coordinator: vote on this.
     Accept { meta: Meta, parts: Vec<(u16, Part)> },
+    /// Gateway to the regions that do not vote: a commit is proposed at this timestamp. What begins there after it ended is to
+    /// lie above it, as where its `Accept` came by.
+    Heard { at: Timestamp },
     /// Coordinator to the cohorts of its region: prepare.
     Prepare { meta: Meta, part: Part },
     /// Cohort to its coordinator: cannot prepare.
@@ -163,6 +176,8 @@ pub enum Note {
     Withdraw { meta: Meta },
     /// Gateway, or whoever worked it out, to each region's coordinator: the outcome.
     Decided { meta: Meta, outcome: Outcome },
+    /// Gateway to the passive replicas of a shard: committed, this is what it wrote there.
+    Copy { attempt: Attempt, at: Timestamp, writes: Vec<(Key, Option<Value>)> },
     /// A site in doubt to the gateway: are you still deciding? No answer if so.
     AskGateway { meta: Meta },
     /// Gateway to the site in doubt: not any more, if ever.
@@ -171,8 +186,9 @@ pub enum Note {
     AskVote { meta: Meta },
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
-    /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender.
-    Ping { sent: Time, oldest: Timestamp },
+    /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `life` that of the
+    /// sender's life.
+    Ping { sent: Time, oldest: Timestamp, life: Timestamp },
     /// Answer to `Ping`.
     Pong { sent: Time },
     /// A planted bug: somebody in doubt proposes commit at a higher ballot.
@@ -192,6 +208,8 @@ pub enum Promise {
     Forgotten { attempt: Attempt, region: RegionId, log_end: u64 },
     /// Cohort to its coordinator: the outcome is applied.
     Applied { attempt: Attempt, shard: u16 },
+    /// Coordinator to the gateway of an attempt of two rounds: committed and applied in this region.
+    Confirmed { attempt: Attempt, region: RegionId },
     /// Replica to its peers in other regions: your log up to `after` is taken over, and every commit at or below `safe` is
     /// applied; what came after?
     Pull { after: u64, safe: Timestamp },
@@ -213,7 +231,7 @@ pub enum Request {
     /// Read a range. Answered by `Rows`.
     Scan { txn: TxnId, mode: ReadMode, range: KeyRange, limit: u32, reverse: bool, expect: Vec<(Key, Timestamp)> },
     /// Commit. Answered by `Committed`.
-    Commit { txn: TxnId, writes: Vec<(Key, Option<Value>)>, expect: Vec<(Key, Timestamp)> },
+    Commit { txn: TxnId, writes: Vec<(Key, Option<Value>)>, expect: Vec<(Key, Timestamp)>, options: CommitOptions },
     /// Give up. Answered by `Done`.
     Rollback { txn: TxnId },
     /// How is this site? Answered by `Status`.
@@ -323,10 +341,17 @@ impl fmt::Display for Note {
             }
             Note::Denied { denial, .. } => write!(f, "Denied {denial}"),
             Note::Release { txn } => write!(f, "Release {txn}"),
+            Note::Handoff { origin, parts, .. } => {
+                write!(f, "Handoff {origin}")?;
+                parts.iter().try_for_each(|(shard, part)| write!(f, " {shard}:{part}"))
+            }
+            Note::HandedBack { origin, result: Ok(committed) } => write!(f, "HandedBack {origin} committed at {}", committed.at),
+            Note::HandedBack { origin, result: Err(error) } => write!(f, "HandedBack {origin} {error}"),
             Note::Accept { meta, parts } => {
                 write!(f, "Accept {} at {}", meta.attempt, meta.at)?;
                 parts.iter().try_for_each(|(shard, part)| write!(f, " {shard}:{part}"))
             }
+            Note::Heard { at } => write!(f, "Heard {at}"),
             Note::Prepare { meta, part } => write!(f, "Prepare {} at {} {part}", meta.attempt, meta.at),
             Note::CannotPrepare { attempt, refusal } => write!(f, "CannotPrepare {attempt} {refusal}"),
             Note::Unprepare { attempt } => write!(f, "Unprepare {attempt}"),
@@ -335,6 +360,10 @@ impl fmt::Display for Note {
             }
             Note::Withdraw { meta } => write!(f, "Withdraw {}", meta.attempt),
             Note::Decided { meta, outcome } => write!(f, "Decided {} {outcome}", meta.attempt),
+            Note::Copy { attempt, at, writes } => {
+                write!(f, "Copy {attempt} at {at} w")?;
+                list(f, writes.iter().map(|(key, _)| key))
+            }
             Note::AskGateway { meta } => write!(f, "AskGateway {}", meta.attempt),
             Note::Over { attempt } => write!(f, "Over {attempt}"),
             Note::AskVote { meta } => write!(f, "AskVote {}", meta.attempt),
@@ -357,6 +386,7 @@ impl fmt::Display for Promise {
             Promise::Vote { meta, region, vote } => write!(f, "Vote {} {region} {vote}", meta.attempt),
             Promise::Forgotten { attempt, region, log_end } => write!(f, "Forgotten {attempt} {region} log {log_end}"),
             Promise::Applied { attempt, shard } => write!(f, "Applied {attempt} shard {shard}"),
+            Promise::Confirmed { attempt, region } => write!(f, "Confirmed {attempt} {region}"),
             Promise::Pull { after, safe } => write!(f, "Pull after {after} safe {safe}"),
             Promise::Log { after, heads, end, more, closed } => {
                 write!(f, "Log {after}..{end}{} closed {closed} ", if *more { "…" } else { "" })?;

@@ -39,6 +39,7 @@
 //! | `site.rs` | the actor: dispatch, timers, ceiling of the clock |
 //! | `recovery.rs` | from disk to serving |
 //! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
+//! | `gateway/handoff.rs` | a commit run from a better place |
 //! | `coordinator.rs` | one region's vote and its two-phase commit |
 //! | `cohort.rs` | one shard replica: prepare, apply |
 //! | `reads.rs` | one shard replica: the four kinds of read |

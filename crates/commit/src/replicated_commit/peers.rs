@@ -11,6 +11,7 @@ struct Peer {
     heard_in: u64,
     rtt: Option<Span>,
     oldest: Timestamp,
+    life: Timestamp,
 }
 
 /// What a site knows of the others.
@@ -24,7 +25,8 @@ pub struct Peers {
 impl Peers {
     /// A message of `from` arrived.
     pub fn heard(&mut self, from: SiteId, now: Time) {
-        let peer = self.peers.entry(from).or_insert(Peer { heard: now, heard_in: 0, rtt: None, oldest: Timestamp::ZERO });
+        let peer =
+            self.peers.entry(from).or_insert(Peer { heard: now, heard_in: 0, rtt: None, oldest: Timestamp::ZERO, life: Timestamp::ZERO });
         peer.heard = now;
         peer.heard_in = self.ticks;
     }
@@ -40,10 +42,11 @@ impl Peers {
         self.ticks - self.peers.get(&site).map_or(0, |peer| peer.heard_in) >= ticks
     }
 
-    /// A ping of `from` arrived: no transaction that began there before `oldest` still runs.
-    pub fn running_since(&mut self, from: SiteId, oldest: Timestamp) {
+    /// A ping of `from` arrived, in its life that began at `life`: no transaction that began there before `oldest` still runs.
+    pub fn running_since(&mut self, from: SiteId, oldest: Timestamp, life: Timestamp) {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.oldest = oldest.max(peer.oldest);
+            peer.life = life.max(peer.life);
         }
     }
 
@@ -67,6 +70,11 @@ impl Peers {
     /// True if `site` was heard within `window`.
     pub fn is_alive(&self, site: SiteId, now: Time, window: Span) -> bool {
         self.peers.get(&site).is_some_and(|peer| now.since(peer.heard) <= window)
+    }
+
+    /// When the latest life of `site` that was heard of began.
+    pub fn life(&self, site: SiteId) -> Timestamp {
+        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.life)
     }
 
     /// The start of the oldest transaction that may still run at gateway `site`.

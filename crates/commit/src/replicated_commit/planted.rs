@@ -25,11 +25,13 @@ pub enum Planted {
     TooOldSkipped,
     /// A snapshot read does not wait for prepared transactions below its timestamp.
     SnapshotDoesNotWait,
+    /// A commit that another gateway hands over is run each time that it arrives, in every life.
+    HandoffTakenAgain,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 8] = [
+    pub const ALL: [Planted; 9] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -38,6 +40,7 @@ impl Planted {
         Planted::ProvisionalCounts,
         Planted::TooOldSkipped,
         Planted::SnapshotDoesNotWait,
+        Planted::HandoffTakenAgain,
     ];
 }
 
@@ -54,8 +57,8 @@ impl Site {
 
     /// Ballot 1 as plain Paxos runs it: having heard a majority, propose the value that one of them accepted.
     pub(super) fn repropose(&mut self, meta: Meta, fx: &mut Effects<Site>) {
-        for site in self.topology.replicas(meta.coordinator) {
-            self.send(site, Note::Repropose { meta: meta.clone() }, fx);
+        for region in meta.electorate.iter() {
+            self.send(self.site(region, meta.coordinator), Note::Repropose { meta: meta.clone() }, fx);
         }
     }
 
@@ -67,8 +70,8 @@ impl Site {
             ballot.vote = None;
             self.vote(attempt, Vote::Firm, Batch::new(), fx);
             let accepted = Promise::Vote { meta: meta.clone(), region: self.me.region, vote: Vote::Firm };
-            for site in self.topology.replicas(meta.coordinator) {
-                fx.persist(Batch::new()).send(site, accepted.clone());
+            for region in meta.electorate.iter() {
+                fx.persist(Batch::new()).send(self.site(region, meta.coordinator), accepted.clone());
             }
         }
     }

@@ -136,6 +136,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::placement::Regions;
     use rhumb_core::{SiteId, TxnId};
 
     #[test]
@@ -153,6 +154,8 @@ mod tests {
         let meta = Meta {
             attempt: Attempt { txn: TxnId { began: Timestamp::from_bits(1), gateway: SiteId::new(0, 0) }, made: Timestamp::from_bits(2) },
             at: Timestamp::from_bits(3),
+            electorate: Regions::first(3),
+            two_rounds: false,
             coordinator: 0,
             participants: vec![0],
         };

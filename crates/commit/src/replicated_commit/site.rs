@@ -10,13 +10,14 @@ use super::catch_up::CatchUp;
 use super::cohort::Cohort;
 use super::config::Config;
 use super::coordinator::Coordinator;
-use super::gateway::{Gateway, ReadRetry};
+use super::gateway::{Gateway, Handoff, ReadRetry};
 use super::message::{Answer, Attempt, Note, Promise, Request, Status};
 use super::peers::Peers;
 use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
-use crate::transaction::TxnError;
+use crate::placement::Placement;
+use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
 use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
 use std::collections::{BTreeMap, VecDeque};
@@ -32,6 +33,15 @@ pub enum Timer {
     Tick,
     /// Ask again for locks that were denied.
     RetryRead(ReadRetry),
+}
+
+/// What waits to begin until the ceiling on disk is high enough.
+#[derive(Debug)]
+pub(super) enum Begin {
+    /// A transaction of a client.
+    Client(RequestId, ReadMode),
+    /// The commit of another gateway's.
+    Handoff(SiteId, Handoff),
 }
 
 /// What a load or a persist is for.
@@ -59,6 +69,7 @@ pub(super) enum Pending {
 pub struct Site {
     pub(super) me: SiteId,
     pub(super) topology: Arc<Topology>,
+    pub(super) placement: Placement,
     pub(super) config: Config,
     /// This site's clock at the current step.
     pub(super) now: Time,
@@ -81,19 +92,23 @@ pub struct Site {
     next_token: Token,
     /// Messages to itself, handled before the step ends.
     inbox: VecDeque<Note>,
-    /// Clients that want to begin above the ceiling.
-    waiting_to_begin: Vec<(RequestId, Request)>,
+    /// What is to begin above the ceiling.
+    pub(super) waiting_to_begin: Vec<Begin>,
+    /// This life began above it; no other did.
+    pub(super) life: Timestamp,
     #[cfg(feature = "planted")]
     pub(super) planted: Option<super::planted::Planted>,
 }
 
 impl Site {
     /// The site `me`, before its first step.
-    pub fn new(me: SiteId, topology: Arc<Topology>, config: Config) -> Site {
+    pub fn new(me: SiteId, topology: Arc<Topology>, placement: Placement, config: Config) -> Site {
         assert!(topology.has(me), "a site belongs to its cluster");
+        assert!(!placement.voters.is_empty(), "somebody decides");
         assert!(config.keep_versions > config.forget_after, "what can still be prepared finds the versions that refuse it");
         Site {
             me,
+            placement,
             config,
             now: Time::ZERO,
             clock: HybridClock::default(),
@@ -111,6 +126,7 @@ impl Site {
             next_token: 0,
             inbox: VecDeque::new(),
             waiting_to_begin: Vec::new(),
+            life: Timestamp::ZERO,
             topology,
             #[cfg(feature = "planted")]
             planted: None,
@@ -168,6 +184,16 @@ impl Site {
         }
     }
 
+    /// True if a commit, or a read of a majority, leaves this region.
+    pub(super) fn is_wide(&self) -> bool {
+        self.placement.voters != self.me.region.into()
+    }
+
+    /// The active regions in which the sites of all `shards` answered lately.
+    pub(super) fn reachable_voters(&self, shards: &[u16]) -> Vec<RegionId> {
+        self.reachable(shards).into_iter().filter(|region| self.placement.voters.contains(*region)).collect()
+    }
+
     /// The site that coordinates for shard `shard` in `region`.
     pub(super) fn site(&self, region: RegionId, shard: u16) -> SiteId {
         SiteId { region, shard }
@@ -199,12 +225,24 @@ impl Site {
         fx.persist(batch).notify(token);
     }
 
+    /// True if a transaction may begin now; else the ceiling on disk is being raised for it.
+    pub(super) fn may_begin(&mut self, fx: &mut Effects<Site>) -> bool {
+        let next = self.clock.last().next().max(Timestamp::from_time(self.now));
+        if next > self.ceiling {
+            self.raise_ceiling(next, fx);
+        }
+        next <= self.ceiling
+    }
+
     fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
         match self.pending.remove(&token) {
             Some(Pending::Ceiling(ceiling)) => {
                 self.ceiling = ceiling.max(self.ceiling);
-                for (id, request) in std::mem::take(&mut self.waiting_to_begin) {
-                    self.on_request(id, request, fx);
+                for begin in std::mem::take(&mut self.waiting_to_begin) {
+                    match begin {
+                        Begin::Client(id, mode) => self.on_request(id, Request::Begin { mode }, fx),
+                        Begin::Handoff(from, handoff) => self.on_handoff(from, handoff, fx),
+                    }
                 }
                 self.serve_reads_below_ceiling(fx);
             }
@@ -232,6 +270,7 @@ impl Site {
             Note::Denied { read, denial } => self.on_denied(from, read, denial, fx),
             Note::Release { txn } => self.on_release(txn, fx),
             Note::Accept { meta, parts } => self.on_accept(meta, parts, fx),
+            Note::Heard { at } => self.clock.observe(at),
             Note::Prepare { meta, part } => self.on_prepare(meta, part, fx),
             Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, fx),
             Note::Unprepare { attempt } => self.unprepare(attempt, fx),
@@ -242,12 +281,15 @@ impl Site {
                 self.on_decided_as_cohort(&meta, outcome, fx);
                 self.on_decided_as_gateway(&meta, outcome, fx);
             }
+            Note::Copy { attempt, at, writes } => self.on_copy(attempt, at, writes, fx),
             Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
-            Note::Ping { sent, oldest } => {
-                self.peers.running_since(from, oldest);
+            Note::Handoff { origin, life, parts, two_rounds } => self.on_handoff(from, Handoff { origin, life, parts, two_rounds }, fx),
+            Note::HandedBack { origin, result } => self.on_handed_back(origin, result, fx),
+            Note::Ping { sent, oldest, life } => {
+                self.peers.running_since(from, oldest, life);
                 self.send(from, Note::Pong { sent }, fx);
             }
             Note::Pong { sent } => self.peers.measured(from, sent, self.now),
@@ -267,6 +309,7 @@ impl Site {
             }
             Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, fx),
             Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, fx),
+            Promise::Confirmed { attempt, region } => self.on_confirmed(attempt, region, fx),
             Promise::Pull { after, safe } => self.on_pull(from, after, safe, fx),
             Promise::Log { after, heads, end, more, closed } => {
                 self.on_log(from, super::catch_up::Page { after, heads, end, more, closed }, fx)
@@ -285,18 +328,17 @@ impl Site {
         }
         match request {
             Request::Begin { mode } => {
-                let next = self.clock.last().next().max(Timestamp::from_time(self.now));
-                if next > self.ceiling {
-                    self.waiting_to_begin.push((id, Request::Begin { mode }));
-                    return self.raise_ceiling(next, fx);
+                if self.may_begin(fx) {
+                    self.on_begin(id, mode, fx);
+                } else {
+                    self.waiting_to_begin.push(Begin::Client(id, mode));
                 }
-                self.on_begin(id, mode, fx);
             }
             Request::Get { txn, mode, keys, expect } => self.on_get(id, txn, mode, keys, expect, fx),
             Request::Scan { txn, mode, range, limit, reverse, expect } => {
                 self.on_scan(id, txn, mode, super::gateway::ScanAsked { range, limit, reverse }, expect, fx);
             }
-            Request::Commit { txn, writes, expect } => self.on_commit(id, txn, writes, expect, fx),
+            Request::Commit { txn, writes, expect, options } => self.on_commit(id, txn, writes, expect, options, fx),
             Request::Rollback { txn } => self.on_rollback(id, txn, fx),
             Request::Status => unreachable!("answered above"),
         }
@@ -313,7 +355,7 @@ impl Site {
         }
         let oldest = self.gateway.oldest().unwrap_or(self.clock.last());
         for site in self.topology.sites().filter(|site| *site != self.me) {
-            fx.send(site, Note::Ping { sent: self.now, oldest });
+            fx.send(site, Note::Ping { sent: self.now, oldest, life: self.life });
         }
         self.gateway_tick(fx);
         self.coordinator_tick(fx);
@@ -325,6 +367,8 @@ impl Site {
     pub(super) fn serve(&mut self, fx: &mut Effects<Site>) {
         self.recovery = None;
         self.clock = HybridClock::above(self.ceiling);
+        // A life that begins anything puts a higher ceiling on disk first, so the next life has another name.
+        self.life = self.ceiling;
         self.cohort.ceilings.raise_floor(self.ceiling.max(self.catch_up.collected));
         // Whatever was prepared or applied by earlier lives lies below the ceiling.
         self.cohort.highest = self.ceiling.max(self.cohort.highest);

@@ -29,6 +29,7 @@ mod state;
 pub use planted::Planted;
 pub use properties::{AGREEMENT, CLIENT, EXCLUSION, WRITE_ONCE};
 
+use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Refusal, Tally, Vote};
 use rhumb_core::RegionId;
 use state::{Cast, End, Gateway, REGIONS, Region, Register, State, TXNS};
@@ -191,7 +192,8 @@ impl VoteRegisters {
                 }));
             }
         }
-        let outcome = |tally: &Tally| if counts_provisional { tally.outcome_at_gateway(REGIONS) } else { tally.outcome(REGIONS) };
+        let electorate = Regions::first(REGIONS);
+        let outcome = |tally: &Tally| if counts_provisional { tally.outcome_at_gateway(electorate) } else { tally.outcome(electorate) };
         let worked_out = tallies.iter().filter_map(outcome).map(End::from);
         let told = [(of_txn.committed, End::Committed), (of_txn.aborted, End::Aborted)];
         worked_out.chain(told.into_iter().filter(|(told, _)| *told).map(|(_, end)| end)).collect()

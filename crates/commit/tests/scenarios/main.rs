@@ -5,5 +5,6 @@
 mod commits;
 mod doubt;
 mod locks;
+mod placements;
 mod reads;
 mod support;

@@ -8,7 +8,7 @@ use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::replicated_commit::{Answer, Request, Site};
-use rhumb_commit::transaction::{ReadMode, TxnError};
+use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::{RegionId, Row, Span, Time, Timestamp, TxnId};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -81,7 +81,7 @@ impl Client {
 
     /// A client that reads every key once, strictly, and is done.
     pub(super) fn final_reader(number: u32, region: RegionId, shared: Rc<RefCell<Shared>>) -> Client {
-        let mut client = Client::new(number, region, Time::from_micros(u64::MAX), Workload::new(rhumb_core::Rng::seeded(0)), shared);
+        let mut client = Client::new(number, region, Time::from_micros(u64::MAX), Workload::new(rhumb_core::Rng::seeded(0), false), shared);
         client.workload = None;
         client
     }
@@ -99,11 +99,12 @@ impl Client {
         self.mode = match style {
             Style::Locking => ReadMode::Locking,
             Style::Optimistic => ReadMode::Optimistic,
+            Style::Active => ReadMode::Active,
             Style::Snapshot => ReadMode::Snapshot,
             Style::Stale => stale.map_or(ReadMode::Snapshot, ReadMode::Stale),
         };
         let mode = match self.mode {
-            ReadMode::Locking | ReadMode::Optimistic => Mode::ReadWrite,
+            ReadMode::Locking | ReadMode::Optimistic | ReadMode::Active => Mode::ReadWrite,
             ReadMode::Snapshot => Mode::ReadOnly,
             ReadMode::Stale(at) => Mode::Stale(at),
         };
@@ -154,7 +155,8 @@ impl Client {
         }
         self.phase = Phase::Committing;
         let writes = std::mem::take(&mut self.buffer).into_writes();
-        Next::Request(Request::Commit { txn, writes, expect: vec![] })
+        let options = self.workload.as_mut().map_or(CommitOptions::default(), Workload::options);
+        Next::Request(Request::Commit { txn, writes, expect: vec![], options })
     }
 
     fn record(&mut self, op: Op) {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, one site in each or two, versions kept long or collected
-//! soon, ceilings far ahead of the clock or hardly, a storm of all kinds of faults or many short crashes.
+//! soon, ceilings far ahead of the clock or hardly, a storm of all kinds of faults or many short crashes. Where replicas are
+//! *placed*, it decides too which regions are active, which passive, and which hold nothing.
 
 mod client;
 mod workload;
@@ -15,6 +16,7 @@ use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_re
 use crate::history::{History, Outcome, TxnNo};
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
+use rhumb_commit::placement::{Coordinators, Placement, Regions};
 use rhumb_commit::replicated_commit::{self as protocol, Site};
 use rhumb_core::{KeyRange, Load, Loaded, RegionId, Rng, Row, SiteId, Span, Time, Timestamp, wan};
 use std::cell::RefCell;
@@ -36,6 +38,16 @@ const KEEP_VERSIONS_SHORT: Span = Span::from_secs(14);
 /// How far ceilings are ahead in the runs in which they hardly are.
 const CEILING_LEAD_SHORT: Span = Span::from_millis(2);
 
+/// Where the replicas are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replicas {
+    /// In every region, all active.
+    #[default]
+    Everywhere,
+    /// Some regions are active, some passive, and some hold nothing.
+    Placed,
+}
+
 /// Random transactions under faults.
 #[derive(Clone, Debug, Default)]
 pub struct ReplicatedCommit {
@@ -45,6 +57,8 @@ pub struct ReplicatedCommit {
     /// A bug planted in the driver.
     #[cfg(feature = "planted")]
     pub driver: Option<crate::Planted>,
+    /// Where the replicas are.
+    pub replicas: Replicas,
     /// Nothing goes wrong.
     pub calm: bool,
 }
@@ -58,11 +72,15 @@ struct Shape {
     low_ceilings: bool,
     /// Many short crashes instead of a storm.
     flaky: bool,
+    placement: Placement,
 }
 
 impl Scenario for ReplicatedCommit {
     fn name(&self) -> &'static str {
-        "replicated-commit"
+        match self.replicas {
+            Replicas::Everywhere => "replicated-commit",
+            Replicas::Placed => "placed-replicas",
+        }
     }
 
     fn options(&self) -> String {
@@ -71,12 +89,17 @@ impl Scenario for ReplicatedCommit {
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
+        let regions = if rng.chance(0.5) { 3 } else { 5 };
         let shape = Shape {
-            regions: if rng.chance(0.5) { 3 } else { 5 },
+            regions,
             shards: if rng.chance(0.7) { 1 } else { 2 },
             collects: rng.chance(0.3),
             low_ceilings: rng.chance(0.5),
             flaky: rng.chance(0.3),
+            placement: match self.replicas {
+                Replicas::Everywhere => Placement::everywhere(regions),
+                Replicas::Placed => place(regions, &mut rng.fork()),
+            },
         };
         let mut world = self.world(&shape, seed, tracing);
         let rates = match shape.flaky {
@@ -91,7 +114,13 @@ impl Scenario for ReplicatedCommit {
         for region in world.topology().regions().collect::<Vec<_>>() {
             for client in 0..CLIENTS {
                 let shard = client as u16 % shape.shards;
-                let program = Client::new(number, region, CLIENTS_END, Workload::new(rng.fork()), Rc::clone(&shared));
+                let program = Client::new(
+                    number,
+                    region,
+                    CLIENTS_END,
+                    Workload::new(rng.fork(), self.replicas != Replicas::Everywhere),
+                    Rc::clone(&shared),
+                );
                 world.add_client(SiteId { region, shard }, program);
                 number += 1;
             }
@@ -111,6 +140,12 @@ impl Scenario for ReplicatedCommit {
 }
 
 impl ReplicatedCommit {
+    /// The same with replicas elsewhere.
+    pub fn with_replicas(mut self, replicas: Replicas) -> ReplicatedCommit {
+        self.replicas = replicas;
+        self
+    }
+
     /// The same with faults, or without.
     pub fn with_calm(mut self, calm: bool) -> ReplicatedCommit {
         self.calm = calm;
@@ -133,8 +168,9 @@ impl ReplicatedCommit {
         }
         #[cfg(feature = "planted")]
         let planted = self.planted;
+        let placement = shape.placement.clone();
         let factory = move |site, _life| {
-            let actor = Site::new(site, Arc::clone(&topology), protocol.clone());
+            let actor = Site::new(site, Arc::clone(&topology), placement.clone(), protocol.clone());
             #[cfg(feature = "planted")]
             let actor = actor.with_planted(planted);
             actor
@@ -147,6 +183,18 @@ impl ReplicatedCommit {
         }
         world
     }
+}
+
+/// Which of `regions` regions are active, and which of the others passive.
+fn place(regions: usize, rng: &mut Rng) -> Placement {
+    let mut order: Vec<RegionId> = Regions::first(regions).iter().collect();
+    rng.shuffle(&mut order);
+    let active = rng.between(1, regions as u64) as usize;
+    let voters = order.drain(..active).collect();
+    let passives = order.into_iter().filter(|_| rng.chance(0.6)).collect();
+    let any = |rng: &mut Rng| RegionId(rng.below(regions as u64) as u16);
+    let coordinators = (0..rng.below(regions as u64)).map(|_| (any(rng), Coordinators { read: any(rng), commit: any(rng) })).collect();
+    Placement { voters, passives, coordinators }
 }
 
 /// Faults, heal, progress, quiet, final reads; returns the final reads.
@@ -180,7 +228,7 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape
     stale_reads::check(history).map_err(text)?;
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 10 };
     progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
-    let dumps = world.topology().regions().map(|region| (region, dump(world, region, shape))).collect();
+    let dumps = shape.placement.copies().iter().map(|region| (region, dump(world, region, shape))).collect();
     convergence::check(&dumps).map_err(text)?;
     unresolved(world)
 }

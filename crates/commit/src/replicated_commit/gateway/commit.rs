@@ -3,6 +3,7 @@
 //! ```text
 //!   Commit ─▶ Accept to the coordinator of every region ─▶ votes
 //!      a majority of yes ─────────────────────────────▶ Committed to the client, whichever regions those are; Decided to all
+//!         of two rounds ──────────────────────────────▶ Decided to all; Committed to the client once a majority has applied it
 //!      a majority impossible, only for timestamps ────▶ another attempt, above all timestamps shown
 //!      a majority impossible for another reason ──────▶ Conflict to the client; Decided to all
 //!      votes missing: Accept again
@@ -14,24 +15,37 @@
 //! gateway counts final votes only.
 
 use super::Txn;
+use crate::placement::Regions;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
 use crate::replicated_commit::message::{Answer, Attempt, Meta, Note, Part, RangeCheck, ReadCheck};
 use crate::replicated_commit::site::Site;
-use crate::transaction::{Committed, TxnError};
+use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Outcome, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Who waits for the end of a commit.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Whose {
+    /// A client of this gateway.
+    Client(RequestId),
+    /// Another gateway, which has handed over its transaction of this name.
+    Gateway(TxnId),
+}
 
 /// A commit in progress.
 #[derive(Debug)]
 pub(super) struct Committing {
-    id: RequestId,
+    whose: Whose,
     parts: BTreeMap<u16, Part>,
     meta: Meta,
     tally: Tally,
     /// `Withdraw` was sent.
     withdrawn: bool,
+    /// Committed; the regions that have confirmed that they applied it. None until then.
+    confirmed: Option<Regions>,
     attempts: u32,
     /// When the first attempt was made, when this one, and when its `Accept` was last sent.
     since: Time,
@@ -46,6 +60,7 @@ impl Site {
         txn: TxnId,
         writes: Vec<(Key, Option<Value>)>,
         expect: Vec<(Key, Timestamp)>,
+        options: CommitOptions,
         fx: &mut Effects<Site>,
     ) {
         let Some(state) = self.gateway.txns.get(&txn) else {
@@ -69,7 +84,10 @@ impl Site {
             let shards: Vec<u16> = parts.keys().copied().collect();
             self.check_majority(&shards).map(|()| parts)
         }) {
-            Ok(parts) => self.attempt(id, txn, parts, fx),
+            Ok(parts) => match self.commit_coordinator().filter(|_| options.handoff) {
+                Some(to) => self.hand_over(id, txn, to, parts, options.two_rounds, fx),
+                None => self.attempt(Whose::Client(id), txn, parts, options.two_rounds, fx),
+            },
             Err(error) => {
                 self.end(txn, fx);
                 fx.answer(id, Answer::Failed(error));
@@ -125,7 +143,7 @@ impl Site {
     }
 
     /// The first attempt.
-    fn attempt(&mut self, id: RequestId, txn: TxnId, parts: BTreeMap<u16, Part>, fx: &mut Effects<Site>) {
+    pub(super) fn attempt(&mut self, whose: Whose, txn: TxnId, parts: BTreeMap<u16, Part>, two_rounds: bool, fx: &mut Effects<Site>) {
         // Where most is written, two-phase commit within the region saves a message by coordinating.
         let coordinator =
             parts.iter().max_by_key(|(shard, part)| (part.writes.len(), std::cmp::Reverse(**shard))).map_or(0, |(shard, _)| *shard);
@@ -134,29 +152,34 @@ impl Site {
         let meta = Meta {
             attempt: Attempt { txn, made },
             at: made.max(newest_read.next()),
+            electorate: self.placement.voters,
+            two_rounds,
             coordinator,
             participants: parts.keys().copied().collect(),
         };
         let committing = Committing {
-            id,
+            whose,
             parts,
             meta,
             tally: Tally::default(),
             withdrawn: false,
+            confirmed: None,
             attempts: 1,
             since: self.now,
             made: self.now,
             sent: self.now,
         };
+        let wide = self.is_wide();
         let state = self.gateway.txns.get_mut(&txn).expect("the commit is of an open transaction");
-        state.trips += u32::from(self.topology.region_count() > 1);
+        state.trips += u32::from(wide);
         state.committing = Some(committing);
+        self.have_heard(txn, fx);
         self.send_accepts(txn, fx);
     }
 
     /// Another attempt, at a timestamp above `above`, which the regions named as too old.
     fn attempt_again(&mut self, txn: TxnId, above: Timestamp, fx: &mut Effects<Site>) {
-        let wide = self.topology.region_count() > 1;
+        let wide = self.is_wide();
         let made = self.clock.now(self.now);
         let now = self.now;
         let Some(committing) = self.committing(txn) else { return };
@@ -177,6 +200,7 @@ impl Site {
             state.trips += u32::from(wide);
         }
         fx.count("commit.attempt_again");
+        self.have_heard(txn, fx);
         self.send_accepts(txn, fx);
     }
 
@@ -184,18 +208,27 @@ impl Site {
         self.gateway.txns.get_mut(&txn)?.committing.as_mut()
     }
 
+    /// Tells the regions that do not vote at which timestamp this attempt is made.
+    fn have_heard(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let Some(Meta { at, electorate, coordinator, .. }) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
+        let others = Regions::first(self.topology.region_count()).without(electorate).without(self.me.region.into());
+        for region in others.iter() {
+            fx.send(self.site(region, coordinator), Note::Heard { at });
+        }
+    }
+
     /// Sends the `Accept` to the regions whose votes are missing.
     fn send_accepts(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
         let now = self.now;
-        let regions: Vec<RegionId> = self.topology.regions().collect();
         let Some(committing) = self.committing(txn) else { return };
         committing.sent = now;
         let accept = Note::Accept {
             meta: committing.meta.clone(),
             parts: committing.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect(),
         };
-        let missing: Vec<SiteId> = regions
-            .into_iter()
+        let electorate = committing.meta.electorate;
+        let missing: Vec<SiteId> = electorate
+            .iter()
             .filter(|region| committing.tally.of(*region).is_none())
             .map(|region| SiteId { region, shard: committing.meta.coordinator })
             .collect();
@@ -205,12 +238,11 @@ impl Site {
     }
 
     pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
-        let regions = self.topology.region_count();
         // Else it is a late vote on an attempt given up.
         let Some(committing) = self.deciding(meta.attempt) else { return };
         committing.tally.record(region, vote.clone());
         let tally = &committing.tally;
-        let outcome = if committing.withdrawn { tally.outcome(regions) } else { tally.outcome_at_gateway(regions) };
+        let outcome = if committing.withdrawn { tally.outcome(meta.electorate) } else { tally.outcome_at_gateway(meta.electorate) };
         match outcome {
             Some(outcome) => self.conclude(meta.attempt.txn, outcome, fx),
             None => self.withdraw_if_stuck(meta.attempt.txn, fx),
@@ -221,9 +253,11 @@ impl Site {
     /// have voted.
     fn withdraw_if_stuck(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
         let Some(committing) = self.gateway.txns.get(&txn).and_then(|state| state.committing.as_ref()) else { return };
-        let reachable = self.reachable(&committing.meta.participants);
+        let electorate = committing.meta.electorate;
+        let mut reachable = self.reachable(&committing.meta.participants);
+        reachable.retain(|region| electorate.contains(*region));
         let voted = |region: &RegionId| committing.tally.of(*region).is_some();
-        if !committing.withdrawn && reachable.len() >= self.topology.majority() && reachable.iter().all(voted) {
+        if !committing.withdrawn && reachable.len() >= electorate.majority() && reachable.iter().all(voted) {
             self.withdraw(txn, fx);
         }
     }
@@ -260,17 +294,23 @@ impl Site {
 
     /// The commit whose present attempt is `attempt`.
     fn deciding(&mut self, attempt: Attempt) -> Option<&mut Committing> {
-        self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt)
+        self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt && committing.confirmed.is_none())
     }
 
     fn conclude(&mut self, txn: TxnId, outcome: Outcome, fx: &mut Effects<Site>) {
         match outcome {
             Outcome::Committed => {
-                let trips = self.gateway.txns[&txn].trips;
-                let Some(committing) = self.committing(txn) else { return };
-                let at = committing.meta.at;
                 self.tell_decided(txn, outcome, fx);
-                self.finish_commit(txn, Answer::Committed(Committed { at, trips }), fx);
+                self.send_copies(txn, fx);
+                let wide = self.is_wide();
+                let Some(state) = self.gateway.txns.get_mut(&txn) else { return };
+                let Some(committing) = &mut state.committing else { return };
+                if committing.meta.two_rounds {
+                    state.trips += u32::from(wide);
+                    committing.confirmed = Some(Regions::NONE);
+                } else {
+                    self.finish_committed(txn, fx);
+                }
             }
             Outcome::Aborted => self.on_aborted(txn, fx),
         }
@@ -279,9 +319,21 @@ impl Site {
     fn tell_decided(&mut self, txn: TxnId, outcome: Outcome, fx: &mut Effects<Site>) {
         let Some(meta) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
         self.remember(meta.attempt, Some(outcome));
-        let coordinators: Vec<SiteId> = self.topology.replicas(meta.coordinator).collect();
-        for site in coordinators {
-            self.send(site, Note::Decided { meta: meta.clone(), outcome }, fx);
+        for region in meta.electorate.iter() {
+            self.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), outcome }, fx);
+        }
+    }
+
+    /// Sends what was committed to the passive replicas. One that misses it pulls it from a log.
+    fn send_copies(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let passives = self.placement.passives;
+        let Some(committing) = self.committing(txn).filter(|_| !passives.is_empty()) else { return };
+        let Meta { attempt, at, .. } = committing.meta;
+        let parts = std::mem::take(&mut committing.parts);
+        for (shard, Part { writes, .. }) in parts.into_iter().filter(|(_, part)| !part.writes.is_empty()) {
+            for region in passives.iter() {
+                self.send(self.site(region, shard), Note::Copy { attempt, at, writes: writes.clone() }, fx);
+            }
         }
     }
 
@@ -307,16 +359,38 @@ impl Site {
                 let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
                 self.tell_decided(txn, Outcome::Aborted, fx);
-                self.finish_commit(txn, Answer::Failed(TxnError::Conflict(reason.to_string())), fx);
+                self.finish_commit(txn, Err(TxnError::Conflict(reason.to_string())), fx);
             }
         }
     }
 
-    fn finish_commit(&mut self, txn: TxnId, answer: Answer, fx: &mut Effects<Site>) {
+    /// A region has applied a commit of two rounds.
+    pub(in crate::replicated_commit) fn on_confirmed(&mut self, attempt: Attempt, region: RegionId, fx: &mut Effects<Site>) {
+        let Some(committing) = self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt) else { return };
+        let electorate = committing.meta.electorate;
+        let Some(confirmed) = &mut committing.confirmed else { return };
+        *confirmed = confirmed.or(region.into());
+        if confirmed.len() >= electorate.majority() {
+            self.finish_committed(attempt.txn, fx);
+        }
+    }
+
+    fn finish_committed(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let trips = self.gateway.txns[&txn].trips;
         let Some(committing) = self.committing(txn) else { return };
-        let id = committing.id;
+        let committed = Committed { at: committing.meta.at, trips };
+        self.finish_commit(txn, Ok(committed), fx);
+    }
+
+    fn finish_commit(&mut self, txn: TxnId, result: Result<Committed, TxnError>, fx: &mut Effects<Site>) {
+        let Some(committing) = self.committing(txn) else { return };
+        let whose = committing.whose;
         self.end(txn, fx);
-        fx.answer(id, answer);
+        match (whose, result) {
+            (Whose::Client(id), Ok(committed)) => fx.answer(id, Answer::Committed(committed)),
+            (Whose::Client(id), Err(error)) => fx.answer(id, Answer::Failed(error)),
+            (Whose::Gateway(origin), result) => self.hand_back(origin, result, fx),
+        }
     }
 
     pub(super) fn commits_tick(&mut self, fx: &mut Effects<Site>) {
@@ -328,7 +402,9 @@ impl Site {
             let age = now.since(committing.made);
             let refused = committing.tally.refusals().next().is_some();
             let late = now.since(committing.since) + config.withdraw_after >= config.outcome_deadline;
-            if now.since(committing.since) >= config.outcome_deadline {
+            if committing.confirmed.is_some() {
+                self.confirm_tick(txn, fx);
+            } else if now.since(committing.since) >= config.outcome_deadline {
                 self.give_up(txn, fx);
             } else if committing.withdrawn || (age >= config.withdraw_after && (refused || late)) {
                 self.withdraw(txn, fx);
@@ -342,14 +418,31 @@ impl Site {
         self.gateway.ended = self.gateway.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
     }
 
+    /// Committed, and waiting to hear that it is applied: tells those that have not confirmed once more. Past the deadline
+    /// the client is told all the same.
+    fn confirm_tick(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let (now, resend_after, deadline) = (self.now, self.config.resend_after, self.config.outcome_deadline);
+        let Some(committing) = self.committing(txn) else { return };
+        if now.since(committing.since) >= deadline {
+            return self.finish_committed(txn, fx);
+        }
+        if now.since(committing.sent) < resend_after {
+            return;
+        }
+        committing.sent = now;
+        let (meta, confirmed) = (committing.meta.clone(), committing.confirmed.unwrap_or_default());
+        for region in meta.electorate.without(confirmed).iter() {
+            self.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), outcome: Outcome::Committed }, fx);
+        }
+    }
+
     /// Has every region whose vote is not final take it back, or vote no.
     fn withdraw(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
-        let regions: Vec<RegionId> = self.topology.regions().collect();
         let Some(committing) = self.committing(txn) else { return };
         committing.withdrawn = true;
         let meta = committing.meta.clone();
         let is_final = |region: &RegionId| committing.tally.of(*region).is_some_and(Vote::is_final);
-        let open: Vec<RegionId> = regions.into_iter().filter(|region| !is_final(region)).collect();
+        let open: Vec<RegionId> = meta.electorate.iter().filter(|region| !is_final(region)).collect();
         fx.count("commit.withdrawn");
         for region in open {
             self.send(self.site(region, meta.coordinator), Note::Withdraw { meta: meta.clone() }, fx);
@@ -358,15 +451,13 @@ impl Site {
 
     /// The deadline is past: nobody can say yet whether it committed.
     fn give_up(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
-        let total = self.topology.region_count();
-        let majority = self.topology.majority();
-        let names: Vec<String> = self.topology.regions().map(|region| self.topology.name(region).to_owned()).collect();
+        let topology = Arc::clone(&self.topology);
         let Some(committing) = self.committing(txn) else { return };
         let attempt = committing.meta.attempt;
-        let silent: Vec<&str> = (0..total as u16)
-            .filter(|&region| committing.tally.of(RegionId(region)).is_none())
-            .map(|region| names[usize::from(region)].as_str())
-            .collect();
+        let electorate = committing.meta.electorate;
+        let (total, majority) = (electorate.len(), electorate.majority());
+        let silent = electorate.iter().filter(|region| committing.tally.of(*region).is_none());
+        let silent: Vec<&str> = silent.map(|region| topology.name(region)).collect();
         let error = TxnError::Unknown(format!(
             "{} of {total} regions voted in time, {majority} are needed; no vote from {}. It may have been committed or may yet be: check before you repeat it",
             committing.tally.len(),
@@ -375,7 +466,7 @@ impl Site {
         fx.count("commit.unknown");
         self.withdraw(txn, fx);
         self.remember(attempt, None);
-        self.finish_commit(txn, Answer::Failed(error), fx);
+        self.finish_commit(txn, Err(error), fx);
     }
 }
 

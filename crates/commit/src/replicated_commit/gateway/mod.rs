@@ -5,8 +5,10 @@
 //! its read locks expire. It is not needed for safety, only for its client's answer.
 
 mod commit;
+mod handoff;
 mod reads;
 
+pub(super) use handoff::Handoff;
 pub(super) use reads::{ReadRetry, Reply, ScanAsked};
 
 use super::config::TRANSACTIONS_MAX;
@@ -15,6 +17,7 @@ use super::site::Site;
 use crate::transaction::{ReadMode, TxnError};
 use crate::votes::Outcome;
 use commit::Committing;
+use handoff::{Handed, Taken};
 use reads::PendingRead;
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, Key, KeyRange, RegionId, SiteId, Timestamp, TxnId};
@@ -59,17 +62,38 @@ pub(in crate::replicated_commit) struct Gateway {
     reads: BTreeMap<ReadId, PendingRead>,
     /// How attempts ended here lately; `None` if given up without an outcome.
     ended: BTreeMap<Attempt, Option<Outcome>>,
+    /// Commits that another gateway runs for this one.
+    handed: BTreeMap<TxnId, Handed>,
+    /// Commits that this gateway runs, or ran, for another one.
+    taken: BTreeMap<TxnId, Taken>,
 }
 
 impl Gateway {
     /// The number of open transactions.
     pub(in crate::replicated_commit) fn open(&self) -> usize {
-        self.txns.len()
+        self.txns.len() + self.handed.len()
     }
 
     /// When the oldest open transaction began.
     pub(in crate::replicated_commit) fn oldest(&self) -> Option<Timestamp> {
-        self.txns.keys().next().map(|txn| txn.began)
+        self.txns.keys().next().into_iter().chain(self.handed.keys().next()).map(|txn| txn.began).min()
+    }
+}
+
+impl Txn {
+    fn new(mode: ReadMode, snapshot: Timestamp) -> Txn {
+        Txn {
+            mode,
+            snapshot,
+            horizon_of_known: BTreeMap::new(),
+            pinned: false,
+            rows: BTreeMap::new(),
+            ranges: Vec::new(),
+            evidence: 0,
+            locked_at: BTreeSet::new(),
+            trips: 0,
+            committing: None,
+        }
     }
 }
 
@@ -89,19 +113,7 @@ impl Site {
             return fx.answer(id, Answer::Failed(error));
         }
         let txn = TxnId { began: now, gateway: self.me };
-        let state = Txn {
-            mode,
-            snapshot: if let ReadMode::Stale(at) = mode { at } else { now },
-            horizon_of_known: BTreeMap::new(),
-            pinned: false,
-            rows: BTreeMap::new(),
-            ranges: Vec::new(),
-            evidence: 0,
-            locked_at: BTreeSet::new(),
-            trips: 0,
-            committing: None,
-        };
-        self.gateway.txns.insert(txn, state);
+        self.gateway.txns.insert(txn, Txn::new(mode, if let ReadMode::Stale(at) = mode { at } else { now }));
         fx.answer(id, Answer::Began { txn });
     }
 
@@ -126,22 +138,24 @@ impl Site {
     pub(in crate::replicated_commit) fn gateway_tick(&mut self, fx: &mut Effects<Site>) {
         self.reads_tick(fx);
         self.commits_tick(fx);
+        self.handoffs_tick(fx);
     }
 
     /// Fails unless a majority of regions has all sites of `shards` alive.
     fn check_majority(&self, shards: &[u16]) -> Result<(), TxnError> {
-        let reachable = self.reachable(shards);
-        if reachable.len() >= self.topology.majority() {
+        let reachable = self.reachable_voters(shards);
+        let voters = self.placement.voters;
+        if reachable.len() >= voters.majority() {
             return Ok(());
         }
         let names =
             |regions: &mut dyn Iterator<Item = RegionId>| regions.map(|region| self.topology.name(region)).collect::<Vec<_>>().join(", ");
-        let missing = names(&mut self.topology.regions().filter(|region| !reachable.contains(region)));
+        let missing = names(&mut voters.iter().filter(|region| !reachable.contains(region)));
         Err(TxnError::Unavailable(format!(
             "no majority of regions can be reached: {} of {} answer, {} are needed; not heard of: {missing}",
             reachable.len(),
-            self.topology.region_count(),
-            self.topology.majority(),
+            voters.len(),
+            voters.majority(),
         )))
     }
 }

@@ -10,6 +10,7 @@
 //! of any majority, so the second round misses none, whatever the clocks' skew.
 
 use super::{RangeEvidence, Txn};
+use crate::placement::Regions;
 use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, TXN_ROWS_MAX};
 use crate::replicated_commit::message::{Answer, Denial, How, Note, Query, ReadId};
 use crate::replicated_commit::site::{Site, Timer};
@@ -62,6 +63,8 @@ pub(super) struct PendingRead {
     id: RequestId,
     pub(super) txn: TxnId,
     how: How,
+    /// Of one replica: an active one.
+    active: bool,
     asked: Asked,
     shards: BTreeMap<u16, ShardRead>,
     /// Expected rows that are read along with a scan.
@@ -145,7 +148,7 @@ impl Site {
         state.mode = mode;
         let how = match mode {
             ReadMode::Locking => How::Lock,
-            ReadMode::Optimistic => How::Newest,
+            ReadMode::Optimistic | ReadMode::Active => How::Newest,
             ReadMode::Snapshot => How::At(state.snapshot),
             ReadMode::Stale(_) => How::Stale(state.snapshot),
         };
@@ -160,8 +163,19 @@ impl Site {
             queries.into_iter().map(|(shard, query)| (shard, read(query))).collect::<BTreeMap<_, _>>()
         };
         let (shards, expected) = (fresh(shards), fresh(expected));
-        let pending =
-            PendingRead { id, txn, how, asked, shards, expected, lock_rounds: 0, second_round: false, since: self.now, sent: self.now };
+        let pending = PendingRead {
+            id,
+            txn,
+            how,
+            active: mode == ReadMode::Active,
+            asked,
+            shards,
+            expected,
+            lock_rounds: 0,
+            second_round: false,
+            since: self.now,
+            sent: self.now,
+        };
         self.begin_round(pending, fx);
     }
 
@@ -177,6 +191,8 @@ impl Site {
     fn ask_replicas(&mut self, read: ReadId, whom: Whom, fx: &mut Effects<Site>) {
         let Some(pending) = self.gateway.reads.get(&read) else { return };
         let (txn, how) = (pending.txn, pending.how);
+        let among = if pending.active { self.placement.voters } else { self.placement.copies() };
+        let voters = self.placement.voters;
         let mut sends = Vec::new();
         for (name, reads) in [(read, &pending.shards), (read | 1, &pending.expected)] {
             for (&shard, part) in reads {
@@ -185,7 +201,7 @@ impl Site {
                     Whom::Denying => part.denied.contains(region),
                 };
                 let regions: Vec<RegionId> =
-                    if how.is_local() { vec![self.nearest(shard)] } else { self.topology.regions().filter(wanted).collect() };
+                    if how.is_local() { vec![self.nearest(shard, among)] } else { voters.iter().filter(wanted).collect() };
                 sends.extend(regions.into_iter().map(|region| (self.site(region, shard), name, part.query.clone())));
             }
         }
@@ -204,16 +220,21 @@ impl Site {
         }
     }
 
-    /// The nearest region whose replica of `shard` is alive: this one if it can be.
-    fn nearest(&self, shard: u16) -> RegionId {
+    /// Where to read one replica of `shard`, of those in `among`: here if it can be, else at the region that the placement
+    /// names, else at the nearest; at one that is alive.
+    fn nearest(&self, shard: u16, among: Regions) -> RegionId {
         let here = self.me.region;
         let site = |region| self.site(region, shard);
-        if site(here) == self.me || self.peers.is_alive(site(here), self.now, self.config.suspect_after) {
-            return here;
+        let serves = |region: RegionId| {
+            let alive = site(region) == self.me || self.peers.is_alive(site(region), self.now, self.config.suspect_after);
+            among.contains(region) && alive
+        };
+        let named = self.placement.coordinators.get(&here).map(|named| named.read);
+        if let Some(region) = Some(here).into_iter().chain(named).find(|region| serves(*region)) {
+            return region;
         }
-        let alive = |region: &RegionId| self.peers.is_alive(site(*region), self.now, self.config.suspect_after);
         let distance = |region: &RegionId| self.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
-        self.topology.regions().filter(alive).min_by_key(distance).unwrap_or(here)
+        among.iter().filter(|region| serves(*region)).min_by_key(distance).or_else(|| among.iter().next()).unwrap_or(here)
     }
 
     pub(in crate::replicated_commit) fn on_rows(&mut self, from: SiteId, read: ReadId, reply: Reply, fx: &mut Effects<Site>) {
@@ -222,7 +243,7 @@ impl Site {
         let Some(part) = parts.get_mut(&from.shard) else { return };
         part.denied.remove(&from.region);
         part.replies.entry(from.region).or_insert(reply);
-        let needed = if pending.how.is_local() { 1 } else { self.topology.majority() };
+        let needed = if pending.how.is_local() { 1 } else { self.placement.voters.majority() };
         if pending.shards.values().chain(pending.expected.values()).all(|part| part.replies.len() >= needed)
             && let Some(pending) = self.gateway.reads.remove(&(read & !1))
         {
@@ -231,8 +252,7 @@ impl Site {
     }
 
     pub(in crate::replicated_commit) fn on_denied(&mut self, from: SiteId, read: ReadId, denial: Denial, fx: &mut Effects<Site>) {
-        let regions = self.topology.region_count();
-        let majority = self.topology.majority();
+        let voters = self.placement.voters;
         let Some(pending) = self.gateway.reads.get_mut(&(read & !1)) else { return };
         let parts = if read & 1 == 0 { &mut pending.shards } else { &mut pending.expected };
         let Some(part) = parts.get_mut(&from.shard) else { return };
@@ -240,12 +260,12 @@ impl Site {
             return;
         }
         part.denied.insert(from.region);
-        let lost = pending.how.is_local() || part.denied.len() > regions - majority;
+        let lost = pending.how.is_local() || part.denied.len() > voters.len() - voters.majority();
         if !lost {
             return;
         }
         if denial == Denial::Locked && pending.lock_rounds < LOCK_ROUNDS_MAX {
-            if part.denied.len() == regions - majority + 1 {
+            if part.denied.len() == voters.len() - voters.majority() + 1 {
                 // Once per round: wait a little, longer each time, then ask those that denied again.
                 fx.count("read.lock_round");
                 pending.lock_rounds += 1;
@@ -289,7 +309,9 @@ impl Site {
 
     /// All replies that are needed are here.
     fn finish_read(&mut self, mut pending: PendingRead, fx: &mut Effects<Site>) {
-        let wide = !pending.how.is_local() && self.topology.region_count() > 1;
+        let here = self.me.region;
+        let elsewhere = |part: &ShardRead| part.replies.keys().any(|region| *region != here);
+        let wide = if pending.how.is_local() { pending.shards.values().any(elsewhere) } else { self.is_wide() };
         let Some(txn) = self.gateway.txns.get_mut(&pending.txn) else { return };
         txn.trips += u32::from(wide);
         if let How::At(at) = pending.how {

@@ -34,7 +34,7 @@ impl Cluster {
     /// Commits with these writes.
     pub fn commit(&mut self, txn: TxnId, writes: &[(&str, &str)]) -> RequestId {
         let writes = writes.iter().map(|(key, value)| (Key::from(*key), Some(Value::from(*value)))).collect();
-        self.request(txn.gateway, Request::Commit { txn, writes, expect: Vec::new() })
+        self.request(txn.gateway, Request::Commit { txn, writes, expect: Vec::new(), options: self.options })
     }
 
     /// Writes rows at `site` in a transaction of their own, with nothing in the way.

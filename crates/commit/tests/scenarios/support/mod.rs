@@ -7,7 +7,9 @@
 mod client;
 mod transcript;
 
+use rhumb_commit::placement::Placement;
 use rhumb_commit::replicated_commit::{Answer, Config, Note, Promise, Request, Site, Timer};
+use rhumb_commit::transaction::CommitOptions;
 use rhumb_core::actor::{Effect, Gated, RequestId, Token};
 use rhumb_core::{Actor, Body, Effects, Input, Key, Load, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
 use rhumb_store::{MemoryEngine, Store};
@@ -59,6 +61,9 @@ type Which = Box<dyn Fn(&Envelope) -> bool>;
 
 pub struct Cluster {
     topology: Arc<Topology>,
+    placement: Placement,
+    /// How clients commit.
+    pub options: CommitOptions,
     now: Time,
     machines: BTreeMap<SiteId, Machine>,
     /// What a new site is made into before it starts.
@@ -78,8 +83,17 @@ impl Cluster {
         Cluster::with_sites(shards, goal, |site| site)
     }
 
+    /// The same with one site in each region, of which not all are active.
+    pub fn placed(placement: Placement, goal: &str) -> Cluster {
+        Cluster::build(1, placement, goal, |site| site)
+    }
+
     /// The same of sites that `make` has changed: it can plant a bug in them.
     pub fn with_sites(shards: u16, goal: &str, make: fn(Site) -> Site) -> Cluster {
+        Cluster::build(shards, Placement::everywhere(3), goal, make)
+    }
+
+    fn build(shards: u16, placement: Placement, goal: &str, make: fn(Site) -> Site) -> Cluster {
         let topology = Arc::new(Topology::new(vec!["north".into(), "east".into(), "west".into()], shards));
         let machine = || Machine {
             store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
@@ -90,6 +104,8 @@ impl Cluster {
         let mut cluster = Cluster {
             machines: topology.sites().map(|site| (site, machine())).collect(),
             topology,
+            placement,
+            options: CommitOptions::default(),
             make,
             now: BEGINNING,
             wire: VecDeque::new(),
@@ -118,7 +134,7 @@ impl Cluster {
 
     /// Begins a life of `site`.
     pub fn start(&mut self, site: SiteId) {
-        let actor = (self.make)(Site::new(site, Arc::clone(&self.topology), Config::default()));
+        let actor = (self.make)(Site::new(site, Arc::clone(&self.topology), self.placement.clone(), Config::default()));
         let machine = self.machines.get_mut(&site).expect("a site of the cluster");
         assert!(machine.life.is_none(), "{site} is up already");
         machine.life = Some(Life { site: actor, timers: Vec::new(), unsynced: VecDeque::new() });

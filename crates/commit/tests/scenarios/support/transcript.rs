@@ -128,6 +128,7 @@ fn name_of(mode: ReadMode) -> String {
     match mode {
         ReadMode::Locking => "locking".into(),
         ReadMode::Optimistic => "optimistic".into(),
+        ReadMode::Active => "active".into(),
         ReadMode::Snapshot => "snapshot".into(),
         ReadMode::Stale(at) => format!("stale as of {at}"),
     }
