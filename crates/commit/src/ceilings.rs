@@ -51,6 +51,11 @@ impl ReadCeilings {
         self.floor.max(self.newer.of(key)).max(self.older.of(key))
     }
 
+    /// The highest timestamp at which any key may have been read.
+    pub fn highest(&self) -> Timestamp {
+        self.floor.max(self.newer.highest()).max(self.older.highest())
+    }
+
     /// Notes that `key` was read at `at`.
     pub fn raise(&mut self, key: &Key, at: Timestamp) {
         if at <= self.floor {

@@ -8,14 +8,22 @@
 //!
 //! Every region has gateways, whatever its role. Source: Zakhary et al., "Global-Scale Placement of Transactional Data
 //! Stores", EDBT 2018, section 2.
+//!
+//! A placement has an *epoch*, one higher than that of the placement before. It is itself a row, one copy of it in every
+//! shard, so which placement comes next is decided by a commit of the active regions, like everything else.
 
-use rhumb_core::RegionId;
+use rhumb_core::{Key, RegionId, Topology, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use thiserror::Error;
 
 /// Regions that a cluster may have, at the most.
 pub const REGIONS_MAX: usize = 64;
+/// Former electorates that a placement remembers. A replica that missed more epochs copies all rows afresh.
+pub const FORMER_MAX: usize = 64;
+/// What the keys of placements begin with. No row of a client does.
+const KEY_PREFIX: [u8; 4] = [0xff; 4];
 
 /// Some regions of a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,6 +66,11 @@ impl Regions {
         Regions(self.0 | other.0)
     }
 
+    /// Those in both.
+    pub fn and(self, other: Regions) -> Regions {
+        Regions(self.0 & other.0)
+    }
+
     /// Those not in `other`.
     pub fn without(self, other: Regions) -> Regions {
         Regions(self.0 & !other.0)
@@ -96,12 +109,16 @@ impl fmt::Display for Regions {
 /// Which regions hold what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
+    /// Its number: one more than that of the placement before it.
+    pub epoch: u64,
     /// The active ones: their votes decide.
     pub voters: Regions,
     /// Those that hold a copy and do not vote.
     pub passives: Regions,
     /// Where the clients of a region read and commit, if not as near as they can.
     pub coordinators: BTreeMap<RegionId, Coordinators>,
+    /// The active regions of the epochs just before this one, the last first.
+    pub former: Vec<Regions>,
 }
 
 /// Where the clients of a region read and commit.
@@ -113,15 +130,118 @@ pub struct Coordinators {
     pub commit: RegionId,
 }
 
+/// What a new placement is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The active regions.
+    pub voters: Regions,
+    /// The passive ones.
+    pub passives: Regions,
+    /// Where the clients of a region read and commit, if not as near as they can.
+    pub coordinators: BTreeMap<RegionId, Coordinators>,
+}
+
+/// Why a placement cannot be changed so.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum ChangeError {
+    /// Nobody would decide.
+    #[error("a placement has at least one active region")]
+    NoVoter,
+    /// A region is said to be both.
+    #[error("{0} cannot be active and passive at once")]
+    Both(RegionId),
+    /// A region is to vote on rows that it does not have.
+    #[error("{0} cannot become active before it is passive and has a copy of all rows")]
+    NoCopy(RegionId),
+    /// Optimistic reads would find nothing.
+    #[error("{0} cannot serve reads: it is to have no copy")]
+    NothingToRead(RegionId),
+}
+
 impl Placement {
+    /// The first placement of a cluster: what `change` says.
+    pub fn first(change: Change) -> Result<Placement, ChangeError> {
+        change.check()?;
+        let Change { voters, passives, coordinators } = change;
+        Ok(Placement { epoch: 1, voters, passives, coordinators, former: Vec::new() })
+    }
+
     /// All of `count` regions are active.
     pub fn everywhere(count: usize) -> Placement {
-        Placement { voters: Regions::first(count), passives: Regions::NONE, coordinators: BTreeMap::new() }
+        let change = Change { voters: Regions::first(count), passives: Regions::NONE, coordinators: BTreeMap::new() };
+        Placement::first(change).expect("a cluster has a region, and all of them have a copy")
+    }
+
+    /// The placement that comes after this one.
+    pub fn next(&self, change: Change) -> Result<Placement, ChangeError> {
+        change.check()?;
+        if let Some(region) = change.voters.without(self.copies()).iter().next() {
+            return Err(ChangeError::NoCopy(region));
+        }
+        let Change { voters, passives, coordinators } = change;
+        let former = [self.voters].into_iter().chain(self.former.iter().copied()).take(FORMER_MAX).collect();
+        Ok(Placement { epoch: self.epoch + 1, voters, passives, coordinators, former })
     }
 
     /// The regions that hold a copy.
     pub fn copies(&self) -> Regions {
         self.voters.or(self.passives)
+    }
+
+    /// The active regions of each epoch from `epoch` up to the one before this; none if that is too long ago to know.
+    pub fn since(&self, epoch: u64) -> Option<&[Regions]> {
+        let epochs = usize::try_from(self.epoch.checked_sub(epoch)?).ok()?;
+        self.former.get(..epochs)
+    }
+
+    /// The key under which `shard` has the placement.
+    pub fn key(shard: u16, topology: &Topology) -> Key {
+        let key = |n: u32| Key::new([KEY_PREFIX, n.to_be_bytes()].concat());
+        (0..).map(key).find(|key| topology.shard_of(key) == shard).expect("some number hashes to every shard")
+    }
+
+    /// True if `key` is one of a placement's.
+    pub fn is_key(key: &Key) -> bool {
+        key.0.starts_with(&KEY_PREFIX)
+    }
+
+    /// The placement as the value of its row.
+    pub fn encode(&self) -> Value {
+        Value::new(postcard::to_stdvec(self).expect("a placement holds nothing that cannot be encoded"))
+    }
+
+    /// The placement in the value of its row.
+    pub fn decode(value: &Value) -> Option<Placement> {
+        match postcard::take_from_bytes(&value.0) {
+            Ok((placement, [])) => Some(placement),
+            _ => None,
+        }
+    }
+}
+
+impl Change {
+    fn check(&self) -> Result<(), ChangeError> {
+        let copies = self.voters.or(self.passives);
+        if self.voters.is_empty() {
+            return Err(ChangeError::NoVoter);
+        }
+        if let Some(region) = self.voters.and(self.passives).iter().next() {
+            return Err(ChangeError::Both(region));
+        }
+        match self.coordinators.values().find(|named| !copies.contains(named.read)) {
+            Some(named) => Err(ChangeError::NothingToRead(named.read)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "epoch {} active {}", self.epoch, self.voters)?;
+        if !self.passives.is_empty() {
+            write!(f, " passive {}", self.passives)?;
+        }
+        Ok(())
     }
 }
 
@@ -129,14 +249,60 @@ impl Placement {
 mod tests {
     use super::*;
 
+    fn regions(some: &[u16]) -> Regions {
+        some.iter().copied().map(RegionId).collect()
+    }
+
+    fn change(voters: &[u16], passives: &[u16]) -> Change {
+        Change { voters: regions(voters), passives: regions(passives), coordinators: BTreeMap::new() }
+    }
+
     #[test]
     fn regions_are_a_set() {
-        let some: Regions = [RegionId(4), RegionId(0), RegionId(4)].into_iter().collect();
+        let some = regions(&[4, 0, 4]);
         assert_eq!((some.len(), some.majority(), some.to_string()), (2, 2, "r0,r4".to_owned()));
         assert!(some.contains(RegionId(4)) && !some.contains(RegionId(1)) && !some.contains(RegionId(64)));
         assert_eq!(some.without(RegionId(0).into()), RegionId(4).into());
         assert_eq!(Regions::first(3).or(some).len(), 4);
+        assert_eq!(Regions::first(3).and(some), RegionId(0).into());
         assert_eq!(Regions::first(REGIONS_MAX).len(), REGIONS_MAX);
         assert!(Regions::NONE.is_empty() && Regions::NONE.iter().next().is_none());
+    }
+
+    #[test]
+    fn a_region_votes_only_once_it_has_a_copy() {
+        let first = Placement::first(change(&[0, 1], &[])).expect("two active regions");
+        assert_eq!(first.next(change(&[0, 2], &[])), Err(ChangeError::NoCopy(RegionId(2))));
+        let second = first.next(change(&[0, 1], &[2])).expect("r2 becomes passive");
+        let third = second.next(change(&[0, 2], &[])).expect("r2 has a copy");
+        assert_eq!((third.epoch, third.copies()), (3, regions(&[0, 2])));
+        assert_eq!(third.since(1), Some(&[regions(&[0, 1]), regions(&[0, 1])][..]));
+        assert_eq!(third.since(3), Some(&[][..]));
+        assert_eq!(third.since(0), None, "there was no such epoch");
+    }
+
+    #[test]
+    fn a_placement_that_cannot_be_is_refused() {
+        assert_eq!(Placement::first(change(&[], &[1])), Err(ChangeError::NoVoter));
+        assert_eq!(Placement::first(change(&[0, 1], &[1])), Err(ChangeError::Both(RegionId(1))));
+        let coordinators = BTreeMap::from([(RegionId(2), Coordinators { read: RegionId(2), commit: RegionId(2) })]);
+        assert_eq!(Placement::first(Change { coordinators, ..change(&[0], &[1]) }), Err(ChangeError::NothingToRead(RegionId(2))));
+    }
+
+    #[test]
+    fn every_shard_has_a_key_of_its_own_for_the_placement() {
+        let topology = Topology::new(vec!["a".into()], 5);
+        for shard in 0..5 {
+            let key = Placement::key(shard, &topology);
+            assert_eq!(topology.shard_of(&key), shard);
+            assert!(Placement::is_key(&key));
+        }
+    }
+
+    #[test]
+    fn a_placement_round_trips_through_its_row() {
+        let placement = Placement::everywhere(3);
+        assert_eq!(Placement::decode(&placement.encode()), Some(placement));
+        assert_eq!(Placement::decode(&Value::from("x")), None);
     }
 }

@@ -61,6 +61,10 @@ pub enum Refusal {
     Superseded,
     /// A site of the region did not prepare in time.
     TimedOut,
+    /// The attempt is of an epoch that has ended there: the placement has changed.
+    Moved,
+    /// It would make a region active that has no copy of all rows yet, as far as is known there.
+    NotWhole(RegionId),
     /// The gateway took the attempt back while the yes was provisional, or before there was a vote.
     Withdrawn,
 }
@@ -188,6 +192,8 @@ impl fmt::Display for Refusal {
             Refusal::NeverHeard => write!(f, "never heard of it"),
             Refusal::Superseded => write!(f, "a later attempt is known"),
             Refusal::TimedOut => write!(f, "a site of the region did not prepare in time"),
+            Refusal::Moved => write!(f, "the placement has changed"),
+            Refusal::NotWhole(region) => write!(f, "{region} has not copied all rows yet, and cannot become active before it has"),
             Refusal::Withdrawn => write!(f, "withdrawn by its gateway, as too few regions answered in time"),
         }
     }

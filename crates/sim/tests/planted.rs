@@ -27,8 +27,11 @@ fn first_caught(scenario: &impl Scenario) -> Option<(u64, String)> {
 fn every_bug_planted_in_the_protocol_is_caught() {
     let mut missed = Vec::new();
     for bug in Planted::ALL.into_iter().filter(|bug| *bug != Planted::RefusalNotDurable) {
-        // Commits are handed over only where a placement says so.
-        let replicas = if bug == Planted::HandoffTakenAgain { Replicas::Placed } else { Replicas::Everywhere };
+        let replicas = match bug {
+            Planted::HandoffTakenAgain => Replicas::Placed,
+            Planted::StopsInDoubt | Planted::VotesUnsettled => Replicas::Moving,
+            _ => Replicas::Everywhere,
+        };
         match first_caught(&ReplicatedCommit { planted: Some(bug), replicas, ..ReplicatedCommit::default() }) {
             Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
             None => missed.push(bug),

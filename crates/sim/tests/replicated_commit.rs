@@ -52,6 +52,22 @@ fn no_seed_shows_an_anomaly_where_not_every_region_is_active() {
     check(&ReplicatedCommit::default().with_replicas(Replicas::Placed), &RARE_PLACED);
 }
 
+/// The same while replicas move.
+const RARE_MOVING: [&str; 7] = [
+    "commit.vote_no_moved",
+    "commit.vote_no_not_whole",
+    "placement.fell_behind",
+    "placement.joined",
+    "placement.settled",
+    "placement.waits_until_settled",
+    "read.denied_moved",
+];
+
+#[test]
+fn no_seed_shows_an_anomaly_while_replicas_move() {
+    check(&ReplicatedCommit::default().with_replicas(Replicas::Moving), &RARE_MOVING);
+}
+
 fn check(scenario: &ReplicatedCommit, rare: &[&str]) {
     let reports = run_seeds(scenario, 0..SEEDS, all_cores(), |_| {});
     assert!(reports.iter().all(|report| report.violation.is_none()), "{}", failures(&reports));

@@ -46,6 +46,8 @@ enum ScenarioName {
     ReplicatedCommit,
     /// The same with some regions active, some passive, and some without a copy.
     PlacedReplicas,
+    /// The same while replicas move, again and again.
+    MovingReplicas,
     /// Quotas: clients never hold more than the limit, and no token is minted, lost or acquired twice.
     Samya,
 }
@@ -56,6 +58,7 @@ pub fn run(args: &Args) -> ExitCode {
     match args.scenario {
         ScenarioName::ReplicatedCommit => simulate(&transactions(Replicas::Everywhere), args),
         ScenarioName::PlacedReplicas => simulate(&transactions(Replicas::Placed), args),
+        ScenarioName::MovingReplicas => simulate(&transactions(Replicas::Moving), args),
         ScenarioName::Samya => simulate(&Samya::default().with_calm(args.calm), args),
     }
 }

@@ -59,6 +59,17 @@ struct Peer {
     acked: u64,
     /// Up to when the peer has applied every commit.
     safe: Timestamp,
+    /// The epoch that the peer is settled in.
+    settled: u64,
+}
+
+/// What a peer says as it pulls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulled {
+    pub(super) after: u64,
+    pub(super) safe: Timestamp,
+    pub(super) epoch: u64,
+    pub(super) settled: u64,
 }
 
 /// A page of a peer's log of which rows are still missing.
@@ -82,6 +93,9 @@ pub(super) struct Page {
     pub(super) end: u64,
     pub(super) more: bool,
     pub(super) closed: Timestamp,
+    pub(super) begins: u64,
+    pub(super) collected: Timestamp,
+    pub(super) epoch: u64,
 }
 
 /// How far a replica has taken over the logs of its peers.
@@ -93,6 +107,10 @@ pub(super) struct CatchUp {
     ticks: u64,
     /// The hybrid clock at each of the last ticks, back to the one before `closed_lag` ago.
     clock_stood: VecDeque<(Time, Timestamp)>,
+    /// What was safe when the present epoch began.
+    pub(super) safe_before: Timestamp,
+    /// The logs that may be taken over from wherever they begin: the rows before were copied.
+    pub(super) enter: Regions,
     /// The log holds nothing up to here.
     pub(super) truncated: u64,
     /// Deletions up to here may be gone.
@@ -111,6 +129,21 @@ impl CatchUp {
         self.peers.get(&region).map_or(0, |peer| peer.cursor)
     }
 
+    /// Forgets how far the logs of `regions` were taken over: all rows are copied afresh.
+    pub(super) fn begin_anew(&mut self, regions: Regions) {
+        for region in regions.iter() {
+            let peer = self.peers.entry(region).or_default();
+            (peer.cursor, peer.saved, peer.closed, peer.open) = (0, 0, Timestamp::ZERO, None);
+        }
+        self.enter = regions;
+        self.safe_before = Timestamp::ZERO;
+    }
+
+    /// The epoch that the replica in `region` is settled in, as far as it has said so.
+    pub(super) fn settled(&self, region: RegionId) -> u64 {
+        self.peers.get(&region).map_or(0, |peer| peer.settled)
+    }
+
     /// Something is known to be missing here.
     pub(super) fn hurry(&mut self) {
         self.hurry = true;
@@ -118,19 +151,15 @@ impl CatchUp {
 }
 
 impl Site {
-    /// The regions whose logs together hold every commit.
+    /// The regions whose logs together hold every commit that may be missing here.
     fn sources(&self) -> Regions {
-        self.placement.voters.without(self.me.region.into())
+        let all = if self.has_copy() { self.placement.voters.or(self.regions_before()) } else { Regions::NONE };
+        all.or(self.forgetting()).without(self.me.region.into())
     }
 
     /// The regions that take over what is committed here.
     fn followers(&self) -> Regions {
         self.placement.copies().without(self.me.region.into())
-    }
-
-    /// True if this region holds a copy.
-    fn has_copy(&self) -> bool {
-        self.placement.copies().contains(self.me.region)
     }
 
     /// The timestamp up to which this replica can promise to commit nothing more: where its hybrid clock stood a while ago,
@@ -150,11 +179,14 @@ impl Site {
 
     /// Every commit at or below it is applied here.
     pub(super) fn safe(&self) -> Timestamp {
+        if !self.is_settled() {
+            return self.catch_up.safe_before;
+        }
         let voters = self.placement.voters;
         let closed = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed);
         let mut closed: Vec<Timestamp> = voters.iter().map(closed).collect();
         closed.sort_unstable_by(|a, b| b.cmp(a));
-        closed[voters.majority() - 1]
+        closed[voters.majority() - 1].max(self.catch_up.safe_before)
     }
 
     /// Nothing below it can be read any more.
@@ -163,14 +195,13 @@ impl Site {
     }
 
     pub(super) fn catch_up_tick(&mut self, fx: &mut Effects<Site>) {
-        if !self.has_copy() {
-            return;
-        }
         self.catch_up.ticks += 1;
         self.catch_up.clock_stood.push_back((self.now, self.clock.last()));
         let closed = self.own_closed();
         // A promise to oneself counts when it would outlive a restart, like any other.
-        self.catch_up.peers.entry(self.me.region).or_default().closed = closed.min(self.ceiling);
+        if self.is_settled() {
+            self.catch_up.peers.entry(self.me.region).or_default().closed = closed.min(self.ceiling);
+        }
         if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
             self.catch_up.hurry = false;
             for region in self.sources().iter() {
@@ -184,9 +215,10 @@ impl Site {
         }
     }
 
-    fn pull(&mut self, region: RegionId, fx: &mut Effects<Site>) {
+    pub(super) fn pull(&mut self, region: RegionId, fx: &mut Effects<Site>) {
         let to = self.site(region, self.me.shard);
         let safe = self.safe();
+        let (epoch, settled) = (self.placement.epoch, self.settled());
         let (now, patience) = (self.now, self.config.read_timeout);
         let peer = self.catch_up.peers.entry(region).or_default();
         if peer.open.as_ref().is_some_and(|open| now.since(open.since) < patience) {
@@ -198,17 +230,24 @@ impl Site {
             peer.saved = peer.cursor;
             Number::Cursor(region).put(&mut batch, peer.cursor);
         }
-        fx.persist(batch).send(to, Promise::Pull { after: peer.cursor, safe });
+        fx.persist(batch).send(to, Promise::Pull { after: peer.cursor, safe, epoch, settled });
     }
 
     /// A peer pulls.
-    pub(super) fn on_pull(&mut self, from: SiteId, after: u64, safe: Timestamp, fx: &mut Effects<Site>) {
+    pub(super) fn on_pull(&mut self, from: SiteId, pulled: Pulled, fx: &mut Effects<Site>) {
+        let Pulled { after, safe, epoch, settled } = pulled;
+        self.compare_epoch(from, epoch, fx);
+        if epoch > self.placement.epoch {
+            return; // what it wants kept may not be
+        }
         let peer = self.catch_up.peers.entry(from.region).or_default();
         peer.acked = after.max(peer.acked);
         peer.safe = safe.max(peer.safe);
+        peer.settled = settled;
         let closed = self.own_closed();
         if after >= self.cohort.log_end {
-            return self.tell_log(from, Page { after, heads: Vec::new(), end: self.cohort.log_end, more: false, closed }, fx);
+            let page = self.page(after, Vec::new(), self.cohort.log_end, false, closed);
+            return self.tell_log(from, page, fx);
         }
         let from_key = (after + 1).to_be_bytes().to_vec();
         let token = self.token(Pending::Log { to: from, after, closed });
@@ -220,21 +259,34 @@ impl Site {
         let heads: Vec<LogHead> =
             records.iter().filter_map(decode_log).map(|(seq, record)| LogHead { seq, attempt: record.attempt, at: record.at }).collect();
         let end = heads.last().map_or(after, |head| head.seq);
-        self.tell_log(to, Page { after, heads, end, more, closed }, fx);
+        let page = self.page(after, heads, end, more, closed);
+        self.tell_log(to, page, fx);
+    }
+
+    fn page(&self, after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Timestamp) -> Page {
+        let CatchUp { truncated, collected, .. } = self.catch_up;
+        Page { after, heads, end, more, closed, begins: truncated, collected, epoch: self.placement.epoch }
     }
 
     /// The log is a promise: what it lists, and the floor that `closed` stands for, is on disk first.
     fn tell_log(&mut self, to: SiteId, page: Page, fx: &mut Effects<Site>) {
         let mut batch = Batch::new();
         self.raise_ceiling_in(&mut batch, page.closed);
-        let Page { after, heads, end, more, closed } = page;
-        fx.persist(batch).send(to, Promise::Log { after, heads, end, more, closed });
+        let Page { after, heads, end, more, closed, begins, collected, epoch } = page;
+        fx.persist(batch).send(to, Promise::Log { after, heads, end, more, closed, begins, collected, epoch });
     }
 
     /// A page of a peer's log.
     pub(super) fn on_log(&mut self, from: SiteId, page: Page, fx: &mut Effects<Site>) {
         if page.after != self.catch_up.cursor(from.region) {
             return; // an answer to an older pull
+        }
+        if page.epoch > self.placement.epoch {
+            // What it promises is of an epoch in which others vote than this site knows of.
+            return self.compare_epoch(from, page.epoch, fx);
+        }
+        if !self.enters(from.region, &page, fx) {
+            return;
         }
         let mut wanted = BTreeSet::new();
         let mut end = page.end;
@@ -255,6 +307,31 @@ impl Site {
         }
         self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, closed, since: self.now });
         self.turn_page(from.region, fx);
+    }
+
+    /// True if the page goes on where this replica left off. A log may have lost its beginning: then it goes on from there, if
+    /// what was lost has been copied or is going to be.
+    fn enters(&mut self, region: RegionId, page: &Page, fx: &mut Effects<Site>) -> bool {
+        let behind = page.begins > page.after;
+        if !self.catch_up.enter.contains(region) {
+            if behind && self.has_copy() {
+                fx.count("placement.fell_behind");
+                self.moving.copied = false;
+                self.join = None;
+                self.begin_to_join();
+            }
+            return !behind;
+        }
+        if page.epoch < self.placement.epoch {
+            return false; // it may lose more of its log, as it does not know who wants it
+        }
+        self.catch_up.enter = self.catch_up.enter.without(region.into());
+        self.catch_up.peers.entry(region).or_default().cursor = page.begins.max(page.after);
+        self.hear_for_join(region, page.collected, fx);
+        if behind {
+            self.pull(region, fx);
+        }
+        !behind
     }
 
     /// True if a committed attempt is on disk here, applied or prepared; in doubt about it no longer.
@@ -321,7 +398,7 @@ impl Site {
         let mut batch = Batch::new();
         for entry in entries {
             fx.count("catch_up.applied");
-            self.take_over_entry(entry, &mut batch);
+            self.take_over_entry(entry, &mut batch, fx);
         }
         fx.persist(batch);
         // An answer too long for one message was cut off: the rest is pulled afresh.
@@ -344,11 +421,11 @@ impl Site {
         }
         fx.count("catch_up.copied");
         let mut batch = Batch::new();
-        self.take_over_entry(LogEntry { seq: 0, attempt, at, writes, partial: false }, &mut batch);
+        self.take_over_entry(LogEntry { seq: 0, attempt, at, writes, partial: false }, &mut batch, fx);
         fx.persist(batch);
     }
 
-    fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch) {
+    fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch, fx: &mut Effects<Site>) {
         if entry.partial {
             // Versions in between are gone: history has a hole below now.
             self.cohort.history_floor = self.clock.now(self.now);
@@ -359,8 +436,10 @@ impl Site {
             true => LogEntry { at: self.clock.now(self.now), ..entry },
             false => entry,
         };
-        for (key, value) in entry.writes.into_iter().filter(|_| entry.at > self.catch_up.collected) {
+        let kept = entry.at > self.catch_up.collected;
+        for (key, value) in entry.writes.into_iter().filter(|_| kept) {
             self.cohort.locks.take_over(&key, None);
+            self.see_placement(&key, value.as_ref(), batch, fx);
             batch.put_version(key, entry.at, value);
         }
         self.cohort.applied.insert(entry.attempt);
@@ -375,6 +454,9 @@ impl Site {
         match open.closed {
             Some(closed) => {
                 peer.closed = closed.max(peer.closed);
+                if self.lags_behind_stop(region) {
+                    self.pull(region, fx);
+                }
                 self.serve_stale_reads(fx);
             }
             None => self.pull(region, fx),
@@ -398,8 +480,13 @@ impl Site {
         fx.persist(batch).notify(token);
     }
 
-    /// Drops the part of the log that every peer has taken over.
+    /// Drops the part of the log that every peer has taken over; not during a move, for whoever is still in doubt about an
+    /// attempt of an epoch before reads there that it committed.
     fn truncate_log(&mut self, fx: &mut Effects<Site>) {
+        let moving = |region| self.catch_up.settled(region) < self.placement.epoch;
+        if (self.has_copy() && !self.is_settled()) || self.followers().iter().any(moving) {
+            return;
+        }
         let acked = self.followers().iter().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();
         let upto = acked.unwrap_or(self.cohort.log_end).min(self.catch_up.truncated + TRUNCATE_MAX).min(self.cohort.log_end);
         if upto <= self.catch_up.truncated {

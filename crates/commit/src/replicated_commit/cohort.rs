@@ -85,6 +85,11 @@ impl Cohort {
         self.entries.values().filter(|entry| matches!(entry.stage, Stage::Prepared)).count()
     }
 
+    /// True if an attempt of an epoch before `epoch` is prepared here.
+    pub(super) fn is_prepared_before(&self, epoch: u64) -> bool {
+        self.entries.values().any(|entry| entry.meta.epoch < epoch && matches!(entry.stage, Stage::Prepared))
+    }
+
     /// The attempt of `txn` that holds locks here.
     pub(super) fn entry_of(&self, txn: TxnId) -> Option<&Entry> {
         let of_txn = |made| Attempt { txn, made };
@@ -170,7 +175,10 @@ impl Site {
             }
             self.unprepare(other, fx); // certainly aborted, or there would be no later attempt
         }
-        if let Err(refusal) = self.check_locks(&meta, &part) {
+        if meta.epoch != self.placement.epoch || !self.is_settled() {
+            return self.refuse(&meta, Refusal::Moved, fx);
+        }
+        if let Err(refusal) = self.check_placement(&part).and_then(|()| self.check_locks(&meta, &part)) {
             return self.refuse(&meta, refusal, fx);
         }
         let validation = self.plan_validation(&part);
@@ -270,6 +278,8 @@ impl Site {
             }
         };
         let meta = entry.meta.clone();
+        // This region may have stopped meanwhile.
+        let verdict = if meta.epoch < self.placement.epoch { Err(Refusal::Moved) } else { verdict };
         match verdict {
             Ok(()) => self.validate_next(attempt, fx),
             Err(refusal) => {
@@ -344,8 +354,10 @@ impl Site {
             fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
             return self.tell_applied(meta, batch, fx);
         };
-        for (key, value) in part.writes.iter().filter(|_| meta.at > self.catch_up.collected) {
+        let kept = meta.at > self.catch_up.collected;
+        for (key, value) in part.writes.iter().filter(|_| kept) {
             self.cohort.locks.take_over(key, Some(attempt.txn));
+            self.see_placement(key, value.as_ref(), &mut batch, fx);
             batch.put_version(key.clone(), meta.at, value.clone());
         }
         self.cohort.log_end += 1;

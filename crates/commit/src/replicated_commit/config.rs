@@ -75,6 +75,8 @@ pub const TRANSACTIONS_MAX: usize = 20_000;
 pub const TAKEN_MAX: usize = 50_000;
 /// Reads that one replica keeps waiting.
 pub const WAITING_READS_MAX: usize = 8_192;
+/// Rows copied in one message.
+pub const COPY_PAGE: usize = 512;
 /// Log entries told in one message.
 pub const LOG_PAGE: usize = 512;
 /// Log entries whose rows are fetched in one message.

@@ -16,6 +16,7 @@
 use super::message::{Attempt, Meta, Note, Part, Promise};
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
+use crate::placement::Regions;
 use crate::votes::{Outcome, Refusal, Tally, Vote};
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,6 +133,11 @@ impl Site {
             fx.count("commit.accept_forgotten");
             return;
         }
+        let known = self.coordinator.ballots.contains_key(&attempt);
+        self.compare_epoch(attempt.txn.gateway, meta.epoch, fx);
+        if !known && (meta.epoch > self.placement.epoch || (meta.epoch == self.placement.epoch && !self.is_settled())) {
+            return self.wait_until_settled(attempt.txn.gateway, Note::Accept { meta, parts }, fx);
+        }
         let (earlier, later) = self.coordinator.siblings(attempt);
         for earlier in earlier {
             // Its gateway would not have made another attempt, had this one not certainly aborted.
@@ -152,6 +158,7 @@ impl Site {
         ballot.parts = parts.into_iter().collect();
         match ballot.outcome {
             Some(outcome) => self.distribute(attempt, outcome, fx), // it overtook the Accept
+            None if meta.epoch < self.placement.epoch => self.vote(attempt, Vote::No(Refusal::Moved), Batch::new(), fx),
             None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), fx),
             None => {
                 let prepares: Vec<_> = ballot.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
@@ -192,6 +199,8 @@ impl Site {
             Vote::No(Refusal::NeverHeard) => "commit.vote_no_never_heard",
             Vote::No(Refusal::Superseded) => "commit.vote_no_superseded",
             Vote::No(Refusal::TimedOut) => "commit.vote_no_timed_out",
+            Vote::No(Refusal::Moved) => "commit.vote_no_moved",
+            Vote::No(Refusal::NotWhole(_)) => "commit.vote_no_not_whole",
             Vote::No(Refusal::Withdrawn) => "commit.vote_no_withdrawn",
         });
         ballot.vote = Some(vote.clone());
@@ -343,6 +352,13 @@ impl Site {
             }
         }
         tally
+    }
+
+    /// Regions that have forgotten attempts about which this site is in doubt, and whose logs it has not read that far.
+    pub(super) fn forgetting(&self) -> Regions {
+        let ballots = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
+        let open = ballots.filter(|ballot| ballot.is_in_doubt()).flat_map(|ballot| &ballot.forgotten_by);
+        open.filter(|(region, end)| self.catch_up.cursor(**region) < **end).map(|(region, _)| *region).collect()
     }
 
     fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {

@@ -1,7 +1,7 @@
 //! What sites say to each other, and what clients ask their gateway. Every message has one compact `Display`, used by
 //! traces, logs and golden files.
 
-use crate::placement::Regions;
+use crate::placement::{Placement, Regions};
 use crate::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use crate::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
@@ -32,7 +32,9 @@ pub struct Meta {
     pub attempt: Attempt,
     /// The commit timestamp that it proposes.
     pub at: Timestamp,
-    /// The regions whose votes decide it: those that were active when it was made.
+    /// The epoch of the placement in which it was made.
+    pub epoch: u64,
+    /// The regions whose votes decide it: those that were active in that epoch.
     pub electorate: Regions,
     /// Its gateway waits to hear that a majority has applied it.
     pub two_rounds: bool,
@@ -110,6 +112,8 @@ pub enum Denial {
     Locked,
     /// Too many reads wait already.
     Busy,
+    /// There is no copy here, or not yet a whole one.
+    Moved,
     /// Versions that old are no longer kept; this is the oldest timestamp that can be read.
     Collected(Timestamp),
 }
@@ -144,8 +148,8 @@ pub struct LogEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the variants are documented; their fields are named after the types above
 pub enum Note {
-    /// Gateway to replica: read.
-    Read { read: ReadId, txn: TxnId, query: Query, how: How },
+    /// Gateway to replica: read. A read of a majority is one of the active regions of `epoch`.
+    Read { read: ReadId, epoch: u64, txn: TxnId, query: Query, how: How },
     /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only. `above` is the
     /// highest timestamp above the one asked for at which a row has a version or a prepared write, `high` the highest of
     /// any commit that this replica knows; both zero unless `At`.
@@ -187,10 +191,16 @@ pub enum Note {
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
     /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `life` that of the
-    /// sender's life.
-    Ping { sent: Time, oldest: Timestamp, life: Timestamp },
+    /// sender's life, `epoch` that of its placement.
+    Ping { sent: Time, oldest: Timestamp, life: Timestamp, epoch: u64 },
     /// Answer to `Ping`.
     Pong { sent: Time },
+    /// Site to site: which placement have you adopted?
+    AskPlacement,
+    /// Replica of this placement to one that was active before: tell me once you have stopped.
+    AskStopped { placement: Placement },
+    /// Replica without rows to one that is settled in `epoch` or later: your rows, from this key on.
+    CopyRows { from: Key, epoch: u64 },
     /// A planted bug: somebody in doubt proposes commit at a higher ballot.
     #[cfg(feature = "planted")]
     Repropose { meta: Meta },
@@ -211,13 +221,22 @@ pub enum Promise {
     /// Coordinator to the gateway of an attempt of two rounds: committed and applied in this region.
     Confirmed { attempt: Attempt, region: RegionId },
     /// Replica to its peers in other regions: your log up to `after` is taken over, and every commit at or below `safe` is
-    /// applied; what came after?
-    Pull { after: u64, safe: Timestamp },
+    /// applied; what came after? Keep it for me, as the placement of `epoch` says; `settled` is the epoch that I am settled in,
+    /// zero as long as not all rows are here.
+    Pull { after: u64, safe: Timestamp, epoch: u64, settled: u64 },
     /// Replica to the peer that pulled: the log after `after`. Once all up to `end` is applied (`more` false), nothing
-    /// at or below `closed` will ever be committed with this replica's vote that is not in it.
-    Log { after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Timestamp },
+    /// at or below `closed` will ever be committed with this replica's vote that is not in it. The log has lost what it had
+    /// up to `begins`, and deletions up to `collected` may be gone.
+    Log { after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Timestamp, begins: u64, collected: Timestamp, epoch: u64 },
     /// Replica to the peer that fetched.
     Entries { entries: Vec<LogEntry> },
+    /// The placement that this site has adopted.
+    Placed { placement: Placement },
+    /// This replica votes in no epoch before `epoch` any more and is in doubt about nothing of them; its log up to `log_end`
+    /// has what it voted for, and nothing above `read_upto` was read here.
+    Stopped { epoch: u64, log_end: u64, read_upto: Timestamp },
+    /// Replica, settled in `epoch`, to the one that copies: the newest rows of a range, deletions included.
+    CopiedRows { from: Key, rows: Vec<Row>, next: Option<Key>, collected: Timestamp, epoch: u64 },
 }
 
 /// What a client asks its gateway.
@@ -257,10 +276,15 @@ pub enum Answer {
 }
 
 /// The state of a site, for operators.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// False while it recovers from its own disk.
     pub serving: bool,
+    /// The placement that it has adopted.
+    pub placement: Placement,
+    /// True if it votes, promises and is read in that placement's epoch as far as its role goes: it knows all before, and its
+    /// copy is whole.
+    pub settled: bool,
     /// Transactions that its clients have open.
     pub open_transactions: usize,
     /// Attempts prepared here, outcome unknown.
@@ -306,6 +330,7 @@ impl fmt::Display for Denial {
         match self {
             Denial::Locked => write!(f, "locked"),
             Denial::Busy => write!(f, "busy"),
+            Denial::Moved => write!(f, "moved"),
             Denial::Collected(horizon) => write!(f, "collected below {horizon}"),
         }
     }
@@ -373,6 +398,9 @@ impl fmt::Display for Note {
             }
             Note::Ping { oldest, .. } => write!(f, "Ping oldest {oldest}"),
             Note::Pong { .. } => write!(f, "Pong"),
+            Note::AskPlacement => write!(f, "AskPlacement"),
+            Note::AskStopped { placement } => write!(f, "AskStopped {placement}"),
+            Note::CopyRows { from, epoch } => write!(f, "CopyRows from {from} epoch {epoch}"),
             #[cfg(feature = "planted")]
             Note::Repropose { meta } => write!(f, "Repropose {}", meta.attempt),
         }
@@ -387,8 +415,15 @@ impl fmt::Display for Promise {
             Promise::Forgotten { attempt, region, log_end } => write!(f, "Forgotten {attempt} {region} log {log_end}"),
             Promise::Applied { attempt, shard } => write!(f, "Applied {attempt} shard {shard}"),
             Promise::Confirmed { attempt, region } => write!(f, "Confirmed {attempt} {region}"),
-            Promise::Pull { after, safe } => write!(f, "Pull after {after} safe {safe}"),
-            Promise::Log { after, heads, end, more, closed } => {
+            Promise::Placed { placement } => write!(f, "Placed {placement}"),
+            Promise::Stopped { epoch, log_end, read_upto } => write!(f, "Stopped for epoch {epoch} log {log_end} read {read_upto}"),
+            Promise::CopiedRows { rows, next, .. } => {
+                write!(f, "CopiedRows ")?;
+                list(f, rows.iter().map(|row| format!("{}@{}", row.key, row.version)))?;
+                if next.is_some() { write!(f, "…") } else { Ok(()) }
+            }
+            Promise::Pull { after, safe, .. } => write!(f, "Pull after {after} safe {safe}"),
+            Promise::Log { after, heads, end, more, closed, .. } => {
                 write!(f, "Log {after}..{end}{} closed {closed} ", if *more { "…" } else { "" })?;
                 list(f, heads.iter().map(|head| head.attempt))
             }

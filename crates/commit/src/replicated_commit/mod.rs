@@ -43,6 +43,8 @@
 //! | `coordinator.rs` | one region's vote and its two-phase commit |
 //! | `cohort.rs` | one shard replica: prepare, apply |
 //! | `reads.rs` | one shard replica: the four kinds of read |
+//! | `moving.rs` | one shard replica: from one placement to the next |
+//! | `joining.rs` | one shard replica: a copy of all rows where there was none |
 //! | `catch_up.rs` | one shard replica: taking over what it missed; closed timestamps |
 
 mod catch_up;
@@ -50,7 +52,9 @@ mod cohort;
 mod config;
 mod coordinator;
 mod gateway;
+mod joining;
 pub mod message;
+mod moving;
 mod peers;
 #[cfg(feature = "planted")]
 pub mod planted;

@@ -27,11 +27,15 @@ pub enum Planted {
     SnapshotDoesNotWait,
     /// A commit that another gateway hands over is run each time that it arrives, in every life.
     HandoffTakenAgain,
+    /// A region says that it has stopped while it is in doubt about attempts of the epoch before.
+    StopsInDoubt,
+    /// A region votes in a new epoch before it knows the commits of the one before.
+    VotesUnsettled,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 9] = [
+    pub const ALL: [Planted; 11] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -41,6 +45,8 @@ impl Planted {
         Planted::TooOldSkipped,
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,
+        Planted::StopsInDoubt,
+        Planted::VotesUnsettled,
     ];
 }
 

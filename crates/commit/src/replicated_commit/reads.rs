@@ -36,7 +36,21 @@ pub(super) struct ReadJob {
 }
 
 impl Site {
-    pub(super) fn on_read(&mut self, from: SiteId, read: ReadId, txn: TxnId, query: Query, how: How, fx: &mut Effects<Site>) {
+    pub(super) fn on_read(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
+        let Note::Read { read, epoch, txn, ref query, how } = note else { unreachable!("a read was dispatched here") };
+        let of_majority = matches!(how, How::Lock | How::At(_));
+        if of_majority && epoch < self.placement.epoch {
+            return self.tell_placement(from, fx); // its gateway asks again, in this epoch
+        }
+        if of_majority && (epoch > self.placement.epoch || !self.is_settled()) {
+            self.compare_epoch(from, epoch, fx);
+            return self.wait_until_settled(from, note, fx);
+        }
+        if !self.has_copy() || !self.moving.copied {
+            fx.count("read.denied_moved");
+            return self.send(from, Note::Denied { read, denial: Denial::Moved }, fx);
+        }
+        let query = query.clone();
         let job = ReadJob { from, read, txn, query, how, since: self.now, above: Timestamp::ZERO, at_timestamp: false, upto: None };
         self.serve_read(job, fx);
     }

@@ -5,11 +5,13 @@
 //! | [`VOTES`] | attempt | [`VoteRecord`]: this region's vote, and the outcome once known |
 //! | [`PREPARED`] | attempt | [`PreparedRecord`]: the locks and writes of a prepared attempt |
 //! | [`LOG`] | sequence number, big-endian | [`LogRecord`]: a commit applied by this site's own vote or decision |
+//! | [`PLACEMENT`] | empty | [`PlacementRecord`]: the placement that this site has adopted |
 //! | [`NUMBERS`] | a [`Number`] | ceiling, floor of forgetting, length of the log, a cursor per peer |
 //!
 //! Records are encoded with postcard; the version of the data folder covers their format.
 
 use super::message::{Attempt, Meta, Part};
+use crate::placement::{Placement, Regions};
 use crate::votes::{Outcome, Vote};
 use bytes::Bytes;
 use rhumb_core::actor::Space;
@@ -25,6 +27,8 @@ pub const PREPARED: Space = Space(2);
 pub const LOG: Space = Space(3);
 /// Single numbers.
 pub const NUMBERS: Space = Space(4);
+/// The placement.
+pub const PLACEMENT: Space = Space(5);
 
 /// A vote of this region.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +59,19 @@ pub struct LogRecord {
     pub at: Timestamp,
     /// The keys that it wrote in this shard.
     pub keys: Vec<Key>,
+}
+
+/// The placement that a site has adopted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacementRecord {
+    /// The placement.
+    pub placement: Placement,
+    /// The last epoch of which the site knows every commit of the epochs before.
+    pub settled: u64,
+    /// The site holds all rows as of then.
+    pub copied: bool,
+    /// The logs that it may take over from wherever they begin.
+    pub enter: Regions,
 }
 
 /// A number kept on disk.
@@ -136,7 +153,6 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Regions;
     use rhumb_core::{SiteId, TxnId};
 
     #[test]
@@ -154,6 +170,7 @@ mod tests {
         let meta = Meta {
             attempt: Attempt { txn: TxnId { began: Timestamp::from_bits(1), gateway: SiteId::new(0, 0) }, made: Timestamp::from_bits(2) },
             at: Timestamp::from_bits(3),
+            epoch: 1,
             electorate: Regions::first(3),
             two_rounds: false,
             coordinator: 0,

@@ -3,7 +3,7 @@
 
 use super::config::RECOVERY_PAGE;
 use super::message::Attempt;
-use super::records::{self, NUMBERS, Number, PREPARED, PreparedRecord, VOTES, VoteRecord};
+use super::records::{self, NUMBERS, Number, PLACEMENT, PREPARED, PlacementRecord, PreparedRecord, VOTES, VoteRecord};
 use super::site::{Pending, Site};
 use bytes::Bytes;
 use rhumb_core::actor::Space;
@@ -16,9 +16,10 @@ pub(super) struct Recovery {
     stage: usize,
     from: Bytes,
     attempts: Vec<Attempt>,
+    placement: Option<PlacementRecord>,
 }
 
-const ORDER: [Space; 3] = [NUMBERS, VOTES, PREPARED];
+const ORDER: [Space; 4] = [NUMBERS, PLACEMENT, VOTES, PREPARED];
 
 impl Site {
     /// Takes a page of records, if there is one, and asks for the next.
@@ -45,6 +46,8 @@ impl Site {
         let recovery = self.recovery();
         if recovery.stage == ORDER.len() {
             let attempts = std::mem::take(&mut recovery.attempts);
+            let placement = recovery.placement.take();
+            self.recover_placement(placement, fx);
             fx.trace(|| format!("recovered {} prepared attempts", attempts.len()));
             return self.serve(fx);
         }
@@ -65,6 +68,7 @@ impl Site {
                 (Number::Collected, value) => self.catch_up.collected = Timestamp::from_bits(value),
                 (Number::Cursor(region), value) => self.catch_up.set_cursor(region, value),
             },
+            PLACEMENT => self.recovery().placement = Some(records::decode(bytes).expect(damaged)),
             VOTES => {
                 let record: VoteRecord = records::decode(bytes).expect(damaged);
                 self.recover_ballot(record);

@@ -11,7 +11,9 @@ use super::cohort::Cohort;
 use super::config::Config;
 use super::coordinator::Coordinator;
 use super::gateway::{Gateway, Handoff, ReadRetry};
+use super::joining::{CopyPage, Join};
 use super::message::{Answer, Attempt, Note, Promise, Request, Status};
+use super::moving::Moving;
 use super::peers::Peers;
 use super::reads::ReadJob;
 use super::records::Number;
@@ -19,7 +21,7 @@ use super::recovery::Recovery;
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
+use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Key, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -59,6 +61,10 @@ pub(super) enum Pending {
     FetchRecords { to: SiteId, seqs: Vec<u64> },
     /// Rows of log records for a peer.
     FetchRows { to: SiteId, records: Vec<(u64, super::records::LogRecord)> },
+    /// Rows for a peer that copies all.
+    CopyRows { to: SiteId, from: Key },
+    /// The rows that are here already where these were copied.
+    CopiedRows(CopyPage),
     /// The ceiling is on disk.
     Ceiling(Timestamp),
     /// How far versions are about to be collected is on disk.
@@ -70,6 +76,8 @@ pub struct Site {
     pub(super) me: SiteId,
     pub(super) topology: Arc<Topology>,
     pub(super) placement: Placement,
+    pub(super) moving: Moving,
+    pub(super) join: Option<Join>,
     pub(super) config: Config,
     /// This site's clock at the current step.
     pub(super) now: Time,
@@ -109,6 +117,8 @@ impl Site {
         Site {
             me,
             placement,
+            moving: Moving::default(),
+            join: None,
             config,
             now: Time::ZERO,
             clock: HybridClock::default(),
@@ -143,6 +153,8 @@ impl Site {
         let same_shard = |region: RegionId| SiteId { region, shard: self.me.shard };
         Status {
             serving: self.is_serving(),
+            placement: self.placement.clone(),
+            settled: self.is_settled() || !self.has_copy(),
             open_transactions: self.gateway.open(),
             prepared: self.cohort.prepared(),
             in_doubt: self.in_doubt(),
@@ -259,13 +271,15 @@ impl Site {
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
             Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
             Pending::FetchRows { to, records } => self.on_fetch_rows(to, records, loaded, fx),
+            Pending::CopyRows { to, from } => self.on_copy_loaded(to, from, loaded, fx),
+            Pending::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, fx),
             Pending::Ceiling(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
         }
     }
 
-    fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
+    pub(super) fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
         match note {
-            Note::Read { read, txn, query, how } => self.on_read(from, read, txn, query, how, fx),
+            note @ Note::Read { .. } => self.on_read(from, note, fx),
             Note::Rows { read, rows, upto, above, high } => self.on_rows(from, read, super::gateway::Reply { rows, upto, above, high }, fx),
             Note::Denied { read, denial } => self.on_denied(from, read, denial, fx),
             Note::Release { txn } => self.on_release(txn, fx),
@@ -288,7 +302,11 @@ impl Site {
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
             Note::Handoff { origin, life, parts, two_rounds } => self.on_handoff(from, Handoff { origin, life, parts, two_rounds }, fx),
             Note::HandedBack { origin, result } => self.on_handed_back(origin, result, fx),
-            Note::Ping { sent, oldest, life } => {
+            Note::AskPlacement => self.tell_placement(from, fx),
+            Note::AskStopped { placement } => self.on_ask_stopped(from, placement, fx),
+            Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, fx),
+            Note::Ping { sent, oldest, life, epoch } => {
+                self.compare_epoch(from, epoch, fx);
                 self.peers.running_since(from, oldest, life);
                 self.send(from, Note::Pong { sent }, fx);
             }
@@ -310,9 +328,16 @@ impl Site {
             Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, fx),
             Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, fx),
             Promise::Confirmed { attempt, region } => self.on_confirmed(attempt, region, fx),
-            Promise::Pull { after, safe } => self.on_pull(from, after, safe, fx),
-            Promise::Log { after, heads, end, more, closed } => {
-                self.on_log(from, super::catch_up::Page { after, heads, end, more, closed }, fx)
+            Promise::Pull { after, safe, epoch, settled } => {
+                self.on_pull(from, super::catch_up::Pulled { after, safe, epoch, settled }, fx)
+            }
+            Promise::Log { after, heads, end, more, closed, begins, collected, epoch } => {
+                self.on_log(from, super::catch_up::Page { after, heads, end, more, closed, begins, collected, epoch }, fx)
+            }
+            Promise::Placed { placement } => self.on_placed(placement, fx),
+            Promise::Stopped { epoch, log_end, read_upto } => self.on_stopped(from, epoch, log_end, read_upto, fx),
+            Promise::CopiedRows { from: first, rows, next, collected, epoch } => {
+                self.on_copied_rows(from, CopyPage { from: first, rows, next, collected, epoch }, fx)
             }
             Promise::Entries { entries } => self.on_entries(from, entries, fx),
         }
@@ -355,11 +380,12 @@ impl Site {
         }
         let oldest = self.gateway.oldest().unwrap_or(self.clock.last());
         for site in self.topology.sites().filter(|site| *site != self.me) {
-            fx.send(site, Note::Ping { sent: self.now, oldest, life: self.life });
+            fx.send(site, Note::Ping { sent: self.now, oldest, life: self.life, epoch: self.placement.epoch });
         }
         self.gateway_tick(fx);
         self.coordinator_tick(fx);
         self.cohort_tick(fx);
+        self.moving_tick(fx);
         self.catch_up_tick(fx);
     }
 
@@ -415,7 +441,7 @@ impl Actor for Site {
                 self.on_note(self.me, note, fx);
             } else if let Some(job) = self.cohort.ready.pop_front() {
                 self.serve_read(job, fx);
-            } else {
+            } else if !self.go_on_moving(fx) {
                 break;
             }
         }

@@ -2,7 +2,7 @@
 //! better place, or in two rounds.
 
 use crate::support::{Cluster, R0, R1, R2};
-use rhumb_commit::placement::{Coordinators, Placement};
+use rhumb_commit::placement::{Change, Coordinators, Placement};
 use rhumb_commit::replicated_commit::Note;
 use rhumb_commit::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, Span, Timestamp};
@@ -12,8 +12,12 @@ const NORTH: RegionId = RegionId(0);
 const EAST: RegionId = RegionId(1);
 const WEST: RegionId = RegionId(2);
 
+fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
+    Change { voters: voters.into_iter().collect(), passives: passives.into_iter().collect(), coordinators: BTreeMap::new() }
+}
+
 fn placement<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Placement {
-    Placement { voters: voters.into_iter().collect(), passives: passives.into_iter().collect(), coordinators: BTreeMap::new() }
+    Placement::first(change(voters, passives)).expect("a placement that can be")
 }
 
 /// The gateway of r2 hands its commits to r0.
@@ -202,4 +206,115 @@ fn a_commit_of_two_rounds_whose_confirmations_are_lost_is_told_all_the_same() {
     cluster.let_go();
     cluster.advance(Span::from_millis(1_500));
     assert_eq!(cluster.committed(commit).trips, 2, "the regions are asked again");
+}
+
+#[test]
+fn a_region_gets_a_copy_and_then_a_vote_while_clients_run() {
+    let first = placement([NORTH, EAST], []);
+    let mut cluster = Cluster::placed(
+        first.clone(),
+        "Moving.
+        r2 is made passive: it asks where the logs begin, copies the rows, and takes over what comes meanwhile. Then it is made
+        active in place of r0: r1 and r2 wait until a majority of the active ones before has stopped, and have their logs.",
+    );
+    cluster.put(R0, &[("k", "1")]);
+    cluster.narrate("r2 is made passive");
+    let (second, commit) = cluster.change(R0, &first, change([NORTH, EAST], [WEST]));
+    cluster.settle();
+    cluster.committed(commit);
+    cluster.advance(Span::from_millis(1_500));
+    assert_eq!(cluster.placement_at(R2), (second.clone(), true));
+    assert_eq!(cluster.stored(R2, "k").1, Some("1".into()));
+    cluster.advance(Span::from_millis(2_000));
+    cluster.narrate("r2 is made active, and r0 nothing");
+    let (third, commit) = cluster.change(R1, &second, change([EAST, WEST], []));
+    cluster.settle();
+    cluster.committed(commit);
+    for site in [R0, R1, R2] {
+        assert_eq!(cluster.placement_at(site), (third.clone(), true), "{site} has moved without waiting for a timer");
+    }
+    cluster.narrate("a client of r0 writes");
+    let Committed { at, .. } = cluster.put(R0, &[("k", "2")]);
+    assert_eq!((cluster.stored(R1, "k").0, cluster.stored(R2, "k").0), (at, at));
+    assert_ne!(cluster.stored(R0, "k").0, at);
+    cluster.check("a_region_gets_a_copy_and_then_a_vote_while_clients_run");
+}
+
+#[test]
+fn a_region_that_is_still_copying_is_not_made_active() {
+    let first = placement([NORTH, EAST], []);
+    let mut cluster = Cluster::placed(first.clone(), "");
+    cluster.put(R0, &[("k", "1")]);
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::CopyRows { .. })));
+    let (second, commit) = cluster.change(R0, &first, change([NORTH, EAST], [WEST]));
+    cluster.advance(Span::from_millis(3_000));
+    cluster.committed(commit);
+    let (_, commit) = cluster.change(R0, &second, change([NORTH, WEST], [EAST]));
+    cluster.settle();
+    let refused = cluster.failed(commit).to_string();
+    assert!(refused.contains("r2 has not copied all rows yet"), "{refused}");
+}
+
+#[test]
+fn a_region_in_doubt_has_not_stopped() {
+    let first = placement([NORTH, EAST, WEST], []);
+    let mut cluster = Cluster::placed(
+        first.clone(),
+        "A move while attempts are in doubt.
+        r2 dies when r0 and r1 are prepared for its write: nobody of the three can say that it has stopped before it knows what
+        became of it, so nobody settles, and a new write waits. In doubt they ask each other, and go on.",
+    );
+    cluster.narrate("a client of r2 writes k; r2 does not hear the votes, and dies");
+    cluster.hold(|envelope| envelope.to == R2);
+    let txn = cluster.begin(R2, ReadMode::Optimistic);
+    cluster.commit(txn, &[("k", "1")]);
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.let_go();
+    cluster.settle();
+    cluster.narrate("r0 and r1 are to go on without it");
+    let (_, commit) = cluster.change(R0, &first, change([NORTH, EAST], [WEST]));
+    cluster.settle();
+    cluster.committed(commit);
+    assert!(!cluster.placement_at(R0).1 && !cluster.placement_at(R1).1, "k is in doubt");
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    let write = cluster.commit(txn, &[("x", "1")]);
+    cluster.settle();
+    assert!(cluster.waits(write));
+    cluster.advance(Span::from_secs(4));
+    cluster.committed(write);
+    assert_eq!((cluster.stored(R0, "k").1, cluster.stored(R1, "k").1), (Some("1".into()), Some("1".into())));
+    cluster.check("a_region_in_doubt_has_not_stopped");
+}
+
+#[test]
+fn of_two_changes_at_once_one_is_refused() {
+    let first = placement([NORTH, EAST, WEST], []);
+    let mut cluster = Cluster::placed(first.clone(), "");
+    let (one, a) = cluster.change(R0, &first, change([NORTH, EAST], [WEST]));
+    let (_, b) = cluster.change(R1, &first, change([EAST, WEST], [NORTH]));
+    cluster.advance(Span::from_secs(3));
+    cluster.committed(a);
+    assert!(matches!(cluster.failed(b), TxnError::Conflict(_)));
+    for site in [R0, R1, R2] {
+        assert_eq!(cluster.placement_at(site), (one.clone(), true));
+    }
+}
+
+#[test]
+fn a_restart_forgets_neither_the_placement_nor_a_copy() {
+    let first = placement([NORTH, EAST], []);
+    let mut cluster = Cluster::placed(first.clone(), "");
+    cluster.put(R0, &[("k", "1")]);
+    let (second, commit) = cluster.change(R0, &first, change([NORTH, EAST], [WEST]));
+    cluster.advance(Span::from_secs(3));
+    cluster.committed(commit);
+    for site in [R0, R1, R2] {
+        cluster.kill(site);
+        cluster.start(site);
+    }
+    cluster.advance(Span::from_secs(1));
+    for site in [R0, R1, R2] {
+        assert_eq!(cluster.placement_at(site), (second.clone(), true));
+    }
 }

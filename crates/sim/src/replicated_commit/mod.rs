@@ -10,13 +10,15 @@
 //! *placed*, it decides too which regions are active, which passive, and which hold nothing.
 
 mod client;
+mod mover;
 mod workload;
 
 use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::history::{History, Outcome, TxnNo};
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
-use rhumb_commit::placement::{Coordinators, Placement, Regions};
+use mover::Mover;
+use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::replicated_commit::{self as protocol, Site};
 use rhumb_core::{KeyRange, Load, Loaded, RegionId, Rng, Row, SiteId, Span, Time, Timestamp, wan};
 use std::cell::RefCell;
@@ -25,6 +27,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use workload::Workload;
 
+/// Clients that move replicas, each in a region of its own.
+const MOVERS: usize = 2;
 /// Clients per region.
 const CLIENTS: u32 = 2;
 const FAULTS_END: Time = Time::from_micros(20_000_000);
@@ -46,6 +50,8 @@ pub enum Replicas {
     Everywhere,
     /// Some regions are active, some passive, and some hold nothing.
     Placed,
+    /// The same, and what a region is changes while clients run.
+    Moving,
 }
 
 /// Random transactions under faults.
@@ -68,6 +74,8 @@ struct Shape {
     regions: usize,
     shards: u16,
     collects: bool,
+    /// Replicas need not hold the same deletions.
+    loses_deletions: bool,
     /// A site that restarts refuses little besides what it must: its ceiling was hardly ahead of its clock.
     low_ceilings: bool,
     /// Many short crashes instead of a storm.
@@ -80,6 +88,7 @@ impl Scenario for ReplicatedCommit {
         match self.replicas {
             Replicas::Everywhere => "replicated-commit",
             Replicas::Placed => "placed-replicas",
+            Replicas::Moving => "moving-replicas",
         }
     }
 
@@ -94,13 +103,15 @@ impl Scenario for ReplicatedCommit {
             regions,
             shards: if rng.chance(0.7) { 1 } else { 2 },
             collects: rng.chance(0.3),
+            loses_deletions: false,
             low_ceilings: rng.chance(0.5),
             flaky: rng.chance(0.3),
             placement: match self.replicas {
                 Replicas::Everywhere => Placement::everywhere(regions),
-                Replicas::Placed => place(regions, &mut rng.fork()),
+                Replicas::Placed | Replicas::Moving => place(regions, &mut rng.fork()),
             },
         };
+        let shape = Shape { loses_deletions: shape.collects || self.replicas == Replicas::Moving, ..shape };
         let mut world = self.world(&shape, seed, tracing);
         let rates = match shape.flaky {
             _ if self.calm => FaultRates::none(),
@@ -123,6 +134,12 @@ impl Scenario for ReplicatedCommit {
                 );
                 world.add_client(SiteId { region, shard }, program);
                 number += 1;
+            }
+        }
+        if self.replicas == Replicas::Moving {
+            for region in world.topology().regions().take(MOVERS).collect::<Vec<_>>() {
+                let mover = Mover::new(world.topology().clone(), shape.placement.clone(), CLIENTS_END, rng.fork());
+                world.add_client(SiteId { region, shard: 0 }, mover);
             }
         }
         let end = drive(&mut world, &shared, number);
@@ -185,16 +202,9 @@ impl ReplicatedCommit {
     }
 }
 
-/// Which of `regions` regions are active, and which of the others passive.
+/// Some placement of `regions` regions.
 fn place(regions: usize, rng: &mut Rng) -> Placement {
-    let mut order: Vec<RegionId> = Regions::first(regions).iter().collect();
-    rng.shuffle(&mut order);
-    let active = rng.between(1, regions as u64) as usize;
-    let voters = order.drain(..active).collect();
-    let passives = order.into_iter().filter(|_| rng.chance(0.6)).collect();
-    let any = |rng: &mut Rng| RegionId(rng.below(regions as u64) as u16);
-    let coordinators = (0..rng.below(regions as u64)).map(|_| (any(rng), Coordinators { read: any(rng), commit: any(rng) })).collect();
-    Placement { voters, passives, coordinators }
+    Placement::first(mover::draw(Regions::first(regions), regions, rng)).expect("drawn so that it may be")
 }
 
 /// Faults, heal, progress, quiet, final reads; returns the final reads.
@@ -228,12 +238,13 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape
     stale_reads::check(history).map_err(text)?;
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 10 };
     progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
-    let dumps = shape.placement.copies().iter().map(|region| (region, dump(world, region, shape))).collect();
+    let placement = settled(world)?;
+    let dumps = placement.copies().iter().map(|region| (region, dump(world, region, shape))).collect();
     convergence::check(&dumps).map_err(text)?;
     unresolved(world)
 }
 
-/// The newest versions of a region. Where old versions are collected, deletions are left out: replicas drop them at
+/// The newest versions of a region. Where old versions are collected, or copied, deletions are left out: replicas drop them at
 /// their own pace.
 fn dump(world: &World<Site>, region: RegionId, shape: &Shape) -> BTreeMap<rhumb_core::Key, Row> {
     let mut rows = BTreeMap::new();
@@ -241,9 +252,26 @@ fn dump(world: &World<Site>, region: RegionId, shape: &Shape) -> BTreeMap<rhumb_
         let load = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: usize::MAX, reverse: false };
         let loaded = world.store(SiteId { region, shard }).load(&load).expect("the store of a healed site can be read");
         let Loaded::Rows { rows: found, .. } = loaded else { unreachable!("rows were asked for") };
-        rows.extend(found.into_iter().filter(|row| !shape.collects || row.value.is_some()).map(|row| (row.key.clone(), row)));
+        rows.extend(found.into_iter().filter(|row| !shape.loses_deletions || row.value.is_some()).map(|row| (row.key.clone(), row)));
     }
     rows
+}
+
+/// Once all is healed and quiet, all sites are in the same epoch, and settled.
+fn settled(world: &World<Site>) -> Result<Placement, String> {
+    let mut found: Option<Placement> = None;
+    for site in world.topology().sites() {
+        let Some(status) = world.actor(site).map(Site::status) else { return Err(format!("{site} is down at the end")) };
+        if !status.settled {
+            return Err(format!("{site} has not settled in {} at the end", status.placement));
+        }
+        match &found {
+            None => found = Some(status.placement),
+            Some(placement) if *placement == status.placement => {}
+            Some(placement) => return Err(format!("{site} is in {} at the end, another one in {placement}", status.placement)),
+        }
+    }
+    Ok(found.expect("a cluster has a site"))
 }
 
 /// Once all is healed and quiet, no site holds anything in doubt.

@@ -152,6 +152,7 @@ impl Site {
         let meta = Meta {
             attempt: Attempt { txn, made },
             at: made.max(newest_read.next()),
+            epoch: self.placement.epoch,
             electorate: self.placement.voters,
             two_rounds,
             coordinator,
@@ -182,6 +183,7 @@ impl Site {
         let wide = self.is_wide();
         let made = self.clock.now(self.now);
         let now = self.now;
+        let (epoch, electorate) = (self.placement.epoch, self.placement.voters);
         let Some(committing) = self.committing(txn) else { return };
         // Whatever is read or written elsewhere goes on rising while the Accept is under way: aim as far ahead as the
         // last attempt took, or a steady reader far away could refuse every attempt.
@@ -190,6 +192,7 @@ impl Site {
         let at = made.max(above.next()).max(ahead).max(committing.meta.at);
         committing.meta.attempt.made = made;
         committing.meta.at = at;
+        (committing.meta.epoch, committing.meta.electorate) = (epoch, electorate);
         committing.tally = Tally::default();
         committing.withdrawn = false;
         committing.attempts += 1;
@@ -339,13 +342,15 @@ impl Site {
 
     /// This attempt has certainly aborted.
     fn on_aborted(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let epoch = self.placement.epoch;
         let Some(committing) = self.committing(txn) else { return };
         let mut above = Timestamp::ZERO;
         let mut reason = None;
         for (_, refusal) in committing.tally.refusals() {
             match refusal {
                 Refusal::TooOld(at) => above = above.max(at),
-                Refusal::Withdrawn => {} // its own doing
+                Refusal::Withdrawn => {}                              // its own doing
+                Refusal::Moved if committing.meta.epoch < epoch => {} // and this gateway has heard of it
                 other => reason = Some(other),
             }
         }

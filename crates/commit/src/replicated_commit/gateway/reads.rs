@@ -65,6 +65,8 @@ pub(super) struct PendingRead {
     how: How,
     /// Of one replica: an active one.
     active: bool,
+    /// Not of those that said that they have no copy.
+    avoid: Regions,
     asked: Asked,
     shards: BTreeMap<u16, ShardRead>,
     /// Expected rows that are read along with a scan.
@@ -168,6 +170,7 @@ impl Site {
             txn,
             how,
             active: mode == ReadMode::Active,
+            avoid: Regions::NONE,
             asked,
             shards,
             expected,
@@ -191,8 +194,10 @@ impl Site {
     fn ask_replicas(&mut self, read: ReadId, whom: Whom, fx: &mut Effects<Site>) {
         let Some(pending) = self.gateway.reads.get(&read) else { return };
         let (txn, how) = (pending.txn, pending.how);
-        let among = if pending.active { self.placement.voters } else { self.placement.copies() };
-        let voters = self.placement.voters;
+        let copies = if pending.active { self.placement.voters } else { self.placement.copies() };
+        let others = copies.without(pending.avoid);
+        let among = if others.is_empty() { copies } else { others };
+        let (epoch, voters) = (self.placement.epoch, self.placement.voters);
         let mut sends = Vec::new();
         for (name, reads) in [(read, &pending.shards), (read | 1, &pending.expected)] {
             for (&shard, part) in reads {
@@ -216,7 +221,7 @@ impl Site {
             state.locked_at.extend(sends.iter().map(|(site, ..)| *site));
         }
         for (site, read, query) in sends {
-            self.send(site, Note::Read { read, txn, query, how }, fx);
+            self.send(site, Note::Read { read, epoch, txn, query, how }, fx);
         }
     }
 
@@ -259,6 +264,14 @@ impl Site {
         if part.replies.contains_key(&from.region) {
             return;
         }
+        if denial == Denial::Moved {
+            // Where there is no copy any more, or not yet, there is one elsewhere.
+            pending.avoid = pending.avoid.or(from.region.into());
+            if !self.placement.copies().without(pending.avoid).is_empty() {
+                self.ask_replicas(read & !1, Whom::Missing, fx);
+            }
+            return;
+        }
         part.denied.insert(from.region);
         let lost = pending.how.is_local() || part.denied.len() > voters.len() - voters.majority();
         if !lost {
@@ -275,6 +288,7 @@ impl Site {
         }
         let error = match denial {
             Denial::Locked => TxnError::Conflict("a row is locked by a transaction that is committing".into()),
+            Denial::Moved => unreachable!("asked elsewhere"),
             Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
             Denial::Collected(oldest) => {
                 TxnError::OutOfRange(format!("cannot read that far back: versions before {oldest} are no longer kept"))
@@ -282,6 +296,18 @@ impl Site {
         };
         if let Some(pending) = self.gateway.reads.remove(&(read & !1)) {
             fx.answer(pending.id, Answer::Failed(error));
+        }
+    }
+
+    /// The placement has changed: what was asked of the active regions is asked of those of the new one.
+    pub(in crate::replicated_commit) fn ask_again_in_new_epoch(&mut self, fx: &mut Effects<Site>) {
+        let of_majority: Vec<PendingRead> =
+            self.gateway.reads.extract_if(.., |_, read| !read.how.is_local()).map(|(_, read)| read).collect();
+        for mut pending in of_majority {
+            for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
+                part.replies.clear();
+            }
+            self.begin_round(pending, fx);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a client asks of its gateway, and what it was told.
 
 use super::Cluster;
+use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::replicated_commit::{Answer, Request};
 use rhumb_commit::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
@@ -43,6 +44,28 @@ impl Cluster {
         let id = self.commit(txn, writes);
         self.settle();
         self.committed(id)
+    }
+
+    /// Has `site` commit what comes after `placement`, which its row shows or which is the first one.
+    pub fn change(&mut self, site: SiteId, placement: &Placement, change: Change) -> (Placement, RequestId) {
+        let next = placement.next(change).expect("a placement that may come next");
+        let key = Placement::key(0, &self.topology);
+        let txn = self.begin(site, ReadMode::Locking);
+        let mode = ReadMode::Locking;
+        self.request(site, Request::Get { txn, mode, keys: vec![key.clone()], expect: Vec::new() });
+        self.settle();
+        let writes = vec![(key, Some(next.encode()))];
+        let id = self.request(site, Request::Commit { txn, writes, expect: Vec::new(), options: self.options });
+        (next, id)
+    }
+
+    /// The placement that `site` has adopted, and whether it is settled in it.
+    pub fn placement_at(&mut self, site: SiteId) -> (Placement, bool) {
+        let id = self.request(site, Request::Status);
+        match self.answers.get(&id) {
+            Some(Answer::Status(status)) => (status.placement.clone(), status.settled),
+            other => panic!("no status but {other:?}"),
+        }
     }
 
     /// The attempts prepared at `site`, and those of them that it reports to wait for a vote out of reach.

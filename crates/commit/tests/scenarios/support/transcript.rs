@@ -8,6 +8,7 @@
 //! Pings, pulls that find nothing new, and the site's own numbers on disk go on all the time and are left out.
 
 use super::Envelope;
+use rhumb_commit::placement::Placement;
 use rhumb_commit::replicated_commit::records::{self, LOG, PREPARED, VOTES, VoteRecord};
 use rhumb_commit::replicated_commit::{Answer, Note, Promise, Request};
 use rhumb_commit::transaction::ReadMode;
@@ -142,7 +143,11 @@ fn row(row: &Row) -> String {
 }
 
 fn text_of(value: Option<&rhumb_core::Value>) -> String {
-    value.map_or("deleted".into(), |value| String::from_utf8_lossy(&value.0).into_owned())
+    let text = |value: &rhumb_core::Value| match Placement::decode(value) {
+        Some(placement) => format!("[{placement}]"),
+        None => String::from_utf8_lossy(&value.0).into_owned(),
+    };
+    value.map_or("deleted".into(), text)
 }
 
 fn describe(op: &Op) -> Option<String> {

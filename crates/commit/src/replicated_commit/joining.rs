@@ -1,0 +1,209 @@
+//! Joining: a region that is to hold a copy gets one.
+//!
+//! ```text
+//!   replica without rows                  active replicas
+//!     │ Pull                                │
+//!     ├────────────────────────────────────▶│ (all) Log: begins at 41, deletions gone up to c
+//!     │ CopyRows from a                     │
+//!     ├────────────────────────────────────▶│ (the nearest that is settled)
+//!     │◀────────────────────────────────────┤ CopiedRows a..k
+//!     │ CopyRows from k …                   │
+//!     │
+//!   all copied: settled like the replica it copied from; the logs bring what came meanwhile
+//! ```
+//!
+//! First the logs, then the rows: an entry that has gone from a log was taken over by every replica that held a copy then, so
+//! what is copied later contains it. Once a majority has answered, none of them drops anything more that this region lacks, and
+//! every commit has the vote of one of them: this region counts as having answered, if it is active, for it votes on nothing
+//! before it is settled.
+//!
+//! Rows that the region has from earlier days, and that the other replica does not have, were deleted, and the deletion is
+//! gone there; here it is put anew, at the timestamp up to which they are.
+//!
+//! Invariants: nothing is served from a copy that is not whole; a copy cut short by a crash begins anew.
+
+use super::config::{COPY_PAGE, ENTRIES_BYTES_MAX};
+use super::message::{Note, Promise};
+use super::records::Number;
+use super::site::{Pending, Site};
+use crate::placement::Regions;
+use rhumb_core::{Batch, Effects, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp};
+
+/// A copy on its way here.
+#[derive(Debug)]
+pub(super) struct Join {
+    /// The regions that have said where their logs begin.
+    heard: Regions,
+    /// Deletions up to here may be gone somewhere.
+    collected: Timestamp,
+    /// Whom the rows come from.
+    source: Option<SiteId>,
+    /// The rows from this key on are missing.
+    from: Key,
+    /// The epoch in which the source was settled when the first rows were copied.
+    epoch: u64,
+    /// The newest version copied.
+    newest: Timestamp,
+    /// When rows were asked for last.
+    asked: Time,
+}
+
+/// A page of rows.
+#[derive(Debug)]
+pub(super) struct CopyPage {
+    pub(super) from: Key,
+    pub(super) rows: Vec<Row>,
+    /// Where the next page begins; none after the last one.
+    pub(super) next: Option<Key>,
+    pub(super) collected: Timestamp,
+    pub(super) epoch: u64,
+}
+
+fn all_from(from: Key) -> KeyRange {
+    KeyRange { start: from, ..KeyRange::prefix(&[]) }
+}
+
+impl Site {
+    /// Begins to copy, if this region is to hold a copy and does not.
+    pub(super) fn begin_to_join(&mut self) {
+        if !self.has_copy() || self.moving.copied || self.join.is_some() {
+            return;
+        }
+        self.catch_up.begin_anew(Regions::first(self.topology.region_count()).without(self.me.region.into()));
+        self.join = Some(Join {
+            heard: Regions::NONE,
+            collected: self.catch_up.collected,
+            source: None,
+            from: Key::new(Vec::new()),
+            epoch: 0,
+            newest: Timestamp::ZERO,
+            asked: self.now,
+        });
+    }
+
+    /// A peer that knows of this region's copy says where its log begins, and up to when it may have dropped deletions.
+    pub(super) fn hear_for_join(&mut self, region: RegionId, collected: Timestamp, fx: &mut Effects<Site>) {
+        let voters = self.placement.voters;
+        let Some(join) = &mut self.join else { return };
+        if join.source.is_some() {
+            return;
+        }
+        join.heard = join.heard.or(region.into());
+        join.collected = collected.max(join.collected);
+        // This region has voted on nothing that it could have missed.
+        let known = join.heard.or(self.me.region.into());
+        if known.and(voters).len() >= voters.majority() {
+            // What the logs bring at or below it is in what is copied now, or is deleted.
+            self.catch_up.collected = join.collected;
+            self.copy_from_nearest(fx);
+        }
+    }
+
+    fn copy_from_nearest(&mut self, fx: &mut Effects<Site>) {
+        let site = |region: RegionId| SiteId { region, shard: self.me.shard };
+        let alive = |region: &RegionId| self.peers.is_alive(site(*region), self.now, self.config.suspect_after);
+        let distance = |region: &RegionId| self.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
+        let others = self.placement.voters.without(self.me.region.into());
+        let Some(source) = others.iter().filter(alive).min_by_key(distance).map(site) else { return };
+        let now = self.now;
+        let Some(join) = &mut self.join else { return };
+        // Another replica's rows in between are as good: each page is current when it is read.
+        join.source = Some(source);
+        join.asked = now;
+        let note = Note::CopyRows { from: join.from.clone(), epoch: self.placement.epoch };
+        self.send(source, note, fx);
+    }
+
+    /// A peer copies this replica's rows.
+    pub(super) fn on_copy_rows(&mut self, to: SiteId, from: Key, epoch: u64, fx: &mut Effects<Site>) {
+        self.compare_epoch(to, epoch, fx);
+        if !self.is_settled() || self.placement.epoch < epoch || !self.has_copy() {
+            return; // it asks again, here or elsewhere
+        }
+        let token = self.token(Pending::CopyRows { to, from: from.clone() });
+        fx.load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, reverse: false });
+    }
+
+    pub(super) fn on_copy_loaded(&mut self, to: SiteId, from: Key, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
+        if !self.is_settled() {
+            return; // in a new epoch meanwhile
+        }
+        let mut bytes = 0;
+        let size = |row: &Row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len());
+        let fitting = rows.iter().take_while(|row| {
+            bytes += size(row);
+            bytes <= ENTRIES_BYTES_MAX
+        });
+        let keep = fitting.count().max(1);
+        more |= keep < rows.len();
+        rows.truncate(keep);
+        let next = rows.last().filter(|_| more).map(|row| row.key.successor());
+        let page = Promise::CopiedRows { from, rows, next, collected: self.catch_up.collected, epoch: self.placement.epoch };
+        fx.persist(Batch::new()).send(to, page);
+    }
+
+    /// A page of rows: what is here already in its range is looked up first.
+    pub(super) fn on_copied_rows(&mut self, source: SiteId, page: CopyPage, fx: &mut Effects<Site>) {
+        let Some(join) = &mut self.join else { return };
+        if join.source != Some(source) || join.from != page.from {
+            return; // asked for twice
+        }
+        if join.epoch == 0 || page.epoch < join.epoch {
+            join.epoch = page.epoch;
+        }
+        join.asked = self.now;
+        let end = page.next.clone().unwrap_or_else(|| all_from(Key::new(Vec::new())).end);
+        let range = KeyRange::new(page.from.clone(), end);
+        let token = self.token(Pending::CopiedRows(page));
+        fx.load(token, Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, reverse: false });
+    }
+
+    pub(super) fn on_own_rows_loaded(&mut self, page: CopyPage, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows: own, .. } = loaded else { unreachable!("rows were asked for") };
+        let Some(join) = self.join.as_mut().filter(|join| join.from == page.from) else { return };
+        let collected = page.collected.max(join.collected);
+        join.collected = collected;
+        let mut batch = Batch::new();
+        let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
+        for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {
+            batch.put_version(row.key, collected, None);
+        }
+        for row in page.rows {
+            join.newest = row.version.max(join.newest);
+            batch.put_version(row.key, row.version, row.value);
+        }
+        fx.count("placement.page_copied");
+        match page.next {
+            Some(next) => {
+                join.from = next;
+                fx.persist(batch);
+                self.copy_from_nearest(fx);
+            }
+            None => self.joined(batch, fx),
+        }
+    }
+
+    /// All rows are here.
+    fn joined(&mut self, mut batch: Batch, fx: &mut Effects<Site>) {
+        let Some(join) = self.join.take() else { return };
+        fx.count("placement.joined");
+        // Only the newest version of each row was copied.
+        let floor = self.clock.now(self.now).max(join.newest);
+        self.cohort.history_floor = floor.max(self.cohort.history_floor);
+        self.cohort.highest = join.newest.max(self.cohort.highest);
+        Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
+        self.catch_up.collected = join.collected.max(self.catch_up.collected);
+        self.cohort.ceilings.raise_floor(self.catch_up.collected);
+        Number::Collected.put(&mut batch, self.catch_up.collected.bits());
+        fx.persist(batch);
+        self.settle_by_copy(join.epoch, fx);
+    }
+
+    pub(super) fn join_tick(&mut self, fx: &mut Effects<Site>) {
+        let overdue = |join: &Join| join.source.is_some() && self.now.since(join.asked) >= self.config.resend_after;
+        if self.join.as_ref().is_some_and(overdue) {
+            self.copy_from_nearest(fx);
+        }
+    }
+}
