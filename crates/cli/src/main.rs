@@ -4,6 +4,7 @@ mod commands;
 mod duration;
 mod http;
 mod running;
+mod wan;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "rhumb", version, arg_required_else_help = true, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb quota create vm 5000              a limit that all regions share and each answers for\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n  rhumb lab list                          experiments of published evaluations, in virtual time\n  rhumb forecast table                    models of demand, side by side\n\nDocumentation: README.md, docs/"
+    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb quota create vm 5000              a limit that all regions share and each answers for\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n  rhumb lab list                          experiments of published evaluations, in virtual time\n  rhumb forecast table                    models of demand, side by side\n  rhumb plan --rtt aws_32 --faults 2      where replicas should stand\n\nDocumentation: README.md, docs/"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -34,6 +35,7 @@ enum Command {
     Sim(commands::sim::Args),
     Lab(commands::lab::Args),
     Forecast(commands::forecast::Args),
+    Plan(commands::plan::Args),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => commands::sim::run(&args),
         Command::Lab(args) => commands::lab::run(&args),
         Command::Forecast(args) => commands::forecast::run(&args),
+        Command::Plan(args) => commands::plan::run(&args),
     }
 }
 

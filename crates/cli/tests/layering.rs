@@ -32,7 +32,7 @@ const PURE: [(&str, &[&str]); 5] = [
     ("commit", &["async-trait", "bytes", "postcard", "serde", "thiserror"]),
     ("quota", &["async-trait", "bytes", "postcard", "serde", "thiserror"]),
     ("forecast", &["crc32fast", "csv", "libm", "nalgebra", "postcard", "serde", "thiserror"]),
-    ("plan", &["csv", "thiserror"]),
+    ("plan", &["serde", "strsim", "thiserror"]),
 ];
 
 fn crates() -> PathBuf {

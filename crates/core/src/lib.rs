@@ -4,6 +4,7 @@
 //! seed, and the outside world is a list of [`Effect`](actor::Effect)s that a driver carries out.
 
 pub mod actor;
+pub mod csv_rows;
 pub mod hlc;
 pub mod ids;
 pub mod key;

@@ -2,8 +2,9 @@
 //!
 //! A file is a square matrix in milliseconds: a header `region,NAME,NAME,…`, then one row per region in the same order,
 //! beginning with its name. Row = from, column = to; the two directions may differ. The diagonal is the round trip
-//! within a region.
+//! within a region. Empty lines and lines that begin with `#` are passed over.
 
+use crate::csv_rows::csv_rows;
 use crate::ids::RegionId;
 use crate::time::Span;
 use thiserror::Error;
@@ -20,18 +21,18 @@ pub struct RttMatrix {
 #[derive(Debug, Error, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum RttError {
-    #[error("{file}: not a CSV file: {message}")]
-    Csv { file: String, message: String },
     #[error("{file}: the matrix is empty; expected a header `region,NAME,…` and one row per region")]
     Empty { file: String },
-    #[error("{file}: the matrix is not square: {columns} regions in the header, {rows} rows")]
+    #[error("{file}: the matrix is not square: {columns} regions in the header, {rows} rows; every region needs a column and a row")]
     NotSquare { file: String, columns: usize, rows: usize },
     #[error("{file}, row {row}: {found} cells, expected {expected}")]
     Ragged { file: String, row: usize, found: usize, expected: usize },
-    #[error("{file}, row {row}: the region is `{found}`, but column {row} of the header says `{expected}`")]
-    Name { file: String, row: usize, found: String, expected: String },
+    #[error("{file}, row {row}: the region is `{found}`, but column {column} of the header says `{expected}`; rows and columns have one order")]
+    Name { file: String, row: usize, column: usize, found: String, expected: String },
     #[error("{file}: the region `{name}` appears twice")]
     Twice { file: String, name: String },
+    #[error("{file}, row {row} ({from}), column {column} ({to}): is empty; every pair of regions needs a round-trip time in milliseconds")]
+    Hole { file: String, row: usize, column: usize, from: String, to: String },
     #[error("{file}, row {row} ({from}), column {column} ({to}): `{cell}` is not a round-trip time in milliseconds")]
     Cell { file: String, row: usize, column: usize, from: String, to: String, cell: String },
 }
@@ -42,51 +43,43 @@ const RTT_MS_MAX: f64 = 60_000.0;
 impl RttMatrix {
     /// Reads a matrix from CSV text. `file` names it in errors.
     pub fn parse(file: &str, text: &str) -> Result<RttMatrix, RttError> {
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .trim(csv::Trim::All)
-            .comment(Some(b'#'))
-            .from_reader(text.as_bytes());
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            rows.push(record.map_err(|error| RttError::Csv { file: file.into(), message: error.to_string() })?);
-        }
-        let Some((header, rows)) = rows.split_first() else { return Err(RttError::Empty { file: file.into() }) };
-        let names: Vec<String> = header.iter().skip(1).map(str::to_owned).collect();
+        let mut rows = csv_rows(text);
+        let Some((_, header)) = rows.next() else { return Err(RttError::Empty { file: file.into() }) };
+        let names: Vec<String> = header.into_iter().skip(1).collect();
         if names.is_empty() {
             return Err(RttError::Empty { file: file.into() });
         }
+        if let Some((_, name)) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+            return Err(RttError::Twice { file: file.into(), name: name.clone() });
+        }
+        let rows: Vec<(usize, Vec<String>)> = rows.collect();
         if names.len() != rows.len() {
             return Err(RttError::NotSquare { file: file.into(), columns: names.len(), rows: rows.len() });
         }
-        for (index, name) in names.iter().enumerate() {
-            if names[..index].contains(name) {
-                return Err(RttError::Twice { file: file.into(), name: name.clone() });
-            }
-        }
         let mut rtt = Vec::with_capacity(names.len() * names.len());
-        for (from, record) in rows.iter().enumerate() {
-            let row = from + 2;
-            if record.len() != names.len() + 1 {
-                return Err(RttError::Ragged { file: file.into(), row, found: record.len(), expected: names.len() + 1 });
+        for (from, (row, cells)) in rows.into_iter().enumerate() {
+            if cells.len() != names.len() + 1 {
+                return Err(RttError::Ragged { file: file.into(), row, found: cells.len(), expected: names.len() + 1 });
             }
-            if record[0] != names[from] {
-                return Err(RttError::Name { file: file.into(), row, found: record[0].into(), expected: names[from].clone() });
+            if cells[0] != names[from] {
+                let (found, expected) = (cells[0].clone(), names[from].clone());
+                return Err(RttError::Name { file: file.into(), row, column: from + 2, found, expected });
             }
-            for (to, cell) in record.iter().skip(1).enumerate() {
-                let millis = cell.parse::<f64>().ok().filter(|millis| *millis <= RTT_MS_MAX).and_then(Span::from_millis_f64);
-                rtt.push(millis.ok_or_else(|| RttError::Cell {
-                    file: file.into(),
-                    row,
-                    column: to + 2,
-                    from: names[from].clone(),
-                    to: names[to].clone(),
-                    cell: cell.into(),
-                })?);
+            for (to, cell) in cells.iter().skip(1).enumerate() {
+                rtt.push(trip(cell).ok_or_else(|| mistaken(file, row, to + 2, &names[from], &names[to], cell))?);
             }
         }
         Ok(RttMatrix { names, rtt })
+    }
+
+    /// The matrix as [`RttMatrix::parse`] reads it.
+    pub fn to_csv(&self) -> String {
+        let mut text = format!("region,{}\n", self.names.join(","));
+        for (name, trips) in self.names.iter().zip(self.rtt.chunks(self.names.len())) {
+            let cells: Vec<String> = trips.iter().map(|trip| trip.as_millis_f64().to_string()).collect();
+            text += &format!("{name},{}\n", cells.join(","));
+        }
+        text
     }
 
     /// A matrix with the same round trip between any two of `names`, and none within a region.
@@ -132,6 +125,17 @@ impl RttMatrix {
     }
 }
 
+/// A round trip in milliseconds.
+fn trip(cell: &str) -> Option<Span> {
+    cell.parse::<f64>().ok().filter(|millis| *millis <= RTT_MS_MAX).and_then(Span::from_millis_f64)
+}
+
+/// What is wrong with a cell that is no round trip.
+fn mistaken(file: &str, row: usize, column: usize, from: &str, to: &str, cell: &str) -> RttError {
+    let (file, from, to) = (file.into(), from.into(), to.into());
+    if cell.is_empty() { RttError::Hole { file, row, column, from, to } } else { RttError::Cell { file, row, column, from, to, cell: cell.into() } }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,14 +157,23 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_file_row_and_column() {
         assert_eq!(error(""), "m.csv: the matrix is empty; expected a header `region,NAME,…` and one row per region");
-        assert_eq!(error("region,a,b\na,0,1\n"), "m.csv: the matrix is not square: 2 regions in the header, 1 rows");
+        assert_eq!(error("region,a,b\na,0,1\n"), "m.csv: the matrix is not square: 2 regions in the header, 1 rows; every region needs a column and a row");
         assert_eq!(error("region,a,b\na,0,1\nb,1\n"), "m.csv, row 3: 2 cells, expected 3");
-        assert_eq!(error("region,a,b\na,0,1\nc,1,0\n"), "m.csv, row 3: the region is `c`, but column 3 of the header says `b`");
+        let order = "m.csv, row 3: the region is `c`, but column 3 of the header says `b`; rows and columns have one order";
+        assert_eq!(error("region,a,b\na,0,1\nc,1,0\n"), order);
         assert_eq!(error("region,a,a\na,0,1\na,1,0\n"), "m.csv: the region `a` appears twice");
-        for bad in ["-1", "x", "", "NaN", "inf", "1e9"] {
+        for bad in ["-1", "x", "NaN", "inf", "1e9"] {
             let text = format!("region,a,b\na,0,{bad}\nb,1,0\n");
             assert_eq!(error(&text), format!("m.csv, row 2 (a), column 3 (b): `{bad}` is not a round-trip time in milliseconds"));
         }
+        let hole = "m.csv, row 5 (b), column 2 (a): is empty; every pair of regions needs a round-trip time in milliseconds";
+        assert_eq!(error("# measured in May\nregion,a,b\n\na,0,1\nb,,0\n"), hole);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let text = "region,a,b\na,0.5,10\nb,30.25,0\n";
+        assert_eq!(RttMatrix::parse("m.csv", text).expect("valid").to_csv(), text);
     }
 
     #[test]

@@ -186,7 +186,7 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
             "file = \"rtt.csv\"",
             "site.toml, wan.file: cannot read /etc/rhumb/rtt.csv: No such file or directory (os error 2)",
         ),
-        ("jitter_ms", "file = \"a\"\njitter_ms", "site.toml, wan: both `profile` and `file` are given; expected one of them"),
+        ("jitter_ms", "file = \"a\"\njitter_ms", "site.toml, wan: more than one of `profile`, `file` and `matrix` is given; expected one of them"),
         ("0.5", "-0.5", "site.toml, wan.jitter_ms: is -0.5; expected 0 to 10000"),
         ("jitter_ms = 0.5", "loss = 1.0", "site.toml, wan.loss: is 1; expected a share, 0 to below 1"),
         ("[wan]", "[limits]\nrequests = 0\n[wan]", "site.toml, limits.requests: is 0; expected 1 to 1000000"),

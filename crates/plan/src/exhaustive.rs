@@ -30,6 +30,19 @@ pub fn exhaustive(problem: &Problem) -> Best {
 
 /// The best of the first `placements_max` placements, in lexicographic order.
 pub fn exhaustive_until(problem: &Problem, placements_max: u64) -> Exhausted {
+    exhaustive_while(problem, |placements| placements < placements_max)
+}
+
+/// How many placements there are by the constraints on single regions, if so many can be counted.
+pub fn placements(problem: &Problem) -> Option<u64> {
+    let (from, size) = (problem.candidates().len() as u128, problem.replicas() as u128);
+    let count = (0..size).try_fold(1u128, |count, chosen| Some(count.checked_mul(from - chosen)? / (chosen + 1)));
+    count.and_then(|count| u64::try_from(count).ok())
+}
+
+/// The best of the placements, in lexicographic order, that are looked at while `keep_going` says yes. It is told how many
+/// there were so far.
+pub fn exhaustive_while(problem: &Problem, mut keep_going: impl FnMut(u64) -> bool) -> Exhausted {
     let candidates = problem.candidates();
     let size = problem.replicas();
     let mut evaluator = Evaluator::new(problem);
@@ -38,7 +51,7 @@ pub fn exhaustive_until(problem: &Problem, placements_max: u64) -> Exhausted {
     let mut replicas: Vec<usize> = candidates[..size].to_vec();
     let mut best: Option<Best> = None;
     let mut placements = 0;
-    while placements < placements_max {
+    while keep_going(placements) {
         placements += 1;
         if problem.admits_candidates(&replicas) {
             let cost = evaluator.latency_cost(&replicas);

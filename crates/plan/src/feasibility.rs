@@ -64,6 +64,21 @@ impl Terms {
         }
         self.budget.is_none_or(|budget| spent <= u128::from(budget))
     }
+
+    /// Whether `replicas`, all of them candidates and each once, satisfy what the terms ask of them together.
+    pub fn hold_together(&self, replicas: &[usize], price: impl Fn(usize) -> u64) -> bool {
+        self.required.iter().all(|region| replicas.contains(region))
+            && self.limits.iter().all(|(limit, groups)| within_limit(replicas, *limit, groups))
+            && self.budget.is_none_or(|budget| replicas.iter().map(|&region| price(region)).sum::<u64>() <= budget)
+    }
+}
+
+/// Whether no group holds more than `limit` of `replicas`. Quadratic in their number, which is small, and allocates nothing.
+fn within_limit(replicas: &[usize], limit: u32, groups: &Groups) -> bool {
+    replicas.iter().all(|&region| {
+        let together = replicas.iter().filter(|&&other| groups.of[other] == groups.of[region]).count();
+        together <= limit as usize
+    })
 }
 
 /// Whether `constraint` lets `region` hold a replica at all, where there are `total` clients.

@@ -59,6 +59,11 @@ pub fn floors_ns(problem: &Problem) -> Vec<u64> {
         .collect()
 }
 
+/// What the objective cannot go below, by the floors alone.
+pub fn floor(problem: &Problem) -> u64 {
+    problem.objective().value(&floors_ns(problem), problem.weights(), &mut Vec::new())
+}
+
 /// The bounds of `region`, over all candidates.
 fn nearest(problem: &Problem, region: usize) -> Nearest {
     let from = problem.matrix().from(region);

@@ -4,12 +4,15 @@
 //! Transactional Data Stores*, EDBT 2018), without I/O, clock or randomness, and in integers throughout: two searches for
 //! the best placement agree exactly or one of them is wrong.
 
+pub mod capacity;
 mod columns;
 pub mod constraints;
+pub mod decimal;
 pub mod evaluate;
 pub mod exact;
 pub mod exhaustive;
 mod feasibility;
+pub mod finding;
 pub mod floor;
 pub mod greedy;
 pub mod leaders;
@@ -20,6 +23,7 @@ pub mod pareto;
 pub mod places;
 pub mod prices;
 pub mod problem;
+pub mod report;
 mod table;
 pub mod two_phase;
 pub mod weighted;
@@ -28,7 +32,8 @@ pub mod workload;
 pub use constraints::{Constraint, Groups};
 pub use evaluate::{ClientPlan, Evaluation, Evaluator, evaluate};
 pub use exact::{Bounds, Counters, Progress, Proof, branch_and_bound, exact};
-pub use exhaustive::{Best, Exhausted, exhaustive, exhaustive_until};
+pub use exhaustive::{Best, Exhausted, exhaustive, exhaustive_until, exhaustive_while};
+pub use finding::{Effort, Finding};
 pub use greedy::greedy;
 pub use leaders::{Heuristic, LeaderPlan, LeaderProblem, Partition, leader_plans, place_leaders};
 pub use matrix::Matrix;
@@ -37,5 +42,6 @@ pub use objective::Objective;
 pub use pareto::{FrontPoint, pareto};
 pub use prices::Prices;
 pub use problem::{Client, Problem, ProblemError, Request};
+pub use report::Report;
 pub use table::TableError;
 pub use weighted::weighted;

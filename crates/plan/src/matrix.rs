@@ -29,6 +29,19 @@ pub enum MatrixError {
     TooLong { from: String, to: String, rtt_us: u32 },
 }
 
+/// A name that no region of a matrix has.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{name}` is not a region of the matrix of round trips; {hint}")]
+pub struct UnknownRegion {
+    name: String,
+    hint: String,
+}
+
+/// How alike two names are, from 0 to 1, if one may be meant by the other.
+const ALIKE: f64 = 0.6;
+/// How many names an error lists.
+const LISTED: usize = 6;
+
 impl Matrix {
     /// The matrix of `names`, with the round trip from one to another (by their indices) in microseconds.
     pub fn new(names: Vec<String>, rtt_us: impl Fn(usize, usize) -> u32) -> Result<Matrix, MatrixError> {
@@ -61,6 +74,11 @@ impl Matrix {
         self.names.iter().position(|known| known == name)
     }
 
+    /// The region called `name`, or an error that says what else could be meant.
+    pub fn find(&self, name: &str) -> Result<usize, UnknownRegion> {
+        self.region(name).ok_or_else(|| UnknownRegion::new(self, name))
+    }
+
     /// The round trips from region `from` to every region, in microseconds.
     pub fn from(&self, from: usize) -> &[u32] {
         &self.rtt_us[from * self.names.len()..][..self.names.len()]
@@ -80,6 +98,21 @@ impl Matrix {
     /// The longest round trip, in microseconds.
     pub fn longest_us(&self) -> u32 {
         self.rtt_us.iter().copied().max().unwrap_or(0)
+    }
+}
+
+impl UnknownRegion {
+    /// That `matrix` has no region called `name`.
+    pub fn new(matrix: &Matrix, name: &str) -> UnknownRegion {
+        let lower = name.to_lowercase();
+        let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&lower, &known.to_lowercase());
+        let nearest = matrix.names().iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+        let hint = match nearest.filter(|nearest| likeness(nearest) >= ALIKE) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if matrix.regions() <= LISTED => format!("it has {}", matrix.names().join(", ")),
+            None => format!("it has {} and {} more", matrix.names()[..LISTED].join(", "), matrix.regions() - LISTED),
+        };
+        UnknownRegion { name: name.to_owned(), hint }
     }
 }
 
@@ -106,6 +139,21 @@ mod tests {
         assert_eq!((matrix.from(0), matrix.from(1)), (&[500, 10_000][..], &[30_250, 0][..]));
         assert_eq!((matrix.hop_us(0, 0), matrix.hop_us(1, 0), matrix.longest_us()), (0, 30_250, 30_250));
         assert_eq!((matrix.region("b"), matrix.region("c")), (Some(1), None));
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_brings_the_nearest_to_mind() {
+        let names = ["eu-west-1", "eu-west-2", "us-east-1", "us-west-1", "us-west-2", "sa-east-1", "ap-east-1"];
+        let matrix = Matrix::new(names.map(str::to_owned).to_vec(), |_, _| 0).expect("seven regions");
+        let error = |name: &str| matrix.find(name).expect_err("not there").to_string();
+        assert_eq!(matrix.find("us-east-1"), Ok(2));
+        assert_eq!(error("us-esat-1"), "`us-esat-1` is not a region of the matrix of round trips; did you mean `us-east-1`?");
+        assert_eq!(error("US-East-1"), "`US-East-1` is not a region of the matrix of round trips; did you mean `us-east-1`?");
+        assert_eq!(
+            error("mars"),
+            "`mars` is not a region of the matrix of round trips; it has eu-west-1, eu-west-2, us-east-1, us-west-1, us-west-2, \
+             sa-east-1 and 1 more"
+        );
     }
 
     #[test]

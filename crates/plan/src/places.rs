@@ -25,6 +25,13 @@ pub struct Place {
     pub provider: &'static str,
     /// `africa`, `asia`, `europe`, `north-america`, `oceania` or `south-america`.
     pub continent: &'static str,
+    /// Where it is.
+    pub position: Position,
+}
+
+/// A point of the globe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
     /// Degrees north, in ten-thousandths.
     pub latitude: i32,
     /// Degrees east, in ten-thousandths.
@@ -39,7 +46,8 @@ pub fn place(name: &str) -> Option<Place> {
         let mut next = || cells.next().expect("the shipped table has five columns");
         let (its_provider, its_region, continent) = (next(), next(), next());
         let degrees = |cell: &str| cell.parse().expect("the shipped table has whole numbers");
-        let place = Place { provider: its_provider, continent, latitude: degrees(next()), longitude: degrees(next()) };
+        let position = Position { latitude: degrees(next()), longitude: degrees(next()) };
+        let place = Place { provider: its_provider, continent, position };
         (its_region == region && provider.is_none_or(|provider| provider == its_provider)).then_some(place)
     })
 }
@@ -49,10 +57,31 @@ pub fn place(name: &str) -> Option<Place> {
 pub fn groups_of_table(file: &str, text: &str, matrix: &Matrix, kind: &str) -> Result<Groups, TableError> {
     let table = Table::parse(file, text, matrix, &["region"], &["*"])?;
     table.require_all(matrix)?;
-    let column = table.headings.iter().skip(1).position(|heading| heading == kind).map(|column| column + 1);
-    let column = column.ok_or_else(|| TableError::NoColumn { file: file.to_owned(), kind: kind.to_owned() })?;
+    let column = table.column(kind)?;
     let cell = |region| table.cell(region, column).expect("the column is there").text().to_owned();
     Ok(Groups::new(kind, table.regions().map(cell)))
+}
+
+/// Where each region of `matrix` is, by the columns `latitude` and `longitude`, in degrees, of a CSV file `region,…` in which
+/// every region has a row. `file` names the text in errors.
+pub fn positions_of_table(file: &str, text: &str, matrix: &Matrix) -> Result<Vec<Position>, TableError> {
+    let table = Table::parse(file, text, matrix, &["region"], &["*"])?;
+    table.require_all(matrix)?;
+    let (north, east) = (table.column("latitude")?, table.column("longitude")?);
+    let degrees = |region, column, most, expected| table.cell(region, column).expect("the column is there").degrees(most, expected);
+    let position = |region| {
+        Ok(Position {
+            latitude: degrees(region, north, 90, "a latitude: degrees from -90 to 90, north positive, with at most four decimals")?,
+            longitude: degrees(region, east, 180, "a longitude: degrees from -180 to 180, east positive, with at most four decimals")?,
+        })
+    };
+    table.regions().map(position).collect()
+}
+
+/// Where each region of `matrix` is, as far as that is known; else the name of one of which it is not.
+pub fn positions(matrix: &Matrix) -> Result<Vec<Position>, PlaceError> {
+    let known = |name: &String| place(name).map(|place| place.position);
+    matrix.names().iter().map(|name| known(name).ok_or_else(|| PlaceError { name: name.clone(), kind: "latitude,longitude" })).collect()
 }
 
 /// The regions of `matrix` by provider, as far as they are known; else the name of one that is not.
@@ -110,5 +139,26 @@ mod tests {
         assert_eq!((groups.names, groups.of), (vec!["y".to_owned(), "x".to_owned()], vec![0, 1]));
         let missing = groups_of_table("g.csv", text, &own, "continent").expect_err("no such column").to_string();
         assert_eq!(missing, "g.csv, row 1: the header has no column `continent`");
+    }
+
+    #[test]
+    fn positions_are_shipped_or_given() {
+        let nine = positions(&matrix("paper_gplacer_9")).expect("all known");
+        assert!(nine.iter().all(|place| place.latitude.abs() < 900_000 && place.longitude.abs() <= 1_800_000));
+        let own = Matrix::new(["a", "b"].map(str::to_owned).to_vec(), |_, _| 0).expect("two regions");
+        let unknown = positions(&own).expect_err("not known").to_string();
+        assert_eq!(
+            unknown,
+            "the latitude,longitude of the region `a` is not known; give a table `region,latitude,longitude` with a row for every region"
+        );
+        let read = |rows: &str| positions_of_table("p.csv", &format!("region,latitude,longitude\n{rows}"), &own);
+        let position = |latitude, longitude| Position { latitude, longitude };
+        assert_eq!(read("b,-33.8688,151.2093\na,52,-0.12\n"), Ok(vec![position(520_000, -1_200), position(-338_688, 1_512_093)]));
+        let error = |rows: &str| read(rows).expect_err("a mistake").to_string();
+        for bad in ["91", "-90.1", "north", "--1", ""] {
+            let expected = "is not a latitude: degrees from -90 to 90, north positive, with at most four decimals";
+            assert_eq!(error(&format!("a,1,1\nb,{bad},1\n")), format!("p.csv, row 3 (b), column 2 (latitude): `{bad}` {expected}"));
+        }
+        assert!(error("a,1,180.5\nb,1,1\n").contains("`180.5` is not a longitude"));
     }
 }

@@ -177,18 +177,19 @@ impl Problem {
     /// Whether `replicas`, known to be as many candidates as must be, ascending and each once, satisfy what constraints ask
     /// of them together.
     pub fn admits_candidates(&self, replicas: &[usize]) -> bool {
-        self.terms.required.iter().all(|region| replicas.contains(region))
-            && self.terms.limits.iter().all(|(limit, groups)| within_limit(replicas, *limit, groups))
-            && self.terms.budget.is_none_or(|budget| self.price_of(replicas) <= budget)
+        self.terms.hold_together(replicas, |region| self.price(region))
     }
-}
 
-/// Whether no group holds more than `limit` of `replicas`. Quadratic in their number, which is small, and allocates nothing.
-fn within_limit(replicas: &[usize], limit: u32, groups: &Groups) -> bool {
-    replicas.iter().all(|&region| {
-        let together = replicas.iter().filter(|&&other| groups.of[other] == groups.of[region]).count();
-        together <= limit as usize
-    })
+    /// The constraints that `replicas`, each once, do not satisfy, in words.
+    pub fn violated(&self, replicas: &[usize]) -> Vec<String> {
+        let holds = |constraint: &&Constraint| {
+            let terms = Terms::new(&self.request, std::iter::once(*constraint));
+            let may = replicas.iter().all(|region| terms.candidates.binary_search(region).is_ok());
+            may && terms.hold_together(replicas, |region| self.price(region))
+        };
+        let violated = self.request.constraints.iter().filter(|constraint| !holds(constraint));
+        violated.map(|constraint| constraint.describe(self.matrix())).collect()
+    }
 }
 
 /// What must be so for a request to make sense, before its constraints are looked at.

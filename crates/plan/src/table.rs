@@ -2,7 +2,9 @@
 //!
 //! Empty lines and lines that begin with `#` are passed over. Rows and columns count from 1, as an editor shows them.
 
-use crate::matrix::Matrix;
+use crate::decimal::decimal;
+use crate::matrix::{Matrix, UnknownRegion};
+use rhumb_core::csv_rows::csv_rows;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -11,15 +13,15 @@ use thiserror::Error;
 #[allow(missing_docs)]
 pub enum TableError {
     #[error("{file}, row {row}: the header is `{found}`; expected `{expected}`")]
-    Header { file: String, row: u64, found: String, expected: String },
+    Header { file: String, row: usize, found: String, expected: String },
     #[error("{file}: the table is empty; expected a header `{expected}` and a row per region")]
     Empty { file: String, expected: String },
     #[error("{file}, row {row}: {found} cells, expected {expected}")]
-    Ragged { file: String, row: u64, found: usize, expected: usize },
-    #[error("{file}, row {row}, column 1: `{name}` is not a region of the matrix of round trips")]
-    UnknownRegion { file: String, row: u64, name: String },
+    Ragged { file: String, row: usize, found: usize, expected: usize },
+    #[error("{file}, row {row}, column 1: {unknown}")]
+    UnknownRegion { file: String, row: usize, unknown: UnknownRegion },
     #[error("{file}, row {row}, column 1: `{name}` stands in row {first} already")]
-    Twice { file: String, row: u64, name: String, first: u64 },
+    Twice { file: String, row: usize, name: String, first: usize },
     #[error("{place}: `{cell}` is not {expected}")]
     Cell { place: String, cell: String, expected: &'static str },
     #[error("{file}: there is no row for the region `{name}`")]
@@ -39,7 +41,7 @@ pub(crate) struct Table {
 }
 
 struct Row {
-    line: u64,
+    line: usize,
     cells: Vec<String>,
 }
 
@@ -57,11 +59,7 @@ impl Table {
         let expected = expected_header(columns, optional);
         let indices: BTreeMap<&str, usize> = matrix.names().iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
         let mut table = Table { file: file.to_owned(), headings: Vec::new(), rows: BTreeMap::new() };
-        for (line, cells) in (1..).zip(text.lines()) {
-            if cells.trim().is_empty() || cells.starts_with('#') {
-                continue;
-            }
-            let cells = cells_of(cells);
+        for (line, cells) in csv_rows(text) {
             if table.headings.is_empty() {
                 if !is_header(&cells, columns, optional) {
                     return Err(TableError::Header { file: file.to_owned(), row: line, found: cells.join(","), expected });
@@ -74,7 +72,7 @@ impl Table {
             }
             let name = cells[0].clone();
             let Some(&region) = indices.get(name.as_str()) else {
-                return Err(TableError::UnknownRegion { file: file.to_owned(), row: line, name });
+                return Err(TableError::UnknownRegion { file: file.to_owned(), row: line, unknown: UnknownRegion::new(matrix, &name) });
             };
             if let Some(earlier) = table.rows.get(&region) {
                 return Err(TableError::Twice { file: file.to_owned(), row: line, name, first: earlier.line });
@@ -97,6 +95,12 @@ impl Table {
         }
     }
 
+    /// Where the column called `heading` is.
+    pub fn column(&self, heading: &str) -> Result<usize, TableError> {
+        let place = self.headings.iter().skip(1).position(|known| known == heading);
+        place.map(|place| place + 1).ok_or_else(|| TableError::NoColumn { file: self.file.clone(), kind: heading.to_owned() })
+    }
+
     /// The cell of `region`, which has a row, under the heading at place `column` (from 0); none if the table has no such
     /// heading.
     pub fn cell(&self, region: usize, column: usize) -> Option<Cell<'_>> {
@@ -112,31 +116,22 @@ impl Cell<'_> {
 
     /// The number, in units of 10^-`decimals`. `expected` says what would have been right.
     pub fn decimal(&self, decimals: usize, expected: &'static str) -> Result<u64, TableError> {
-        decimal(self.text(), decimals).ok_or_else(|| {
-            let (Table { file, headings, .. }, Row { line, cells }) = (self.table, self.row);
-            let place = format!("{file}, row {line} ({}), column {} ({})", cells[0], self.column + 1, headings[self.column]);
-            TableError::Cell { place, cell: self.text().to_owned(), expected }
-        })
+        decimal(self.text(), decimals).ok_or_else(|| self.mistaken(expected))
     }
-}
 
-/// A number without sign or exponent and with at most `decimals` decimals, in units of 10^-`decimals`, to the digit.
-fn decimal(text: &str, decimals: usize) -> Option<u64> {
-    let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || fraction.is_some_and(|fraction| !digits(fraction) || fraction.len() > decimals) {
-        return None;
+    /// Degrees of at most `most` to either side of zero, in ten-thousandths. `expected` says what would have been right.
+    pub fn degrees(&self, most: u32, expected: &'static str) -> Result<i32, TableError> {
+        let digits = self.text().strip_prefix('-');
+        let degrees = decimal(digits.unwrap_or(self.text()), 4).filter(|&degrees| degrees <= u64::from(most) * 10_000);
+        let degrees = degrees.and_then(|degrees| i32::try_from(degrees).ok()).ok_or_else(|| self.mistaken(expected))?;
+        Ok(if digits.is_some() { -degrees } else { degrees })
     }
-    format!("{whole}{:0<decimals$}", fraction.unwrap_or_default()).parse().ok()
-}
 
-/// The cells of one line. A line at a time, since a reader of whole files does not count the lines that it passes over.
-/// Cells with line breaks have no place in these tables.
-fn cells_of(line: &str) -> Vec<String> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(line.as_bytes());
-    // There is none if the line holds nothing but a byte order mark.
-    let record = reader.records().next().map(|record| record.expect("one line of text is one record"));
-    record.iter().flatten().map(str::to_owned).collect()
+    fn mistaken(&self, expected: &'static str) -> TableError {
+        let (Table { file, headings, .. }, Row { line, cells }) = (self.table, self.row);
+        let place = format!("{file}, row {line} ({}), column {} ({})", cells[0], self.column + 1, headings[self.column]);
+        TableError::Cell { place, cell: self.text().to_owned(), expected }
+    }
 }
 
 fn expected_header(columns: &[&str], optional: &[&str]) -> String {
@@ -155,21 +150,4 @@ fn is_header(cells: &[String], columns: &[&str], optional: &[&str]) -> bool {
         None => open,
     };
     cells.len() >= columns.len() && cells.iter().enumerate().all(fits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decimals_are_read_to_the_digit_or_not_at_all() {
-        assert_eq!(decimal("2.5", 3), Some(2_500));
-        assert_eq!(decimal("0", 3), Some(0));
-        assert_eq!(decimal("12", 0), Some(12));
-        assert_eq!(decimal("18446744073709551615", 0), Some(u64::MAX));
-        for bad in ["", ".", "1.", ".5", "-1", "+1", "1e3", "1.2345", "NaN", "0x1", "1 000", "18446744073709551616"] {
-            assert_eq!(decimal(bad, 3), None, "{bad}");
-        }
-        assert_eq!(decimal("1.0", 0), None);
-    }
 }

@@ -5,6 +5,7 @@ pub mod chaos;
 pub mod demo;
 pub mod forecast;
 pub mod lab;
+pub mod plan;
 pub mod quota;
 pub mod sim;
 pub mod start;

@@ -5,7 +5,7 @@ use clap::Args as ClapArgs;
 use rhumb_commit::placement::Placement;
 use rhumb_commit::replicated_commit::{Config as Protocol, Site};
 use rhumb_node::client::Gateway;
-use rhumb_node::config::{Config, QuotaSetup, Setup};
+use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup};
 use rhumb_node::process::{self, Actors, Served};
 use rhumb_quota::gateway::Quotas;
 use rhumb_sql::server::{ServerOptions, serve};
@@ -22,12 +22,18 @@ use tracing_subscriber::EnvFilter;
 /// Start one site of a cluster.
 #[derive(ClapArgs)]
 #[command(
-    after_help = "Examples:\n  rhumb start --config /etc/rhumb/california-0.toml\n  RHUMB_LOG=debug rhumb start --config site.toml\n\nStops gracefully on Ctrl-C or SIGTERM. docs/configuration.md describes the file."
+    after_help = "Examples:\n  rhumb start --config /etc/rhumb/california-0.toml\n  rhumb start --config cluster.toml --region virginia\n  RHUMB_LOG=debug rhumb start --config site.toml\n\nStops gracefully on Ctrl-C or SIGTERM. docs/configuration.md describes the file."
 )]
 pub struct Args {
-    /// The configuration of the site, a TOML file.
+    /// The configuration of the site, a TOML file; with --region, that of a whole cluster.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// The region of the site, if the file is that of a whole cluster.
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
+    /// The shard of the site [default: 0].
+    #[arg(long, value_name = "N", requires = "region")]
+    shard: Option<u16>,
     /// Stop when standard input ends, which it does with the process that started this one.
     #[arg(long, hide = true)]
     exit_with_stdin: bool,
@@ -42,7 +48,11 @@ pub fn run(args: &Args) -> ExitCode {
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
         .init();
-    let setup = match Config::load(&args.config) {
+    let setup = match &args.region {
+        Some(region) => Cluster::load_site(&args.config, region, args.shard.unwrap_or(0)),
+        None => Config::load(&args.config),
+    };
+    let setup = match setup {
         Ok(setup) => setup,
         Err(error) => return fail(error, 2),
     };

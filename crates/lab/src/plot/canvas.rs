@@ -51,6 +51,8 @@ pub(super) enum Swatch {
     Line(RGBColor),
     /// A box.
     Bar(RGBColor),
+    /// A dot.
+    Dot(RGBColor),
     /// The mark that lies across a bar.
     Mark,
 }
@@ -79,7 +81,12 @@ pub(super) fn text(size: f64, horizontal: HPos, vertical: VPos) -> TextStyle<'st
 
 /// About how wide a text of so many characters is, in pixels.
 pub(super) fn width(characters: usize) -> f64 {
-    characters as f64 * TEXT_SIZE * CHARACTER_WIDTH
+    width_of(characters, TEXT_SIZE)
+}
+
+/// The same of type of `size`.
+pub(super) fn width_of(characters: usize, size: f64) -> f64 {
+    characters as f64 * size * CHARACTER_WIDTH
 }
 
 /// The lines behind the data.
@@ -130,6 +137,10 @@ fn draw_swatch(area: &Area<'_>, swatch: &Swatch, left: f64, middle: f64) -> Draw
     match swatch {
         Swatch::Line(colour) => area.draw(&PathElement::new(across(0.0), stroke(*colour, 3.0))),
         Swatch::Bar(colour) => area.draw(&Rectangle::new(across(6.0), colour.filled())),
+        Swatch::Dot(colour) => {
+            let at = (units(left + SWATCH_WIDTH / 2.0), units(middle));
+            area.draw(&Circle::new(at, units(4.0), colour.filled()))
+        }
         Swatch::Mark => area.draw(&PathElement::new(across(0.0), stroke(INK, 3.0))),
     }
 }

@@ -18,6 +18,8 @@ pub enum PlotError {
     NotPositive { series: String, point: usize, value: f64 },
     #[error("`{series}` has {found} bars, but there are {groups} groups; give it one for each")]
     Groups { series: String, found: usize, groups: usize },
+    #[error("`{series}`, point {point}: {value} is not on the globe; expected degrees from -{most} to {most}")]
+    OffTheGlobe { series: String, point: usize, value: f64, most: f64 },
     #[error("{found} series in one plot; colours can be told apart up to {SERIES_MAX}")]
     TooManySeries { found: usize },
 }

@@ -1,4 +1,4 @@
-//! Plots as SVG: a [`LineChart`] of series over a common axis, and a [`BarChart`] of groups of bars.
+//! Plots as SVG: a [`LineChart`] of series over a common axis, a [`BarChart`] of groups of bars, a [`WorldMap`] of places.
 //!
 //! ```text
 //!   title
@@ -19,6 +19,7 @@
 //! | `canvas` | the page: title, legend, sizes and colours |
 //! | `frame` | axes drawn |
 //! | `line`, `bars` | the two charts |
+//! | `map` | the map |
 
 mod axis;
 mod bars;
@@ -26,6 +27,7 @@ mod canvas;
 mod error;
 mod frame;
 mod line;
+mod map;
 #[cfg(test)]
 mod tests;
 
@@ -34,3 +36,4 @@ pub use bars::{Bar, BarChart, Bars};
 pub use canvas::SERIES_MAX;
 pub use error::PlotError;
 pub use line::{Line, LineChart, Reference};
+pub use map::{Links, Mark, Marks, Point, WorldMap};

@@ -230,11 +230,12 @@ fn resolve_quotas(quotas: &Quotas, folder: &Path) -> Checked<QuotaSetup> {
 
 fn resolve_wan(wan: &Wan, topology: &Topology, folder: &Path) -> Checked<WanLinks> {
     let names: Vec<&str> = topology.regions().map(|region| topology.name(region)).collect();
-    let (key, source, matrix) = match (&wan.profile, &wan.file) {
-        (Some(_), Some(_)) => return wrong("wan", "both `profile` and `file` are given; expected one of them"),
-        (Some(profile), None) => ("wan.profile", profile.clone(), shipped(profile)?),
-        (None, Some(file)) => ("wan.file", file.display().to_string(), read_matrix(&folder.join(file))?),
-        (None, None) => ("wan", String::new(), RttMatrix::uniform(names.iter().map(|&name| name.to_owned()).collect(), Span::ZERO)),
+    let (key, source, matrix) = match (&wan.profile, &wan.file, &wan.matrix) {
+        (Some(profile), None, None) => ("wan.profile", profile.clone(), shipped(profile)?),
+        (None, Some(file), None) => ("wan.file", file.display().to_string(), read_matrix(&folder.join(file))?),
+        (None, None, Some(text)) => ("wan.matrix", "wan.matrix".to_owned(), parse_matrix("wan.matrix", text)?),
+        (None, None, None) => ("wan", String::new(), RttMatrix::uniform(names.iter().map(|&name| name.to_owned()).collect(), Span::ZERO)),
+        _ => return wrong("wan", "more than one of `profile`, `file` and `matrix` is given; expected one of them"),
     };
     let Some(restricted) = matrix.restrict(&names) else {
         let missing = names.iter().find(|&&name| !matrix.names().iter().any(|known| known == name)).copied().unwrap_or_default();
@@ -262,4 +263,8 @@ fn shipped(name: &str) -> Checked<RttMatrix> {
 fn read_matrix(path: &Path) -> Checked<RttMatrix> {
     let text = std::fs::read_to_string(path).or_else(|error| wrong("wan.file", format!("cannot read {}: {error}", path.display())))?;
     RttMatrix::parse(&path.display().to_string(), &text).or_else(|error| wrong("wan.file", error.to_string()))
+}
+
+fn parse_matrix(key: &str, text: &str) -> Checked<RttMatrix> {
+    RttMatrix::parse("the matrix", text).or_else(|error| wrong(key, error.to_string()))
 }

@@ -1,10 +1,11 @@
 //! The configuration of one site: a TOML file, the same for every site of a cluster but for `site`, `data_dir` and
-//! `listen`.
+//! `listen`. Or one file for all sites: a [`Cluster`], of which each is made.
 //!
 //! [`Config`] is the file as it is written, [`Setup`] what it means: reading one gives the other or a [`ConfigError`]
 //! that names the file, the key and what is allowed there. A site never starts from a configuration that is not whole.
 
 mod check;
+mod cluster;
 mod read;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use check::{QuotaSetup, Setup, WanLinks};
+pub use cluster::{Cluster, ClusterRegion, FOLDER_NAMES, first_port, names_a_folder};
 
 /// The file of one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,8 +88,8 @@ pub struct Region {
     pub sites: Vec<SocketAddr>,
 }
 
-/// The emulated wide-area network. At most one of `profile` and `file` is given; without either links have no delay of
-/// their own, only jitter and loss.
+/// The emulated wide-area network. At most one of `profile`, `file` and `matrix` is given; without any links have no delay
+/// of their own, only jitter and loss.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wan {
@@ -97,6 +99,9 @@ pub struct Wan {
     /// A matrix of round-trip times of one's own, a CSV file. Relative to the folder of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// The text of such a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<String>,
     /// Up to so many milliseconds, each as likely, are added to each message's way.
     #[serde(default)]
     pub jitter_ms: f64,

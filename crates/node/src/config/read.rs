@@ -1,7 +1,8 @@
 //! From text to [`Config`]: syntax, unknown keys and wrong types, each reported with its line and dotted key.
 
 use super::{Config, ConfigError, Setup};
-use serde::{Deserialize, Deserializer, de};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -17,23 +18,33 @@ impl Config {
 
     /// Reads `text`; `file` names it in errors. What it means is checked by [`Setup::new`].
     pub fn parse(file: &str, text: &str) -> Result<Config, ConfigError> {
-        let mistake = |key: String, error: &toml::de::Error| ConfigError::Mistake {
-            file: file.to_owned(),
-            line: error.span().map(|span| line_of(text, span.start)),
-            key,
-            message: error.message().lines().collect::<Vec<_>>().join(", "),
-        };
-        let document = toml::Deserializer::parse(text).map_err(|error| mistake(String::new(), &error))?;
-        serde_path_to_error::deserialize(document).map_err(|error| {
-            let key = error.path().to_string();
-            mistake(if key == "." { String::new() } else { key }, error.inner())
-        })
+        parse(file, text)
     }
 
     /// The file of this configuration.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a configuration holds nothing that TOML lacks")
+        written(self)
     }
+}
+
+/// Reads a TOML text, which `file` names in errors.
+pub(super) fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigError> {
+    let mistake = |key: String, error: &toml::de::Error| ConfigError::Mistake {
+        file: file.to_owned(),
+        line: error.span().map(|span| line_of(text, span.start)),
+        key,
+        message: error.message().lines().collect::<Vec<_>>().join(", "),
+    };
+    let document = toml::Deserializer::parse(text).map_err(|error| mistake(String::new(), &error))?;
+    serde_path_to_error::deserialize(document).map_err(|error| {
+        let key = error.path().to_string();
+        mistake(if key == "." { String::new() } else { key }, error.inner())
+    })
+}
+
+/// The TOML text of a configuration.
+pub(super) fn written(config: &impl Serialize) -> String {
+    toml::to_string(config).expect("a configuration holds nothing that TOML lacks")
 }
 
 /// The line of the byte `offset`, from 1.

@@ -19,8 +19,6 @@ pub struct Banner<'a> {
     pub network: &'a Network,
     /// All sites, region by region.
     pub sites: Vec<&'a SitePlan>,
-    /// How many each region has.
-    pub sites_per_region: u16,
     /// How long the start took.
     pub took: Duration,
     /// Where data and logs are.
@@ -39,20 +37,20 @@ impl Banner<'_> {
 
     fn title(&self) -> String {
         let regions = plural(self.network.regions.len(), "region");
-        let each = if self.sites_per_region == 1 { String::new() } else { format!(" of {} sites", self.sites_per_region) };
+        let each = if self.network.sites_per_region == 1 { String::new() } else { format!(" of {} sites", self.network.sites_per_region) };
         let wan = if self.network.matrix.is_some() { self.network.name.as_str() } else { "no emulated wide area" };
         let took = self.took.as_secs_f64();
         format!("\n{} {regions}{each} · {wan} · ready in {took:.1} s\n", style("Rhumb").bold().cyan())
     }
 
     fn addresses(&self) -> String {
-        let name = |site: &SitePlan| if self.sites_per_region == 1 { site.region.clone() } else { site.name() };
+        let name = |site: &SitePlan| if self.network.sites_per_region == 1 { site.region.clone() } else { site.name() };
         let rows: Vec<[String; 5]> = self
             .sites
             .iter()
             .enumerate()
             .map(|(index, site)| {
-                let floor = self.network.floor(index / usize::from(self.sites_per_region));
+                let floor = self.network.floor(index / usize::from(self.network.sites_per_region));
                 [
                     name(site),
                     floor.map_or(String::new(), |floor| format!("{} ms", millis(floor))),
@@ -183,7 +181,6 @@ mod tests {
         let banner = Banner {
             network,
             sites: sites.iter().collect(),
-            sites_per_region: 1,
             took: Duration::from_millis(2_140),
             data: Path::new("/tmp/rhumb-demo-x"),
             kept: false,
@@ -194,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_banner_of_five_regions_fits_a_terminal() {
-        let network = Network::choose("paper_replicated_commit_5", None).expect("shipped");
+        let network = Network::choose("paper_replicated_commit_5", None, 1).expect("shipped");
         let text = text(&network);
         assert_eq!(text, include_str!("banner_golden.txt"));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
@@ -202,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_matrix_that_does_not_fit_is_summed_up() {
-        let network = Network::choose("aws_32", None).expect("shipped");
+        let network = Network::choose("aws_32", None, 1).expect("shipped");
         let text = text(&network);
         let expected = "\
 Round trips: the shortest is 7.1 ms (eu-south-1 to eu-central-2),

@@ -1,8 +1,8 @@
 //! Why a demo does not start or does not go on.
 
 use crate::running::RunningError;
-use rhumb_core::rtt::RttError;
-use rhumb_node::config::ConfigError;
+use crate::wan::WanError;
+use rhumb_node::config::{ConfigError, FOLDER_NAMES};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum DemoError {
-    #[error("--wan {name}: is neither a shipped profile, nor `none`, nor a file that can be read ({reason}); the profiles are {known}")]
-    UnknownWan { name: String, reason: io::Error, known: String },
+    #[error("--wan {name}: {reason}; `none` is for no emulated network")]
+    UnknownWan { name: String, reason: WanError },
     #[error("--wan: {0}")]
-    Matrix(#[from] RttError),
-    #[error("--wan {wan}: the region `{region}` cannot name a folder; expected letters, digits, `-`, `_` and `.`")]
+    Matrix(WanError),
+    #[error("--wan {wan}: the region `{region}` cannot name a folder; expected {FOLDER_NAMES}")]
     RegionName { wan: String, region: String },
     #[error("--regions {asked}: {wan} has {there} regions; expected 1 to {there}")]
     TooManyRegions { asked: usize, wan: String, there: usize },

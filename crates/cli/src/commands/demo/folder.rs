@@ -2,7 +2,6 @@
 //!
 //! ```text
 //!   DIR/demo.json              shape and ports; a folder is used again only for the same shape
-//!   DIR/wan.csv                the user's own matrix, if there is one
 //!   DIR/virginia-0/site.toml   what `rhumb start` reads
 //!   DIR/virginia-0/data/       what the site keeps
 //!   DIR/virginia-0/log.txt     what it says
@@ -12,15 +11,13 @@ use super::error::{DemoError, file};
 use super::network::Network;
 use super::ports::{self, Ports};
 use crate::running::write_atomically;
-use rhumb_core::wan;
-use rhumb_node::config::{Config, Limits, Listen, OwnSite, Quotas, Region, Setup, Storage, Wan};
+use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Setup};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 const SHAPE_FILE: &str = "demo.json";
-const MATRIX_FILE: &str = "wan.csv";
 /// More processes are no demonstration.
 const SITES_MAX: usize = 128;
 /// How long a site of a demo waits for its clients when it is to stop.
@@ -78,7 +75,8 @@ impl SitePlan {
 }
 
 /// Makes `folder` ready for a demo of `network`: chooses ports, and writes the configuration of each site.
-pub fn prepare(folder: &Path, network: &Network, sites_per_region: u16) -> Result<Vec<SitePlan>, DemoError> {
+pub fn prepare(folder: &Path, network: &Network) -> Result<Vec<SitePlan>, DemoError> {
+    let sites_per_region = network.sites_per_region;
     let count = network.regions.len() * usize::from(sites_per_region);
     if !(1..=SITES_MAX).contains(&count) {
         return Err(DemoError::Sites { regions: network.regions.len(), sites_per_region, sites: count, max: SITES_MAX });
@@ -86,14 +84,10 @@ pub fn prepare(folder: &Path, network: &Network, sites_per_region: u16) -> Resul
     std::fs::create_dir_all(folder).map_err(file("cannot make the folder", folder))?;
     let folder = &folder.canonicalize().map_err(file("cannot find the folder", folder))?;
     let kept = kept(folder)?;
-    let ports = ports::choose(count, kept.as_ref().map_or(&[], |shape| &shape.ports))?;
+    let ports = ports::choose(count, kept.as_ref().map_or(&network.ports, |shape| &shape.ports))?;
     let shape = Shape { regions: network.regions.clone(), sites_per_region, ports };
     if let Some(kept) = kept.filter(|kept| (&kept.regions, kept.sites_per_region) != (&shape.regions, sites_per_region)) {
         return Err(DemoError::OtherShape { folder: folder.clone(), kept: kept.describe(), asked: shape.describe() });
-    }
-    if let Some(text) = &network.text {
-        let path = folder.join(MATRIX_FILE);
-        std::fs::write(&path, text).map_err(file("cannot write", path))?;
     }
     let sites = plan(folder, &shape);
     for site in &sites {
@@ -135,10 +129,6 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
     let peers = shape.ports.chunks(usize::from(shape.sites_per_region));
     let region =
         |(name, ports): (&String, &[Ports])| Region { name: name.clone(), sites: ports.iter().map(|ports| loopback(ports.peer)).collect() };
-    let wan = network.matrix.is_some().then(|| match wan::profile(&network.name) {
-        Some(profile) => Wan { profile: Some(profile.name.to_owned()), ..Wan::default() },
-        None => Wan { file: Some(Path::new("..").join(MATRIX_FILE)), ..Wan::default() },
-    });
     Config {
         data_dir: "data".into(),
         cluster: "demo".to_owned(),
@@ -151,9 +141,9 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
             peer: loopback(site.ports.peer),
         },
         regions: shape.regions.iter().zip(peers).map(region).collect(),
-        wan,
-        storage: Storage::default(),
-        quotas: Quotas::default(),
+        wan: network.wan.clone(),
+        storage: network.storage.clone(),
+        quotas: network.quotas.clone(),
         limits: Limits { stop_grace_ms: STOP_GRACE_MS, ..Limits::default() },
     }
 }
@@ -179,22 +169,22 @@ pub fn plural(count: usize, what: &str) -> String {
 mod tests {
     use super::*;
 
-    fn network(regions: usize) -> Network {
-        Network::choose("none", Some(regions)).expect("none")
+    fn network(regions: usize, sites_per_region: u16) -> Network {
+        Network::choose("none", Some(regions), sites_per_region).expect("none")
     }
 
     #[test]
     fn a_folder_is_used_again_for_the_same_shape_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().canonicalize().expect("it is there");
-        let sites = prepare(&folder, &network(2), 2).expect("an empty folder");
+        let sites = prepare(&folder, &network(2, 2)).expect("an empty folder");
         assert_eq!(sites.iter().map(SitePlan::name).collect::<Vec<_>>(), ["region1/0", "region1/1", "region2/0", "region2/1"]);
         for site in &sites {
             Config::load(&site.config).expect("a whole configuration");
         }
-        let again = prepare(&folder, &network(2), 2).expect("the same shape");
+        let again = prepare(&folder, &network(2, 2)).expect("the same shape");
         assert_eq!(again.len(), 4);
-        let error = prepare(&folder, &network(2), 1).expect_err("another shape").to_string();
+        let error = prepare(&folder, &network(2, 1)).expect_err("another shape").to_string();
         let expected = "holds a cluster of region1, region2 with 2 sites each, not of region1, region2 with 1 site each: ask for the same, or name another folder";
         assert_eq!(error, format!("{} {expected}", folder.display()));
     }
@@ -202,14 +192,14 @@ mod tests {
     #[test]
     fn a_folder_of_a_version_without_ports_for_redis_clients_is_used_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        prepare(folder.path(), &network(2), 1).expect("an empty folder");
+        prepare(folder.path(), &network(2, 1)).expect("an empty folder");
         let path = folder.path().join(SHAPE_FILE);
         let mut shape: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).expect("written")).expect("JSON");
         for ports in shape["ports"].as_array_mut().expect("ports") {
             ports.as_object_mut().expect("by name").remove("resp").expect("the present version writes it");
         }
         std::fs::write(&path, shape.to_string()).expect("written");
-        let sites = prepare(folder.path(), &network(2), 1).expect("what was there before");
+        let sites = prepare(folder.path(), &network(2, 1)).expect("what was there before");
         assert!(sites.iter().all(|site| site.ports.resp != 0));
         assert_ne!(sites[0].ports.resp, sites[1].ports.resp);
     }
@@ -218,7 +208,7 @@ mod tests {
     fn a_folder_of_something_else_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("thesis.tex"), "x").expect("written");
-        let error = prepare(folder.path(), &network(1), 1).expect_err("not ours").to_string();
+        let error = prepare(folder.path(), &network(1, 1)).expect_err("not ours").to_string();
         assert!(
             error.ends_with("is not the data folder of a demo (it is not empty and has no file demo.json): name an empty or a new folder"),
             "{error}"
@@ -228,8 +218,8 @@ mod tests {
 
     #[test]
     fn too_many_processes_are_refused() {
-        let error = prepare(Path::new("/nonexistent"), &network(5), 50).expect_err("too many").to_string();
+        let error = prepare(Path::new("/nonexistent"), &network(5, 50)).expect_err("too many").to_string();
         assert_eq!(error, "5 regions of 50 sites would be 250 processes; a demo runs 1 to 128");
-        assert!(prepare(Path::new("/nonexistent"), &network(0), 1).is_err());
+        assert!(prepare(Path::new("/nonexistent"), &network(0, 1)).is_err());
     }
 }

@@ -45,6 +45,7 @@ const TICK: Duration = Duration::from_millis(100);
   rhumb demo --wan none --regions 3           three regions without delays
   rhumb demo --wan aws_32 --regions 7         seven regions of AWS
   rhumb demo --wan rtt.csv --data ~/cluster   round trips of your own; the data stays
+  rhumb demo --cluster cluster.toml           what `rhumb plan -o cluster.toml` chose
   rhumb demo --sites-per-region 2             two shards, each at a site of its own in every region
 
 Shipped profiles: paper_replicated_commit_5, paper_samya_5, paper_gplacer_9, aws_32, azure_48, gcp_39, aws_azure_42.
@@ -61,6 +62,9 @@ pub struct Args {
     /// Sites in each region, which is the number of shards.
     #[arg(long, value_name = "N", default_value_t = 1)]
     sites_per_region: u16,
+    /// The regions, the wide-area network, and ports, if these are free, of a file such as `rhumb plan -o` writes.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["wan", "regions", "sites_per_region"])]
+    cluster: Option<PathBuf>,
     /// Keep data, configurations and logs in this folder, and go on with what is there. Otherwise they go at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -84,7 +88,10 @@ pub fn run(args: &Args) -> ExitCode {
 async fn demo(args: &Args) -> Result<(), DemoError> {
     let begun = Instant::now();
     let mut stop = Stop::listen()?;
-    let network = Network::choose(&args.wan, args.regions)?;
+    let network = match &args.cluster {
+        Some(path) => Network::of_cluster(path)?,
+        None => Network::choose(&args.wan, args.regions, args.sites_per_region)?,
+    };
     let state = args.state.clone().unwrap_or_else(running::default_path);
     if let Ok(running) = Running::find(&state) {
         return Err(DemoError::AlreadyRunning { pid: running.pid });
@@ -93,7 +100,7 @@ async fn demo(args: &Args) -> Result<(), DemoError> {
         ready_file::clear(path).map_err(file("cannot remove the old ready file", path))?;
     }
     let data = Data::open(args.data.as_deref())?;
-    let sites = folder::prepare(data.path(), &network, args.sites_per_region)?;
+    let sites = folder::prepare(data.path(), &network)?;
     let control = state.with_extension("sock");
     let mut orders = control::listen(&control).map_err(file("cannot listen at", &control))?;
     let _left_behind = LeftBehind([Some(state.clone()), Some(control.clone()), args.ready_file.clone()].into_iter().flatten().collect());
@@ -130,7 +137,6 @@ async fn live(
     let banner = Banner {
         network,
         sites: cluster.plans().collect(),
-        sites_per_region: args.sites_per_region,
         took: begun.elapsed(),
         data: &data,
         kept: args.data.is_some(),

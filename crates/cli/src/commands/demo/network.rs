@@ -1,14 +1,18 @@
 //! What `--wan` and `--regions` mean: the regions, and the round trips between them.
 
 use super::error::DemoError;
-use rhumb_core::{RegionId, RttMatrix, Span, wan};
+use super::ports::Ports;
+use crate::wan::{self, WanError};
+use rhumb_core::{RegionId, RttMatrix, Span};
+use rhumb_node::config::{Cluster, Listen, Quotas, Storage, Wan, names_a_folder};
+use std::path::Path;
 
 /// Regions without a profile, unless told otherwise.
 const REGIONS_DEFAULT: usize = 5;
 /// What `--wan` says for no emulated network.
 const NONE: &str = "none";
 
-/// The network that a demo emulates.
+/// The network that a demo emulates, and what else a file of a cluster says of it.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// What the user called it.
@@ -17,28 +21,30 @@ pub struct Network {
     pub regions: Vec<String>,
     /// The round trips between them; none for the loopback's own.
     pub matrix: Option<RttMatrix>,
-    /// The text of the user's own file, where the matrix comes from one.
-    pub text: Option<String>,
+    /// The same as sites are told it.
+    pub wan: Option<Wan>,
+    /// How many sites each region has.
+    pub sites_per_region: u16,
+    /// Ports to take if they are free, region by region; none are as good as any.
+    pub ports: Vec<Ports>,
+    /// The storage engine.
+    pub storage: Storage,
+    /// Quotas.
+    pub quotas: Quotas,
 }
 
 impl Network {
     /// The network called `name`: a shipped profile, `none`, or a file. Only its first `count` regions, if given.
-    pub fn choose(name: &str, count: Option<usize>) -> Result<Network, DemoError> {
+    pub fn choose(name: &str, count: Option<usize>, sites_per_region: u16) -> Result<Network, DemoError> {
         let named = name.to_owned();
         if name == NONE {
             let regions = (1..=count.unwrap_or(REGIONS_DEFAULT)).map(|n| format!("region{n}")).collect();
-            return Ok(Network { name: named, regions, matrix: None, text: None });
+            return Ok(Network::plain(named, regions, None, sites_per_region));
         }
-        let (matrix, text) = match wan::profile(name) {
-            Some(profile) => (profile.matrix(), None),
-            None => {
-                let text = std::fs::read_to_string(name).map_err(|reason| {
-                    let known = wan::PROFILES.map(|profile| profile.name).join(", ");
-                    DemoError::UnknownWan { name: named.clone(), reason, known }
-                })?;
-                (RttMatrix::parse(name, &text)?, Some(text))
-            }
-        };
+        let matrix = wan::read(name).map_err(|error| match error {
+            reason @ WanError::Unknown { .. } => DemoError::UnknownWan { name: named.clone(), reason },
+            reason @ WanError::Matrix(_) => DemoError::Matrix(reason),
+        })?;
         let there = matrix.names().len();
         let asked = count.unwrap_or(there);
         if !(1..=there).contains(&asked) {
@@ -50,7 +56,38 @@ impl Network {
         }
         let kept: Vec<&str> = regions.iter().map(String::as_str).collect();
         let matrix = matrix.restrict(&kept).expect("the regions are the matrix's own");
-        Ok(Network { name: named, regions, matrix: Some(matrix), text })
+        Ok(Network::plain(named, regions, Some(matrix), sites_per_region))
+    }
+
+    /// The network of a cluster by its file.
+    pub fn of_cluster(path: &Path) -> Result<Network, DemoError> {
+        let cluster = Cluster::load(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let first = Cluster::load_site(path, &cluster.regions[0].name, 0)?;
+        let ports = |site: &Listen| Ports {
+            sql: site.sql.port(),
+            resp: site.resp.map_or(0, |address| address.port()),
+            http: site.http.port(),
+            peer: site.peer.port(),
+        };
+        let regions: Vec<String> = cluster.regions.iter().map(|region| region.name.clone()).collect();
+        let mut network =
+            Network::plain(path.display().to_string(), regions, first.wan.map(|links| links.matrix), cluster.regions[0].sites.len() as u16);
+        if let (Some(own), Some(said)) = (&mut network.wan, &cluster.wan) {
+            (own.jitter_ms, own.loss) = (said.jitter_ms, said.loss);
+        }
+        network.ports = cluster.regions.iter().flat_map(|region| region.sites.iter().map(ports)).collect();
+        network.storage = cluster.storage;
+        network.quotas = cluster.quotas;
+        for model in network.quotas.models.values_mut() {
+            *model = std::path::absolute(folder.join(&*model)).map_err(|reason| DemoError::System { doing: "cannot find this folder", reason })?;
+        }
+        Ok(network)
+    }
+
+    fn plain(name: String, regions: Vec<String>, matrix: Option<RttMatrix>, sites_per_region: u16) -> Network {
+        let wan = matrix.as_ref().map(|matrix| Wan { matrix: Some(matrix.to_csv()), ..Wan::default() });
+        Network { name, regions, matrix, wan, sites_per_region, ports: Vec::new(), storage: Storage::default(), quotas: Quotas::default() }
     }
 
     /// The floor of a commit in the region at `index`; none without an emulated network.
@@ -59,27 +96,22 @@ impl Network {
     }
 }
 
-fn names_a_folder(region: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    region.starts_with(|c: char| c.is_ascii_alphanumeric()) && region.chars().all(plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_profile_may_be_cut_to_its_first_regions() {
-        let network = Network::choose("paper_replicated_commit_5", Some(3)).expect("shipped");
+        let network = Network::choose("paper_replicated_commit_5", Some(3), 1).expect("shipped");
         assert_eq!(network.regions, ["california", "oregon", "virginia"]);
         assert_eq!(network.floor(0), Some(Span::from_millis(21)));
-        let error = Network::choose("paper_replicated_commit_5", Some(6)).expect_err("five only");
+        let error = Network::choose("paper_replicated_commit_5", Some(6), 1).expect_err("five only");
         assert_eq!(error.to_string(), "--regions 6: paper_replicated_commit_5 has 5 regions; expected 1 to 5");
     }
 
     #[test]
     fn without_a_profile_regions_are_numbered() {
-        let network = Network::choose("none", Some(2)).expect("none");
+        let network = Network::choose("none", Some(2), 1).expect("none");
         assert_eq!((network.regions, network.matrix), (vec!["region1".to_owned(), "region2".to_owned()], None));
     }
 
@@ -89,12 +121,12 @@ mod tests {
         let path = folder.path().join("wan.csv");
         let choose = |text: &str| {
             std::fs::write(&path, text).expect("written");
-            Network::choose(&path.display().to_string(), None)
+            Network::choose(&path.display().to_string(), None, 1)
         };
         assert_eq!(choose("region,a,b\na,0,1\nb,1,0\n").expect("whole").regions, ["a", "b"]);
         let error = choose("region,../a,b\n../a,0,1\nb,1,0\n").expect_err("a way out");
         let expected =
-            format!("--wan {}: the region `../a` cannot name a folder; expected letters, digits, `-`, `_` and `.`", path.display());
+            format!("--wan {}: the region `../a` cannot name a folder; expected letters, digits, `-`, `_`, `.` and `:`, a letter or digit first", path.display());
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -4,17 +4,10 @@
 //! free when it comes back.
 
 use super::error::DemoError;
+use rhumb_node::config::first_port;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, TcpListener};
 
-/// The first port for PostgreSQL clients.
-const SQL_FIRST: u16 = 26_257;
-/// The first port for clients of the Redis protocol: the one after that of Redis itself, which may run here too.
-const RESP_FIRST: u16 = 6_380;
-/// The first port for HTTP.
-const HTTP_FIRST: u16 = 8_080;
-/// The first port for the other sites.
-const PEER_FIRST: u16 = 27_257;
 /// The last port chosen. Systems hand out ports from 32768 on.
 const LAST: u16 = 32_767;
 
@@ -39,10 +32,10 @@ pub fn choose(count: usize, kept: &[Ports]) -> Result<Vec<Ports>, DemoError> {
     for index in 0..count {
         let before = kept.get(index);
         chosen.push(Ports {
-            sql: taken.take(before.map(|ports| ports.sql), SQL_FIRST)?,
-            resp: taken.take(before.map(|ports| ports.resp).filter(|&port| port != 0), RESP_FIRST)?,
-            http: taken.take(before.map(|ports| ports.http), HTTP_FIRST)?,
-            peer: taken.take(before.map(|ports| ports.peer), PEER_FIRST)?,
+            sql: taken.take(before.map(|ports| ports.sql), first_port::SQL)?,
+            resp: taken.take(before.map(|ports| ports.resp).filter(|&port| port != 0), first_port::RESP)?,
+            http: taken.take(before.map(|ports| ports.http), first_port::HTTP)?,
+            peer: taken.take(before.map(|ports| ports.peer), first_port::PEER)?,
         });
     }
     Ok(chosen)
@@ -77,7 +70,7 @@ mod tests {
         let kept = [Ports { sql: busy, ..first[0] }];
         let again = choose(1, &kept).expect("free ports");
         assert_ne!(again[0].sql, busy);
-        assert!(again[0].sql >= SQL_FIRST);
+        assert!(again[0].sql >= first_port::SQL);
         assert_eq!(again[0].resp, first[0].resp);
     }
 
@@ -85,6 +78,6 @@ mod tests {
     fn ports_kept_before_there_was_one_for_redis_clients_get_one() {
         let kept: Ports = serde_json::from_str(r#"{"sql":26257,"http":8080,"peer":27257}"#).expect("what was written then");
         let chosen = choose(1, &[kept]).expect("free ports");
-        assert!((RESP_FIRST..=LAST).contains(&chosen[0].resp));
+        assert!((first_port::RESP..=LAST).contains(&chosen[0].resp));
     }
 }

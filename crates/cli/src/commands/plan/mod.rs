@@ -1,0 +1,183 @@
+//! `rhumb plan`: where replicas should stand, from round trips and a workload alone.
+
+mod files;
+mod inputs;
+mod options;
+mod search;
+
+use super::fail;
+use crate::duration::parse_duration;
+use clap::Args as ClapArgs;
+use inputs::{Inputs, usage};
+use options::{AtMost, Method, ProtocolName, ReadsName, TwoPhaseName};
+use rhumb_lab::Output;
+use rhumb_plan::{Objective, Problem, Report, pareto};
+use search::Search;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// More placements than anybody compares.
+const FRONT_MAX: usize = 100;
+
+/// Find the regions that should hold replicas, and who should coordinate whose commits.
+///
+/// Works from round-trip times and a workload alone; no cluster is asked or changed. docs/plan.md has a tour, the formats of
+/// the files, and what the model leaves out.
+#[derive(ClapArgs)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:
+  rhumb plan --rtt aws_32 --faults 2                     the best 5 of 32 regions, with a proof
+  rhumb plan --rtt rtt.csv --workload clients.csv --reads optimistic
+  rhumb plan --rtt aws_azure_42 --faults 2 --at-most 1/continent --at-most 3/provider
+  rhumb plan --rtt gcp_39 --objective p95 --forbidden us-west1,us-west2 --json
+  rhumb plan --rtt paper_gplacer_9 --protocol two-round --handoff --compare virginia,ireland,tokyo
+  rhumb plan --rtt aws_32 --prices prices.csv --megabytes 500 --pareto
+  rhumb plan --rtt azure_48 --faults 4 --time-limit 30s  the best found in time, and how far off it may be
+  rhumb plan --rtt aws_32 --map map.svg -o cluster.toml && rhumb demo --cluster cluster.toml
+
+Shipped matrices: paper_replicated_commit_5, paper_samya_5, paper_gplacer_9, aws_32, azure_48, gcp_39, aws_azure_42.
+Exit code 0: a plan; 1: a file cannot be written; 2: what was asked cannot be, and nothing was written."
+)]
+pub struct Args {
+    /// Round-trip times: a shipped matrix, or a CSV file `region,NAME,…` with a row per region, in milliseconds.
+    #[arg(long, value_name = "PROFILE|FILE")]
+    rtt: String,
+    /// The clients: a CSV file `region,clients[,reads_per_txn]` [default: one in every region].
+    #[arg(long, value_name = "FILE")]
+    workload: Option<PathBuf>,
+    /// Reads of a transaction, one after another, where the workload does not say.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = options::reads)]
+    reads_per_txn: u64,
+    /// How many regions, whichever, may be lost: f of 2f + 1.
+    #[arg(long, value_name = "F", default_value_t = 1)]
+    faults: usize,
+    /// How transactions commit.
+    #[arg(long, value_enum, default_value_t = ProtocolName::ReplicatedCommit)]
+    protocol: ProtocolName,
+    /// Transactions of a hundred that span partitions [default: 0].
+    #[arg(long, value_name = "PERCENT", value_parser = options::percent)]
+    multi_partition: Option<u32>,
+    /// Who coordinates those [default: own-leader].
+    #[arg(long, value_enum)]
+    two_phase: Option<TwoPhaseName>,
+    /// Where reads go.
+    #[arg(long, value_enum, default_value_t = ReadsName::Majority)]
+    reads: ReadsName,
+    /// Let a region hand its commits to a replica that ends them sooner.
+    #[arg(long)]
+    handoff: bool,
+    /// What to make small: mean, region-mean, worst, or a percentile such as p95.
+    #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = options::objective)]
+    objective: Objective,
+    /// Only these regions may hold data.
+    #[arg(long, value_name = "REGION,...", value_delimiter = ',')]
+    within: Vec<String>,
+    /// These regions hold a replica.
+    #[arg(long, value_name = "REGION,...", value_delimiter = ',')]
+    required: Vec<String>,
+    /// These regions hold none.
+    #[arg(long, value_name = "REGION,...", value_delimiter = ',')]
+    forbidden: Vec<String>,
+    /// At most K replicas per KIND: provider, continent, or a column of --places.
+    #[arg(long, value_name = "K/KIND", value_parser = options::at_most)]
+    at_most: Vec<AtMost>,
+    /// Who and where the regions are: a CSV file `region,provider,continent,latitude,longitude` or other columns.
+    #[arg(long, value_name = "FILE")]
+    places: Option<PathBuf>,
+    /// How many clients a replica can carry: a CSV file `region,clients`.
+    #[arg(long, value_name = "FILE")]
+    capacity: Option<PathBuf>,
+    /// Prices in dollars: a CSV file `region,replica_month,gigabyte_sent`.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    /// What each client writes a month, for the price of sending it [default: 0].
+    #[arg(long, value_name = "MB", requires = "prices")]
+    megabytes: Option<u64>,
+    /// What all replicas together may cost a month.
+    #[arg(long, value_name = "DOLLARS", requires = "prices", value_parser = options::dollars)]
+    budget: Option<u64>,
+    /// Show the placements that no other beats both at the price and at the objective.
+    #[arg(long, requires = "prices")]
+    pareto: bool,
+    /// How to search.
+    #[arg(long, value_enum, default_value_t = Method::Exact)]
+    method: Method,
+    /// Stop each search after so long, with the best found and a bound of what may be missed.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    time_limit: Option<Duration>,
+    /// Hold a given placement against the best; may be repeated.
+    #[arg(long, value_name = "REGION,...")]
+    compare: Vec<String>,
+    /// Print JSON: {"replicas":[…],"mean_ms","proven_gap","clients":[{"region","read_coordinator","commit_coordinator","latency_ms"}…],…}.
+    #[arg(long)]
+    json: bool,
+    /// Draw a map of the world as SVG.
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
+    /// Write the file of a cluster of these regions, for `rhumb demo --cluster` and `rhumb start --region`.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// What ends the command, and its exit code.
+type Failure = (String, u8);
+
+/// Plans.
+pub fn run(args: &Args) -> ExitCode {
+    match plan(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((line, code)) => fail(line, code),
+    }
+}
+
+fn plan(args: &Args) -> Result<(), Failure> {
+    if args.time_limit.is_some() && matches!(args.method, Method::Greedy | Method::Weighted) {
+        return Err(usage("--time-limit goes with --method exact and exhaustive; the heuristics end by themselves"));
+    }
+    let inputs = Inputs::read(args)?;
+    let problem = Problem::new(inputs.request.clone()).map_err(usage)?;
+    let map = args.map.as_deref().map(output).transpose()?;
+    let cluster = args.output.as_deref().map(output).transpose()?;
+
+    let search = Search::new(args.method, args.time_limit);
+    let finding = search.find(&problem);
+    let mut report = Report::new(&problem, &finding);
+    inputs.assumptions.iter().for_each(|assumption| report.assume(assumption));
+    inputs.compared.iter().for_each(|replicas| report.compare(&problem, replicas));
+    if args.pareto {
+        let mut first = Some(finding.clone());
+        let mut all_proven = true;
+        let front = pareto(&inputs.request, FRONT_MAX, |problem| {
+            let found = first.take().unwrap_or_else(|| search.find(problem));
+            all_proven &= found.is_proven();
+            found.best
+        });
+        let front = front.map_err(usage)?;
+        report.show_front(&problem, &front, all_proven && front.len() < FRONT_MAX);
+    }
+
+    let svg = map.map(|output| Ok((output, files::map(&inputs, &report)?))).transpose()?;
+    let toml = cluster.map(|output| Ok((output, files::cluster(&inputs, &report, args)?))).transpose()?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data"));
+    } else {
+        print!("{report}");
+    }
+    for (output, text) in svg.into_iter().chain(toml) {
+        output.write(text.as_bytes()).map_err(|error| unwritable(output.path(), &error))?;
+        // Where JSON is asked for, a program reads standard output.
+        let line = format!("written to {}", output.path().display());
+        if args.json { eprintln!("{line}") } else { println!("{line}") }
+    }
+    Ok(())
+}
+
+fn output(path: &Path) -> Result<Output, Failure> {
+    Output::at(path).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    (format!("{}: cannot be written: {error}", path.display()), 1)
+}

@@ -1,0 +1,157 @@
+//! A report as text: the placement, a table of the client regions, the proof, and what else was asked for.
+
+use super::{Report, Summary};
+use std::fmt;
+
+const GAP: &str = "  ";
+const RULE: &str = "─";
+
+/// Lines of cells, set in columns: the first `names` of them to the left, numbers to the right.
+struct Table {
+    names: usize,
+    lines: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(names: usize, titles: &[&str]) -> Table {
+        Table { names, lines: vec![titles.iter().map(|&title| title.to_owned()).collect()] }
+    }
+
+    fn row(&mut self, cells: Vec<String>) {
+        self.lines.push(cells);
+    }
+}
+
+impl fmt::Display for Table {
+    /// The titles, a rule, and the rows; a row without cells is a rule.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = |cell: &String| cell.chars().count();
+        let columns = self.lines[0].len();
+        let widths: Vec<usize> =
+            (0..columns).map(|column| self.lines.iter().filter_map(|line| line.get(column)).map(length).max().unwrap_or(0)).collect();
+        let across = widths.iter().sum::<usize>() + GAP.len() * (columns - 1);
+        for (number, line) in self.lines.iter().enumerate() {
+            if line.is_empty() {
+                writeln!(f, "{}", RULE.repeat(across))?;
+                continue;
+            }
+            let padded = line.iter().zip(&widths).enumerate();
+            let cell = |(column, (cell, &width))| if column < self.names { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+            writeln!(f, "{}", padded.map(cell).collect::<Vec<String>>().join(GAP).trim_end())?;
+            if number == 0 {
+                writeln!(f, "{}", RULE.repeat(across))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.replicas.join(", "))?;
+        writeln!(f, "{} of {} regions hold a replica; any {} may be lost", self.replicas.len(), self.regions, self.faults)?;
+        let handoff = if self.handoff { "with handoff" } else { "no handoff" };
+        writeln!(f, "{}, {} reads, {handoff}; the smallest {}", self.protocol, self.reads, self.objective)?;
+        for constraint in &self.constraints {
+            writeln!(f, "kept to: {constraint}")?;
+        }
+        if let Some(price) = self.price_month {
+            writeln!(f, "{price:.2} dollars a month")?;
+        }
+        for assumption in &self.assumptions {
+            writeln!(f, "{assumption}")?;
+        }
+        write!(f, "\n{}\n{}", self.client_table(), self.proof())?;
+        if !self.compared.is_empty() {
+            write!(f, "\n{}", self.comparison())?;
+        }
+        if !self.front.is_empty() {
+            write!(f, "\n{}", self.front_table())?;
+        }
+        if self.front_complete == Some(false) {
+            writeln!(f, "Not proven: placements may be missing here, or be beaten by others.")?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    fn client_table(&self) -> Table {
+        let reads = self.clients.iter().any(|client| client.reads_per_txn > 0.0);
+        let mut titles = vec!["clients in", "commit by"];
+        titles.extend(reads.then_some("reads by"));
+        let names = titles.len();
+        titles.extend(["clients", "latency ms", "floor", "gap"]);
+        let mut table = Table::new(names, &titles);
+        let times = |time: f64, floor: f64| [ms(time), ms(floor), ms(time - floor)];
+        for client in &self.clients {
+            let mut cells = vec![client.region.clone(), client.commit_coordinator.clone()];
+            cells.extend(reads.then(|| client.read_coordinator.clone()));
+            cells.push(client.clients.to_string());
+            cells.extend(times(client.latency_ms, client.floor_ms));
+            table.row(cells);
+        }
+        table.row(Vec::new());
+        let total: u64 = self.clients.iter().map(|client| client.clients).sum();
+        let Summary { mean_ms, worst_ms, p95_ms } = self.floors;
+        for (title, time, floor) in [("mean", self.mean_ms, mean_ms), ("p95", self.p95_ms, p95_ms), ("worst", self.worst_ms, worst_ms)] {
+            let mut cells = vec![String::new(); names];
+            cells[0] = title.to_owned();
+            cells.push(total.to_string());
+            cells.extend(times(time, floor));
+            table.row(cells);
+        }
+        table
+    }
+
+    fn proof(&self) -> String {
+        let looked_at = match (self.method, self.looked_at) {
+            ("exhaustive", Some(placements)) => format!("exhaustive search, {placements} placements"),
+            (method, Some(nodes)) => format!("{method} search, {nodes} nodes"),
+            (method, None) => format!("{method} heuristic"),
+        };
+        let (objective, size) = (&self.objective, self.replicas.len());
+        if self.is_proven() {
+            return format!("Proven: no placement of {size} replicas has a smaller {objective} than {} ms ({looked_at}).\n", ms(self.objective_ms));
+        }
+        let (found, bound) = (ms(self.objective_ms), ms(self.bound_ms));
+        let gap = 100.0 * self.proven_gap;
+        format!("Not proven: {objective} {found} ms; what is certain is that none goes below {bound} ms, {gap:.1} % less ({looked_at}).\n")
+    }
+
+    fn comparison(&self) -> Table {
+        let priced = self.price_month.is_some();
+        let mut titles = vec!["placement", "", "mean", "p95", "worst", "above"];
+        titles.extend(priced.then_some("a month"));
+        let mut table = Table::new(2, &titles);
+        let best = Summary { mean_ms: self.mean_ms, worst_ms: self.worst_ms, p95_ms: self.p95_ms };
+        let mut row = |replicas: &[String], remark: String, summary: Summary, against: String, price: Option<f64>| {
+            let mut cells = vec![replicas.join(", "), remark, ms(summary.mean_ms), ms(summary.p95_ms), ms(summary.worst_ms), against];
+            cells.extend(price.map(|price| format!("{price:.2}")));
+            table.row(cells);
+        };
+        row(&self.replicas, "the plan".to_owned(), best, String::new(), self.price_month);
+        for other in &self.compared {
+            let remark = if other.violates.is_empty() { String::new() } else { format!("breaks: {}", other.violates.join("; ")) };
+            row(&other.replicas, remark, other.summary, above(other.objective_ms, self.objective_ms), other.price_month);
+        }
+        table
+    }
+
+    fn front_table(&self) -> Table {
+        let mut table = Table::new(1, &["price against latency", "a month", &self.objective]);
+        for point in &self.front {
+            table.row(vec![point.replicas.join(", "), format!("{:.2}", point.price_month), ms(point.objective_ms)]);
+        }
+        table
+    }
+}
+
+fn ms(millis: f64) -> String {
+    format!("{millis:.1}")
+}
+
+/// How much more `time` is than `least`.
+fn above(time: f64, least: f64) -> String {
+    if least == 0.0 { "-".to_owned() } else { format!("{:+.1} %", 100.0 * (time - least) / least) }
+}
