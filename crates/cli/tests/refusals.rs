@@ -158,6 +158,7 @@ fn every_command_has_help_with_examples() {
         &["sim"],
         &["quota"],
         &["lab"],
+        &["plan"],
         &["bench"],
         &["bench", "init"],
         &["bench", "run"],

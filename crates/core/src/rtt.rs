@@ -27,7 +27,9 @@ pub enum RttError {
     NotSquare { file: String, columns: usize, rows: usize },
     #[error("{file}, row {row}: {found} cells, expected {expected}")]
     Ragged { file: String, row: usize, found: usize, expected: usize },
-    #[error("{file}, row {row}: the region is `{found}`, but column {column} of the header says `{expected}`; rows and columns have one order")]
+    #[error(
+        "{file}, row {row}: the region is `{found}`, but column {column} of the header says `{expected}`; rows and columns have one order"
+    )]
     Name { file: String, row: usize, column: usize, found: String, expected: String },
     #[error("{file}: the region `{name}` appears twice")]
     Twice { file: String, name: String },
@@ -133,7 +135,11 @@ fn trip(cell: &str) -> Option<Span> {
 /// What is wrong with a cell that is no round trip.
 fn mistaken(file: &str, row: usize, column: usize, from: &str, to: &str, cell: &str) -> RttError {
     let (file, from, to) = (file.into(), from.into(), to.into());
-    if cell.is_empty() { RttError::Hole { file, row, column, from, to } } else { RttError::Cell { file, row, column, from, to, cell: cell.into() } }
+    if cell.is_empty() {
+        RttError::Hole { file, row, column, from, to }
+    } else {
+        RttError::Cell { file, row, column, from, to, cell: cell.into() }
+    }
 }
 
 #[cfg(test)]
@@ -157,7 +163,10 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_file_row_and_column() {
         assert_eq!(error(""), "m.csv: the matrix is empty; expected a header `region,NAME,…` and one row per region");
-        assert_eq!(error("region,a,b\na,0,1\n"), "m.csv: the matrix is not square: 2 regions in the header, 1 rows; every region needs a column and a row");
+        assert_eq!(
+            error("region,a,b\na,0,1\n"),
+            "m.csv: the matrix is not square: 2 regions in the header, 1 rows; every region needs a column and a row"
+        );
         assert_eq!(error("region,a,b\na,0,1\nb,1\n"), "m.csv, row 3: 2 cells, expected 3");
         let order = "m.csv, row 3: the region is `c`, but column 3 of the header says `b`; rows and columns have one order";
         assert_eq!(error("region,a,b\na,0,1\nc,1,0\n"), order);

@@ -106,7 +106,7 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
         (
             "jitter_ms",
             "jitter",
-            "site.toml, line 16, wan.jitter: unknown field `jitter`, expected one of `profile`, `file`, `jitter_ms`, `loss`",
+            "site.toml, line 16, wan.jitter: unknown field `jitter`, expected one of `profile`, `file`, `matrix`, `jitter_ms`, `loss`",
         ),
         ("jitter_ms = 0.5", "jitter_ms = \"1\"", "site.toml, line 16, wan.jitter_ms: invalid type: string \"1\", expected f64"),
         ("shard = 0", "shard = -1", "site.toml, line 3, site.shard: invalid value: integer `-1`, expected u16"),
@@ -186,7 +186,11 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
             "file = \"rtt.csv\"",
             "site.toml, wan.file: cannot read /etc/rhumb/rtt.csv: No such file or directory (os error 2)",
         ),
-        ("jitter_ms", "file = \"a\"\njitter_ms", "site.toml, wan: more than one of `profile`, `file` and `matrix` is given; expected one of them"),
+        (
+            "jitter_ms",
+            "file = \"a\"\njitter_ms",
+            "site.toml, wan: more than one of `profile`, `file` and `matrix` is given; expected one of them",
+        ),
         ("0.5", "-0.5", "site.toml, wan.jitter_ms: is -0.5; expected 0 to 10000"),
         ("jitter_ms = 0.5", "loss = 1.0", "site.toml, wan.loss: is 1; expected a share, 0 to below 1"),
         ("[wan]", "[limits]\nrequests = 0\n[wan]", "site.toml, limits.requests: is 0; expected 1 to 1000000"),

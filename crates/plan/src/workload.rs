@@ -52,7 +52,10 @@ mod tests {
         assert_eq!(error("\u{feff}\n"), "w.csv, row 1: the header is ``; expected `region,clients[,reads_per_txn]`");
         assert_eq!(error("a,1\n"), "w.csv, row 1: the header is `a,1`; expected `region,clients[,reads_per_txn]`");
         assert_eq!(error("region,clients\na,1\n\nb\n"), "w.csv, row 4: 1 cells, expected 2");
-        assert_eq!(error("region,clients\nmars,1\n"), "w.csv, row 2, column 1: `mars` is not a region of the matrix of round trips; it has a, b, c");
+        assert_eq!(
+            error("region,clients\nmars,1\n"),
+            "w.csv, row 2, column 1: `mars` is not a region of the matrix of round trips; it has a, b, c"
+        );
         assert_eq!(error("region,clients\na,1\n#\na,2\n"), "w.csv, row 4, column 1: `a` stands in row 2 already");
         assert_eq!(error("region,clients\na,0\nb,0\n"), "w.csv: no region has clients");
         for bad in ["-1", "x", "", "1.5", "NaN"] {

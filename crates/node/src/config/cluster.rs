@@ -160,7 +160,8 @@ impl Cluster {
         let own = &self.regions[index];
         let nowhere = || SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listen = own.sites.get(usize::from(shard)).cloned();
-        let region = |region: &ClusterRegion| Region { name: region.name.clone(), sites: region.sites.iter().map(|site| site.peer).collect() };
+        let region =
+            |region: &ClusterRegion| Region { name: region.name.clone(), sites: region.sites.iter().map(|site| site.peer).collect() };
         Config {
             data_dir: self.data_dir.join(format!("{}-{shard}", own.name)),
             cluster: self.cluster.clone(),

@@ -3,6 +3,8 @@
 //! A [`Report`] serializes with the fields in the order in which they stand here, and displays as a table (`text`). The
 //! figures are rounded for display alone.
 
+#[cfg(test)]
+mod tests;
 mod text;
 mod words;
 

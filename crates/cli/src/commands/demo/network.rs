@@ -80,7 +80,8 @@ impl Network {
         network.storage = cluster.storage;
         network.quotas = cluster.quotas;
         for model in network.quotas.models.values_mut() {
-            *model = std::path::absolute(folder.join(&*model)).map_err(|reason| DemoError::System { doing: "cannot find this folder", reason })?;
+            *model = std::path::absolute(folder.join(&*model))
+                .map_err(|reason| DemoError::System { doing: "cannot find this folder", reason })?;
         }
         Ok(network)
     }
@@ -125,8 +126,10 @@ mod tests {
         };
         assert_eq!(choose("region,a,b\na,0,1\nb,1,0\n").expect("whole").regions, ["a", "b"]);
         let error = choose("region,../a,b\n../a,0,1\nb,1,0\n").expect_err("a way out");
-        let expected =
-            format!("--wan {}: the region `../a` cannot name a folder; expected letters, digits, `-`, `_`, `.` and `:`, a letter or digit first", path.display());
+        let expected = format!(
+            "--wan {}: the region `../a` cannot name a folder; expected letters, digits, `-`, `_`, `.` and `:`, a letter or digit first",
+            path.display()
+        );
         assert_eq!(error.to_string(), expected);
     }
 }

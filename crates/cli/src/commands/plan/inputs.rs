@@ -51,7 +51,9 @@ impl Inputs {
             assumptions.push("Transactions read nothing: latencies are those of commits.");
         }
         let prices = match read_file(args.prices.as_ref())? {
-            Some(Text { name, text }) => Prices::parse(&name, &text, &matrix).map_err(usage)?.per_replica(&clients, args.megabytes.unwrap_or(0)),
+            Some(Text { name, text }) => {
+                Prices::parse(&name, &text, &matrix).map_err(usage)?.per_replica(&clients, args.megabytes.unwrap_or(0))
+            }
             None => Vec::new(),
         };
         let places = read_file(args.places.as_ref())?;
@@ -93,7 +95,9 @@ fn groups(matrix: &Matrix, kind: &str, places: Option<&Text>) -> Result<Groups, 
         (Some(Text { name, text }), _) => places::groups_of_table(name, text, matrix, kind).map_err(usage),
         (None, "provider") => places::by_provider(matrix).map_err(own),
         (None, "continent") => places::by_continent(matrix).map_err(own),
-        (None, _) => Err(usage(format!("--at-most: `{kind}` is neither `provider` nor `continent`; name a table with such a column with --places"))),
+        (None, _) => {
+            Err(usage(format!("--at-most: `{kind}` is neither `provider` nor `continent`; name a table with such a column with --places")))
+        }
     }
 }
 

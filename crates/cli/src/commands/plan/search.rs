@@ -41,7 +41,7 @@ impl Search {
         let now = Instant::now();
         let mut watch = Watch { search: self, begun: now, drawn: now };
         let finding = match self.method {
-            Method::Exact => Finding::of_exact(branch_and_bound(problem, Bounds::ALL, |progress| watch.node(progress))),
+            Method::Exact => Finding::of_exact(problem, branch_and_bound(problem, Bounds::ALL, |progress| watch.node(progress))),
             Method::Exhaustive => {
                 let all = placements(problem);
                 Finding::of_exhaustive(problem, exhaustive_while(problem, |seen| watch.placement(seen, all)))

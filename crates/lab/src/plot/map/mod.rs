@@ -140,7 +140,12 @@ impl WorldMap {
             }
         }
         let points: Vec<(f64, f64)> = labelled.iter().map(|mark| project(mark.at, size.0, size.1)).collect();
-        let around = |&(x, y): &(f64, f64)| Rectangle { left: x - FIRST_MARK, top: y - FIRST_MARK, width: 2.0 * FIRST_MARK, height: 2.0 * FIRST_MARK };
+        let around = |&(x, y): &(f64, f64)| Rectangle {
+            left: x - FIRST_MARK,
+            top: y - FIRST_MARK,
+            width: 2.0 * FIRST_MARK,
+            height: 2.0 * FIRST_MARK,
+        };
         let marks: Vec<Rectangle> = points.iter().map(around).collect();
         let extent = |mark: &&Mark| (width_of(mark.label.chars().count(), LABEL_SIZE), LABEL_HEIGHT);
         let wanted: Vec<_> = points.iter().copied().zip(labelled.iter().map(extent)).collect();
