@@ -1,13 +1,20 @@
-//! The configuration of a site: never panics, neither on its syntax nor on what it means; what is read is written back as
+//! The configuration of a site or of a cluster: never panics, neither on its syntax nor on what it means; what is read is written back as
 //! a file that says the same.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_node::config::{Config, Setup};
+use rhumb_node::config::{Cluster, Config, Setup};
 use std::path::Path;
 
 fuzz_target!(|text: &str| {
+    if let Ok(cluster) = Cluster::parse("cluster.toml", text) {
+        let written = cluster.to_toml();
+        assert_eq!(Cluster::parse("cluster.toml", &written).expect("what is written can be read").to_toml(), written);
+        if cluster.wan.as_ref().is_none_or(|wan| wan.file.is_none()) && cluster.check("cluster.toml", Path::new("/")).is_ok() {
+            assert!(cluster.regions.iter().all(|region| cluster.setup(&region.name, 0, "cluster.toml", Path::new("/")).is_ok()));
+        }
+    }
     let Ok(config) = Config::parse("site.toml", text) else { return };
     let written = config.to_toml();
     let reread = Config::parse("site.toml", &written).expect("what is written can be read");

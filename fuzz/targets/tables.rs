@@ -1,10 +1,10 @@
-//! The planner's tables about regions in CSV (clients, prices, groups): never panics; what is read names known regions once
+//! The planner's tables about regions in CSV (clients, prices, groups, capacity, positions): never panics; what is read names known regions once
 //! each.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_plan::{Matrix, Prices, places, workload};
+use rhumb_plan::{Constraint, Matrix, Prices, capacity, places, workload};
 
 fuzz_target!(|text: &str| {
     let names = ["a", "b", "c"].map(str::to_owned).to_vec();
@@ -15,6 +15,12 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(prices) = Prices::parse("prices.csv", text, &matrix) {
         assert_eq!((prices.replica_month.len(), prices.gigabyte_sent.len()), (3, 3));
+    }
+    if let Ok(capacity) = capacity::parse("capacity.csv", text, &matrix) {
+        assert!(matches!(capacity, Constraint::Capacity(clients) if clients.len() == 3));
+    }
+    if let Ok(positions) = places::positions_of_table("places.csv", text, &matrix) {
+        assert!(positions.iter().all(|at| at.latitude.abs() <= 900_000 && at.longitude.abs() <= 1_800_000));
     }
     if let Ok(groups) = places::groups_of_table("groups.csv", text, &matrix, "provider") {
         assert!(groups.of.len() == 3 && groups.of.iter().all(|&group| (group as usize) < groups.names.len()));

@@ -6,8 +6,13 @@ use common::{Demo, done, refused, rhumb};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
+use tokio_postgres::NoTls;
 
 /// A folder of files for one test.
 struct Files(TempDir);
@@ -233,6 +238,70 @@ async fn a_demo_starts_with_the_cluster_that_was_chosen() {
     let line = format!("{broken}, regions[1].sites[0].sql: 127.0.0.1:26257 is already the address of regions[0].sites[0].sql");
     refused(&["demo", "--cluster", &broken, "--state", &files.path("state.json")], 2, &line);
     refused(&["start", "--config", &broken, "--region", "mars"], 2, &line);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sites_of_a_cluster_are_started_one_by_one() {
+    let files = Files::new();
+    let cluster = files.path("cluster.toml");
+    plan(&["--rtt", "paper_replicated_commit_5", "-o", &cluster]);
+    let mut text = fs::read_to_string(&cluster).expect("written");
+    // The documented ports may be taken on this machine.
+    let free: Vec<TcpListener> = (0..12).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+    let documented = (0..3).flat_map(|site| [26257, 6380, 8080, 27257].map(|first| first + site));
+    for (listener, port) in free.iter().zip(documented) {
+        let address = listener.local_addr().expect("bound").to_string();
+        text = text.replacen(&format!("\"127.0.0.1:{port}\""), &format!("\"{address}\""), 1);
+    }
+    let cluster = files.write("cluster.toml", &text);
+    let sql = free[0].local_addr().expect("bound").port();
+    drop(free);
+    let sites: Vec<Site> = ["california", "oregon", "singapore"].map(|region| Site::start(&cluster, region)).into();
+    let (client, connection) =
+        tokio_postgres::connect(&format!("postgres://rhumb@127.0.0.1:{sql}/rhumb"), NoTls).await.expect("California serves");
+    tokio::spawn(connection);
+    let mut outcome = client.batch_execute("CREATE TABLE greeting (id INT PRIMARY KEY)").await;
+    for _ in 0..100 {
+        // Until a majority hears of each other.
+        if outcome.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        outcome = client.batch_execute("CREATE TABLE IF NOT EXISTS greeting (id INT PRIMARY KEY)").await;
+    }
+    outcome.expect("a majority is there");
+    assert_eq!(client.execute("INSERT INTO greeting VALUES (1)", &[]).await.expect("inserted"), 1);
+    assert!(Path::new(&files.path("data/oregon-0")).is_dir());
+    drop(sites);
+}
+
+/// A process of `rhumb start` that goes with the test.
+struct Site(Child);
+
+impl Site {
+    /// Starts the site of `region` in the file of a cluster, and waits until it listens.
+    fn start(cluster: &str, region: &str) -> Site {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rhumb"))
+            .args(["start", "--config", cluster, "--region", region])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("text");
+        let site = Site(child);
+        assert!(line.starts_with(&format!("site {region}/0 listens: ")), "{line}");
+        site
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // It may have ended, which the test then says.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn names_of(plan: &Value) -> String {

@@ -79,6 +79,11 @@ pub(super) fn text(size: f64, horizontal: HPos, vertical: VPos) -> TextStyle<'st
     TextStyle::from(("sans-serif", size)).color(&INK).pos(Pos::new(horizontal, vertical))
 }
 
+/// The same in bold.
+pub(super) fn bold(style: TextStyle<'static>) -> TextStyle<'static> {
+    TextStyle { font: style.font.style(FontStyle::Bold), ..style }
+}
+
 /// About how wide a text of so many characters is, in pixels.
 pub(super) fn width(characters: usize) -> f64 {
     width_of(characters, TEXT_SIZE)
@@ -107,8 +112,7 @@ fn draw(svg: &mut String, title: &str, legend: &[(Swatch, &str)], chart: impl Fn
     let page = SVGBackend::with_string(svg, (SIZE.0 * UNITS, SIZE.1 * UNITS)).into_drawing_area();
     page.fill(&WHITE)?;
     let inner = page.margin(units(MARGIN), units(MARGIN), units(MARGIN), units(MARGIN));
-    let bold = text(TITLE_SIZE, HPos::Left, VPos::Top);
-    inner.draw(&Text::new(title, (0, 0), TextStyle { font: bold.font.style(FontStyle::Bold), ..bold }))?;
+    inner.draw(&Text::new(title, (0, 0), bold(text(TITLE_SIZE, HPos::Left, VPos::Top))))?;
     let legend_height = draw_legend(&inner, legend)?;
     let (_, below) = inner.split_vertically(units(TITLE_HEIGHT + legend_height));
     chart(&below)?;

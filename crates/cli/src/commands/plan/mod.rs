@@ -34,7 +34,7 @@ const FRONT_MAX: usize = 100;
   rhumb plan --rtt gcp_39 --objective p95 --forbidden us-west1,us-west2 --json
   rhumb plan --rtt paper_gplacer_9 --protocol two-round --handoff --compare virginia,ireland,tokyo
   rhumb plan --rtt aws_32 --prices prices.csv --megabytes 500 --pareto
-  rhumb plan --rtt azure_48 --faults 4 --time-limit 30s  the best found in time, and how far off it may be
+  rhumb plan --rtt azure_48 --faults 4 --time-limit 30s  the best found in time, with a bound
   rhumb plan --rtt aws_32 --map map.svg -o cluster.toml && rhumb demo --cluster cluster.toml
 
 Shipped matrices: paper_replicated_commit_5, paper_samya_5, paper_gplacer_9, aws_32, azure_48, gcp_39, aws_azure_42.
@@ -48,76 +48,76 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     workload: Option<PathBuf>,
     /// Reads of a transaction, one after another, where the workload does not say.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = options::reads)]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = options::reads, help_heading = "Transactions")]
     reads_per_txn: u64,
     /// How many regions, whichever, may be lost: f of 2f + 1.
     #[arg(long, value_name = "F", default_value_t = 1)]
     faults: usize,
     /// How transactions commit.
-    #[arg(long, value_enum, default_value_t = ProtocolName::ReplicatedCommit)]
+    #[arg(long, value_enum, default_value_t = ProtocolName::ReplicatedCommit, help_heading = "Transactions")]
     protocol: ProtocolName,
     /// Transactions of a hundred that span partitions [default: 0].
-    #[arg(long, value_name = "PERCENT", value_parser = options::percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = options::percent, help_heading = "Transactions")]
     multi_partition: Option<u32>,
     /// Who coordinates those [default: own-leader].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Transactions")]
     two_phase: Option<TwoPhaseName>,
     /// Where reads go.
-    #[arg(long, value_enum, default_value_t = ReadsName::Majority)]
+    #[arg(long, value_enum, default_value_t = ReadsName::Majority, help_heading = "Transactions")]
     reads: ReadsName,
     /// Let a region hand its commits to a replica that ends them sooner.
-    #[arg(long)]
+    #[arg(long, help_heading = "Transactions")]
     handoff: bool,
     /// What to make small: mean, region-mean, worst, or a percentile such as p95.
-    #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = options::objective)]
+    #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = options::objective, help_heading = "Search")]
     objective: Objective,
     /// Only these regions may hold data.
-    #[arg(long, value_name = "REGION,...", value_delimiter = ',')]
+    #[arg(long, value_name = "REGION,...", value_delimiter = ',', help_heading = "Constraints")]
     within: Vec<String>,
     /// These regions hold a replica.
-    #[arg(long, value_name = "REGION,...", value_delimiter = ',')]
+    #[arg(long, value_name = "REGION,...", value_delimiter = ',', help_heading = "Constraints")]
     required: Vec<String>,
     /// These regions hold none.
-    #[arg(long, value_name = "REGION,...", value_delimiter = ',')]
+    #[arg(long, value_name = "REGION,...", value_delimiter = ',', help_heading = "Constraints")]
     forbidden: Vec<String>,
     /// At most K replicas per KIND: provider, continent, or a column of --places.
-    #[arg(long, value_name = "K/KIND", value_parser = options::at_most)]
+    #[arg(long, value_name = "K/KIND", value_parser = options::at_most, help_heading = "Constraints")]
     at_most: Vec<AtMost>,
     /// Who and where the regions are: a CSV file `region,provider,continent,latitude,longitude` or other columns.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Constraints")]
     places: Option<PathBuf>,
     /// How many clients a replica can carry: a CSV file `region,clients`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Constraints")]
     capacity: Option<PathBuf>,
     /// Prices in dollars: a CSV file `region,replica_month,gigabyte_sent`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Prices")]
     prices: Option<PathBuf>,
     /// What each client writes a month, for the price of sending it [default: 0].
-    #[arg(long, value_name = "MB", requires = "prices")]
+    #[arg(long, value_name = "MB", requires = "prices", help_heading = "Prices")]
     megabytes: Option<u64>,
     /// What all replicas together may cost a month.
-    #[arg(long, value_name = "DOLLARS", requires = "prices", value_parser = options::dollars)]
+    #[arg(long, value_name = "DOLLARS", requires = "prices", value_parser = options::dollars, help_heading = "Prices")]
     budget: Option<u64>,
     /// Show the placements that no other beats both at the price and at the objective.
-    #[arg(long, requires = "prices")]
+    #[arg(long, requires = "prices", help_heading = "Prices")]
     pareto: bool,
     /// How to search.
-    #[arg(long, value_enum, default_value_t = Method::Exact)]
+    #[arg(long, value_enum, default_value_t = Method::Exact, help_heading = "Search")]
     method: Method,
     /// Stop each search after so long, with the best found and a bound of what may be missed.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Search")]
     time_limit: Option<Duration>,
     /// Hold a given placement against the best; may be repeated.
-    #[arg(long, value_name = "REGION,...")]
+    #[arg(long, value_name = "REGION,...", help_heading = "Output")]
     compare: Vec<String>,
     /// Print JSON: {"replicas":[…],"mean_ms","proven_gap","clients":[{"region","read_coordinator","commit_coordinator","latency_ms"}…],…}.
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     /// Draw a map of the world as SVG.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     map: Option<PathBuf>,
     /// Write the file of a cluster of these regions, for `rhumb demo --cluster` and `rhumb start --region`.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 }
 

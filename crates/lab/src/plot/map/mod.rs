@@ -3,7 +3,7 @@
 mod globe;
 mod labels;
 
-use super::canvas::{Area, Drawn, SERIES_MAX, Swatch, colour, grid, page, stroke, text, units, width_of};
+use super::canvas::{Area, Drawn, SERIES_MAX, Swatch, bold, colour, grid, page, stroke, text, units, width_of};
 use super::error::PlotError;
 use globe::{NORTH, SOUTH, land, project, shortest_way};
 use labels::{Rectangle, place};
@@ -24,6 +24,8 @@ const FIRST_MARK: f64 = 6.0;
 const MARK: f64 = 3.5;
 const LINK_WIDTH: f64 = 1.3;
 const DASH: f64 = 4.0;
+/// How much wider bold type is, about.
+const BOLD: f64 = 1.1;
 /// A label that stands farther from its mark is joined to it by a line.
 const APART: f64 = 10.0;
 const WHITENESS: f64 = 0.75;
@@ -62,7 +64,7 @@ pub struct Links {
 pub struct WorldMap {
     /// What it shows.
     pub title: String,
-    /// Groups of marks. Those of the first are large and labelled first.
+    /// Groups of marks. Those of the first stand out, and are labelled first.
     pub marks: Vec<Marks>,
     /// Groups of lines. Together with the groups of marks at most [`SERIES_MAX`].
     pub links: Vec<Links>,
@@ -147,7 +149,7 @@ impl WorldMap {
             height: 2.0 * FIRST_MARK,
         };
         let marks: Vec<Rectangle> = points.iter().map(around).collect();
-        let extent = |mark: &&Mark| (width_of(mark.label.chars().count(), LABEL_SIZE), LABEL_HEIGHT);
+        let extent = |mark: &&Mark| (BOLD * width_of(mark.label.chars().count(), LABEL_SIZE), LABEL_HEIGHT);
         let wanted: Vec<_> = points.iter().copied().zip(labelled.iter().map(extent)).collect();
         for ((mark, point), placed) in labelled.iter().zip(&points).zip(place(&wanted, &marks, size)) {
             let (x, y) = placed.nearest(*point);
@@ -158,7 +160,9 @@ impl WorldMap {
             let corners = [at(placed.left, placed.top), at(placed.left + placed.width, placed.top + placed.height)];
             area.draw(&Box::new(corners, WHITE.mix(WHITENESS).filled()))?;
             let middle = at(placed.left + placed.width / 2.0, placed.top + placed.height / 2.0);
-            area.draw(&Text::new(mark.label.as_str(), middle, text(LABEL_SIZE, HPos::Center, VPos::Center)))?;
+            let style = text(LABEL_SIZE, HPos::Center, VPos::Center);
+            let stands_out = self.marks.first().is_some_and(|group| group.marks.contains(mark));
+            area.draw(&Text::new(mark.label.as_str(), middle, if stands_out { bold(style) } else { style }))?;
         }
         Ok(())
     }
