@@ -62,7 +62,7 @@ fn a_plan_is_a_table_with_a_proof() {
     let text = plan(&["--rtt", "paper_replicated_commit_5"]);
     let expected = "\
 california, oregon, singapore
-3 of 5 regions hold a replica; any 1 may be lost
+3 of 5 regions hold a replica; any one may be lost
 replicated-commit, majority reads, no handoff; the smallest mean
 No workload was given: one client in every region.
 Transactions read nothing: latencies are those of commits.

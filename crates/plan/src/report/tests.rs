@@ -41,7 +41,7 @@ fn a_plan_is_told_with_all_that_was_asked_for() {
     // a commits in two rounds to b; d hands to b or by itself over two rounds of 20 ms.
     let expected = "\
 a, b, d
-3 of 4 regions hold a replica; any 1 may be lost
+3 of 4 regions hold a replica; any one may be lost
 two-round, optimistic reads, with handoff; the smallest mean
 kept to: no replica in c
 30.00 dollars a month

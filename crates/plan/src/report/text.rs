@@ -49,7 +49,12 @@ impl fmt::Display for Table {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.replicas.join(", "))?;
-        writeln!(f, "{} of {} regions hold a replica; any {} may be lost", self.replicas.len(), self.regions, self.faults)?;
+        let lost = match self.faults {
+            0 => "none may be lost".to_owned(),
+            1 => "any one may be lost".to_owned(),
+            faults => format!("any {faults} may be lost"),
+        };
+        writeln!(f, "{} of {} regions hold a replica; {lost}", self.replicas.len(), self.regions)?;
         let handoff = if self.handoff { "with handoff" } else { "no handoff" };
         writeln!(f, "{}, {} reads, {handoff}; the smallest {}", self.protocol, self.reads, self.objective)?;
         for constraint in &self.constraints {

@@ -142,20 +142,26 @@ fn plan(args: &Args) -> Result<(), Failure> {
     let cluster = args.output.as_deref().map(output).transpose()?;
 
     let search = Search::new(args.method, args.time_limit);
-    let finding = search.find(&problem);
-    let mut report = Report::new(&problem, &finding);
-    inputs.assumptions.iter().for_each(|assumption| report.assume(assumption));
-    inputs.compared.iter().for_each(|replicas| report.compare(&problem, replicas));
+    let mut finding = search.find(&problem);
+    let mut front = None;
     if args.pareto {
         let mut first = Some(finding.clone());
         let mut all_proven = true;
-        let front = pareto(&inputs.request, FRONT_MAX, |problem| {
+        let points = pareto(&inputs.request, FRONT_MAX, |problem| {
             let found = first.take().unwrap_or_else(|| search.find(problem));
             all_proven &= found.is_proven();
             found.best
         });
-        let front = front.map_err(usage)?;
-        report.show_front(&problem, &front, all_proven && front.len() < FRONT_MAX);
+        let points = points.map_err(usage)?;
+        // As good as what was found, and the cheapest of those.
+        finding.best = points[0].best.clone();
+        front = Some((all_proven && points.len() < FRONT_MAX, points));
+    }
+    let mut report = Report::new(&problem, &finding);
+    inputs.assumptions.iter().for_each(|assumption| report.assume(assumption));
+    inputs.compared.iter().for_each(|replicas| report.compare(&problem, replicas));
+    if let Some((complete, points)) = front {
+        report.show_front(&problem, &points, complete);
     }
 
     let svg = map.map(|output| Ok((output, files::map(&inputs, &report)?))).transpose()?;
