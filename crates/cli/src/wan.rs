@@ -9,8 +9,8 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum WanError {
-    #[error("is neither a shipped profile, nor a file that can be read ({reason}); the profiles are {known}")]
-    Unknown { reason: io::Error, known: String },
+    #[error("`{name}` is neither a shipped profile, nor a file that can be read ({reason}); the profiles are {known}")]
+    Unknown { name: String, reason: io::Error, known: String },
     #[error(transparent)]
     Matrix(#[from] RttError),
 }
@@ -20,6 +20,7 @@ pub fn read(name: &str) -> Result<RttMatrix, WanError> {
     if let Some(profile) = wan::profile(name) {
         return Ok(profile.matrix());
     }
-    let unknown = |reason| WanError::Unknown { reason, known: wan::PROFILES.map(|profile| profile.name).join(", ") };
+    let known = || wan::PROFILES.map(|profile| profile.name).join(", ");
+    let unknown = |reason| WanError::Unknown { name: name.to_owned(), reason, known: known() };
     Ok(RttMatrix::parse(name, &std::fs::read_to_string(name).map_err(unknown)?)?)
 }

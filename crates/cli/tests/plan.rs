@@ -331,8 +331,9 @@ fn a_mistake_in_a_file_is_named_with_file_row_and_column_and_nothing_is_written(
         plan_refused(&["--rtt", &rtt, "--faults", "0", "--map", &map], &format!("--rtt: {rtt}{place}: {mistake}"));
     }
     let known = "paper_replicated_commit_5, paper_samya_5, paper_gplacer_9, aws_32, azure_48, gcp_39, aws_azure_42";
-    let line = "is neither a shipped profile, nor a file that can be read (No such file or directory (os error 2)); the profiles are";
-    plan_refused(&["--rtt", "mars"], &format!("--rtt mars: {line} {known}"));
+    let line =
+        "`mars` is neither a shipped profile, nor a file that can be read (No such file or directory (os error 2)); the profiles are";
+    plan_refused(&["--rtt", "mars"], &format!("--rtt: {line} {known}"));
 
     let table = files.path("table.csv");
     let with = |option: &str, text: &str, line: &str| {
@@ -375,6 +376,7 @@ fn what_cannot_be_met_says_why_and_nothing_is_written() {
     refused(&["--handoff", "--protocol", "one-leader"], leader);
     let heuristics = "--time-limit goes with --method exact and exhaustive; the heuristics end by themselves";
     refused(&["--method", "greedy", "--time-limit", "1s"], heuristics);
+    plan_refused(&["--rtt", "aws_32", "--map", &map, "-o", &map], "--map and --output name the same file");
     assert!(files.names().is_empty());
 
     for options in [&["--budget", "10"][..], &["--pareto"], &["--objective", "p0"], &["--at-most", "provider"], &["--method", "guess"]] {

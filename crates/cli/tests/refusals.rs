@@ -105,7 +105,7 @@ fn a_demo_that_cannot_be_is_refused() {
     demo(
         &["--wan", "mars"],
         &format!(
-            "--wan mars: is neither a shipped profile, nor a file that can be read (No such file or directory (os error 2)); the profiles are {known}; `none` is for no emulated network"
+            "--wan: `mars` is neither a shipped profile, nor a file that can be read (No such file or directory (os error 2)); the profiles are {known}"
         ),
     );
     demo(&["--regions", "6"], "--regions 6: paper_replicated_commit_5 has 5 regions; expected 1 to 5");

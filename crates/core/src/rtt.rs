@@ -76,12 +76,14 @@ impl RttMatrix {
 
     /// The matrix as [`RttMatrix::parse`] reads it.
     pub fn to_csv(&self) -> String {
-        let mut text = format!("region,{}\n", self.names.join(","));
+        let mut writer = csv::WriterBuilder::new().comment(Some(b'#')).from_writer(Vec::new());
+        let written = "a string takes all, and every row has as many cells";
+        writer.write_record(std::iter::once("region").chain(self.names.iter().map(String::as_str))).expect(written);
         for (name, trips) in self.names.iter().zip(self.rtt.chunks(self.names.len())) {
-            let cells: Vec<String> = trips.iter().map(|trip| trip.as_millis_f64().to_string()).collect();
-            text += &format!("{name},{}\n", cells.join(","));
+            let cells = trips.iter().map(|trip| trip.as_millis_f64().to_string());
+            writer.write_record(std::iter::once(name.clone()).chain(cells)).expect(written);
         }
-        text
+        String::from_utf8(writer.into_inner().expect(written)).expect("names and numbers are text")
     }
 
     /// A matrix with the same round trip between any two of `names`, and none within a region.
@@ -183,6 +185,8 @@ mod tests {
     fn what_is_written_is_read_again() {
         let text = "region,a,b\na,0.5,10\nb,30.25,0\n";
         assert_eq!(RttMatrix::parse("m.csv", text).expect("valid").to_csv(), text);
+        let odd = "region,\"a,b\",\"#1\"\n\"a,b\",0,10\n\"#1\",30,0\n";
+        assert_eq!(RttMatrix::parse("m.csv", odd).expect("valid").to_csv(), odd);
     }
 
     #[test]

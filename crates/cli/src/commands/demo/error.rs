@@ -12,10 +12,8 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum DemoError {
-    #[error("--wan {name}: {reason}; `none` is for no emulated network")]
-    UnknownWan { name: String, reason: WanError },
     #[error("--wan: {0}")]
-    Matrix(WanError),
+    Wan(#[from] WanError),
     #[error("--wan {wan}: the region `{region}` cannot name a folder; expected {FOLDER_NAMES}")]
     RegionName { wan: String, region: String },
     #[error("--regions {asked}: {wan} has {there} regions; expected 1 to {there}")]
@@ -48,8 +46,7 @@ impl DemoError {
     /// The exit code of the process: 2 for what was asked wrongly, 1 for what went wrong.
     pub fn exit_code(&self) -> u8 {
         match self {
-            DemoError::UnknownWan { .. }
-            | DemoError::Matrix(_)
+            DemoError::Wan(_)
             | DemoError::RegionName { .. }
             | DemoError::TooManyRegions { .. }
             | DemoError::Sites { .. }

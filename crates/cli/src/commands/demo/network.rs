@@ -2,7 +2,7 @@
 
 use super::error::DemoError;
 use super::ports::Ports;
-use crate::wan::{self, WanError};
+use crate::wan;
 use rhumb_core::{RegionId, RttMatrix, Span};
 use rhumb_node::config::{Cluster, Listen, Quotas, Storage, Wan, names_a_folder};
 use std::path::Path;
@@ -41,10 +41,7 @@ impl Network {
             let regions = (1..=count.unwrap_or(REGIONS_DEFAULT)).map(|n| format!("region{n}")).collect();
             return Ok(Network::plain(named, regions, None, sites_per_region));
         }
-        let matrix = wan::read(name).map_err(|error| match error {
-            reason @ WanError::Unknown { .. } => DemoError::UnknownWan { name: named.clone(), reason },
-            reason @ WanError::Matrix(_) => DemoError::Matrix(reason),
-        })?;
+        let matrix = wan::read(name)?;
         let there = matrix.names().len();
         let asked = count.unwrap_or(there);
         if !(1..=there).contains(&asked) {

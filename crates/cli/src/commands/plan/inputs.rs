@@ -2,7 +2,7 @@
 
 use super::options::{AtMost, model};
 use super::{Args, Failure};
-use crate::wan::{self, WanError};
+use crate::wan;
 use rhumb_core::RttMatrix;
 use rhumb_plan::places::{self, Position};
 use rhumb_plan::{Constraint, Groups, Matrix, Prices, Request, capacity, workload};
@@ -33,10 +33,7 @@ struct Text {
 impl Inputs {
     /// Reads all that `args` name.
     pub fn read(args: &Args) -> Result<Inputs, Failure> {
-        let rtt = wan::read(&args.rtt).map_err(|error| match error {
-            WanError::Unknown { .. } => usage(format!("--rtt {}: {error}", args.rtt)),
-            WanError::Matrix(_) => usage(format!("--rtt: {error}")),
-        })?;
+        let rtt = wan::read(&args.rtt).map_err(|error| usage(format!("--rtt: {error}")))?;
         let matrix = Matrix::try_from(&rtt).map_err(|error| usage(format!("--rtt {}: {error}", args.rtt)))?;
         let model = model(args).map_err(usage)?;
         let mut assumptions = Vec::new();

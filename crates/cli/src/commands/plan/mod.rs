@@ -136,6 +136,9 @@ fn plan(args: &Args) -> Result<(), Failure> {
     if args.time_limit.is_some() && matches!(args.method, Method::Greedy | Method::Weighted) {
         return Err(usage("--time-limit goes with --method exact and exhaustive; the heuristics end by themselves"));
     }
+    if args.map.is_some() && args.map == args.output {
+        return Err(usage("--map and --output name the same file"));
+    }
     let inputs = Inputs::read(args)?;
     let problem = Problem::new(inputs.request.clone()).map_err(usage)?;
     let map = args.map.as_deref().map(output).transpose()?;

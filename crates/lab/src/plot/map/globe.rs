@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn the_outlines_lie_on_the_globe() {
         let outlines: Vec<Vec<Point>> = land().collect();
-        assert!(outlines.len() > 50 && outlines.iter().all(|outline| outline.len() >= 4));
+        assert!(outlines.len() > 50 && outlines.iter().all(|outline| outline.len() >= 3));
         assert!(outlines.iter().flatten().all(|point| point.latitude.abs() <= 90.0 && point.longitude.abs() <= 180.0));
     }
 

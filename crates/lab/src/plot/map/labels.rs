@@ -13,6 +13,17 @@ pub struct Rectangle {
     pub height: f64,
 }
 
+/// A label to be placed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Label {
+    /// The point that it belongs to.
+    pub mark: (f64, f64),
+    /// Its width.
+    pub width: f64,
+    /// Its height.
+    pub height: f64,
+}
+
 /// How far from its mark a label may stand, in pixels, in the order in which that is tried.
 const DISTANCES: [f64; 12] = [9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0, 80.0, 98.0, 118.0, 140.0, 170.0];
 /// Directions that are tried at each distance: right and left first.
@@ -51,15 +62,15 @@ impl Rectangle {
     }
 }
 
-/// Where each of `labels` (the point of its mark, and its size) stands on a page of `size`, those before it first. No two
+/// Where each of `labels` stands on a page of `size`, those before it first. No two
 /// share a point, nor a label and any of the `marks`, as long as there is room; else they share as little as possible.
-pub fn place(labels: &[((f64, f64), (f64, f64))], marks: &[Rectangle], size: (f64, f64)) -> Vec<Rectangle> {
+pub fn place(labels: &[Label], marks: &[Rectangle], size: (f64, f64)) -> Vec<Rectangle> {
     let mut taken: Vec<Rectangle> = marks.to_vec();
     labels
         .iter()
-        .map(|&(mark, extent)| {
+        .map(|label| {
             let mut best: Option<(f64, Rectangle)> = None;
-            for candidate in candidates(mark, extent).filter(|candidate| candidate.lies_within(size)) {
+            for candidate in candidates(label).filter(|candidate| candidate.lies_within(size)) {
                 let shared: f64 = taken.iter().map(|other| other.shared(&candidate)).sum();
                 if best.is_none_or(|(least, _)| shared < least) {
                     best = Some((shared, candidate));
@@ -68,7 +79,7 @@ pub fn place(labels: &[((f64, f64), (f64, f64))], marks: &[Rectangle], size: (f6
                     break;
                 }
             }
-            let first = || candidates(mark, extent).next().expect("there are directions");
+            let first = || candidates(label).next().expect("there are directions");
             let chosen = best.map_or_else(first, |(_, candidate)| candidate);
             taken.push(chosen);
             chosen
@@ -76,8 +87,9 @@ pub fn place(labels: &[((f64, f64), (f64, f64))], marks: &[Rectangle], size: (f6
         .collect()
 }
 
-/// All rectangles around a mark that a label may take, the nearest first.
-fn candidates((x, y): (f64, f64), (width, height): (f64, f64)) -> impl Iterator<Item = Rectangle> {
+/// All rectangles around its mark that a label may take, the nearest first.
+fn candidates(label: &Label) -> impl Iterator<Item = Rectangle> {
+    let Label { mark: (x, y), width, height } = *label;
     let (width, height) = (width + 2.0 * AROUND, height + 2.0 * AROUND);
     DISTANCES.into_iter().flat_map(move |distance| {
         DIRECTIONS.into_iter().map(move |(right, down)| {
@@ -96,17 +108,19 @@ mod tests {
 
     #[test]
     fn a_label_alone_stands_to_the_right_of_its_mark() {
-        let placed = place(&[((50.0, 50.0), (30.0, 10.0))], &[], (200.0, 100.0));
+        let label = |x| Label { mark: (x, 50.0), width: 30.0, height: 10.0 };
+        let placed = place(&[label(50.0)], &[], (200.0, 100.0));
         assert_eq!(placed, [Rectangle { left: 59.0, top: 44.0, width: 32.0, height: 12.0 }]);
-        let at_the_edge = place(&[((190.0, 50.0), (30.0, 10.0))], &[], (200.0, 100.0));
+        let at_the_edge = place(&[label(190.0)], &[], (200.0, 100.0));
         assert!(at_the_edge[0].left + at_the_edge[0].width <= 181.0);
     }
 
     #[test]
     fn labels_of_a_crowd_do_not_share_a_point() {
-        let labels: Vec<_> = (0..14).map(|n| ((400.0 + f64::from(n % 4) * 12.0, 200.0 + f64::from(n / 4) * 10.0), (80.0, 12.0))).collect();
-        let marks: Vec<Rectangle> =
-            labels.iter().map(|&((x, y), _)| Rectangle { left: x - 4.0, top: y - 4.0, width: 8.0, height: 8.0 }).collect();
+        let mark = |n: u32| (400.0 + f64::from(n % 4) * 12.0, 200.0 + f64::from(n / 4) * 10.0);
+        let labels: Vec<Label> = (0..14).map(|n| Label { mark: mark(n), width: 80.0, height: 12.0 }).collect();
+        let around = |label: &Label| Rectangle { left: label.mark.0 - 4.0, top: label.mark.1 - 4.0, width: 8.0, height: 8.0 };
+        let marks: Vec<Rectangle> = labels.iter().map(around).collect();
         let placed = place(&labels, &marks, (864.0, 430.0));
         for (index, label) in placed.iter().enumerate() {
             assert!(placed[..index].iter().chain(&marks).all(|other| other.shared(label) == 0.0), "{index}: {placed:?}");

@@ -6,7 +6,7 @@ mod labels;
 use super::canvas::{Area, Drawn, SERIES_MAX, Swatch, bold, colour, grid, page, stroke, text, units, width_of};
 use super::error::PlotError;
 use globe::{NORTH, SOUTH, land, project, shortest_way};
-use labels::{Rectangle, place};
+use labels::{Label, Rectangle, place};
 use plotters::element::DashedPathElement;
 use plotters::prelude::{Circle, PathElement, Polygon, RGBColor, Text, WHITE};
 use plotters::prelude::{Color, Rectangle as Box};
@@ -112,7 +112,7 @@ impl WorldMap {
             for part in group.links.iter().flat_map(|&(from, to)| shortest_way(from, to)) {
                 let points: Vec<(i32, i32)> = part.into_iter().map(&on_page).collect();
                 if group.dashed {
-                    area.draw(&DashedPathElement::new(points.into_iter(), units(DASH), units(DASH), style))?;
+                    area.draw(&DashedPathElement::new(points, units(DASH), units(DASH), style))?;
                 } else {
                     area.draw(&PathElement::new(points, style))?;
                 }
@@ -149,8 +149,12 @@ impl WorldMap {
             height: 2.0 * FIRST_MARK,
         };
         let marks: Vec<Rectangle> = points.iter().map(around).collect();
-        let extent = |mark: &&Mark| (BOLD * width_of(mark.label.chars().count(), LABEL_SIZE), LABEL_HEIGHT);
-        let wanted: Vec<_> = points.iter().copied().zip(labelled.iter().map(extent)).collect();
+        let label = |(mark, &at): (&&Mark, &(f64, f64))| Label {
+            mark: at,
+            width: BOLD * width_of(mark.label.chars().count(), LABEL_SIZE),
+            height: LABEL_HEIGHT,
+        };
+        let wanted: Vec<Label> = labelled.iter().zip(&points).map(label).collect();
         for ((mark, point), placed) in labelled.iter().zip(&points).zip(place(&wanted, &marks, size)) {
             let (x, y) = placed.nearest(*point);
             let at = |x: f64, y: f64| (units(x), units(y));
