@@ -36,6 +36,11 @@ impl ReadMode {
     pub fn is_read_only(self) -> bool {
         matches!(self, ReadMode::Snapshot | ReadMode::Stale(_))
     }
+
+    /// True if what is read so is one replica's word, to be validated by the votes.
+    pub fn is_optimistic(self) -> bool {
+        matches!(self, ReadMode::Optimistic | ReadMode::Active)
+    }
 }
 
 /// How a transaction commits, as far as its client may choose.
@@ -151,7 +156,7 @@ pub trait Transaction: Send {
     /// Drops what was written: a commit then does no more than validate what was read.
     fn forget_writes(&mut self);
 
-    /// Reads from here on are done in `mode`. From `Optimistic` to `Locking` and back only.
+    /// Reads from here on are done in `mode`. Among `Optimistic`, `Active` and `Locking` only.
     fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError>;
 
     /// How it is to commit.

@@ -201,8 +201,7 @@ impl transaction::Transaction for Transaction {
     }
 
     fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError> {
-        let switchable = |mode| matches!(mode, ReadMode::Optimistic | ReadMode::Active | ReadMode::Locking);
-        if mode != self.mode && !(switchable(mode) && switchable(self.mode)) {
+        if mode != self.mode && (mode.is_read_only() || self.mode.is_read_only()) {
             return Err(TxnError::Invalid("a transaction begun read-only stays so, and no other becomes so".into()));
         }
         self.mode = mode;

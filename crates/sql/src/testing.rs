@@ -10,7 +10,7 @@ pub use quotas::LocalQuotas;
 
 use crate::types::SqlType;
 use async_trait::async_trait;
-use rhumb_commit::transaction::{Committed, Gateway, ReadMode, RegionStatus, Transaction, TxnError};
+use rhumb_commit::transaction::{CommitOptions, Committed, Gateway, ReadMode, RegionStatus, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -52,6 +52,8 @@ struct Shared {
     /// What the replica nearby has, if it does not keep up.
     nearby: Option<Timestamp>,
     failures: VecDeque<TxnError>,
+    /// How the last commit that wrote was to be done.
+    committed: CommitOptions,
 }
 
 impl LocalGateway {
@@ -70,7 +72,7 @@ impl LocalGateway {
         self.lock().trips
     }
 
-    /// From now on what optimistic reads see stays as it is, as at a replica that does not hear the others.
+    /// From now on what reads of the nearest replica see stays as it is, as at a replica that does not hear the others.
     pub fn fall_behind(&self) {
         let mut shared = self.lock();
         shared.nearby = Some(shared.clock);
@@ -85,6 +87,11 @@ impl LocalGateway {
     /// Makes the next commits that write fail, one for each error, and write nothing.
     pub fn fail_commits(&self, errors: impl IntoIterator<Item = TxnError>) {
         self.lock().failures.extend(errors);
+    }
+
+    /// How the last commit that wrote was to be done.
+    pub fn committed(&self) -> CommitOptions {
+        self.lock().committed
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -124,7 +131,7 @@ impl Gateway for LocalGateway {
             ReadMode::Stale(at) if at > shared.clock => return Err(TxnError::OutOfRange("timestamp lies in the future".into())),
             ReadMode::Stale(at) => at,
             ReadMode::Snapshot => shared.tick(),
-            ReadMode::Locking | ReadMode::Optimistic => Timestamp::MAX,
+            ReadMode::Locking | ReadMode::Optimistic | ReadMode::Active => Timestamp::MAX,
         };
         drop(shared);
         Ok(Box::new(LocalTransaction {
@@ -136,6 +143,7 @@ impl Gateway for LocalGateway {
             ranges: Vec::new(),
             writes: BTreeMap::new(),
             trips: 0,
+            options: CommitOptions::default(),
         }))
     }
 
@@ -160,6 +168,7 @@ struct LocalTransaction {
     ranges: Vec<(KeyRange, Vec<(Key, Timestamp)>)>,
     writes: BTreeMap<Key, Option<Value>>,
     trips: u32,
+    options: CommitOptions,
 }
 
 impl LocalTransaction {
@@ -275,6 +284,10 @@ impl Transaction for LocalTransaction {
         Ok(())
     }
 
+    fn set_commit(&mut self, options: CommitOptions) {
+        self.options = options;
+    }
+
     fn mode(&self) -> ReadMode {
         self.mode
     }
@@ -299,8 +312,13 @@ impl Transaction for LocalTransaction {
             return Err(error);
         }
         let at = shared.tick();
-        let trips = self.trips + u32::from(!self.writes.is_empty());
-        shared.trips += u64::from(!self.writes.is_empty());
+        let mut trips = self.trips;
+        if !self.writes.is_empty() {
+            let rounds = if self.options.two_rounds { 2 } else { 1 };
+            trips += rounds;
+            shared.trips += u64::from(rounds);
+            shared.committed = self.options;
+        }
         for (key, value) in self.writes {
             shared.versions.entry(key).or_default().insert(at, value);
         }

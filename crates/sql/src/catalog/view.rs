@@ -148,7 +148,7 @@ impl CatalogView {
                 txn.expect(key.clone(), version);
                 Ok(Some(entry))
             }
-            None if self.asks_nearby && txn.mode() == ReadMode::Optimistic => {
+            None if self.asks_nearby && txn.mode().is_optimistic() => {
                 let row = txn.get(std::slice::from_ref(key)).await?.remove(0);
                 let Some(value) = row.value else {
                     // Should the two reads differ, the transaction ends in a conflict; run again, it makes one of them.
@@ -229,11 +229,12 @@ impl CatalogView {
 /// Reads what must not be missed because this region's replica lags: from a majority, even if the transaction reads
 /// optimistically otherwise.
 async fn get_from_majority(txn: &mut dyn Transaction, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
-    if txn.mode() != ReadMode::Optimistic {
+    let mode = txn.mode();
+    if !mode.is_optimistic() {
         return txn.get(keys).await;
     }
     txn.set_mode(ReadMode::Locking)?;
     let rows = txn.get(keys).await;
-    txn.set_mode(ReadMode::Optimistic)?;
+    txn.set_mode(mode)?;
     rows
 }

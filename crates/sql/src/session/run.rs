@@ -174,7 +174,7 @@ impl Session {
         if mode.is_read_only() && (locks || writes(kind)) {
             return Err(SqlError::read_only(kind.name()));
         }
-        if locks && mode == ReadMode::Optimistic {
+        if locks && mode.is_optimistic() {
             handle.lock().await?.txn.set_mode(ReadMode::Locking)?;
         }
         let (plan, effect) = match self.run_plan(&handle, prepared, parameters).await {
@@ -189,8 +189,8 @@ impl Session {
             Effect::Rows(rows) if locks => outcome(kind, &plan, Effect::Rows(buffered(self.collect(rows).await?))),
             effect => outcome(kind, &plan, effect),
         };
-        if locks && mode == ReadMode::Optimistic {
-            handle.lock().await?.txn.set_mode(ReadMode::Optimistic)?;
+        if locks && mode.is_optimistic() {
+            handle.lock().await?.txn.set_mode(mode)?;
         }
         Ok(outcome)
     }
