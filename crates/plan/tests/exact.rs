@@ -17,10 +17,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bound_is_needed_for_the_result(problem in any_problem(9), which in 0..64u8) {
+    fn no_bound_is_needed_for_the_result(problem in any_problem(9), which in 0..128u8) {
         let on = |bit: u8| which & (1 << bit) != 0;
         let bounds = Bounds {
-            order_statistic: on(0), site_prices: on(1), intersection: on(2), fixing: on(3), covering: on(4), leader: on(5),
+            order_statistic: on(0), site_prices: on(1), intersection: on(2), fixing: on(3), covering: on(4), leader: on(5), clusters: on(6),
         };
         let proof = branch_and_bound(&problem, bounds, |_| true);
         prop_assert_eq!(&proof.best, &exhaustive(&problem));

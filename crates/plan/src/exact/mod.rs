@@ -17,6 +17,7 @@
 //! start from, `branch` says in which order nodes are looked at.
 
 mod branch;
+mod clusters;
 mod covering;
 mod incumbent;
 mod intersection;
@@ -28,9 +29,14 @@ mod site_prices;
 use crate::exhaustive::Best;
 use crate::problem::Problem;
 
+/// With fewer sites, a search by clusters is over before a bound by prices would be of use to whoever waits.
+const PRICED_FIRST_MIN: usize = 100;
+
 /// Which bounds a search uses. All but a few of them may be left out to see what each buys; the result is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
+    /// How many replicas each cluster of sites holds.
+    pub clusters: bool,
     /// What each client could have at best.
     pub order_statistic: bool,
     /// A price per site.
@@ -50,6 +56,8 @@ pub struct Bounds {
 pub struct Counters {
     /// Nodes looked at, by the number of sites chosen.
     pub nodes: Vec<u64>,
+    /// Cut off by what clusters of sites are at best.
+    pub clusters: u64,
     /// Cut off by what each client could have at best.
     pub order_statistic: u64,
     /// Cut off by prices of sites.
@@ -97,10 +105,17 @@ pub struct Proof {
 impl Bounds {
     /// All of them.
     pub const ALL: Bounds =
-        Bounds { order_statistic: true, site_prices: true, intersection: true, fixing: true, covering: true, leader: true };
+        Bounds { clusters: true, order_statistic: true, site_prices: true, intersection: true, fixing: true, covering: true, leader: true };
     /// None: every placement is looked at.
-    pub const NONE: Bounds =
-        Bounds { order_statistic: false, site_prices: false, intersection: false, fixing: false, covering: false, leader: false };
+    pub const NONE: Bounds = Bounds {
+        clusters: false,
+        order_statistic: false,
+        site_prices: false,
+        intersection: false,
+        fixing: false,
+        covering: false,
+        leader: false,
+    };
 }
 
 impl Proof {
@@ -124,6 +139,17 @@ pub fn exact(problem: &Problem) -> Best {
 
 /// The best placement that is found while `keep_going` says yes, and how much better any other can be. It is asked at every
 /// node, and is where a caller looks at a clock or draws a bar.
-pub fn branch_and_bound(problem: &Problem, bounds: Bounds, keep_going: impl FnMut(&Progress) -> bool) -> Proof {
-    branch::Search::new(problem, bounds, keep_going).run()
+pub fn branch_and_bound(problem: &Problem, bounds: Bounds, mut keep_going: impl FnMut(&Progress) -> bool) -> Proof {
+    if !bounds.clusters || !clusters::suit(problem) {
+        return branch::Search::new(problem, bounds, keep_going).run();
+    }
+    if problem.candidates().len() < PRICED_FIRST_MIN {
+        let counters = Counters { nodes: vec![0; problem.replicas() + 1], ..Counters::default() };
+        return clusters::Search::new(problem, incumbent::incumbent(problem), 0, counters, keep_going).run();
+    }
+    let priced = branch::Search::new(problem, bounds, |progress| progress.nodes <= 1 && keep_going(progress)).run();
+    if priced.complete {
+        return priced;
+    }
+    clusters::Search::new(problem, priced.best, priced.bound, priced.counters, keep_going).run()
 }
