@@ -1,14 +1,15 @@
-//! How far exact search goes, on one core: each instance with the time of a full proof or the gap proven by then, the nodes,
-//! and what each bound cut off.
+//! How far exact search goes, on one core: each instance with the time of a full proof or the gap proven by then, and the
+//! nodes.
 //!
 //! ```text
-//! cargo run --release -p rhumb-plan --example scale -- 7of60 [seeds]       against exhaustive search, timed on a part of it
-//! cargo run --release -p rhumb-plan --example scale -- file RTT.csv f s    any matrix, with f faults, for at most s seconds
-//! cargo run --release -p rhumb-plan --example scale -- 5of4000 s           many regions, for at most s seconds each
-//! cargo run --release -p rhumb-plan --example scale -- ablation [seeds]    7 of 60 with each bound left out
+//! cargo run --release -p rhumb-plan --example scale -- 7of60 [seeds] [RTT.csv]   against exhaustive search, timed on a part of it
+//! cargo run --release -p rhumb-plan --example scale -- file RTT.csv [f] [s]      any matrix, with f faults, for at most s seconds
+//! cargo run --release -p rhumb-plan --example scale -- 5of4000 [s]               many regions, for at most s seconds each
+//! cargo run --release -p rhumb-plan --example scale -- bounds [seeds]            7 of 60 with each bound left out, and alone
 //! ```
 //!
-//! A matrix is CSV in milliseconds, with or without a line and a column of names.
+//! A matrix is CSV in milliseconds, with or without a line and a column of names; `7of60` draws 60 of its regions as well.
+//! Times are those that the thread ran, where the system tells; so other work on the machine counts less.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a measurement reads the clock")]
 
@@ -18,33 +19,60 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Placements on which exhaustive search is timed.
-const TIMED_PLACEMENTS: u64 = 2_000_000;
-/// A proof that takes longer is given up, with the gap by then.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMED_PLACEMENTS: u64 = 1_000_000;
+/// A proof that takes longer, in seconds, is given up, with the gap by then.
+const PATIENCE: f64 = 60.0;
+
+/// A stopwatch of the time that this thread runs, if the system tells, else of all time.
+struct Stopwatch {
+    start: Instant,
+    ran_at_start: Option<f64>,
+}
+
+impl Stopwatch {
+    fn start() -> Stopwatch {
+        Stopwatch { start: Instant::now(), ran_at_start: Stopwatch::ran() }
+    }
+
+    /// Seconds that the thread has run.
+    fn ran() -> Option<f64> {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        text.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
+    }
+
+    fn seconds(&self) -> f64 {
+        match (self.ran_at_start, Stopwatch::ran()) {
+            (Some(start), Some(now)) => now - start,
+            _ => self.start.elapsed().as_secs_f64(),
+        }
+    }
+}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize, default: u64| arguments.get(index).map_or(default, |text| text.parse().expect("a number"));
     match arguments.first().map(String::as_str) {
-        Some("7of60") => seven_of_sixty(number(1, 3)),
-        Some("file") => {
-            let text = std::fs::read_to_string(&arguments[1]).expect("a matrix to read");
-            of_matrix(&parse(&text), number(2, 2) as usize, Duration::from_secs(number(3, 60)));
-        }
-        Some("5of4000") => five_of_four_thousand(Duration::from_secs(number(1, 10))),
-        Some("ablation") => ablation(number(1, 3)),
-        _ => eprintln!("say which: 7of60, file, 5of4000 or ablation"),
+        Some("7of60") => seven_of_sixty(number(1, 3), arguments.get(2).map(|path| read(path))),
+        Some("file") => of_matrix(&read(&arguments[1]), number(2, 2) as usize, number(3, 60) as f64),
+        Some("5of4000") => five_of_four_thousand(number(1, 10) as f64),
+        Some("bounds") => bounds(number(1, 1)),
+        _ => eprintln!("say which: 7of60, file, 5of4000 or bounds"),
     }
 }
 
-/// Commits alone, or the harder variant with reads.
-fn models() -> [(&'static str, Model); 4] {
+/// Replicated Commit and the protocol that the paper models, with each kind of reads; one read per transaction, if any.
+fn models() -> [(&'static str, Model); 8] {
     let model = |protocol, reads, handoff| Model { protocol, reads, handoff, read_processing_us: 0 };
+    let (one, two) = (Protocol::ReplicatedCommit, Protocol::TwoRounds);
     [
-        ("one round", model(Protocol::ReplicatedCommit, Reads::Passive, false)),
-        ("two rounds, handoff", model(Protocol::TwoRounds, Reads::Passive, true)),
-        ("one round, 1 optimistic read", model(Protocol::ReplicatedCommit, Reads::Optimistic, false)),
-        ("two rounds, handoff, 1 optimistic read", model(Protocol::TwoRounds, Reads::Optimistic, true)),
+        ("one round", model(one, Reads::Passive, false)),
+        ("one round, majority read", model(one, Reads::Majority, false)),
+        ("one round, optimistic read", model(one, Reads::Optimistic, false)),
+        ("two rounds, majority read", model(two, Reads::Majority, false)),
+        ("two rounds, optimistic read", model(two, Reads::Optimistic, false)),
+        ("two rounds, handoff", model(two, Reads::Passive, true)),
+        ("two rounds, handoff, majority read", model(two, Reads::Majority, true)),
+        ("two rounds, handoff, optimistic read", model(two, Reads::Optimistic, true)),
     ]
 }
 
@@ -96,42 +124,57 @@ fn matrix(regions: usize, trip: impl Fn(usize, usize) -> u32) -> Matrix {
     Matrix::new((0..regions).map(|region| format!("r{region}")).collect(), trip).expect("few enough regions")
 }
 
-fn parse(text: &str) -> Matrix {
+fn read(path: &str) -> Matrix {
+    let text = std::fs::read_to_string(path).expect("a matrix to read");
     let rows: Vec<Vec<&str>> = text.lines().filter(|line| !line.trim().is_empty()).map(|line| line.split(',').collect()).collect();
     let named = rows[0].iter().any(|cell| cell.trim().parse::<f64>().is_err());
     let cells: Vec<&[&str]> = rows[usize::from(named)..].iter().map(|row| &row[usize::from(named)..]).collect();
     let trip = |from: usize, to: usize| (cells[from][to].trim().parse::<f64>().expect("milliseconds") * 1_000.0).round() as u32;
-    let names = (0..cells.len()).map(|index| if named { rows[index + 1][0].to_owned() } else { format!("r{index}") }).collect();
-    Matrix::new(names, trip).expect("few enough regions")
+    matrix(cells.len(), trip)
 }
 
-fn prove(problem: &Problem, bounds: Bounds, patience: Duration) -> (Proof, f64) {
-    let start = Instant::now();
-    let proof = branch_and_bound(problem, bounds, |_| start.elapsed() < patience);
-    (proof, start.elapsed().as_secs_f64())
+/// So many regions of `all`.
+fn drawn(all: &Matrix, count: usize, rng: &mut Rng) -> Matrix {
+    let mut regions: Vec<usize> = (0..all.regions()).collect();
+    for place in 0..count {
+        let other = place + rng.below((regions.len() - place) as u64) as usize;
+        regions.swap(place, other);
+    }
+    matrix(count, |from, to| all.rtt_us(regions[from], regions[to]))
+}
+
+/// A search for at most so many seconds, and how long it took.
+fn prove(problem: &Problem, bounds: Bounds, patience: f64) -> (Proof, f64) {
+    let stopwatch = Stopwatch::start();
+    let mut looked = Instant::now();
+    let proof = branch_and_bound(problem, bounds, |_| {
+        // To read the time that the thread ran takes longer than a node.
+        if looked.elapsed() < Duration::from_millis(2) {
+            return true;
+        }
+        looked = Instant::now();
+        stopwatch.seconds() < patience
+    });
+    (proof, stopwatch.seconds())
 }
 
 fn report(name: &str, problem: &Problem, proof: &Proof, seconds: f64) {
     let state = if proof.complete { "proven".to_owned() } else { format!("gap {:.2} %", 100.0 * proof.gap()) };
     let weight: u64 = problem.weights().iter().sum();
-    println!(
-        "{name:<52} {state:>10} {seconds:>9.3} s  {:>9} nodes  {:.2} ms",
-        proof.counters.all_nodes(),
-        proof.best.cost as f64 / weight as f64 / 1e6
-    );
+    let mean_ms = proof.best.cost as f64 / weight as f64 / 1e6;
+    print!("{name:<56} {state:>11} {seconds:>8.3} s {:>9} nodes {mean_ms:>7.2} ms", proof.counters.all_nodes());
 }
 
-fn seven_of_sixty(seeds: u64) {
+fn seven_of_sixty(seeds: u64, measured: Option<Matrix>) {
     for seed in 0..seeds {
         let mut rng = Rng::seeded(seed);
-        for (kind, matrix) in
-            [("random", shortened(60, &mut rng)), ("plane", planar(60, 0, &mut rng)), ("clustered plane", planar(60, 12, &mut rng))]
-        {
+        let made = [("random", shortened(60, &mut rng)), ("plane", planar(60, 0, &mut rng)), ("clustered plane", planar(60, 12, &mut rng))];
+        let measured = measured.iter().map(|all| ("measured", drawn(all, 60, &mut rng)));
+        for (kind, matrix) in made.into_iter().chain(measured.collect::<Vec<_>>()) {
             let matrix = Arc::new(matrix);
             let weights = clients(60, true, &mut rng);
             for (name, model) in models() {
-                let problem = problem(&matrix, weights.clone(), model, 3);
-                versus_exhaustive(&format!("{kind} {seed}, {name}"), &problem);
+                versus_exhaustive(&format!("{kind} {seed}, {name}"), &problem(&matrix, weights.clone(), model, 3));
             }
         }
     }
@@ -140,60 +183,64 @@ fn seven_of_sixty(seeds: u64) {
 /// Exact search against exhaustive search, whose time is that of a part in proportion.
 fn versus_exhaustive(name: &str, problem: &Problem) {
     let (proof, seconds) = prove(problem, Bounds::ALL, PATIENCE);
-    let start = Instant::now();
+    let stopwatch = Stopwatch::start();
     let part = exhaustive_until(problem, TIMED_PLACEMENTS);
-    let each = start.elapsed().as_secs_f64() / part.placements as f64;
+    let each = stopwatch.seconds() / part.placements as f64;
     let (n, m) = (problem.candidates().len() as u64, problem.replicas() as u64);
     let all = (0..m).fold(1.0, |all, k| all * (n - k) as f64 / (k + 1) as f64) * each;
     report(name, problem, &proof, seconds);
-    println!("{:>62} {all:>9.1} s  ({:.0} ns a placement): {:.0} times", "exhaustive", each * 1e9, all / seconds);
+    println!("  exhaustive {:>4.0} ns each, {all:>4.0} s: {:>6.0} times", each * 1e9, all / seconds);
 }
 
-fn of_matrix(matrix: &Matrix, faults: usize, patience: Duration) {
+fn of_matrix(matrix: &Matrix, faults: usize, patience: f64) {
     let matrix = Arc::new(matrix.clone());
-    for random in [false, true] {
+    for (weighted, random) in [("equal", false), ("random", true)] {
         let weights = clients(matrix.regions(), random, &mut Rng::seeded(1));
         for (name, model) in models() {
             let problem = problem(&matrix, weights.clone(), model, faults);
             let (proof, seconds) = prove(&problem, Bounds::ALL, patience);
-            report(&format!("{name}, {} weights", if random { "random" } else { "equal" }), &problem, &proof, seconds);
-            println!("    {:?}", proof.counters);
+            report(&format!("{name}, {weighted} weights"), &problem, &proof, seconds);
+            println!();
         }
     }
 }
 
-fn five_of_four_thousand(patience: Duration) {
+fn five_of_four_thousand(patience: f64) {
     let mut rng = Rng::seeded(1);
     for (kind, matrix) in [("plane", planar(4_000, 0, &mut rng)), ("clustered plane", planar(4_000, 32, &mut rng))] {
-        let matrix = Arc::new(matrix);
-        for random in [false, true] {
-            let weights = clients(4_000, random, &mut rng);
-            for (name, model) in models() {
-                let problem = problem(&matrix, weights.clone(), model, 2);
-                let (proof, seconds) = prove(&problem, Bounds::ALL, patience);
-                report(&format!("{kind}, {name}, {} weights", if random { "random" } else { "equal" }), &problem, &proof, seconds);
-            }
-        }
+        println!("{kind}");
+        of_matrix(&matrix, 2, patience);
     }
 }
 
-fn ablation(seeds: u64) {
-    let all = Bounds::ALL;
+/// What each bound buys: the search without it, and with it alone.
+fn bounds(seeds: u64) {
+    let (all, none) = (Bounds::ALL, Bounds::NONE);
+    let prices = Bounds { clusters: false, ..all };
     let variants = [
-        ("all bounds", all),
-        ("without order statistics", Bounds { order_statistic: false, ..all }),
-        ("without intersection", Bounds { intersection: false, ..all }),
-        ("without fixing", Bounds { fixing: false, ..all }),
-        ("without prices", Bounds { site_prices: false, ..all }),
+        ("all", all),
+        ("clusters alone", Bounds { clusters: true, ..none }),
+        ("all but clusters", prices),
+        ("all but clusters, order statistics", Bounds { order_statistic: false, ..prices }),
+        ("all but clusters, intersection", Bounds { intersection: false, ..prices }),
+        ("all but clusters, fixing", Bounds { fixing: false, ..prices }),
+        ("order statistics alone", Bounds { order_statistic: true, ..none }),
     ];
     for seed in 0..seeds {
         let mut rng = Rng::seeded(seed);
-        let matrix = Arc::new(planar(60, 0, &mut rng));
-        let problem = problem(&matrix, clients(60, true, &mut rng), models()[0].1, 3);
-        for (name, bounds) in variants {
-            let (proof, seconds) = prove(&problem, bounds, PATIENCE);
-            report(&format!("plane {seed}, {name}"), &problem, &proof, seconds);
-            println!("    {:?}", proof.counters);
+        for (kind, matrix) in
+            [("random", shortened(60, &mut rng)), ("plane", planar(60, 0, &mut rng)), ("clustered plane", planar(60, 12, &mut rng))]
+        {
+            let (matrix, weights) = (Arc::new(matrix), clients(60, true, &mut rng));
+            for (model_name, model) in [models()[0], models()[5], models()[7]] {
+                println!("{kind} {seed}, {model_name}");
+                let problem = problem(&matrix, weights.clone(), model, 3);
+                for (name, bounds) in variants {
+                    let (proof, seconds) = prove(&problem, bounds, PATIENCE);
+                    report(&format!("    {name}"), &problem, &proof, seconds);
+                    println!();
+                }
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ mod intersection;
 mod leader;
 mod order_statistic;
 mod relaxation;
+mod relayed;
 mod site_prices;
 
 use crate::exhaustive::Best;

@@ -17,12 +17,9 @@
 //! where the least is taken over all g. The fourth row holds for every member s, so it is of order 2f + 1. Where no
 //! coordinator is chosen, the families are the latency itself and the relaxation is exact.
 
+use super::relayed::relayed;
 use crate::model::{Protocol, Reads, TwoPhase};
 use crate::problem::Problem;
-
-/// How many sums of two lengths the rows of coordinators may take. With more coordinators than that allows, they are put
-/// into clusters, and a cluster coordinates wherever it is best for each of the two lengths: sound, but weaker.
-const RELAYED_SUMS_MAX: usize = 4_000_000_000;
 
 /// One order statistic per client.
 pub(super) struct Family {
@@ -133,57 +130,4 @@ impl Relaxation {
             self.families.push(Family { order, of_majority, scale, halves, rows });
         }
     }
-}
-
-/// For every client and site, the least over coordinators g of `hops` · hop(client, g) + `rest`(trip(g, site), ρ(g)); the trip
-/// from g to itself, which leaders do not wait for when they look for the farthest of all, counts as nothing if that is less.
-fn relayed(problem: &Problem, hops: u32, rest: impl Fn(u32, u32) -> u32) -> Vec<u32> {
-    let (matrix, candidates, clients) = (problem.matrix(), problem.candidates(), problem.clients());
-    let sites = candidates.len();
-    let clusters = clusters(problem, (RELAYED_SUMS_MAX / (sites * clients.len())).clamp(1, sites));
-    let majority = problem.replicas() / 2 + 1;
-    let mut least = vec![u32::MAX; clients.len() * sites];
-    let mut rests = vec![0; sites];
-    for cluster in &clusters {
-        rests.fill(u32::MAX);
-        for &coordinator in cluster {
-            let from = matrix.from(candidates[coordinator]);
-            let mut sorted: Vec<u32> = candidates.iter().map(|&site| from[site]).collect();
-            let radius = *sorted.select_nth_unstable(majority - 1).1;
-            for (place, (least, &site)) in rests.iter_mut().zip(candidates).enumerate() {
-                let trip = if place == coordinator { 0 } else { from[site] };
-                *least = (*least).min(rest(trip, radius));
-            }
-        }
-        for (client, least) in clients.iter().zip(least.chunks_exact_mut(sites)) {
-            let hop = cluster.iter().map(|&coordinator| matrix.hop_us(client.region, candidates[coordinator])).min();
-            let hop = hops * hop.expect("a cluster has a coordinator");
-            for (least, rest) in least.iter_mut().zip(&rests) {
-                *least = (*least).min(hop + rest);
-            }
-        }
-    }
-    least
-}
-
-/// The sites in at most `count` clusters around centres, each next one of which is farthest from those before.
-fn clusters(problem: &Problem, count: usize) -> Vec<Vec<usize>> {
-    let (matrix, candidates) = (problem.matrix(), problem.candidates());
-    if count == candidates.len() {
-        return (0..count).map(|site| vec![site]).collect();
-    }
-    let mut nearest = vec![(u32::MAX, 0); candidates.len()];
-    let mut centre = 0;
-    for cluster in 0..count {
-        for (place, nearest) in nearest.iter_mut().enumerate() {
-            *nearest = (*nearest).min((matrix.hop_us(candidates[centre], candidates[place]), cluster));
-        }
-        centre = (0..candidates.len()).max_by_key(|&place| nearest[place].0).expect("a problem has candidates");
-    }
-    let mut clusters = vec![Vec::new(); count];
-    for (place, (_, cluster)) in nearest.into_iter().enumerate() {
-        clusters[cluster].push(place);
-    }
-    clusters.retain(|cluster| !cluster.is_empty());
-    clusters
 }

@@ -20,6 +20,21 @@ pub(super) struct Held {
     pub replicas: usize,
 }
 
+/// A cluster divided: what its two parts hold, one of them possibly nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Division(pub [Held; 2]);
+
+impl Division {
+    /// What the parts hold that hold something.
+    pub fn held(&self) -> &[Held] {
+        match self.0.map(|held| held.replicas) {
+            [0, _] => &self.0[1..],
+            [_, 0] => &self.0[..1],
+            _ => &self.0,
+        }
+    }
+}
+
 /// What bounds are computed from.
 pub(super) struct Bound {
     pub lengths: Lengths,
@@ -30,9 +45,10 @@ pub(super) struct Bound {
     reads: Vec<u64>,
     /// What every placement costs besides, in nanoseconds.
     constant: u64,
-    /// The sums, and the coordinators' majorities, of the alternatives at hand.
+    /// The sums of the divisions at hand, and for each all rounds of a commit that a cluster's best site coordinates: first
+    /// the clusters of the rest, then those of the division.
     sums: Vec<u64>,
-    quorums: Vec<Vec<f32>>,
+    coordinated: Vec<[f32; REPLICAS_MAX]>,
 }
 
 impl Bound {
@@ -46,63 +62,62 @@ impl Bound {
         let reads = clients().map(|(client, weight)| if asked { unit * client.reads_milli * weight } else { 0 }).collect();
         let processing = u64::from(model.read_processing_us);
         let constant = clients().map(|(client, weight)| if asked { client.reads_milli * processing * weight } else { 0 }).sum();
-        Bound { lengths, model, majority: problem.replicas() / 2 + 1, commits, reads, constant, sums: Vec::new(), quorums: Vec::new() }
+        Bound { lengths, model, majority: problem.replicas() / 2 + 1, commits, reads, constant, sums: Vec::new(), coordinated: Vec::new() }
     }
 
-    /// The bounds of placements that hold `rest` and besides each one of `alternatives`.
-    pub fn of(&mut self, rest: &[Held], alternatives: &[Vec<Held>]) -> &[u64] {
+    /// The bounds of placements that hold `rest` and besides each one of `divisions`.
+    pub fn of(&mut self, rest: &[Held], divisions: &[Division]) -> &[u64] {
         self.sums.clear();
-        self.sums.resize(alternatives.len(), self.constant);
-        if self.model.handoff {
-            self.quorums.clear();
-            for alternative in alternatives {
-                let quorums = self.coordinators(rest, alternative);
-                self.quorums.push(quorums);
-            }
-        }
+        self.sums.resize(divisions.len(), self.constant);
         // Arrays of constant length stay in registers; those of most placements are short.
         match self.majority {
-            1 | 2 => self.add_up::<2>(rest, alternatives),
-            3 => self.add_up::<3>(rest, alternatives),
-            4 => self.add_up::<4>(rest, alternatives),
-            5..=8 => self.add_up::<8>(rest, alternatives),
-            _ => self.add_up::<{ REPLICAS_MAX / 2 + 1 }>(rest, alternatives),
+            1 | 2 => self.add_up::<2>(rest, divisions),
+            3 => self.add_up::<3>(rest, divisions),
+            4 => self.add_up::<4>(rest, divisions),
+            5..=8 => self.add_up::<8>(rest, divisions),
+            _ => self.add_up::<{ REPLICAS_MAX / 2 + 1 }>(rest, divisions),
         }
         &self.sums
     }
 
-    /// Adds what each client waits for to the sum of each alternative.
-    fn add_up<const KEPT: usize>(&mut self, rest: &[Held], alternatives: &[Vec<Held>]) {
+    /// Adds what each client waits for to the sum of each division.
+    fn add_up<const KEPT: usize>(&mut self, rest: &[Held], divisions: &[Division]) {
         let rounds = self.model.protocol.rounds() as f32;
+        let (handoff, reads) = (self.model.handoff, self.model.reads);
+        if handoff {
+            self.coordinated.clear();
+            for division in divisions {
+                let coordinated = self.coordinated_by::<KEPT>(rest, division.held());
+                self.coordinated.push(coordinated);
+            }
+        }
         for block in 0..self.lengths.blocks {
             let mut kept_of_rest = [[f32::INFINITY; LANES]; KEPT];
             self.carry(&mut kept_of_rest, rest, block);
+            let mut nearest_of_rest = [f32::INFINITY; LANES];
+            if reads == Reads::Optimistic {
+                self.lower(&mut nearest_of_rest, rest, block, &[0.0; REPLICAS_MAX]);
+            }
             let base = block * LANES;
-            for (place, alternative) in alternatives.iter().enumerate() {
+            for (place, division) in divisions.iter().enumerate() {
                 let mut kept = kept_of_rest;
-                self.carry(&mut kept, alternative, block);
+                self.carry(&mut kept, division.held(), block);
                 let majority = kept[self.majority - 1];
                 let mut commit = majority.map(|length| rounds * length);
-                let clusters = || rest.iter().chain(alternative).map(|held| &self.lengths.hops(held.cluster)[block]);
-                if self.model.handoff {
-                    for (hops, quorum) in clusters().zip(&self.quorums[place]) {
-                        for (commit, hop) in commit.iter_mut().zip(hops) {
-                            *commit = lesser(*commit, hop + quorum);
-                        }
-                    }
+                if handoff {
+                    let (of_rest, of_division) = self.coordinated[place].split_at(rest.len());
+                    self.lower(&mut commit, rest, block, of_rest);
+                    self.lower(&mut commit, division.held(), block, of_division);
                 }
-                let read = match self.model.reads {
-                    Reads::Passive => None,
-                    Reads::Majority => Some(majority),
-                    Reads::Optimistic => Some(clusters().fold([f32::INFINITY; LANES], |mut nearest, hops| {
-                        nearest.iter_mut().zip(hops).for_each(|(nearest, &hop)| *nearest = lesser(*nearest, hop));
-                        nearest
-                    })),
-                };
-                let mut sum = self.sums[place];
-                sum += weighted(&commit, &self.commits[base..]);
-                if let Some(read) = read {
-                    sum += weighted(&read, &self.reads[base..]);
+                let mut sum = self.sums[place] + weighted(&commit, &self.commits[base..]);
+                match reads {
+                    Reads::Passive => {}
+                    Reads::Majority => sum += weighted(&majority, &self.reads[base..]),
+                    Reads::Optimistic => {
+                        let mut nearest = nearest_of_rest;
+                        self.lower(&mut nearest, division.held(), block, &[0.0; 2]);
+                        sum += weighted(&nearest, &self.reads[base..]);
+                    }
                 }
                 self.sums[place] = sum;
             }
@@ -119,35 +134,41 @@ impl Bound {
         }
     }
 
-    /// All rounds of a commit that the best site of each cluster in `rest` and `more` coordinates.
-    fn coordinators(&self, rest: &[Held], more: &[Held]) -> Vec<f32> {
-        let rounds = self.model.protocol.rounds() as f32;
-        let all = || rest.iter().chain(more);
-        let of_each = all().map(|from| {
-            let mut lengths = [f32::INFINITY; REPLICAS_MAX];
-            let mut count = 0;
-            for to in all() {
-                lengths[count..count + to.replicas].copy_from_slice(&self.lengths.between(from.cluster, to.cluster)[..to.replicas]);
-                count += to.replicas;
+    /// Lowers `least` to the hops to what is `held` and what follows there, for a block of clients.
+    #[inline(always)]
+    fn lower(&self, least: &mut Block, held: &[Held], block: usize, then: &[f32]) {
+        for (held, then) in held.iter().zip(then) {
+            for (least, hop) in least.iter_mut().zip(&self.lengths.hops(held.cluster)[block]) {
+                *least = lesser(*least, hop + then);
             }
-            rounds * smallest(&mut lengths[..count], self.majority)
-        });
-        of_each.collect()
-    }
-}
-
-/// The `order`-th smallest of few lengths.
-fn smallest(lengths: &mut [f32], order: usize) -> f32 {
-    for place in 1..lengths.len() {
-        let length = lengths[place];
-        let mut at = place;
-        while at > 0 && lengths[at - 1] > length {
-            lengths[at] = lengths[at - 1];
-            at -= 1;
         }
-        lengths[at] = length;
     }
-    lengths[order - 1]
+
+    /// All rounds of a commit that the best site of each cluster in `rest` and `more` coordinates, a block of clusters at a time.
+    fn coordinated_by<const KEPT: usize>(&self, rest: &[Held], more: &[Held]) -> [f32; REPLICAS_MAX] {
+        let rounds = self.model.protocol.rounds() as f32;
+        let count = rest.len() + more.len();
+        let held = |place: usize| if place < rest.len() { rest[place] } else { more[place - rest.len()] };
+        let mut coordinated = [f32::INFINITY; REPLICAS_MAX];
+        for start in (0..count).step_by(LANES) {
+            let mut kept = [[f32::INFINITY; LANES]; KEPT];
+            let lanes = LANES.min(count - start);
+            for to in 0..count {
+                let to = held(to);
+                let mut rows: [&[f32]; LANES] = [&[]; LANES];
+                for (lane, row) in rows.iter_mut().enumerate() {
+                    *row = self.lengths.between(held(start + lane.min(lanes - 1)).cluster, to.cluster);
+                }
+                for rank in 0..to.replicas {
+                    carry(&mut kept, rows.map(|row| row[rank]));
+                }
+            }
+            for (coordinated, quorum) in coordinated[start..].iter_mut().zip(kept[self.majority - 1]).take(lanes) {
+                *coordinated = rounds * quorum;
+            }
+        }
+        coordinated
+    }
 }
 
 /// Carries lengths through the sorted shortest so far.

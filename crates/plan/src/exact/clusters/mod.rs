@@ -15,7 +15,7 @@ use crate::evaluate::Evaluator;
 use crate::exhaustive::Best;
 use crate::objective::Objective;
 use crate::problem::Problem;
-use bound::{Bound, Held};
+use bound::{Bound, Division, Held};
 use hierarchy::Hierarchy;
 use lengths::Lengths;
 
@@ -24,7 +24,7 @@ const TABLES_MAX: usize = 100_000_000;
 /// The share of the incumbent by which a bound that is lower leaves e times as much to search, inverted.
 const WORK: f64 = 40.0;
 /// How many clusters of a node are tried.
-const TRIED_MAX: usize = 8;
+const TRIED_MAX: usize = 4;
 
 /// Whether clusters of sites are of use: the objective is a sum over clients, no partition has a leader, and the tables are
 /// not too large.
@@ -145,20 +145,20 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
         let parts = clusters[divided.cluster].parts.expect("a single site is not divided");
         let [first, second] = parts.map(|part| clusters[part].sites.len());
         let least = divided.replicas.saturating_sub(second);
-        let divisions: Vec<Vec<Held>> = (least..=divided.replicas.min(first))
-            .map(|replicas| {
-                let both = [(parts[0], replicas), (parts[1], divided.replicas - replicas)];
-                both.into_iter().filter(|held| held.1 > 0).map(|(cluster, replicas)| Held { cluster, replicas }).collect()
-            })
-            .collect();
-        let bounds = self.bound.of(rest, &divisions).to_vec();
+        let divide = |replicas| [(parts[0], replicas), (parts[1], divided.replicas - replicas)];
+        let divisions = (least..=divided.replicas.min(first)).map(divide);
+        let divisions: Vec<Division> =
+            divisions.map(|parts| Division(parts.map(|(cluster, replicas)| Held { cluster, replicas }))).collect();
         let mut children = Children::new();
-        for (bound, mut held) in bounds.into_iter().zip(divisions) {
-            held.extend_from_slice(rest);
-            if self.hopeless(bound, &held) {
+        let bounds = self.bound.of(rest, &divisions).to_vec();
+        for (bound, division) in bounds.into_iter().zip(divisions) {
+            if bound > self.best.cost {
                 continue;
             }
-            children.push((bound, held));
+            let held = [division.held(), rest].concat();
+            if bound < self.best.cost || self.may_come_first(&held) {
+                children.push((bound, held));
+            }
         }
         children
     }
