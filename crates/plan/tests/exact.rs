@@ -44,26 +44,48 @@ proptest! {
     }
 }
 
-/// Large enough that most placements are cut off: 7 of 20 points in a plane.
-#[test]
-fn deep_searches_agree_with_exhaustive_search() {
+/// A problem of points in a plane, `width_us` wide, with clients everywhere.
+fn in_a_plane(regions: usize, width_us: f64, faults: usize, model: Model, objective: Objective) -> Problem {
     let mut rng = Rng::seeded(7);
-    let points: Vec<[f64; 2]> = (0..20).map(|_| [rng.unit() * 350_000.0, rng.unit() * 350_000.0]).collect();
-    let names = (0..points.len()).map(|region| format!("r{region}")).collect();
+    let points: Vec<[f64; 2]> = (0..regions).map(|_| [rng.unit() * width_us, rng.unit() * width_us]).collect();
+    let names = (0..regions).map(|region| format!("r{region}")).collect();
     let trip = |from: usize, to: usize| (points[from][0] - points[to][0]).hypot(points[from][1] - points[to][1]) as u32;
     let matrix = Arc::new(Matrix::new(names, trip).expect("few regions"));
-    let clients = (0..points.len()).map(|region| Client { region, clients: 1 + rng.below(10), reads_milli: 1_500 }).collect::<Vec<_>>();
+    let clients = (0..regions).map(|region| Client { region, clients: 1 + rng.below(10), reads_milli: 1_500 }).collect();
+    let (constraints, prices) = (Vec::new(), Vec::new());
+    Problem::new(Request { matrix, clients, model, faults, objective, constraints, prices }).expect("feasible")
+}
+
+/// Large enough that most placements are cut off: 7 of 20. Round trips of up to 49 seconds are more than 32-bit floats hold
+/// to the microsecond.
+#[test]
+fn deep_searches_agree_with_exhaustive_search() {
     for protocol in [Protocol::ReplicatedCommit, Protocol::TwoRounds, Protocol::OneLeader] {
         for (reads, handoff) in [(Reads::Passive, false), (Reads::Majority, true), (Reads::Optimistic, true)] {
-            for objective in [Objective::Mean, Objective::Worst, Objective::Percentile(950)] {
+            let plain = [Objective::Mean, Objective::Worst, Objective::Percentile(950)].map(|objective| (objective, 350_000.0));
+            for (objective, width_us) in plain.into_iter().chain([(Objective::RegionMean, 35_000_000.0)]) {
                 let model = Model { protocol, reads, handoff, read_processing_us: 100 };
-                let (matrix, clients) = (Arc::clone(&matrix), clients.clone());
-                let request = Request { matrix, clients, model, faults: 3, objective, constraints: Vec::new(), prices: Vec::new() };
-                let problem = Problem::new(request).expect("feasible");
-                let proof = branch_and_bound(&problem, Bounds::ALL, |_| true);
-                assert_eq!(proof.best, exhaustive(&problem), "{model:?} {objective:?}");
-                assert!(proof.counters.all_nodes() < 77_520, "{model:?} {objective:?}: {:?}", proof.counters);
+                let problem = in_a_plane(20, width_us, 3, model, objective);
+                let expected = exhaustive(&problem);
+                for bounds in [Bounds::ALL, Bounds { clusters: false, ..Bounds::ALL }] {
+                    let proof = branch_and_bound(&problem, bounds, |_| true);
+                    assert_eq!(proof.best, expected, "{model:?} {objective:?}");
+                    assert!(proof.counters.all_nodes() < 77_520, "{model:?} {objective:?}: {:?}", proof.counters);
+                }
             }
         }
     }
+}
+
+/// With many sites, prices come first and clusters after them, and a search that is stopped keeps what prices have proven.
+#[test]
+fn clusters_go_on_from_what_prices_have_proven() {
+    let model = Model { protocol: Protocol::TwoRounds, reads: Reads::Optimistic, handoff: true, read_processing_us: 0 };
+    let problem = in_a_plane(110, 350_000.0, 1, model, Objective::Mean);
+    let best = exhaustive(&problem);
+    let proof = branch_and_bound(&problem, Bounds::ALL, |_| true);
+    assert_eq!((&proof.best, proof.bound, proof.complete), (&best, best.cost, true));
+    let priced = branch_and_bound(&problem, Bounds::ALL, |progress| progress.nodes <= 1);
+    let stopped = branch_and_bound(&problem, Bounds::ALL, |progress| progress.nodes <= 3);
+    assert!(!stopped.complete && 0 < priced.bound && priced.bound <= stopped.bound && stopped.bound <= best.cost);
 }

@@ -169,3 +169,26 @@ fn detours(family: &Family, clients: usize, sites: usize) -> Vec<f32> {
     }
     detours
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two clients, one with two thirds of its weight in the pair, and three sites chosen.
+    #[test]
+    fn levels_and_caps_are_the_best_splits_of_so_many_chosen_sites() {
+        let pairs = Pairs { of: 0, order: 2, members: vec![[(0, 2.0 / 3.0), (9, 1.0)]] };
+        let ranked = |first: f32, second: f32| {
+            let mut blocks = vec![[f32::NAN; LANES]; 2];
+            (blocks[0][0], blocks[1][1]) = (first, second);
+            blocks
+        };
+        let ranks = [ranked(3.0, 10.0), ranked(30.0, 11.0), ranked(33.0, 12.0)];
+        let mut levels = vec![vec![[0.0; LANES]; 1]; 4];
+        let mut caps = vec![[0.0; LANES]; 1];
+        pairs.levels(&ranks, &mut levels, &mut caps);
+        // All four within: majorities are of two, so there is one split. Three: 2 + 11 for one and two of them, or 20 + 10.
+        let splits = [caps[0][0], levels[0][0][0], levels[1][0][0], levels[2][0][0], levels[3][0][0]];
+        assert_eq!(splits, [20.0 + 11.0, 2.0 + 11.0, 11.0, 2.0, 0.0]);
+    }
+}

@@ -156,3 +156,44 @@ fn clusters(matrix: &Matrix, regions: &[usize]) -> Vec<Vec<usize>> {
     clusters.retain(|cluster| !cluster.is_empty());
     clusters
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Client, Model, Objective, Protocol, Reads, Request};
+    use rhumb_core::Rng;
+    use std::sync::Arc;
+
+    /// 40 sites in a plane, or with any trips at all.
+    fn problem(plane: bool, rng: &mut Rng) -> Problem {
+        let points: Vec<[f64; 2]> = (0..40).map(|_| [rng.unit() * 90_000.0, rng.unit() * 90_000.0]).collect();
+        let names = (0..points.len()).map(|region| format!("r{region}")).collect();
+        let anyhow: Vec<u32> = (0..points.len() * points.len()).map(|_| rng.below(90_000) as u32).collect();
+        let far = |from: usize, to: usize| (points[from][0] - points[to][0]).hypot(points[from][1] - points[to][1]) as u32;
+        let trip = |from: usize, to: usize| if plane { far(from, to) } else { anyhow[from * points.len() + to] };
+        let matrix = Arc::new(Matrix::new(names, trip).expect("few regions"));
+        let clients = (0..points.len()).step_by(3).map(|region| Client { region, clients: 1, reads_milli: 0 }).collect();
+        let model = Model { protocol: Protocol::TwoRounds, reads: Reads::Passive, handoff: true, read_processing_us: 0 };
+        let (objective, constraints, prices) = (Objective::Mean, Vec::new(), Vec::new());
+        Problem::new(Request { matrix, clients, model, faults: 2, objective, constraints, prices }).expect("feasible")
+    }
+
+    #[test]
+    fn clusters_find_the_same_least_as_looking_at_every_coordinator() {
+        let mut rng = Rng::seeded(3);
+        for plane in [true, false, true, false] {
+            let problem = problem(plane, &mut rng);
+            let matrix = problem.matrix();
+            let radius = |coordinator: usize| {
+                let mut trips = matrix.from(coordinator).to_vec();
+                trips.sort_unstable();
+                trips[2]
+            };
+            let through = |from: usize, by: usize, to: usize| matrix.hop_us(from, by) + 2 * matrix.hop_us(by, to).max(radius(by));
+            let least = |from: usize, to: usize| (0..40).map(|by| through(from, by, to)).min().expect("coordinators");
+            let expected: Vec<u32> =
+                (0..40).step_by(3).flat_map(|from| (0..40).map(move |to| (from, to))).map(|(from, to)| least(from, to)).collect();
+            assert_eq!(relayed(&problem, 1, |trip, radius| 2 * trip.max(radius)), expected);
+        }
+    }
+}

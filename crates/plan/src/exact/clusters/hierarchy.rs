@@ -82,3 +82,30 @@ fn most_alike(unlike: &[f64], sites: usize, live: &[(usize, usize)], place: usiz
     let others = live.iter().filter(|live| live.1 != place).map(|live| (unlike[place * sites + live.1], live.1));
     others.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, place))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::uniform;
+    use crate::{Matrix, Model, Objective, Protocol, Reads, Request};
+    use std::sync::Arc;
+
+    #[test]
+    fn the_sites_most_alike_are_joined_first() {
+        // On a line, a to d at 0, 100, 110 and 1.
+        let at = [0u32, 100, 110, 1];
+        let names = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        let matrix = Arc::new(Matrix::new(names, |from, to| at[from].abs_diff(at[to])).expect("few regions"));
+        let clients = uniform(&matrix, 0);
+        let model = Model { protocol: Protocol::TwoRounds, reads: Reads::Passive, handoff: false, read_processing_us: 0 };
+        let (objective, constraints, prices) = (Objective::Mean, Vec::new(), Vec::new());
+        let problem = Problem::new(Request { matrix, clients, model, faults: 1, objective, constraints, prices }).expect("feasible");
+        let clusters = Hierarchy::new(&problem, problem.weights()).0;
+        let joined: Vec<(&[usize], f64)> = clusters[4..].iter().map(|cluster| (&cluster.sites[..], cluster.spread)).collect();
+        // Between 0 and 1 all four clients differ by one each; across, 0 and 100 by 100 + 100 + 90 + 98, and so on.
+        assert_eq!(joined[0], (&[0, 3][..], 4.0));
+        assert_eq!(joined[1], (&[1, 2][..], 40.0));
+        assert_eq!(joined[2].0, &[0, 1, 2, 3]);
+        assert_eq!(clusters[6].parts.map(|parts| parts[0] + parts[1]), Some(4 + 5));
+    }
+}

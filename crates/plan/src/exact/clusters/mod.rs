@@ -129,7 +129,8 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
             }
         }
         let mut children = best.expect("a cluster is not a single site").1;
-        children.sort_by_key(|child| child.0);
+        // Of equal bounds, first what may be lexicographically first: all others are then hopeless.
+        children.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| self.first(&a.1).cmp(&self.first(&b.1))));
         children
     }
 
@@ -170,10 +171,15 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
 
     /// Whether what is `held` may come before the best placement lexicographically.
     fn may_come_first(&self, held: &[Held]) -> bool {
+        self.first(held) < self.best.replicas
+    }
+
+    /// The lexicographically first placement that is `held`.
+    fn first(&self, held: &[Held]) -> Vec<usize> {
         let sites = held.iter().flat_map(|held| &self.hierarchy.0[held.cluster].sites[..held.replicas]);
         let mut first: Vec<usize> = sites.map(|&site| self.problem.candidates()[site]).collect();
         first.sort_unstable();
-        first < self.best.replicas
+        first
     }
 
     /// The regions that are certain to hold a replica: the single sites among what is `held`.

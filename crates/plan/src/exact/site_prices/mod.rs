@@ -27,12 +27,15 @@
 //!
 //! Arithmetic is in 32-bit floats, summed up in 64 bits; [`Duals::proven`] takes off what rounding can have added.
 
-use super::intersection::Pairs;
+mod gains;
+mod groups;
+
 use super::relaxation::Relaxation;
 use crate::problem::Problem;
+use gains::{Levels, descend, gain_of};
+use groups::shortest;
+pub(super) use groups::{Block, Group, Kind, LANES};
 
-/// How many numbers are worked on in step.
-pub(super) const LANES: usize = 8;
 /// Half a unit in the last place of a 32-bit float: the relative error of one operation.
 const ROUNDING: f64 = 6e-8;
 /// How many rounds without a better bound halve the step of the ascent.
@@ -40,49 +43,12 @@ const STALLED_ROUNDS_MAX: u32 = 3;
 /// The ascent aims this much above the incumbent, so that a bound that meets it still moves.
 const AIM: f64 = 1.002;
 
-/// One number per order statistic, in blocks; those beyond the last are zero.
-pub(super) type Block = [f32; LANES];
-
-/// What the order statistics of a group are of.
-pub(super) enum Kind {
-    /// The lengths to one client.
-    Client {
-        /// Which order statistic.
-        order: usize,
-    },
-    /// The majorities of two clients, which meet.
-    Pair(Pairs),
-}
-
-/// Order statistics of one kind, weighted as the objective weights them.
-pub(super) struct Group {
-    pub kind: Kind,
-    pub blocks: usize,
-    /// By site, then by block: the lengths, each times its weight.
-    lengths: Vec<Block>,
-    /// The largest length of each.
-    longest: Vec<Block>,
-}
-
 /// The targets of every group.
 #[derive(Clone)]
 pub(super) struct Targets(pub Vec<Vec<Block>>);
 
 /// The sorted lengths of the sites chosen: by group (none for pairs) and rank.
 pub(super) type Ranked = Vec<Vec<Vec<Block>>>;
-
-/// What the gains of a group are computed from, at a node.
-#[derive(Default)]
-struct Levels {
-    /// The numbers N of picks that may be needed, ascending.
-    picks: Vec<usize>,
-    /// p(q − N) by N and block; a picked site gains nothing below.
-    lowest: Vec<Vec<Block>>,
-    /// μ − p(q − N), which is the most that N picks gain, by N and block.
-    most: Vec<Vec<Block>>,
-    /// p(q), or infinity.
-    caps: Vec<Block>,
-}
 
 /// A bound, and what it was made of.
 #[derive(Clone, Default)]
@@ -110,27 +76,6 @@ pub(super) struct Duals {
     /// What every placement costs besides.
     constant: f64,
     scratch: Vec<Levels>,
-}
-
-impl Group {
-    /// The group of `count` order statistics with these weighted lengths.
-    pub fn new(kind: Kind, count: usize, sites: usize, length: impl Fn(usize, usize) -> f32) -> Group {
-        let blocks = count.div_ceil(LANES);
-        let mut lengths = vec![[0.0; LANES]; blocks * sites];
-        let mut longest = vec![[0.0f32; LANES]; blocks];
-        for (site, row) in lengths.chunks_exact_mut(blocks.max(1)).enumerate() {
-            for index in 0..count {
-                let length = length(index, site);
-                row[index / LANES][index % LANES] = length;
-                longest[index / LANES][index % LANES] = longest[index / LANES][index % LANES].max(length);
-            }
-        }
-        Group { kind, blocks, lengths, longest }
-    }
-
-    pub fn row(&self, site: usize) -> &[Block] {
-        &self.lengths[site * self.blocks..][..self.blocks]
-    }
 }
 
 impl Duals {
@@ -322,117 +267,5 @@ impl Duals {
             }
         }
         true
-    }
-}
-
-/// The shortest length of each order statistic of a block.
-fn shortest(group: &Group, block: usize) -> Block {
-    let mut least = group.longest[block];
-    for row in group.lengths.chunks_exact(group.blocks) {
-        for (least, length) in least.iter_mut().zip(&row[block]) {
-            *least = least.min(*length);
-        }
-    }
-    least
-}
-
-impl Levels {
-    /// Makes room for all numbers of picks.
-    fn resize(&mut self, blocks: usize) {
-        for room in [&mut self.lowest, &mut self.most] {
-            room.resize_with(self.picks.len(), Vec::new);
-            room.iter_mut().for_each(|room| room.resize(blocks, [0.0; LANES]));
-        }
-    }
-
-    /// The levels of order statistics of clients.
-    fn of_clients(&mut self, blocks: usize, order: usize, ranks: &[Vec<Block>], missing: usize) {
-        let chosen = ranks.len();
-        self.picks = (order.saturating_sub(chosen).max(1)..=order.min(missing)).collect();
-        self.resize(blocks);
-        for (picks, lowest) in self.picks.iter().zip(&mut self.lowest) {
-            match order - picks {
-                0 => lowest.fill([0.0; LANES]),
-                rank => lowest.copy_from_slice(&ranks[rank - 1]),
-            }
-        }
-        self.caps.clear();
-        if order <= chosen {
-            self.caps.extend_from_slice(&ranks[order - 1]);
-        } else {
-            self.caps.resize(blocks, [f32::INFINITY; LANES]);
-        }
-    }
-
-    /// Computes what picks gain at the most, at `targets`.
-    fn aim(&mut self, targets: &[Block]) {
-        for (lowest, most) in self.lowest.iter().zip(&mut self.most) {
-            for ((most, lowest), target) in most.iter_mut().flatten().zip(lowest.iter().flatten()).zip(targets.iter().flatten()) {
-                *most = target - lowest;
-            }
-        }
-    }
-}
-
-/// Φ of a site: (μ − max(x, p)) / N is the lesser of μ − x and μ − p, divided by N.
-fn gain_of(row: &[Block], targets: &[Block], levels: &Levels) -> f32 {
-    let first = levels.picks.first().copied().unwrap_or(1);
-    match &levels.most[..] {
-        [] => 0.0,
-        [a] => gain_at(row, targets, first, [a]),
-        [a, b] => gain_at(row, targets, first, [a, b]),
-        [a, b, c] => gain_at(row, targets, first, [a, b, c]),
-        [a, b, c, d] => gain_at(row, targets, first, [a, b, c, d]),
-        most => {
-            let at = |block: usize, lane: usize| {
-                let to_target = targets[block][lane] - row[block][lane];
-                let gain = |(most, picks): (&Vec<Block>, &usize)| to_target.min(most[block][lane]) / *picks as f32;
-                most.iter().zip(&levels.picks).map(gain).fold(0.0, f32::max)
-            };
-            (0..row.len()).map(|block| (0..LANES).map(|lane| at(block, lane)).sum::<f32>()).sum()
-        }
-    }
-}
-
-/// Φ of a site, given how many numbers of picks there are, from `first` on.
-#[inline]
-fn gain_at<const LEVELS: usize>(row: &[Block], targets: &[Block], first: usize, most: [&Vec<Block>; LEVELS]) -> f32 {
-    let mut sums = [0.0f32; LANES];
-    let mut share = [0.0f32; LEVELS];
-    share.iter_mut().enumerate().for_each(|(index, share)| *share = 1.0 / (first + index) as f32);
-    let most = most.map(|most| &most[..row.len()]);
-    for (block, (lengths, targets)) in row.iter().zip(targets).enumerate() {
-        let mut gains = [0.0f32; LANES];
-        for (most, share) in most.iter().zip(share) {
-            let most = &most[block];
-            for lane in 0..LANES {
-                let to_target = targets[lane] - lengths[lane];
-                let gain = share * if to_target < most[lane] { to_target } else { most[lane] };
-                gains[lane] = if gain > gains[lane] { gain } else { gains[lane] };
-            }
-        }
-        for (sum, gain) in sums.iter_mut().zip(gains) {
-            *sum += gain;
-        }
-    }
-    sums.iter().sum()
-}
-
-/// Takes the slope of a site's gain off the slopes.
-fn descend(slopes: &mut [Block], row: &[Block], targets: &[Block], levels: &Levels) {
-    for (block, ((slopes, lengths), targets)) in slopes.iter_mut().zip(row).zip(targets).enumerate() {
-        let (mut gains, mut falls) = ([0.0f32; LANES], [0.0f32; LANES]);
-        for (most, picks) in levels.most.iter().zip(&levels.picks) {
-            let (most, share) = (&most[block], 1.0 / *picks as f32);
-            for lane in 0..LANES {
-                let to_target = targets[lane] - lengths[lane];
-                let gain = share * if to_target < most[lane] { to_target } else { most[lane] };
-                falls[lane] = if gain > gains[lane] { share } else { falls[lane] };
-                gains[lane] = if gain > gains[lane] { gain } else { gains[lane] };
-            }
-        }
-        for (slope, falls) in slopes.iter_mut().zip(falls) {
-            *slope -= falls;
-        }
     }
 }
