@@ -5,7 +5,7 @@
 //! cargo run --release -p rhumb-plan --example scale -- 7of60 [seeds] [RTT.csv]   against exhaustive search, timed on a part of it
 //! cargo run --release -p rhumb-plan --example scale -- file RTT.csv [f] [s]      any matrix, with f faults, for at most s seconds
 //! cargo run --release -p rhumb-plan --example scale -- 5of4000 [s]               many regions, for at most s seconds each
-//! cargo run --release -p rhumb-plan --example scale -- bounds [seeds]            7 of 60 with each bound left out, and alone
+//! cargo run --release -p rhumb-plan --example scale -- bounds [seeds] [s]        7 of 60 with bounds left out, s seconds each
 //! ```
 //!
 //! A matrix is CSV in milliseconds, with or without a line and a column of names; `7of60` draws 60 of its regions as well.
@@ -59,7 +59,7 @@ fn main() {
         Some("7of60") => seven_of_sixty(number(1, 3), arguments.get(2).map(|path| read(path))),
         Some("file") => of_matrix(&read(&arguments[1]), number(2, 2) as usize, number(3, 60) as f64),
         Some("5of4000") => five_of_four_thousand(number(1, 10) as f64),
-        Some("bounds") => bounds(number(1, 1)),
+        Some("bounds") => bounds(number(1, 1), number(2, 10) as f64),
         _ => eprintln!("say which: 7of60, file, 5of4000 or bounds"),
     }
 }
@@ -230,7 +230,7 @@ fn five_of_four_thousand(patience: f64) {
 }
 
 /// What each bound buys: the search without it, and with it alone.
-fn bounds(seeds: u64) {
+fn bounds(seeds: u64, patience: f64) {
     let (all, none) = (Bounds::ALL, Bounds::NONE);
     let prices = Bounds { clusters: false, ..all };
     let variants = [
@@ -252,7 +252,7 @@ fn bounds(seeds: u64) {
                 println!("{kind} {seed}, {model_name}");
                 let problem = problem(&matrix, weights.clone(), model, 3);
                 for (name, bounds) in variants {
-                    let (proof, seconds) = prove(&problem, bounds, PATIENCE);
+                    let (proof, seconds) = prove(&problem, bounds, patience);
                     report(&format!("    {name}"), &problem, &proof, seconds);
                     println!();
                 }

@@ -1,20 +1,23 @@
 //! The best placement with a proof, and the best found so far with a proven gap.
 //!
-//! Branch and bound over partial placements. A node has chosen sites and closed sites; a lower bound of everything that
-//! completes it cuts it off once it exceeds the incumbent. Each bound has a file with the proof of its soundness:
+//! A lower bound of all placements that a node stands for cuts the node off once it exceeds the incumbent. There are two
+//! kinds of nodes. In `clusters`, a node says how many replicas each cluster of sites holds, from all sites together down to
+//! single ones. In `branch`, a node has chosen sites and closed sites. Each bound has a file with the proof of its soundness:
 //!
 //! | bound | file | for |
 //! |---|---|---|
+//! | what clusters of sites are at best for each client | `clusters/bound` | sums over clients, without leaders |
 //! | what each client could have at best | `order_statistic` | every objective |
 //! | a price per site: clients share the missing picks | `site_prices` | sums over clients |
 //! | two majorities meet | `intersection` | sums over clients |
 //! | clients that can be served in time | `covering` | worst client, percentile |
 //! | one member leads all | `leader` | [`Protocol::OneLeader`](crate::Protocol::OneLeader) |
 //!
-//! All rest on `relaxation`: latencies bounded below by order statistics of lengths to sites. Bounds only ever cut off
-//! what is provably no better; placements are compared by their exact integer cost, and of equally good ones the
+//! All but the first rest on `relaxation`: latencies bounded below by order statistics of lengths to sites. Clusters are
+//! searched wherever they suit and their tables fit; with many sites, prices bound the whole first. Bounds only ever cut
+//! off what is provably no better; placements are compared by their exact integer cost, and of equally good ones the
 //! lexicographically first is found, as by [`exhaustive`](crate::exhaustive()). `incumbent` gives a good placement to
-//! start from, `branch` says in which order nodes are looked at.
+//! start from.
 
 mod branch;
 mod clusters;
@@ -30,7 +33,7 @@ mod site_prices;
 use crate::exhaustive::Best;
 use crate::problem::Problem;
 
-/// With fewer sites, a search by clusters is over before a bound by prices would be of use to whoever waits.
+/// With so many sites, prices bound all placements before clusters are searched. With fewer, that search ends as soon.
 const PRICED_FIRST_MIN: usize = 100;
 
 /// Which bounds a search uses. All but a few of them may be left out to see what each buys; the result is the same.
@@ -148,8 +151,13 @@ pub fn branch_and_bound(problem: &Problem, bounds: Bounds, mut keep_going: impl 
         let counters = Counters { nodes: vec![0; problem.replicas() + 1], ..Counters::default() };
         return clusters::Search::new(problem, incumbent::incumbent(problem), 0, counters, keep_going).run();
     }
-    let priced = branch::Search::new(problem, bounds, |progress| progress.nodes <= 1 && keep_going(progress)).run();
-    if priced.complete {
+    let mut refused = false;
+    let first_node = |progress: &Progress| {
+        refused = refused || (progress.nodes <= 1 && !keep_going(progress));
+        progress.nodes <= 1 && !refused
+    };
+    let priced = branch::Search::new(problem, bounds, first_node).run();
+    if priced.complete || refused {
         return priced;
     }
     clusters::Search::new(problem, priced.best, priced.bound, priced.counters, keep_going).run()
