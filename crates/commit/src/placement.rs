@@ -16,7 +16,6 @@ use rhumb_core::{Key, RegionId, Topology, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use thiserror::Error;
 
 /// Regions that a cluster may have, at the most.
 pub const REGIONS_MAX: usize = 64;
@@ -142,21 +141,39 @@ pub struct Change {
 }
 
 /// Why a placement cannot be changed so.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
     /// Nobody would decide.
-    #[error("a placement has at least one active region")]
     NoVoter,
     /// A region is said to be both.
-    #[error("{0} cannot be active and passive at once")]
     Both(RegionId),
     /// A region is to vote on rows that it does not have.
-    #[error("{0} cannot become active before it is passive and has a copy of all rows")]
     NoCopy(RegionId),
     /// Optimistic reads would find nothing.
-    #[error("{0} cannot serve reads: it is to have no copy")]
     NothingToRead(RegionId),
 }
+
+impl ChangeError {
+    /// What it says, with the names of regions.
+    pub fn named(&self, name: impl Fn(RegionId) -> String) -> String {
+        match *self {
+            ChangeError::NoVoter => "a placement has at least one active region".into(),
+            ChangeError::Both(region) => format!("{} cannot be active and passive at once", name(region)),
+            ChangeError::NoCopy(region) => {
+                format!("{} cannot become active before it is passive and has a copy of all rows", name(region))
+            }
+            ChangeError::NothingToRead(region) => format!("{} cannot serve reads: it is to have no copy", name(region)),
+        }
+    }
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.named(|region| region.to_string()))
+    }
+}
+
+impl std::error::Error for ChangeError {}
 
 impl Placement {
     /// The first placement of a cluster: what `change` says.

@@ -193,7 +193,7 @@ impl fmt::Display for Refusal {
             Refusal::Superseded => write!(f, "a later attempt is known"),
             Refusal::TimedOut => write!(f, "a site of the region did not prepare in time"),
             Refusal::Moved => write!(f, "the placement has changed"),
-            Refusal::NotWhole(region) => write!(f, "{region} has not copied all rows yet, and cannot become active before it has"),
+            Refusal::NotWhole(region) => write!(f, "{region} has not copied all rows yet"),
             Refusal::Withdrawn => write!(f, "withdrawn by its gateway, as too few regions answered in time"),
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! Writes are buffered here and laid over what is read; nothing is sent for them before the commit.
 
+use crate::placements::Placements;
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
 use crate::vitals::{Commits, Vitals};
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
-use rhumb_commit::replicated_commit::{Answer, Request, Site};
+use rhumb_commit::replicated_commit::{Answer, Request, Site, Status as ActorStatus};
 use rhumb_commit::transaction::{self, CommitOptions, Committed, ReadMode, RegionStatus, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Timestamp, TxnId, Value};
 use std::sync::Arc;
@@ -32,6 +33,10 @@ impl Commits for Site {
             reachable: status.reachable,
         })
     }
+
+    fn placements(handle: Handle<Site>, status: Arc<Status>) -> Arc<dyn Placements> {
+        Arc::new(Gateway::new(handle, status))
+    }
 }
 
 /// The gateway of this site.
@@ -44,6 +49,18 @@ impl Gateway {
     /// The gateway of the site behind `handle`.
     pub fn new(handle: Handle<Site>, status: Arc<Status>) -> Gateway {
         Gateway { handle, status }
+    }
+
+    /// What the actor says of itself.
+    pub(crate) async fn actor_status(&self) -> Result<ActorStatus, TxnError> {
+        match ask(&self.handle, Request::Status).await? {
+            Answer::Status(status) => Ok(status),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    pub(crate) fn status(&self) -> &Status {
+        &self.status
     }
 }
 

@@ -7,7 +7,7 @@
 //! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
 //! - [`models`]: forecasts of the demand for quotas;
-//! - [`client`], [`quotas`]: transactions and quotas of clients in this process;
+//! - [`client`], [`quotas`], [`placements`]: transactions, quotas and placements for clients in this process;
 //! - [`status`], [`vitals`], [`http`], [`metrics`]: what people and machines see of it.
 
 pub mod client;
@@ -16,6 +16,7 @@ pub mod frame;
 pub mod http;
 pub mod metrics;
 pub mod models;
+pub mod placements;
 pub mod process;
 pub mod quotas;
 pub mod runtime;

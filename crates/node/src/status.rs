@@ -45,6 +45,11 @@ impl Status {
         &self.setup
     }
 
+    /// The same, to keep.
+    pub(crate) fn shared_setup(&self) -> Arc<Setup> {
+        Arc::clone(&self.setup)
+    }
+
     /// What the site's clock shows: microseconds since the Unix epoch.
     pub fn now(&self) -> Time {
         self.clock.now()

@@ -4,6 +4,7 @@
 //! They are asked anew for every view, through the same mailboxes as clients. A site that recovers, stops or is stuck
 //! says nothing, and nothing is shown for it: an old number would look like a healthy one.
 
+use crate::placements::Placements;
 use crate::quotas::KeepsQuotas;
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
@@ -26,6 +27,8 @@ pub trait Commits: Hosted {
     fn inquiry() -> Self::Request;
     /// What the answer to that request says; `None` if it is the answer to another.
     fn vitals(answer: Self::Answer) -> Option<Vitals>;
+    /// The actor as whoever plans placements sees it.
+    fn placements(handle: Handle<Self>, status: Arc<Status>) -> Arc<dyn Placements>;
 }
 
 /// What an actor that commits transactions says of itself.

@@ -1,11 +1,13 @@
 //! What sites say to each other, and what clients ask their gateway. Every message has one compact `Display`, used by
 //! traces, logs and golden files.
 
+use super::measure::Measured;
 use crate::placement::{Placement, Regions};
 use crate::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use crate::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// One attempt to commit a transaction. A gateway makes another only when the one before has certainly aborted.
@@ -195,6 +197,8 @@ pub enum Note {
     Ping { sent: Time, oldest: Timestamp, life: Timestamp, epoch: u64 },
     /// Answer to `Ping`.
     Pong { sent: Time },
+    /// Site to site: what the sender has measured.
+    Measured(Measured),
     /// Site to site: which placement have you adopted?
     AskPlacement,
     /// Replica of this placement to one that was active before: tell me once you have stopped.
@@ -295,6 +299,8 @@ pub struct Status {
     pub safe: Timestamp,
     /// The regions whose sites all answered lately.
     pub reachable: Vec<RegionId>,
+    /// What every site has measured, as far as it has told this one.
+    pub measured: BTreeMap<SiteId, Measured>,
     /// Round trips to the sites of this site's shard, by region, where measured.
     pub rtts: Vec<(RegionId, rhumb_core::Span)>,
 }
@@ -398,6 +404,7 @@ impl fmt::Display for Note {
             }
             Note::Ping { oldest, .. } => write!(f, "Ping oldest {oldest}"),
             Note::Pong { .. } => write!(f, "Pong"),
+            Note::Measured(_) => write!(f, "Measured"),
             Note::AskPlacement => write!(f, "AskPlacement"),
             Note::AskStopped { placement } => write!(f, "AskStopped {placement}"),
             Note::CopyRows { from, epoch } => write!(f, "CopyRows from {from} epoch {epoch}"),

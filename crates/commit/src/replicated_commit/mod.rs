@@ -45,6 +45,7 @@
 //! | `reads.rs` | one shard replica: the four kinds of read |
 //! | `moving.rs` | one shard replica: from one placement to the next |
 //! | `joining.rs` | one shard replica: a copy of all rows where there was none |
+//! | `measure.rs` | round trips and workload, told to all for the planner |
 //! | `catch_up.rs` | one shard replica: taking over what it missed; closed timestamps |
 
 mod catch_up;
@@ -53,6 +54,7 @@ mod config;
 mod coordinator;
 mod gateway;
 mod joining;
+mod measure;
 pub mod message;
 mod moving;
 mod peers;
@@ -64,5 +66,6 @@ mod recovery;
 mod site;
 
 pub use config::Config;
+pub use measure::Measured;
 pub use message::{Answer, Note, Promise, Request, Status};
 pub use site::{Site, Timer};

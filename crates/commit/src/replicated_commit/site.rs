@@ -12,6 +12,7 @@ use super::config::Config;
 use super::coordinator::Coordinator;
 use super::gateway::{Gateway, Handoff, ReadRetry};
 use super::joining::{CopyPage, Join};
+use super::measure::Measures;
 use super::message::{Answer, Attempt, Note, Promise, Request, Status};
 use super::moving::Moving;
 use super::peers::Peers;
@@ -77,6 +78,7 @@ pub struct Site {
     pub(super) topology: Arc<Topology>,
     pub(super) placement: Placement,
     pub(super) moving: Moving,
+    pub(super) measures: Measures,
     pub(super) join: Option<Join>,
     pub(super) config: Config,
     /// This site's clock at the current step.
@@ -118,6 +120,7 @@ impl Site {
             me,
             placement,
             moving: Moving::default(),
+            measures: Measures::default(),
             join: None,
             config,
             now: Time::ZERO,
@@ -153,6 +156,7 @@ impl Site {
         let same_shard = |region: RegionId| SiteId { region, shard: self.me.shard };
         Status {
             serving: self.is_serving(),
+            measured: self.all_measures(),
             placement: self.placement.clone(),
             settled: self.is_settled() || !self.has_copy(),
             open_transactions: self.gateway.open(),
@@ -302,6 +306,7 @@ impl Site {
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
             Note::Handoff { origin, life, parts, two_rounds } => self.on_handoff(from, Handoff { origin, life, parts, two_rounds }, fx),
             Note::HandedBack { origin, result } => self.on_handed_back(origin, result, fx),
+            Note::Measured(measured) => self.on_measured(from, measured),
             Note::AskPlacement => self.tell_placement(from, fx),
             Note::AskStopped { placement } => self.on_ask_stopped(from, placement, fx),
             Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, fx),
@@ -385,6 +390,7 @@ impl Site {
         self.gateway_tick(fx);
         self.coordinator_tick(fx);
         self.cohort_tick(fx);
+        self.measures_tick(fx);
         self.moving_tick(fx);
         self.catch_up_tick(fx);
     }

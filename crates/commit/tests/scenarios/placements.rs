@@ -252,7 +252,7 @@ fn a_region_that_is_still_copying_is_not_made_active() {
     let (_, commit) = cluster.change(R0, &second, change([NORTH, WEST], [EAST]));
     cluster.settle();
     let refused = cluster.failed(commit).to_string();
-    assert!(refused.contains("r2 has not copied all rows yet"), "{refused}");
+    assert!(refused.contains("west has not copied all rows yet"), "{refused}");
 }
 
 #[test]

@@ -5,11 +5,13 @@
 //!   GET  /readyz    200 if clients can be served, else 503 and the reason
 //!   GET  /metrics   Prometheus text
 //!   GET  /status    JSON: the site, its regions and peers, transactions under way, quotas
+//!   /placement      see [`placement`]
 //!   POST /chaos     cut, slow and heal links; only if the configuration says `chaos = true`
 //!   /quotas…        see [`quotas`]
 //!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder
 //! ```
 
+pub mod placement;
 pub mod quotas;
 
 use crate::quotas::{Gateway, KeepsQuotas};
@@ -37,6 +39,7 @@ pub const OPENAPI: &str = include_str!("../../openapi.json");
 pub fn router<C: Commits, Q: KeepsQuotas>(status: Arc<Status>, commits: Handle<C>, quotas: Handle<Q>) -> Router {
     let topology = Arc::new(status.setup().topology.clone());
     let of_quotas = quotas::router(Arc::new(Gateway::new(quotas.clone())), topology);
+    let of_placement = placement::router(C::placements(commits.clone(), Arc::clone(&status)), status.shared_setup());
     let site = Actors { status, commits, quotas };
     let asked = site.clone();
     Router::new()
@@ -47,6 +50,7 @@ pub fn router<C: Commits, Q: KeepsQuotas>(status: Arc<Status>, commits: Handle<C
         .with_state(Arc::clone(&site.status))
         .route("/status", get(async move || show(site).await))
         .route("/openapi.json", get(async || ([(header::CONTENT_TYPE, "application/json")], OPENAPI)))
+        .merge(of_placement)
         .merge(of_quotas)
 }
 

@@ -150,6 +150,24 @@ impl Commits for Toy {
         let safe = Timestamp::from_time(Time::from_micros(1_500_000));
         Some(Vitals { open, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0)] })
     }
+
+    fn placements(_: Handle<Toy>, _: Arc<Status>) -> Arc<dyn Placements> {
+        Arc::new(NoPlacements)
+    }
+}
+
+/// Toys have no placement.
+struct NoPlacements;
+
+#[async_trait]
+impl Placements for NoPlacements {
+    async fn view(&self) -> Result<View, TxnError> {
+        Err(TxnError::Unavailable("toys have no placement".into()))
+    }
+
+    async fn change(&self, _: u64, _: Change) -> Result<Placement, Refused> {
+        Err(TxnError::Unavailable("toys have no placement".into()).into())
+    }
 }
 
 /// A toy that keeps quotas: it knows none, notes durably what it is asked to run, and refuses it.

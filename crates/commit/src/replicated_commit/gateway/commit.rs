@@ -80,6 +80,7 @@ impl Site {
             self.end(txn, fx);
             return fx.answer(id, answer);
         }
+        self.measures.commits();
         match self.parts_of(txn, writes, expect).and_then(|parts| {
             let shards: Vec<u16> = parts.keys().copied().collect();
             self.check_majority(&shards).map(|()| parts)
@@ -364,7 +365,13 @@ impl Site {
                 let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
                 self.tell_decided(txn, Outcome::Aborted, fx);
-                self.finish_commit(txn, Err(TxnError::Conflict(reason.to_string())), fx);
+                let reason = match reason {
+                    Refusal::NotWhole(region) => {
+                        format!("{} has not copied all rows yet, and cannot become active before it has", self.topology.name(region))
+                    }
+                    reason => reason.to_string(),
+                };
+                self.finish_commit(txn, Err(TxnError::Conflict(reason)), fx);
             }
         }
     }

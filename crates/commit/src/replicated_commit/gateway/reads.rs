@@ -148,6 +148,9 @@ impl Site {
             return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
         };
         state.mode = mode;
+        if !mode.is_read_only() {
+            self.measures.reads();
+        }
         let how = match mode {
             ReadMode::Locking => How::Lock,
             ReadMode::Optimistic | ReadMode::Active => How::Newest,

@@ -1,0 +1,124 @@
+//! What every site measures for whoever plans placements, and tells all others: how far away the other regions are, and how
+//! much its own clients commit and read. So any site can answer for the whole cluster.
+//!
+//! Rates forget: what happened a minute ago counts a third.
+
+use super::message::Note;
+use super::site::Site;
+use rhumb_core::{Effects, RegionId, SiteId, Span};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Ticks between two tellings.
+const TELL_TICKS: u64 = 4;
+/// A rate moves by this part of its distance at every tick: with two ticks a second, e-fold in about a minute.
+const FORGETS: u64 = 128;
+/// The fixed point of rates, in parts of an event per tick.
+const SCALE: u64 = 1 << 20;
+
+/// What a site has measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Round trips to the sites of its shard in other regions, as far as known.
+    pub rtts: Vec<(RegionId, Span)>,
+    /// Commits that its clients asked for, in thousandths a second.
+    pub commits_milli: u64,
+    /// Reads and scans of transactions that were to commit, likewise.
+    pub reads_milli: u64,
+}
+
+/// Events a tick, in the fixed point.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    level: u64,
+    counted: u64,
+}
+
+impl Rate {
+    fn tick(&mut self) {
+        let counted = std::mem::take(&mut self.counted).min(u64::MAX / SCALE) * SCALE;
+        self.level = self.level - self.level / FORGETS + counted / FORGETS;
+    }
+
+    fn per_second_milli(&self, tick: Span) -> u64 {
+        let per_tick_milli = u128::from(self.level) * 1_000 / u128::from(SCALE);
+        u64::try_from(per_tick_milli * 1_000_000 / u128::from(tick.as_micros().max(1))).unwrap_or(u64::MAX)
+    }
+}
+
+/// What this site counts, and what it was told.
+#[derive(Debug, Default)]
+pub(super) struct Measures {
+    commits: Rate,
+    reads: Rate,
+    ticks: u64,
+    told: BTreeMap<SiteId, Measured>,
+}
+
+impl Measures {
+    /// A client asks to commit.
+    pub(super) fn commits(&mut self) {
+        self.commits.counted += 1;
+    }
+
+    /// A client reads in a transaction that it may commit.
+    pub(super) fn reads(&mut self) {
+        self.reads.counted += 1;
+    }
+}
+
+impl Site {
+    /// What this site has measured itself.
+    fn own_measures(&self) -> Measured {
+        let same_shard = |region: RegionId| SiteId { region, shard: self.me.shard };
+        let others = self.topology.regions().filter(|region| *region != self.me.region);
+        Measured {
+            rtts: others.filter_map(|region| Some((region, self.peers.rtt(same_shard(region))?))).collect(),
+            commits_milli: self.measures.commits.per_second_milli(self.config.tick),
+            reads_milli: self.measures.reads.per_second_milli(self.config.tick),
+        }
+    }
+
+    /// What all sites have measured, as far as they have told.
+    pub(super) fn all_measures(&self) -> BTreeMap<SiteId, Measured> {
+        let mut all = self.measures.told.clone();
+        all.insert(self.me, self.own_measures());
+        all
+    }
+
+    pub(super) fn measures_tick(&mut self, fx: &mut Effects<Site>) {
+        self.measures.commits.tick();
+        self.measures.reads.tick();
+        self.measures.ticks += 1;
+        if self.measures.ticks.is_multiple_of(TELL_TICKS) {
+            let measured = self.own_measures();
+            for site in self.topology.sites().filter(|site| *site != self.me) {
+                fx.send(site, Note::Measured(measured.clone()));
+            }
+        }
+    }
+
+    pub(super) fn on_measured(&mut self, from: SiteId, measured: Measured) {
+        self.measures.told.insert(from, measured);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_comes_to_what_happens_and_forgets_it() {
+        let tick = Span::from_millis(500);
+        let mut rate = Rate::default();
+        for _ in 0..2_000 {
+            rate.counted = 50;
+            rate.tick();
+        }
+        assert!((99_000..=100_000).contains(&rate.per_second_milli(tick)), "a hundred a second: {}", rate.per_second_milli(tick));
+        (0..128).for_each(|_| rate.tick());
+        assert!((36_000..=37_500).contains(&rate.per_second_milli(tick)), "a third of it a minute later");
+        (0..4_000).for_each(|_| rate.tick());
+        assert_eq!(rate.per_second_milli(tick), 0);
+    }
+}
