@@ -11,6 +11,7 @@
 use async_trait::async_trait;
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use thiserror::Error;
 
 /// How a transaction reads.
@@ -100,6 +101,27 @@ impl TxnError {
     }
 }
 
+/// What a region holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A copy, and a vote.
+    Active,
+    /// A copy, a little behind.
+    Passive,
+    /// Nothing: its clients read elsewhere.
+    None,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Active => "active",
+            Role::Passive => "passive",
+            Role::None => "none",
+        })
+    }
+}
+
 /// One region as the gateway sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionStatus {
@@ -113,9 +135,15 @@ pub struct RegionStatus {
     pub reachable: u32,
     /// The measured round trip to it; `None` if no site of it answered yet.
     pub rtt: Option<Span>,
-    /// The floor of a commit there: the round trip from it to the nearest regions that complete a majority, as far as
-    /// this gateway knows it.
+    /// The floor of a commit there: the round trip from it to the nearest active regions that complete a majority of those,
+    /// as far as this gateway knows it.
     pub floor: Option<Span>,
+    /// What it holds.
+    pub role: Role,
+    /// The name of the region where its clients read, if the placement names one.
+    pub reads_at: Option<String>,
+    /// Likewise, where they commit.
+    pub commits_at: Option<String>,
 }
 
 /// A site as its own clients see it.

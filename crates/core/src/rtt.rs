@@ -115,10 +115,14 @@ impl RttMatrix {
     /// The physical floor of one wide-area round trip from `from` to a majority of all regions, itself among them: the
     /// round trip to the farthest of the nearest regions that complete a majority.
     pub fn floor(&self, from: RegionId) -> Span {
-        let mut trips: Vec<Span> =
-            (0..self.names.len() as u16).map(|to| self.one_way(from, RegionId(to)) + self.one_way(RegionId(to), from)).collect();
+        self.floor_among(from, (0..self.names.len() as u16).map(RegionId)).expect("a matrix has a region")
+    }
+
+    /// The same to a majority of `voters`, whether `from` is one of them or not; none if there are none.
+    pub fn floor_among(&self, from: RegionId, voters: impl Iterator<Item = RegionId>) -> Option<Span> {
+        let mut trips: Vec<Span> = voters.map(|to| self.one_way(from, to) + self.one_way(to, from)).collect();
         trips.sort_unstable();
-        trips[self.names.len() / 2]
+        trips.get(trips.len() / 2).copied()
     }
 
     /// The matrix of only the named regions, in that order.
@@ -160,6 +164,9 @@ mod tests {
         assert_eq!(floors, [86, 101, 99, 159, 205]);
         let two = matrix.restrict(&["california", "virginia"]).expect("both exist");
         assert_eq!(two.floor(RegionId(0)), Span::from_millis(86));
+        let among = |from, voters: &[u16]| matrix.floor_among(RegionId(from), voters.iter().copied().map(RegionId));
+        let floors = [among(4, &[0, 1, 2]), among(0, &[0, 1, 2]), among(4, &[3]), among(0, &[])];
+        assert_eq!(floors, [Some(205), Some(21), Some(341), None].map(|millis| millis.map(Span::from_millis)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Writes are buffered here and laid over what is read; nothing is sent for them before the commit.
 
+use crate::metrics::CommitMetrics;
 use crate::placements::Placements;
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
@@ -77,6 +78,7 @@ impl transaction::Gateway for Gateway {
                 asked: 0,
                 trips: 0,
                 options: CommitOptions::default(),
+                committed: self.status.commits().clone(),
                 over: false,
             })),
             other => Err(unexpected(other)),
@@ -104,6 +106,8 @@ struct Transaction {
     asked: usize,
     trips: u32,
     options: CommitOptions,
+    /// Where it is counted once it has committed.
+    committed: CommitMetrics,
     over: bool,
 }
 
@@ -243,7 +247,12 @@ impl transaction::Transaction for Transaction {
         let read_only = writes.is_empty();
         self.over = true;
         match self.handle.ask(Request::Commit { txn: self.txn, writes, expect, options: self.options }).await {
-            Ok(Answer::Committed(committed)) => Ok(committed),
+            Ok(Answer::Committed(committed)) => {
+                if !read_only {
+                    self.committed.count(self.options.two_rounds, committed.trips);
+                }
+                Ok(committed)
+            }
             Ok(Answer::Failed(error)) => Err(error),
             Ok(other) => Err(unexpected(other)),
             Err(Rejected::Stopped) if !read_only => Err(TxnError::Unknown("the site stopped before it could tell".into())),

@@ -43,6 +43,23 @@ struct EventLabels {
     event: &'static str,
 }
 
+/// Names why a commit was given up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AbortLabels {
+    cause: &'static str,
+}
+
+/// Names how often a commit crossed the wide area.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CommitLabels {
+    rounds: u8,
+}
+
+/// Events that begin so are commits given up, by what follows.
+const ABORTED: &str = "commit.aborted_";
+/// Commits that another region's gateway runs.
+const HANDED_OVER: &str = "commit.handed_over";
+
 /// All metrics of a site.
 pub struct Metrics {
     registry: Registry,
@@ -59,12 +76,23 @@ pub struct Metrics {
     requests: Family<ServiceLabels, Gauge>,
     busy: Family<ServiceLabels, Counter>,
     events: Family<EventLabels, Counter>,
+    aborts: Family<AbortLabels, Counter>,
+    handoffs: Counter,
     sync: Family<ServiceLabels, Histogram, fn() -> Histogram>,
     batches: Family<ServiceLabels, Histogram, fn() -> Histogram>,
     /// Connections of other sites, or of strangers, that were closed for what they sent.
     pub refused: Counter,
+    /// Commits of clients of this process.
+    pub commits: CommitMetrics,
     /// What the actors say of themselves.
     pub vitals: VitalMetrics,
+}
+
+/// What is counted about commits that write.
+#[derive(Clone, Default)]
+pub struct CommitMetrics {
+    committed: Family<CommitLabels, Counter>,
+    trips: Counter,
 }
 
 /// What is counted about a service.
@@ -89,6 +117,8 @@ pub struct ActorMetrics {
     pub busy: Counter,
     service: &'static str,
     events: Family<EventLabels, Counter>,
+    aborts: Family<AbortLabels, Counter>,
+    handoffs: Counter,
 }
 
 /// What the writer thread counts.
@@ -153,9 +183,12 @@ impl Metrics {
             requests: Family::default(),
             busy: Family::default(),
             events: Family::default(),
+            aborts: Family::default(),
+            handoffs: Counter::default(),
             sync: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1e-4, 2.0, 14))),
             batches: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 12))),
             refused: Counter::default(),
+            commits: CommitMetrics::default(),
             vitals: VitalMetrics::default(),
         };
         metrics.register();
@@ -178,6 +211,14 @@ impl Metrics {
         registry.register("requests_waiting", "Requests of clients without an answer yet", self.requests.clone());
         registry.register("requests_busy", "Requests turned away because the site was busy", self.busy.clone());
         registry.register("events", "What the protocol of a service counts, by event", self.events.clone());
+        registry.register(
+            "commits",
+            "Transactions of clients here that committed writes, by wide-area rounds",
+            self.commits.committed.clone(),
+        );
+        registry.register("commit_trips", "Wide-area round trips that these waited for, reads among them", self.commits.trips.clone());
+        registry.register("aborts", "Commits that this site ran and gave up, by cause", self.aborts.clone());
+        registry.register("handoffs", "Commits handed over to another region", self.handoffs.clone());
         registry.register_with_unit("store_sync", "Time of a sync to disk", Unit::Seconds, self.sync.clone());
         registry.register("store_sync_batches", "Batches that one sync made durable", self.batches.clone());
         registry.register_collector(Box::new(self.vitals.clone()));
@@ -214,6 +255,8 @@ impl Metrics {
                 busy: self.busy.get_or_create_owned(&labels),
                 service: service.name(),
                 events: self.events.clone(),
+                aborts: self.aborts.clone(),
+                handoffs: self.handoffs.clone(),
             },
             writer: WriterMetrics { sync: self.sync.get_or_create_owned(&labels), batches: self.batches.get_or_create_owned(&labels) },
         }
@@ -228,8 +271,47 @@ impl Metrics {
 }
 
 impl ActorMetrics {
-    /// The counter of `event`.
+    /// The counter of `event`: one of its own for what operators watch.
     pub fn event(&self, event: &'static str) -> Counter {
-        self.events.get_or_create_owned(&EventLabels { service: self.service, event })
+        match event.strip_prefix(ABORTED) {
+            Some(cause) => self.aborts.get_or_create_owned(&AbortLabels { cause }),
+            None if event == HANDED_OVER => self.handoffs.clone(),
+            None => self.events.get_or_create_owned(&EventLabels { service: self.service, event }),
+        }
+    }
+}
+
+impl CommitMetrics {
+    /// Counts a transaction that committed writes after so many wide-area trips, reads among them.
+    pub fn count(&self, two_rounds: bool, trips: u32) {
+        self.committed.get_or_create_owned(&CommitLabels { rounds: if two_rounds { 2 } else { 1 } }).inc();
+        self.trips.inc_by(u64::from(trips));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aborts_are_counted_by_cause_and_handoffs_by_themselves() {
+        let metrics = Metrics::new();
+        let actor = metrics.service(Service::Commit).actor;
+        ["commit.aborted_stale", "commit.aborted_stale", "commit.aborted_locked", "commit.handed_over", "commit.withdrawn"]
+            .map(|event| actor.event(event).inc());
+        metrics.commits.count(false, 1);
+        metrics.commits.count(true, 3);
+        let text = metrics.render();
+        let lines = [
+            "rhumb_aborts_total{cause=\"stale\"} 2",
+            "rhumb_aborts_total{cause=\"locked\"} 1",
+            "rhumb_handoffs_total 1",
+            "rhumb_events_total{service=\"commit\",event=\"commit.withdrawn\"} 1",
+            "rhumb_commits_total{rounds=\"1\"} 1",
+            "rhumb_commits_total{rounds=\"2\"} 1",
+            "rhumb_commit_trips_total 4",
+        ];
+        lines.iter().for_each(|line| assert!(text.lines().any(|shown| shown == *line), "{line}: {text}"));
+        assert_eq!(text.matches("rhumb_events_total{").count(), 1);
     }
 }

@@ -1,11 +1,12 @@
 //! What is known of a site and its peers: is it ready, whom does it hear, how far away are they.
 
 use crate::config::Setup;
-use crate::metrics::Metrics;
+use crate::metrics::{CommitMetrics, Metrics};
 use crate::runtime::{Clock, Common, Failure};
 use crate::transport::{Fault, Peer, Transport};
 use crate::vitals::Vitals;
-use rhumb_commit::transaction::RegionStatus;
+use rhumb_commit::placement::{Coordinators, Placement};
+use rhumb_commit::transaction::{RegionStatus, Role};
 use rhumb_core::{RegionId, SiteId, Span, Time};
 use rhumb_quota::request::Status as QuotaVitals;
 use std::sync::Arc;
@@ -48,6 +49,11 @@ impl Status {
     /// The same, to keep.
     pub(crate) fn shared_setup(&self) -> Arc<Setup> {
         Arc::clone(&self.setup)
+    }
+
+    /// Where clients of this process count their commits.
+    pub(crate) fn commits(&self) -> &CommitMetrics {
+        &self.metrics.commits
     }
 
     /// What the site's clock shows: microseconds since the Unix epoch.
@@ -96,7 +102,7 @@ impl Status {
         self.transport.fault(peer, fault)
     }
 
-    /// Ready to serve clients: recovered, and in touch with a majority of regions. Otherwise says why not.
+    /// Ready to serve clients: recovered, and in touch with a majority of active regions. Otherwise says why not.
     pub fn ready(&self) -> Result<(), String> {
         if let Some(reason) = self.failure.reason() {
             return Err(reason);
@@ -107,20 +113,17 @@ impl Status {
         if !self.is_recovered() {
             return Err("the site is recovering what is on its disk".to_owned());
         }
-        let topology = &self.setup.topology;
+        let Setup { topology, placement: Placement { voters, .. }, .. } = &*self.setup;
         let peers = self.peers();
         let heard: Vec<&str> =
-            topology.regions().filter(|&region| self.reachable(region, &peers) > 0).map(|region| topology.name(region)).collect();
-        if heard.len() < topology.majority() {
-            return Err(format!(
-                "only {} of {} regions can be heard ({}); a majority is {}",
-                heard.len(),
-                topology.region_count(),
-                heard.join(", "),
-                topology.majority()
-            ));
+            voters.iter().filter(|&region| self.reachable(region, &peers) > 0).map(|region| topology.name(region)).collect();
+        let (count, all, majority) = (heard.len(), voters.len(), voters.majority());
+        if count >= majority {
+            return Ok(());
         }
-        Ok(())
+        let active = if all < topology.region_count() { "active " } else { "" };
+        let names = if heard.is_empty() { String::new() } else { format!(" ({})", heard.join(", ")) };
+        Err(format!("only {count} of {all} {active}regions can be heard{names}; a majority is {majority}"))
     }
 
     /// All regions, in the order of the cluster, as this site sees them.
@@ -134,8 +137,26 @@ impl Status {
             reachable: self.reachable(region, &peers),
             rtt: self.rtt(region, &peers),
             floor: self.floor(region, &peers),
+            role: self.role(region),
+            reads_at: self.coordinators(region).map(|named| topology.name(named.read).to_owned()),
+            commits_at: self.coordinators(region).map(|named| topology.name(named.commit).to_owned()),
         };
         topology.regions().map(status).collect()
+    }
+
+    fn role(&self, region: RegionId) -> Role {
+        let Placement { voters, passives, .. } = &self.setup.placement;
+        if voters.contains(region) {
+            Role::Active
+        } else if passives.contains(region) {
+            Role::Passive
+        } else {
+            Role::None
+        }
+    }
+
+    fn coordinators(&self, region: RegionId) -> Option<&Coordinators> {
+        self.setup.placement.coordinators.get(&region)
     }
 
     /// The number of sites of `region` heard lately, this one among them.
@@ -155,14 +176,15 @@ impl Status {
     /// The floor of a commit in `region`: from the emulated network's matrix; without one only this site's own is
     /// known, by measurement.
     fn floor(&self, region: RegionId, peers: &[Peer]) -> Option<Span> {
+        let voters = self.setup.placement.voters;
         if let Some(wan) = &self.setup.wan {
-            return Some(wan.matrix.floor(region));
+            return wan.matrix.floor_among(region, voters.iter());
         }
         if region != self.setup.site.region {
             return None;
         }
-        let mut trips: Vec<Span> = self.setup.topology.regions().filter_map(|other| self.rtt(other, peers)).collect();
+        let mut trips: Vec<Span> = voters.iter().filter_map(|voter| self.rtt(voter, peers)).collect();
         trips.sort_unstable();
-        trips.get(self.setup.topology.majority() - 1).copied()
+        trips.get(voters.majority() - 1).copied()
     }
 }

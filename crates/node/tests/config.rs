@@ -1,5 +1,6 @@
 //! Every mistake in a configuration is named with file, line where there is one, key, and what is allowed.
 
+use rhumb_commit::placement::{Coordinators, Placement};
 use rhumb_core::{RegionId, SiteId, Span};
 use rhumb_forecast::{Forecaster, RandomWalk};
 use rhumb_node::config::{Config, ConfigError, Setup};
@@ -82,13 +83,77 @@ fn a_quota_follows_the_model_that_is_named_for_it() {
     assert_eq!(read().map(|_| ()).map_err(|error| error.to_string()), Err(expected));
 }
 
+/// The whole configuration with these regions besides, and a placement.
+fn placed(placement: &str) -> String {
+    let region = |(index, name): (usize, &&str)| format!("[[regions]]\nname = \"{name}\"\nsites = [\"127.0.0.1:{}\"]\n", 9003 + index);
+    let more: String = ["oregon", "ireland", "singapore"].iter().enumerate().map(region).collect();
+    WHOLE.replace("[wan]", &format!("{more}\n[placement]\n{placement}\n[wan]"))
+}
+
 #[test]
-fn clusters_differ_by_name_and_shape_and_not_by_site() {
+fn a_placement_says_which_regions_hold_what() {
+    assert_eq!(read(WHOLE).expect("whole").placement, Placement::everywhere(2));
+    let text = placed(
+        "active = [\"virginia\", \"california\", \"oregon\"]\npassive = [\"ireland\"]\n[placement.coordinators.singapore]\nread = \"ireland\"\ncommit = \"oregon\"",
+    );
+    let setup = read(&text).expect("whole");
+    let region = |name| setup.topology.region(name).expect("it is there");
+    let expected = Placement {
+        voters: ["california", "virginia", "oregon"].map(region).into_iter().collect(),
+        passives: region("ireland").into(),
+        coordinators: [(region("singapore"), Coordinators { read: region("ireland"), commit: region("oregon") })].into(),
+    };
+    assert_eq!(setup.placement, expected);
+    let config = Config::parse("site.toml", &text).expect("whole");
+    assert_eq!(Config::parse("copy.toml", &config.to_toml()), Ok(config));
+}
+
+#[test]
+fn a_placement_that_cannot_be_is_refused() {
+    let all = "expected one of california, virginia, oregon, ireland, singapore";
+    let table = [
+        ("active = []", "active: is empty; at least one region must vote".to_owned()),
+        ("active = [\"oregon\", \"virgina\"]", format!("active[1]: `virgina` is not among the regions; did you mean `virginia`? {all}")),
+        ("active = [\"mars\"]", format!("active[0]: `mars` is not among the regions; {all}")),
+        ("active = [\"oregon\", \"oregon\"]", "active[1]: `oregon` is listed twice".to_owned()),
+        (
+            "active = [\"oregon\"]\npassive = [\"oregon\"]",
+            "passive: `oregon` is active already; a region is either active or passive".to_owned(),
+        ),
+        (
+            "active = [\"oregon\"]\npassive = [\"ireland\"]\ncoordinators.singapore = { read = \"virginia\", commit = \"oregon\" }",
+            "coordinators.singapore.read: `virginia` holds no copy; expected one of oregon, ireland".to_owned(),
+        ),
+        (
+            "active = [\"oregon\"]\ncoordinators.singapur = { read = \"oregon\", commit = \"oregon\" }",
+            format!("coordinators.singapur: `singapur` is not among the regions; did you mean `singapore`? {all}"),
+        ),
+        (
+            "active = [\"oregon\"]\ncoordinators.singapore = { read = \"oregon\", commit = \"Oregon\" }",
+            format!("coordinators.singapore.commit: `Oregon` is not among the regions; did you mean `oregon`? {all}"),
+        ),
+    ];
+    for (placement, expected) in table {
+        let error = read(&placed(placement)).expect_err(placement);
+        assert_eq!(error.to_string(), format!("site.toml, placement.{expected}"));
+    }
+    let error = read(&placed("passive = [\"oregon\"]")).expect_err("nobody votes");
+    assert!(error.to_string().contains("placement: missing field `active`"), "{error}");
+}
+
+#[test]
+fn clusters_differ_by_name_shape_and_placement_and_not_by_site() {
     let of = |from: &str, to: &str| read(&WHOLE.replace(from, to)).expect("whole").fingerprint();
     let whole = of("", "");
     assert_eq!(whole, of("26257", "26258"));
     assert_ne!(whole, of("data_dir", "cluster = \"other\"\ndata_dir"));
     assert_ne!(whole, of("\"california\"", "\"oregon\""));
+    assert_eq!(whole, of("[wan]", "[placement]\nactive = [\"california\", \"virginia\"]\n[wan]"));
+    assert_ne!(whole, of("[wan]", "[placement]\nactive = [\"california\"]\n[wan]"));
+    assert_ne!(
+        of("[wan]", "[placement]\nactive = [\"california\"]\n[wan]"),
+        of("[wan]", "[placement]\nactive = [\"california\"]\npassive = [\"virginia\"]\n[wan]")
+    );
 }
 
 #[test]

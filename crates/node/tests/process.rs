@@ -3,12 +3,13 @@
 mod common;
 
 use common::{Request, Toy, ToyQuotas, http};
-use rhumb_node::config::{Config, Setup};
+use rhumb_node::config::{Config, Coordinators, Placement, Setup};
 use rhumb_node::process::{Actors, QUOTAS_FOLDER, RunError, Served, live};
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::Operation;
 use rhumb_quota::refusal::Refusal;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -190,6 +191,34 @@ async fn what_cannot_start_says_why_in_one_line() {
     config.data_dir = strange.clone();
     let expected = "is not a data folder of rhumb (it is not empty and has no file FORMAT): name an empty or a new folder";
     check(&config, format!("{} {expected}", strange.display())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_active_regions_count_for_readiness_and_for_the_floor_of_commits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut configs = configs(&["a", "b", "c"], folder.path()).await;
+    let coordinators = [("c".to_owned(), Coordinators { read: "b".into(), commit: "a".into() })].into();
+    for config in &mut configs {
+        config.placement =
+            Some(Placement { active: vec!["a".into()], passive: vec!["b".into()], coordinators: BTreeMap::clone(&coordinators) });
+    }
+    let address = configs[2].listen.http;
+    let _third = Process::start(&configs[2]).await;
+    let _second = Process::start(&configs[1]).await;
+    let reason = "only 0 of 1 active regions can be heard; a majority is 1\n";
+    assert_eq!(http(address, "GET", "/readyz", "").await, (503, reason.into()));
+    let _first = Process::start(&configs[0]).await;
+    common::until("one is a majority of one", async || http(address, "GET", "/readyz", "").await == (200, "ready\n".into())).await;
+    let shown: serde_json::Value = serde_json::from_str(&http(address, "GET", "/status", "").await.1).expect("JSON");
+    let of = |name: &str| shown["regions"].as_array().expect("regions").iter().map(|region| region[name].clone()).collect::<Vec<_>>();
+    assert_eq!(of("role"), ["active", "passive", "none"]);
+    assert_eq!((of("reads_at")[2].as_str(), of("commits_at")[2].as_str()), (Some("b"), Some("a")));
+    assert!(of("reads_at")[0].is_null());
+    let floor = of("floor_ms")[2].as_f64().expect("the way to the one that votes is measured");
+    assert_eq!(Some(floor), of("rtt_ms")[0].as_f64());
+    let nearer = http(configs[0].listen.http, "GET", "/status", "").await.1;
+    let nearer: serde_json::Value = serde_json::from_str(&nearer).expect("JSON");
+    assert_eq!(nearer["regions"][0]["floor_ms"], 0.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ pub use quotas::LocalQuotas;
 
 use crate::types::SqlType;
 use async_trait::async_trait;
-use rhumb_commit::transaction::{CommitOptions, Committed, Gateway, ReadMode, RegionStatus, Transaction, TxnError};
+use rhumb_commit::transaction::{CommitOptions, Committed, Gateway, ReadMode, RegionStatus, Role, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -153,7 +153,17 @@ impl Gateway for LocalGateway {
 
     fn regions(&self) -> Vec<RegionStatus> {
         let near = Some(Span::ZERO);
-        vec![RegionStatus { name: "local".into(), local: true, sites: 1, reachable: 1, rtt: near, floor: near }]
+        vec![RegionStatus {
+            name: "local".into(),
+            local: true,
+            sites: 1,
+            reachable: 1,
+            rtt: near,
+            floor: near,
+            role: Role::Active,
+            reads_at: None,
+            commits_at: None,
+        }]
     }
 }
 

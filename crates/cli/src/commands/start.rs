@@ -2,7 +2,6 @@
 
 use super::fail;
 use clap::Args as ClapArgs;
-use rhumb_commit::placement::Placement;
 use rhumb_commit::replicated_commit::{Config as Protocol, Site};
 use rhumb_node::client::Gateway;
 use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup};
@@ -64,7 +63,7 @@ pub fn run(args: &Args) -> ExitCode {
         let QuotaSetup { epoch, models } = &setup.quotas;
         let quotas = rhumb_quota::Config { epoch: *epoch, predictors: models.predictors(), ..rhumb_quota::Config::default() };
         Actors {
-            commits: Site::new(setup.site, Arc::clone(&topology), Placement::everywhere(topology.region_count()), Protocol::default()),
+            commits: Site::new(setup.site, Arc::clone(&topology), setup.placement.clone(), Protocol::default()),
             quotas: rhumb_quota::Site::new(setup.site, &topology, quotas),
         }
     };

@@ -53,6 +53,9 @@ struct RegionStatus {
     local: bool,
     reachable: u32,
     floor_ms: Option<f64>,
+    role: String,
+    reads_at: Option<String>,
+    commits_at: Option<String>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -127,7 +130,7 @@ async fn ask((site, http): (String, String)) -> Asked {
 /// What people see: a table, then what is wrong.
 fn shown(asked: &[Asked]) -> String {
     let mut table = Table::new("site")
-        .group("", &["ready", "regions reached", "links up", "commit floor ms"])
+        .group("", &["role", "ready", "regions reached", "links up", "commit floor ms"])
         .group("transactions", &["open", "prepared", "in doubt"])
         .group("", &["safe lag ms"])
         .group("quotas", &["count", "waiting", "moving"]);
@@ -138,6 +141,7 @@ fn shown(asked: &[Asked]) -> String {
     });
     let reasons: Vec<String> = reasons.collect();
     let mut text = table.to_string();
+    coordinators(asked).iter().for_each(|line| text += &format!("\n{line}\n"));
     if !reasons.is_empty() {
         let _ = writeln!(text, "\n{} not ready", plural(reasons.len(), "site"));
         reasons.iter().for_each(|reason| text += &format!("  {reason}\n"));
@@ -150,18 +154,20 @@ fn shown(asked: &[Asked]) -> String {
 
 fn row(site: &Asked) -> Vec<String> {
     let Some(status) = &site.status else {
-        return [&site.site, "no answer", NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE].map(str::to_owned).into();
+        return [&site.site, NONE, "no answer", NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE].map(str::to_owned).into();
     };
     let millis = |millis: Option<f64>| millis.map_or(NONE.to_owned(), |millis| format!("{millis:.1}"));
     let transactions = status.transactions.as_ref();
     let count = |of: fn(&TransactionStatus) -> u64| transactions.map_or(NONE.to_owned(), |transactions| of(transactions).to_string());
     let quotas = |of: fn(&QuotaStatus) -> u64| status.quotas.as_ref().map_or(NONE.to_owned(), |quotas| of(quotas).to_string());
+    let local = status.regions.iter().find(|region| region.local);
     vec![
         status.site.clone(),
+        local.map_or(NONE, |region| &region.role).to_owned(),
         if status.ready { "yes" } else { "no" }.to_owned(),
         format!("{}/{}", status.regions.iter().filter(|region| region.reachable > 0).count(), status.regions.len()),
         format!("{}/{}", status.peers.iter().filter(|peer| peer.connected).count(), status.peers.len()),
-        millis(status.regions.iter().find(|region| region.local).and_then(|region| region.floor_ms)),
+        millis(local.and_then(|region| region.floor_ms)),
         count(|transactions| transactions.open),
         count(|transactions| transactions.prepared),
         count(|transactions| transactions.in_doubt),
@@ -170,6 +176,16 @@ fn row(site: &Asked) -> Vec<String> {
         quotas(|quotas| quotas.waiting),
         quotas(|quotas| quotas.redistributing),
     ]
+}
+
+/// Where the clients of a region read and commit, of those for which that is said; a line each.
+fn coordinators(asked: &[Asked]) -> Vec<String> {
+    let regions = asked.iter().find_map(|site| Some(&site.status.as_ref()?.regions)).into_iter().flatten();
+    let line = |region: &RegionStatus| {
+        let (read, commit) = region.reads_at.as_ref().zip(region.commits_at.as_ref())?;
+        Some(format!("clients of {} read at {read} and commit at {commit}", region.name))
+    };
+    regions.filter_map(line).collect()
 }
 
 /// What commits in doubt mean, if there are any.
@@ -191,7 +207,8 @@ mod tests {
     /// What is shown of a site whose actor says `transactions`.
     fn site(name: &str, transactions: &str) -> Asked {
         let answer = format!(
-            r#"{{"site":"{name}","ready":true,"reason":null,"regions":[{{"name":"a","local":true,"reachable":1,"floor_ms":2.5}}],
+            r#"{{"site":"{name}","ready":true,"reason":null,"regions":[{{"name":"a","local":true,"reachable":1,"floor_ms":2.5,"role":"active"}},
+                    {{"name":"b","local":false,"reachable":0,"floor_ms":null,"role":"none","reads_at":"a","commits_at":"c"}}],
                 "peers":[{{"connected":true}},{{"connected":false}}],"transactions":{transactions},
                 "quotas":{{"quotas":3,"waiting":12,"redistributing":1}}}}"#
         );
@@ -205,13 +222,15 @@ mod tests {
         let waiting = site("b/0", r#"{"open":0,"prepared":3,"in_doubt":2,"safe_lag_ms":null}"#);
         let silent = Asked { site: "c/0".to_owned(), http: String::new(), status: None, error: Some("nobody there".to_owned()) };
         let expected = [
-            "                                                             transactions ────────────               quotas ───────────────",
-            "site      ready  regions reached  links up  commit floor ms   open  prepared  in doubt  safe lag ms  count  waiting  moving",
-            "───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────",
-            "a/0         yes              1/1       1/2              2.5      4         1         0         75.2      3       12       1",
-            "a/1         yes              1/1       1/2              2.5      –         –         –            –      3       12       1",
-            "b/0         yes              1/1       1/2              2.5      0         3         2            –      3       12       1",
-            "c/0   no answer                –         –                –      –         –         –            –      –        –       –",
+            "                                                                     transactions ────────────               quotas ───────────────",
+            "site    role      ready  regions reached  links up  commit floor ms   open  prepared  in doubt  safe lag ms  count  waiting  moving",
+            "───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────",
+            "a/0   active        yes              1/2       1/2              2.5      4         1         0         75.2      3       12       1",
+            "a/1   active        yes              1/2       1/2              2.5      –         –         –            –      3       12       1",
+            "b/0   active        yes              1/2       1/2              2.5      0         3         2            –      3       12       1",
+            "c/0        –  no answer                –         –                –      –         –         –            –      –        –       –",
+            "",
+            "clients of b read at a and commit at c",
             "",
             "1 site not ready",
             "  c/0: nobody there",

@@ -4,6 +4,8 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,6 +34,21 @@ pub fn done(arguments: &[&str]) -> String {
     let output = rhumb(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
+}
+
+/// What is answered at `path` of a site, whose HTTP address is `http`.
+pub fn get(http: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(http.trim_start_matches("http://")).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("it takes requests");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    answer
+}
+
+/// The SQLSTATE of a statement that must fail.
+pub fn code<T>(result: Result<T, tokio_postgres::Error>) -> String {
+    let error = result.err().expect("the statement must fail");
+    error.code().unwrap_or_else(|| panic!("an error of the server, not {error:?}")).code().to_string()
 }
 
 /// A running demo.

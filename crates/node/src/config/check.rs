@@ -2,13 +2,12 @@
 
 use super::{Config, ConfigError, Limits, Quotas, Storage, Wan};
 use crate::models::Models;
+use rhumb_commit::placement::{Placement, REGIONS_MAX};
 use rhumb_core::{RttMatrix, SiteId, Span, Topology, wan};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// More regions than any deployment has; a bound for what is allocated per peer.
-pub const REGIONS_MAX: usize = 64;
 /// More sites in a region than are useful; a bound for what is allocated per peer.
 pub const SITES_PER_REGION_MAX: usize = 64;
 /// Jitter above this is a mistake of units.
@@ -44,6 +43,8 @@ pub struct Setup {
     pub chaos: bool,
     /// The emulated wide-area network.
     pub wan: Option<WanLinks>,
+    /// Which regions hold what.
+    pub placement: Placement,
     /// The storage engine.
     pub storage: Storage,
     /// Quotas.
@@ -90,10 +91,12 @@ impl Setup {
         format!("{}/{}", self.topology.name(site.region), site.shard)
     }
 
-    /// A number that sites of one cluster share and those of another hardly can: FNV-1a over its name and shape.
+    /// A number that sites of one cluster share and those of another hardly can: FNV-1a over its name, its shape, and which
+    /// regions hold what. Sites that disagree on who votes must not hear each other.
     pub fn fingerprint(&self) -> u64 {
         let shape = self.topology.regions().map(|region| self.topology.name(region)).collect::<Vec<_>>().join("\n");
-        let text = format!("{}\n{}\n{shape}", self.cluster, self.topology.shard_count());
+        let Placement { voters, passives, .. } = &self.placement;
+        let text = format!("{}\n{}\n{shape}\n{voters}\n{passives}", self.cluster, self.topology.shard_count());
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
     }
 }
@@ -109,6 +112,10 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         topology.sites().zip(config.regions.iter().flat_map(|region| region.sites.iter().copied())).collect();
     check_listen(&config, addresses[&site])?;
     let wan = config.wan.as_ref().map(|wan| resolve_wan(wan, &topology, folder)).transpose()?;
+    let placement = match &config.placement {
+        Some(placement) => placement.resolve(&topology).or_else(|(key, why)| wrong(format!("placement.{key}"), why))?,
+        None => Placement::everywhere(topology.region_count()),
+    };
     if !(1..=REQUESTS_MAX).contains(&config.limits.requests) {
         return wrong("limits.requests", format!("is {}; expected 1 to {REQUESTS_MAX}", config.limits.requests));
     }
@@ -131,6 +138,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         data_dir: folder.join(config.data_dir),
         chaos: config.chaos,
         wan,
+        placement,
         storage: config.storage,
         quotas,
         limits: config.limits,

@@ -6,6 +6,7 @@
 
 mod check;
 mod cluster;
+mod placement;
 mod read;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use thiserror::Error;
 
 pub use check::{QuotaSetup, Setup, WanLinks};
 pub use cluster::{Cluster, ClusterRegion, FOLDER_NAMES, first_port, names_a_folder};
+pub use placement::{Coordinators, Placement};
 
 /// The file of one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +40,9 @@ pub struct Config {
     /// The emulated wide-area network; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wan: Option<Wan>,
+    /// Which regions hold what; all are active if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
     /// The storage engine.
     #[serde(default)]
     pub storage: Storage,

@@ -135,6 +135,10 @@ struct ShownRegion {
     reachable: u32,
     rtt_ms: Option<f64>,
     floor_ms: Option<f64>,
+    /// `active`, `passive` or `none`.
+    role: String,
+    reads_at: Option<String>,
+    commits_at: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -170,6 +174,9 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
         reachable: region.reachable,
         rtt_ms: region.rtt.map(Span::as_millis_f64),
         floor_ms: region.floor.map(Span::as_millis_f64),
+        role: region.role.to_string(),
+        reads_at: region.reads_at,
+        commits_at: region.commits_at,
     });
     let peers = status.peers().into_iter().map(|peer| ShownPeer {
         site: setup.name(peer.site),

@@ -224,6 +224,7 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
         listen: Listen { sql: free, resp: None, http: free, peer: address(index) },
         regions: all.clone(),
         wan: wan.clone(),
+        placement: None,
         storage: Storage::default(),
         quotas: Quotas::default(),
         limits: Limits::default(),

@@ -11,13 +11,16 @@ use rhumb_commit::transaction::RegionStatus;
 use std::sync::Arc;
 
 /// The columns of SHOW REGIONS.
-const REGION_COLUMNS: [(&str, SqlType); 6] = [
+const REGION_COLUMNS: [(&str, SqlType); 9] = [
     ("name", SqlType::Text),
     ("local", SqlType::Bool),
     ("sites", SqlType::Int4),
     ("reachable", SqlType::Int4),
     ("rtt_ms", SqlType::Float8),
     ("floor_ms", SqlType::Float8),
+    ("role", SqlType::Text),
+    ("reads_at", SqlType::Text),
+    ("commits_at", SqlType::Text),
 ];
 
 impl Session {
@@ -59,6 +62,9 @@ fn region_row(region: &RegionStatus) -> Row {
         Datum::Int32(i32::try_from(region.reachable).ok()),
         Datum::Float64(region.rtt.map(|span| span.as_millis_f64())),
         Datum::Float64(region.floor.map(|span| span.as_millis_f64())),
+        text(region.role.to_string()),
+        Datum::Utf8(region.reads_at.clone()),
+        Datum::Utf8(region.commits_at.clone()),
     ]
 }
 

@@ -1,9 +1,10 @@
 //! What a demo says once it serves: where to connect, how fast commits can be, and what to try.
 
-use super::folder::{SitePlan, plural};
+use super::folder::{SitePlan, describe, plural};
 use super::network::Network;
 use console::style;
-use rhumb_core::{RegionId, RttMatrix, Span};
+use rhumb_commit::placement::Placement;
+use rhumb_core::{RegionId, RttMatrix, Span, Topology};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -17,6 +18,8 @@ const GAP: usize = 2;
 pub struct Banner<'a> {
     /// The network.
     pub network: &'a Network,
+    /// Which regions hold what.
+    pub placement: &'a Placement,
     /// All sites, region by region.
     pub sites: Vec<&'a SitePlan>,
     /// How long the start took.
@@ -50,7 +53,7 @@ impl Banner<'_> {
             .iter()
             .enumerate()
             .map(|(index, site)| {
-                let floor = self.network.floor(index / usize::from(self.network.sites_per_region));
+                let floor = self.network.floor(index / usize::from(self.network.sites_per_region), self.placement.voters);
                 [
                     name(site),
                     floor.map_or(String::new(), |floor| format!("{} ms", millis(floor))),
@@ -69,6 +72,11 @@ impl Banner<'_> {
         let mut text = format!("{}\n", style(line(titles)).dim());
         for row in &rows {
             writeln!(text, "{}", line(row.each_ref().map(String::as_str))).expect("a string takes all");
+        }
+        if self.placement.voters.len() < self.network.regions.len() {
+            let topology = Topology::new(self.network.regions.clone(), self.sites_per_region);
+            let others = if self.placement.copies().len() < self.network.regions.len() { "; the others hold no copy" } else { "" };
+            writeln!(text, "\n{}{others}", describe(self.placement, &topology)).expect("a string takes all");
         }
         text
     }
@@ -177,9 +185,14 @@ mod tests {
     }
 
     fn text(network: &Network) -> String {
+        placed(network, &Placement::everywhere(network.regions.len()))
+    }
+
+    fn placed(network: &Network, placement: &Placement) -> String {
         let sites = sites(network);
         let banner = Banner {
             network,
+            placement,
             sites: sites.iter().collect(),
             took: Duration::from_millis(2_140),
             data: Path::new("/tmp/rhumb-demo-x"),
@@ -195,6 +208,15 @@ mod tests {
         let text = text(&network);
         assert_eq!(text, include_str!("banner_golden.txt"));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+    }
+
+    #[test]
+    fn a_placement_is_told_and_commits_go_to_those_that_vote() {
+        let network = Network::choose("paper_replicated_commit_5", None).expect("shipped");
+        let voters = [RegionId(0), RegionId(1)].into_iter().collect();
+        let text = placed(&network, &Placement { voters, passives: RegionId(4).into(), coordinators: [].into() });
+        assert!(text.contains("\nactive california, oregon; passive singapore; the others hold no copy\n"), "{text}");
+        assert!(text.contains("\ncalifornia         21 ms  postgres"), "{text}");
     }
 
     #[test]

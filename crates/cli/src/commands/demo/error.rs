@@ -24,6 +24,10 @@ pub enum DemoError {
     Foreign { folder: PathBuf, file: &'static str },
     #[error("{} holds a cluster of {kept}, not of {asked}: ask for the same, or name another folder", folder.display())]
     OtherShape { folder: PathBuf, kept: String, asked: String },
+    #[error("--{key}: {why}")]
+    Placement { key: String, why: String },
+    #[error("{} holds a cluster with {kept}, not with {asked}: ask for the same or for none, or name another folder", folder.display())]
+    OtherPlacement { folder: PathBuf, kept: String, asked: String },
     #[error("a demo is already running (process {pid}): stop it, or give this one a state file of its own with --state FILE")]
     AlreadyRunning { pid: u32 },
     #[error("no port from {from} to {to} is free on 127.0.0.1")]
@@ -52,6 +56,8 @@ impl DemoError {
             | DemoError::Sites { .. }
             | DemoError::Foreign { .. }
             | DemoError::OtherShape { .. }
+            | DemoError::Placement { .. }
+            | DemoError::OtherPlacement { .. }
             | DemoError::Config(_) => 2,
             _ => 1,
         }

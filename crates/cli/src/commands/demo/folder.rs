@@ -11,7 +11,9 @@ use super::error::{DemoError, file};
 use super::network::Network;
 use super::ports::{self, Ports};
 use crate::running::write_atomically;
-use rhumb_node::config::{Config, Limits, Listen, OwnSite, Region, Setup};
+use rhumb_commit::placement;
+use rhumb_core::{RegionId, Topology};
+use rhumb_node::config::{Config, Limits, Listen, OwnSite, Placement, Region, Setup};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,6 +31,18 @@ struct Shape {
     regions: Vec<String>,
     sites_per_region: u16,
     ports: Vec<Ports>,
+    /// Folders of former versions say nothing of it.
+    #[serde(default)]
+    placement: Option<Placement>,
+}
+
+/// A folder that is ready.
+#[derive(Debug)]
+pub struct Prepared {
+    /// All sites, region by region.
+    pub sites: Vec<SitePlan>,
+    /// Which regions hold what.
+    pub placement: placement::Placement,
 }
 
 impl Shape {
@@ -74,27 +88,53 @@ impl SitePlan {
     }
 }
 
-/// Makes `folder` ready for a demo of `network`: chooses ports, and writes the configuration of each site.
-pub fn prepare(folder: &Path, network: &Network) -> Result<Vec<SitePlan>, DemoError> {
+/// Makes `folder` ready for a demo of `network`: chooses ports, and writes the configuration of each site. Without a
+/// `placement` it stays as it was in this folder.
+pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>) -> Result<Prepared, DemoError> {
     let sites_per_region = network.sites_per_region;
     let count = network.regions.len() * usize::from(sites_per_region);
     if !(1..=SITES_MAX).contains(&count) {
         return Err(DemoError::Sites { regions: network.regions.len(), sites_per_region, sites: count, max: SITES_MAX });
     }
+    let topology = Topology::new(network.regions.clone(), sites_per_region);
+    let asked = placement.as_ref().map(|placement| resolve(placement, &topology)).transpose()?;
     std::fs::create_dir_all(folder).map_err(file("cannot make the folder", folder))?;
     let folder = &folder.canonicalize().map_err(file("cannot find the folder", folder))?;
     let kept = kept(folder)?;
     let ports = ports::choose(count, kept.as_ref().map_or(&network.ports, |shape| &shape.ports))?;
-    let shape = Shape { regions: network.regions.clone(), sites_per_region, ports };
-    if let Some(kept) = kept.filter(|kept| (&kept.regions, kept.sites_per_region) != (&shape.regions, sites_per_region)) {
-        return Err(DemoError::OtherShape { folder: folder.clone(), kept: kept.describe(), asked: shape.describe() });
+    let mut shape = Shape { regions: network.regions.clone(), sites_per_region, ports, placement };
+    let mut placement = asked.unwrap_or_else(|| placement::Placement::everywhere(topology.region_count()));
+    if let Some(kept) = kept {
+        if (&kept.regions, kept.sites_per_region) != (&shape.regions, sites_per_region) {
+            return Err(DemoError::OtherShape { folder: folder.clone(), kept: kept.describe(), asked: shape.describe() });
+        }
+        let before = match &kept.placement {
+            Some(placement) => resolve(placement, &topology)?,
+            None => placement::Placement::everywhere(topology.region_count()),
+        };
+        if shape.placement.is_some() && placement != before {
+            let (kept, asked) = (describe(&before, &topology), describe(&placement, &topology));
+            return Err(DemoError::OtherPlacement { folder: folder.clone(), kept, asked });
+        }
+        (shape.placement, placement) = (kept.placement, before);
     }
     let sites = plan(folder, &shape);
     for site in &sites {
         write_config(site, &config(site, &shape, network))?;
     }
     write_atomically(&folder.join(SHAPE_FILE), &shape).map_err(file("cannot write", folder.join(SHAPE_FILE)))?;
-    Ok(sites)
+    Ok(Prepared { sites, placement })
+}
+
+fn resolve(placement: &Placement, topology: &Topology) -> Result<placement::Placement, DemoError> {
+    placement.resolve(topology).map_err(|(key, why)| DemoError::Placement { key, why })
+}
+
+/// `active a, b, c; passive d`.
+pub fn describe(placement: &placement::Placement, topology: &Topology) -> String {
+    let names = |regions: placement::Regions| regions.iter().map(|region: RegionId| topology.name(region)).collect::<Vec<_>>().join(", ");
+    let passive = if placement.passives.is_empty() { String::new() } else { format!("; passive {}", names(placement.passives)) };
+    format!("active {}{passive}", names(placement.voters))
 }
 
 /// The shape of the demo that used `folder` before; none if it is empty.
@@ -142,6 +182,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
         },
         regions: shape.regions.iter().zip(peers).map(region).collect(),
         wan: network.wan.clone(),
+        placement: shape.placement.clone(),
         storage: network.storage.clone(),
         quotas: network.quotas.clone(),
         limits: Limits { stop_grace_ms: STOP_GRACE_MS, ..Limits::default() },
@@ -168,6 +209,7 @@ pub fn plural(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     fn network(regions: usize, sites_per_region: u16) -> Network {
         Network::choose("none", Some(regions), sites_per_region).expect("none")
@@ -177,29 +219,54 @@ mod tests {
     fn a_folder_is_used_again_for_the_same_shape_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().canonicalize().expect("it is there");
-        let sites = prepare(&folder, &network(2, 2)).expect("an empty folder");
+        let sites = prepare(&folder, &network(2, 2), None).expect("an empty folder").sites;
         assert_eq!(sites.iter().map(SitePlan::name).collect::<Vec<_>>(), ["region1/0", "region1/1", "region2/0", "region2/1"]);
         for site in &sites {
             Config::load(&site.config).expect("a whole configuration");
         }
-        let again = prepare(&folder, &network(2, 2)).expect("the same shape");
+        let again = prepare(&folder, &network(2, 2), None).expect("the same shape").sites;
         assert_eq!(again.len(), 4);
-        let error = prepare(&folder, &network(2, 1)).expect_err("another shape").to_string();
+        let error = prepare(&folder, &network(2, 1), None).expect_err("another shape").to_string();
         let expected = "holds a cluster of region1, region2 with 2 sites each, not of region1, region2 with 1 site each: ask for the same, or name another folder";
+        assert_eq!(error, format!("{} {expected}", folder.display()));
+    }
+
+    #[test]
+    fn a_folder_keeps_its_placement() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().canonicalize().expect("it is there");
+        let placed = |active: &[&str], passive: &[&str]| {
+            let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            Some(Placement { active: names(active), passive: names(passive), coordinators: BTreeMap::new() })
+        };
+        let prepare = |placement| prepare(&folder, &network(4), 1, placement);
+        let error = prepare(placed(&["region1", "region9"], &[])).expect_err("no such region").to_string();
+        let expected =
+            "--active[1]: `region9` is not among the regions; did you mean `region4`? expected one of region1, region2, region3, region4";
+        assert_eq!(error, expected);
+        let first = prepare(placed(&["region1", "region2"], &["region3"])).expect("an empty folder");
+        for placement in [None, placed(&["region2", "region1"], &["region3"])] {
+            assert_eq!(prepare(placement).expect("the same").placement, first.placement);
+        }
+        for site in &first.sites {
+            assert_eq!(Config::load(&site.config).expect("a whole configuration").placement, first.placement);
+        }
+        let error = prepare(placed(&["region1", "region2", "region3"], &[])).expect_err("another placement").to_string();
+        let expected = "holds a cluster with active region1, region2; passive region3, not with active region1, region2, region3: ask for the same or for none, or name another folder";
         assert_eq!(error, format!("{} {expected}", folder.display()));
     }
 
     #[test]
     fn a_folder_of_a_version_without_ports_for_redis_clients_is_used_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        prepare(folder.path(), &network(2, 1)).expect("an empty folder");
+        prepare(folder.path(), &network(2, 1), None).expect("an empty folder");
         let path = folder.path().join(SHAPE_FILE);
         let mut shape: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).expect("written")).expect("JSON");
         for ports in shape["ports"].as_array_mut().expect("ports") {
             ports.as_object_mut().expect("by name").remove("resp").expect("the present version writes it");
         }
         std::fs::write(&path, shape.to_string()).expect("written");
-        let sites = prepare(folder.path(), &network(2, 1)).expect("what was there before");
+        let sites = prepare(folder.path(), &network(2, 1), None).expect("what was there before").sites;
         assert!(sites.iter().all(|site| site.ports.resp != 0));
         assert_ne!(sites[0].ports.resp, sites[1].ports.resp);
     }
@@ -208,7 +275,7 @@ mod tests {
     fn a_folder_of_something_else_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("thesis.tex"), "x").expect("written");
-        let error = prepare(folder.path(), &network(1, 1)).expect_err("not ours").to_string();
+        let error = prepare(folder.path(), &network(1, 1), None).expect_err("not ours").to_string();
         assert!(
             error.ends_with("is not the data folder of a demo (it is not empty and has no file demo.json): name an empty or a new folder"),
             "{error}"
@@ -218,8 +285,8 @@ mod tests {
 
     #[test]
     fn too_many_processes_are_refused() {
-        let error = prepare(Path::new("/nonexistent"), &network(5, 50)).expect_err("too many").to_string();
+        let error = prepare(Path::new("/nonexistent"), &network(5, 50), None).expect_err("too many").to_string();
         assert_eq!(error, "5 regions of 50 sites would be 250 processes; a demo runs 1 to 128");
-        assert!(prepare(Path::new("/nonexistent"), &network(0, 1)).is_err());
+        assert!(prepare(Path::new("/nonexistent"), &network(0, 1), None).is_err());
     }
 }

@@ -26,8 +26,12 @@ use banner::Banner;
 use clap::Args as ClapArgs;
 use cluster::{Cluster, Waited};
 use error::{DemoError, file};
+use folder::Prepared;
 use indicatif::{ProgressBar, ProgressStyle};
 use network::Network;
+use rhumb_commit::placement;
+use rhumb_node::config::Placement;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,6 +50,8 @@ const TICK: Duration = Duration::from_millis(100);
   rhumb demo --wan aws_32 --regions 7         seven regions of AWS
   rhumb demo --wan rtt.csv --data ~/cluster   round trips of your own; the data stays
   rhumb demo --cluster cluster.toml           what `rhumb plan -o cluster.toml` chose
+  rhumb demo --active california,oregon,virginia --passive ireland
+                                              three regions vote, Ireland holds a copy, Singapore reads elsewhere
   rhumb demo --sites-per-region 2             two shards, each at a site of its own in every region
 
 Shipped profiles: paper_replicated_commit_5, paper_samya_5, paper_gplacer_9, aws_32, azure_48, gcp_39, aws_azure_42.
@@ -65,6 +71,12 @@ pub struct Args {
     /// The regions, the wide-area network, and ports, if these are free, of a file such as `rhumb plan -o` writes.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["wan", "regions", "sites_per_region"])]
     cluster: Option<PathBuf>,
+    /// The regions that hold a copy of all rows and vote [default: all of them].
+    #[arg(long, value_name = "REGION,…", value_delimiter = ',')]
+    active: Vec<String>,
+    /// Regions that hold a copy and do not vote.
+    #[arg(long, value_name = "REGION,…", value_delimiter = ',', requires = "active")]
+    passive: Vec<String>,
     /// Keep data, configurations and logs in this folder, and go on with what is there. Otherwise they go at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -100,12 +112,17 @@ async fn demo(args: &Args) -> Result<(), DemoError> {
         ready_file::clear(path).map_err(file("cannot remove the old ready file", path))?;
     }
     let data = Data::open(args.data.as_deref())?;
-    let sites = folder::prepare(data.path(), &network)?;
+    let placement = (!args.active.is_empty()).then(|| Placement {
+        active: args.active.clone(),
+        passive: args.passive.clone(),
+        coordinators: BTreeMap::new(),
+    });
+    let Prepared { sites, placement } = folder::prepare(data.path(), &network, placement)?;
     let control = state.with_extension("sock");
     let mut orders = control::listen(&control).map_err(file("cannot listen at", &control))?;
     let _left_behind = LeftBehind([Some(state.clone()), Some(control.clone()), args.ready_file.clone()].into_iter().flatten().collect());
     let mut cluster = Cluster::new(sites, state, control, data.path().to_owned())?;
-    let outcome = live(args, &network, &mut cluster, &mut stop, &mut orders, begun).await;
+    let outcome = live(args, (&network, &placement), &mut cluster, &mut stop, &mut orders, begun).await;
     cluster.stop(&mut stop).await;
     data.close()?;
     outcome
@@ -114,7 +131,7 @@ async fn demo(args: &Args) -> Result<(), DemoError> {
 /// From the start of the processes to the wish to stop.
 async fn live(
     args: &Args,
-    network: &Network,
+    (network, placement): (&Network, &placement::Placement),
     cluster: &mut Cluster,
     stop: &mut Stop,
     orders: &mut tokio::sync::mpsc::Receiver<control::Received>,
@@ -136,6 +153,7 @@ async fn live(
     let data = cluster.data().to_owned();
     let banner = Banner {
         network,
+        placement,
         sites: cluster.plans().collect(),
         took: begun.elapsed(),
         data: &data,

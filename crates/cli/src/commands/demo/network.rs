@@ -3,6 +3,7 @@
 use super::error::DemoError;
 use super::ports::Ports;
 use crate::wan;
+use rhumb_commit::placement::Regions;
 use rhumb_core::{RegionId, RttMatrix, Span};
 use rhumb_node::config::{Cluster, Listen, Quotas, Storage, Wan, names_a_folder};
 use std::path::Path;
@@ -88,9 +89,9 @@ impl Network {
         Network { name, regions, matrix, wan, sites_per_region, ports: Vec::new(), storage: Storage::default(), quotas: Quotas::default() }
     }
 
-    /// The floor of a commit in the region at `index`; none without an emulated network.
-    pub fn floor(&self, index: usize) -> Option<Span> {
-        self.matrix.as_ref().map(|matrix| matrix.floor(RegionId(index as u16)))
+    /// The floor of a commit in the region at `index` if these regions vote; none without an emulated network.
+    pub fn floor(&self, index: usize, voters: Regions) -> Option<Span> {
+        self.matrix.as_ref()?.floor_among(RegionId(index as u16), voters.iter())
     }
 }
 
@@ -102,7 +103,8 @@ mod tests {
     fn a_profile_may_be_cut_to_its_first_regions() {
         let network = Network::choose("paper_replicated_commit_5", Some(3), 1).expect("shipped");
         assert_eq!(network.regions, ["california", "oregon", "virginia"]);
-        assert_eq!(network.floor(0), Some(Span::from_millis(21)));
+        assert_eq!(network.floor(0, Regions::first(3)), Some(Span::from_millis(21)));
+        assert_eq!(network.floor(0, RegionId(2).into()), Some(Span::from_millis(86)));
         let error = Network::choose("paper_replicated_commit_5", Some(6), 1).expect_err("five only");
         assert_eq!(error.to_string(), "--regions 6: paper_replicated_commit_5 has 5 regions; expected 1 to 5");
     }

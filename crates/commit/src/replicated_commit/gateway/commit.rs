@@ -364,6 +364,7 @@ impl Site {
             reason => {
                 let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
+                fx.count(counted(reason));
                 self.tell_decided(txn, Outcome::Aborted, fx);
                 let reason = match reason {
                     Refusal::NotWhole(region) => {
@@ -485,6 +486,20 @@ impl Site {
 impl Txn {
     fn is_committing(state: &Txn) -> bool {
         state.committing.is_some()
+    }
+}
+
+/// The name under which an abort for this reason is counted.
+fn counted(reason: Refusal) -> &'static str {
+    match reason {
+        Refusal::Locked => "commit.aborted_locked",
+        Refusal::LockLost => "commit.aborted_lock_lost",
+        Refusal::Stale => "commit.aborted_stale",
+        Refusal::TooOld(_) => "commit.aborted_too_old",
+        Refusal::NeverHeard => "commit.aborted_never_heard",
+        Refusal::Superseded => "commit.aborted_superseded",
+        Refusal::TimedOut => "commit.aborted_timed_out",
+        Refusal::Withdrawn => "commit.aborted_withdrawn",
     }
 }
 
