@@ -46,6 +46,7 @@ fn main() {
         Entry::Database(Arc::new(database)),
         Entry::Table(Arc::new(table(SqlType::Int8, SqlType::Numeric(Some((9, 2)))))),
         Entry::Index("t".into()),
+        Entry::Settings([("rhumb.commit_rounds".to_string(), "2".to_string())].into()),
     ];
     for (number, entry) in entries.iter().enumerate() {
         write("catalog_entry", &format!("{number}"), &encode_entry(entry).expect("an entry can be encoded").0);

@@ -1,12 +1,13 @@
-//! Databases, and the commit protocol that each declares.
+//! Databases, the commit protocol that each declares, and the settings that its sessions begin with.
 
-use crate::catalog::layout::{self, Entry, data_prefix, database_key, garbage_key, relations};
+use crate::catalog::layout::{self, Entry, data_prefix, database_key, garbage_key, relations, settings_key};
 use crate::catalog::names::check_name;
 use crate::catalog::{CatalogView, DatabaseId};
 use crate::error::{SqlError, SqlResult, SqlState};
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::Value;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The database that always exists.
@@ -66,8 +67,35 @@ impl CatalogView {
             self.remove(txn, relation)?;
         }
         self.remove(txn, key)?;
+        self.remove(txn, settings_key(database.id))?;
         txn.put(garbage_key(&data_prefix(database.id, None)), Value::default())?;
         Ok(true)
+    }
+
+    /// `ALTER DATABASE`: changes the settings that its sessions begin with. Error 3D000.
+    pub async fn alter_database(
+        &mut self,
+        txn: &mut dyn Transaction,
+        name: &str,
+        change: impl FnOnce(&mut BTreeMap<String, String>) + Send,
+    ) -> SqlResult<()> {
+        let key = settings_key(self.fresh_database(txn, name).await?.id);
+        let mut settings = match self.read_fresh(txn, std::slice::from_ref(&key)).await?.remove(0) {
+            Some(Entry::Settings(settings)) => settings,
+            _ => BTreeMap::new(),
+        };
+        change(&mut settings);
+        self.write(txn, key, &Entry::Settings(settings))
+    }
+
+    /// The settings that sessions of a database begin with, as the nearest replica has them or, if that is newer, this
+    /// gateway. Elsewhere a change may so be seen a moment later; but a session begins without a trip, and where no majority
+    /// can be reached.
+    pub async fn database_settings(&mut self, txn: &mut dyn Transaction, id: DatabaseId) -> SqlResult<BTreeMap<String, String>> {
+        match self.newest_known(txn, &settings_key(id)).await? {
+            Some(Entry::Settings(settings)) => Ok(settings),
+            _ => Ok(BTreeMap::new()),
+        }
     }
 
     /// All databases by name, read afresh.

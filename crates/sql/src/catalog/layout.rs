@@ -5,6 +5,7 @@
 //!   [0][2][0] name                     → a database
 //!   [0][3][0] [database] name          → a relation: a table, or the table that an index belongs to
 //!   [0][4][0] prefix of dropped keys   → nothing: to be reclaimed
+//!   [0][5][0] [database]               → the settings that its sessions begin with
 //! ```
 //!
 //! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in `postcard`.
@@ -16,6 +17,7 @@ use crate::table::index_prefix;
 use rhumb_core::{Key, KeyRange, Value};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The database id under which the catalog lies.
@@ -24,6 +26,7 @@ const COUNTER: TableId = TableId(1);
 const DATABASES: TableId = TableId(2);
 const RELATIONS: TableId = TableId(3);
 const GARBAGE: TableId = TableId(4);
+const SETTINGS: TableId = TableId(5);
 /// The first byte of every value that this version writes.
 const FORMAT: u8 = 1;
 
@@ -36,6 +39,8 @@ pub enum Entry {
     Table(#[serde(with = "shared")] Arc<TableDescriptor>),
     /// An index of the table of this name.
     Index(String),
+    /// The settings that the sessions of a database begin with.
+    Settings(BTreeMap<String, String>),
 }
 
 /// A shared structure is written as the structure. By hand, since serde's own feature for it is one of the whole build.
@@ -70,6 +75,10 @@ pub(super) fn relation_key(database: DatabaseId, name: &str) -> Key {
 
 pub(super) fn relations(database: DatabaseId) -> KeyRange {
     KeyRange::prefix(&named(RELATIONS, &database.0.to_be_bytes(), "").0)
+}
+
+pub(super) fn settings_key(database: DatabaseId) -> Key {
+    Key::new([&index_prefix(CATALOG, SETTINGS, IndexId(0))[..], &database.0.to_be_bytes()].concat())
 }
 
 pub(super) fn garbage() -> KeyRange {

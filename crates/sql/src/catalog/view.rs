@@ -163,6 +163,16 @@ impl CatalogView {
         }
     }
 
+    /// The entry as the nearest replica or the cache has it, whichever is newer.
+    pub(super) async fn newest_known(&mut self, txn: &mut dyn Transaction, key: &Key) -> SqlResult<Option<Entry>> {
+        let row = txn.get(std::slice::from_ref(key)).await?.remove(0);
+        match (self.catalog.get(key), row.value) {
+            (Some(Known::Entry(version, entry)), _) if version >= row.version => Ok(Some(entry)),
+            (_, Some(value)) => decode_entry(&value.0).map(Some),
+            (_, None) => Ok(None),
+        }
+    }
+
     /// The entries under these keys as they are now, past the cache.
     pub(super) async fn read_fresh(&mut self, txn: &mut dyn Transaction, keys: &[Key]) -> SqlResult<Vec<Option<Entry>>> {
         let rows = get_from_majority(txn, keys).await?;

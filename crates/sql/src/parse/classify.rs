@@ -31,6 +31,22 @@ fn create_database(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError
     }
 }
 
+/// Takes `ALTER DATABASE name` off the front of a statement, which then goes on as SET and RESET of a session do.
+pub fn altered_database(parser: &mut Parser<'_>) -> Option<Result<String, ParserError>> {
+    begins_with(parser, &[Keyword::ALTER, Keyword::DATABASE]).then(|| parser.parse_identifier().map(|ident| fold(&ident)))
+}
+
+/// The statement that does to the database `name` what `kind` does to a session.
+pub fn alter_database(name: String, kind: StatementKind) -> SqlResult<StatementKind> {
+    match kind {
+        StatementKind::Set { name: setting, value, local: false } => {
+            Ok(StatementKind::AlterDatabase { name, setting: Some(setting), value })
+        }
+        StatementKind::Reset(setting) => Ok(StatementKind::AlterDatabase { name, setting, value: None }),
+        _ => Err(SqlError::syntax("ALTER DATABASE takes SET and RESET of a setting only")),
+    }
+}
+
 /// A name as PostgreSQL folds it: lower case unless it is quoted.
 pub fn fold(ident: &ast::Ident) -> String {
     if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }

@@ -1,8 +1,8 @@
 //! SQL text to statements.
 //!
 //! The grammar is sqlparser's for PostgreSQL. What it lacks is cut out at the level of tokens first: several statements
-//! are separated, `AS OF SYSTEM TIME '…'` is taken out of the statement that it qualifies, and `CREATE DATABASE … WITH`
-//! and the statements about quotas are read here. Errors carry the place in the text, in characters, as clients expect it.
+//! are separated, `AS OF SYSTEM TIME '…'` is taken out of the statement that it qualifies, `ALTER DATABASE name` off the
+//! SET or RESET that follows it, and `CREATE DATABASE … WITH` and the statements about quotas are read here. Errors carry the place in the text, in characters, as clients expect it.
 
 mod chains;
 mod classify;
@@ -59,11 +59,16 @@ fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> 
         Some(kind) => kind.map_err(|error| error::from_parser(sql, error))?,
         None => {
             let mut parser = self::parser(tokens);
+            let database = classify::altered_database(&mut parser).transpose().map_err(|error| error::from_parser(sql, error))?;
             let parsed = parser.parse_statement().and_then(|statement| match parser.peek_token().token {
                 Token::EOF => Ok(statement),
                 _ => parser.expected("end of statement", parser.peek_token()),
             });
-            classify::classify(parsed.map_err(|error| error::from_parser(sql, error))?)?
+            let kind = classify::classify(parsed.map_err(|error| error::from_parser(sql, error))?)?;
+            match database {
+                Some(name) => classify::alter_database(name, kind)?,
+                None => kind,
+            }
         }
     };
     if as_of.is_some() && !kind.may_be_as_of() {

@@ -47,6 +47,15 @@ pub enum StatementKind {
         /// Their names.
         names: Vec<ast::ObjectName>,
     },
+    /// ALTER DATABASE … SET or RESET.
+    AlterDatabase {
+        /// Its name.
+        name: String,
+        /// The setting, in lower case; `None` is all of them.
+        setting: Option<String>,
+        /// Its value; `None` is none.
+        value: Option<String>,
+    },
     /// CREATE, ALTER or DROP of a quota.
     Quota(QuotaCommand),
     /// Begins, ends or shapes a transaction.
@@ -184,6 +193,7 @@ impl StatementKind {
             StatementKind::Create(Create::Database { .. }) => "CREATE DATABASE",
             StatementKind::Create(Create::Table(_)) => "CREATE TABLE",
             StatementKind::Create(Create::Index(_)) => "CREATE INDEX",
+            StatementKind::AlterDatabase { .. } => "ALTER DATABASE",
             StatementKind::Drop { object: ast::ObjectType::Database, .. } => "DROP DATABASE",
             StatementKind::Drop { object: ast::ObjectType::Index, .. } => "DROP INDEX",
             StatementKind::Drop { .. } => "DROP TABLE",

@@ -50,6 +50,21 @@ fn create_database_takes_options() {
 }
 
 #[test]
+fn alter_database_takes_set_and_reset() {
+    let of = |sql| {
+        let StatementKind::AlterDatabase { name, setting, value } = one(sql).kind else { panic!("{sql}") };
+        (name, setting, value)
+    };
+    let some = |text: &str| Some(text.to_string());
+    assert_eq!(of("alter database Shop set Rhumb.Commit_Rounds = 2"), ("shop".into(), some("rhumb.commit_rounds"), some("2")));
+    assert_eq!(of("alter database \"Shop\" set a to default"), ("Shop".into(), some("a"), None));
+    assert_eq!(of("alter database shop reset a"), ("shop".into(), some("a"), None));
+    assert_eq!(of("alter database shop reset all"), ("shop".into(), None, None));
+    assert_eq!(one("alter database shop reset all").kind.name(), "ALTER DATABASE");
+    assert_eq!(parse("alter database shop rename to other").expect_err("not that").state(), SqlState::SyntaxError);
+}
+
+#[test]
 fn statements_about_quotas_are_taken_apart() {
     let StatementKind::Quota(QuotaCommand::Create(made)) =
         one("create quota if not exists VM offer SPARE limit 5000 parent \"My Org\" reallocation 'maximum-usage'").kind

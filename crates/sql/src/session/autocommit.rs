@@ -1,8 +1,9 @@
 //! Statements that are transactions of their own.
 //!
-//! A statement that writes reads this region's replica without locks; the votes validate what it read. If another
+//! A statement that writes reads the nearest replica without locks; the votes validate what it read. If another
 //! transaction was in its way it runs again, with locks from a majority, a bounded number of times. So it does if rows
-//! of this region alone make it fail, for nobody has validated those: a key may have been deleted elsewhere a moment ago.
+//! of one replica alone make it fail, for nobody has validated those: a key may have been deleted elsewhere a moment ago.
+//! Should the session want no locks, it reads an active replica then: what a passive one has may be as old as before.
 //! A statement that only reads does so at one timestamp and needs no commit; its first rows are fetched before any is
 //! sent, so that it too can run again.
 
@@ -34,8 +35,8 @@ impl Session {
         loop {
             let mode = self.autocommit_mode(prepared, attempt)?;
             attempt += 1;
-            match self.attempt(mode, prepared, parameters).await {
-                Err(error) if attempt == 1 && mode == ReadMode::Optimistic && may_depend_on_rows(&error) => {}
+            match self.attempt(mode, prepared, parameters, attempt > 1).await {
+                Err(error) if attempt == 1 && mode.is_optimistic() && may_depend_on_rows(&error) => {}
                 Err(error) if error.is_retryable() && attempt < AUTOCOMMIT_ATTEMPTS_MAX => {
                     let pause = async {
                         tokio::time::sleep(backoff(attempt)).await;
@@ -48,7 +49,8 @@ impl Session {
         }
     }
 
-    async fn attempt(&mut self, mode: ReadMode, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Outcome> {
+    async fn attempt(&mut self, mode: ReadMode, prepared: &Prepared, parameters: &[Datum], again: bool) -> SqlResult<Outcome> {
+        let options = self.facts.settings.commit_options();
         let kind = &prepared.statement.kind;
         let handle = TransactionHandle::begin_repeatable(&self.engine, mode).await?;
         let run = async {
@@ -60,6 +62,10 @@ impl Session {
             SqlResult::<(Arc<Plan>, Effect)>::Ok((plan, effect))
         };
         match run.await {
+            // Another replica, asked without locks again, may be behind as well.
+            Err(error) if again && mode.is_optimistic() && may_depend_on_rows(&error) => {
+                Err(handle.validate(options).await.err().unwrap_or(error))
+            }
             Err(error) => {
                 handle.rollback(error.is_retryable()).await;
                 Err(error)
@@ -70,7 +76,7 @@ impl Session {
                 Ok(outcome(kind, &plan, effect))
             }
             Ok((plan, effect)) => {
-                handle.commit().await?;
+                handle.commit(options).await?;
                 Ok(outcome(kind, &plan, effect))
             }
         }
@@ -94,7 +100,8 @@ impl Session {
         Ok(match self.facts.settings.read_preference() {
             _ if locks => ReadMode::Locking,
             ReadPreference::Locking => ReadMode::Locking,
-            ReadPreference::Optimistic => ReadMode::Optimistic,
+            ReadPreference::Optimistic if attempt == 0 => ReadMode::Optimistic,
+            ReadPreference::Optimistic | ReadPreference::Active => ReadMode::Active,
             ReadPreference::Default if !writes(kind) => ReadMode::Snapshot,
             ReadPreference::Default if attempt == 0 => ReadMode::Optimistic,
             ReadPreference::Default => ReadMode::Locking,

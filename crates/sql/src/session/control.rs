@@ -60,6 +60,7 @@ impl Session {
         match self.facts.settings.read_preference() {
             _ if read_only => ReadMode::Snapshot,
             ReadPreference::Optimistic => ReadMode::Optimistic,
+            ReadPreference::Active => ReadMode::Active,
             ReadPreference::Default | ReadPreference::Locking => ReadMode::Locking,
         }
     }
@@ -141,7 +142,7 @@ impl Session {
 
     async fn commit_open(&mut self, open: Open) -> SqlResult<()> {
         let result = match &open.handle {
-            Some(handle) => handle.commit().await,
+            Some(handle) => handle.commit(self.facts.settings.commit_options()).await,
             None => Ok(()),
         };
         match (&result, open.local) {
@@ -186,7 +187,7 @@ impl Session {
 
     /// RESET ALL.
     pub(super) fn reset_settings(&mut self) {
-        self.restore(Settings::default());
+        self.restore(self.facts.settings.initial());
     }
 
     fn warn(&mut self, state: SqlState, message: &str) {

@@ -5,6 +5,7 @@
 mod lines;
 mod tuples;
 
+use super::settings::ReadPreference;
 use super::transaction::TransactionHandle;
 use super::{Company, Open, Outcome, Session, State};
 use crate::catalog::TableDescriptor;
@@ -102,7 +103,8 @@ impl Session {
                 return Err(SqlError::read_only("COPY FROM"));
             }
             let settings = self.facts.settings.clone();
-            self.state = State::Implicit(Open { mode: ReadMode::Optimistic, handle: None, settings, local: false });
+            let mode = if settings.read_preference() == ReadPreference::Active { ReadMode::Active } else { ReadMode::Optimistic };
+            self.state = State::Implicit(Open { mode, handle: None, settings, local: false });
         }
         let (handle, mode) = self.transaction().await?;
         if mode.is_read_only() {

@@ -1,9 +1,9 @@
-//! CREATE, DROP and TRUNCATE: from parsed statements to changes of the catalog, in the session's transaction.
+//! CREATE, ALTER, DROP and TRUNCATE: from parsed statements to changes of the catalog, in the session's transaction.
 //!
 //! Outside BEGIN the statement is a transaction of its own, run again if another one was in its way.
 
 use super::transaction::{Active, TransactionHandle};
-use super::{Company, Outcome, Session, State};
+use super::{Company, Outcome, Session, State, settings};
 use crate::catalog::{ColumnSpec, DEFAULT_DATABASE, IndexSpec, KeySpec, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::{Create, StatementKind, fold};
@@ -11,6 +11,7 @@ use crate::plan::{delete_all, unqualified};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
 use rhumb_commit::transaction::ReadMode;
+use std::collections::BTreeMap;
 
 /// How often a statement outside BEGIN is run before its conflict is reported.
 const DDL_ATTEMPTS_MAX: u32 = 5;
@@ -33,7 +34,7 @@ impl Session {
         loop {
             let handle = TransactionHandle::begin(&self.engine, ReadMode::Locking).await?;
             let result = match self.interrupt.within(self.change_catalog(&handle, kind)).await {
-                Ok(()) => handle.commit().await,
+                Ok(()) => handle.commit(self.facts.settings.commit_options()).await,
                 Err(error) => {
                     handle.rollback(true).await;
                     Err(error)
@@ -59,6 +60,17 @@ impl Session {
                     result => result,
                 }
             }
+            StatementKind::AlterDatabase { name, setting: Some(setting), value } => {
+                let (setting, value) = settings::of_database(setting, value.as_deref())?;
+                let change = |settings: &mut BTreeMap<String, String>| {
+                    match value {
+                        Some(value) => settings.insert(setting.into(), value),
+                        None => settings.remove(setting),
+                    };
+                };
+                catalog.alter_database(txn, name, change).await
+            }
+            StatementKind::AlterDatabase { name, setting: None, .. } => catalog.alter_database(txn, name, BTreeMap::clear).await,
             StatementKind::Create(Create::Table(table)) => {
                 let spec = table_spec(table, database)?;
                 catalog.create_table(txn, database, &spec, table.if_not_exists).await.map(drop)

@@ -36,7 +36,7 @@ pub use settings::Settings;
 pub use transaction::{Active, TransactionHandle};
 
 use crate::engine::Engine;
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::SqlType;
 use interrupt::Interrupt;
 use prepared::Texts;
@@ -102,23 +102,27 @@ pub enum Company {
 impl Session {
     /// A session of `user` in `database`. Error 3D000.
     pub async fn open(engine: Arc<Engine>, user: String, database: String, pid: i32) -> SqlResult<Session> {
-        let facts = Facts { user, database, pid, settings: Settings::default() };
-        let handle = TransactionHandle::begin(&engine, ReadMode::Snapshot).await?;
-        {
-            let mut active = handle.lock().await?;
-            let Active { txn, catalog } = &mut *active;
-            catalog.database(txn.as_mut(), &facts.database).await?;
-        }
-        handle.rollback(false).await;
+        let id =
+            begun(&engine, ReadMode::Snapshot, async |Active { txn, catalog }| catalog.database(txn.as_mut(), &database).await).await?.id;
+        let read = async |Active { txn, catalog }: &mut Active| catalog.database_settings(txn.as_mut(), id).await;
+        let mut notices = Vec::new();
+        let settings = match begun(&engine, ReadMode::Optimistic, read).await {
+            // What needs no rows, such as quotas, can be had even so.
+            Err(error) if error.state() == SqlState::CannotConnectNow => {
+                notices.push(error.with_hint("The session begins without the settings of its database."));
+                Settings::default()
+            }
+            settings => Settings::of(&settings?),
+        };
         Ok(Session {
             engine,
-            facts,
+            facts: Facts { user, database, pid, settings },
             state: State::Idle,
             texts: Texts::default(),
             interrupt: Interrupt::default(),
             read_only: false,
             reports: Vec::new(),
-            notices: Vec::new(),
+            notices,
         })
     }
 
@@ -178,4 +182,12 @@ impl Session {
             State::Idle | State::Failed(_) => None,
         }
     }
+}
+
+/// What `read` reads in a transaction that ends with that.
+async fn begun<T>(engine: &Engine, mode: ReadMode, read: impl AsyncFnOnce(&mut Active) -> SqlResult<T>) -> SqlResult<T> {
+    let handle = TransactionHandle::begin(engine, mode).await?;
+    let result = read(&mut *handle.lock().await?).await;
+    handle.rollback(false).await;
+    result
 }

@@ -55,7 +55,7 @@ impl Session {
             // The connection holds the prepared statements of its client and has forgotten them by now.
             StatementKind::Deallocate(_) => done("DEALLOCATE"),
             StatementKind::Copy(copy) => self.begin_copy(copy, company).await,
-            StatementKind::Create(_) | StatementKind::Drop { .. } | StatementKind::Truncate(_) => {
+            StatementKind::Create(_) | StatementKind::AlterDatabase { .. } | StatementKind::Drop { .. } | StatementKind::Truncate(_) => {
                 self.run_ddl(&prepared.statement.kind, company).await
             }
             StatementKind::Query { .. }
@@ -180,7 +180,7 @@ impl Session {
         let (plan, effect) = match self.run_plan(&handle, prepared, parameters).await {
             // A transaction that would have ended in a conflict must not blame rows that it should never have met.
             Err(error) if may_depend_on_rows(&error) && !mode.is_read_only() => {
-                return Err(handle.validate().await.err().unwrap_or(error));
+                return Err(handle.validate(self.facts.settings.commit_options()).await.err().unwrap_or(error));
             }
             result => result?,
         };

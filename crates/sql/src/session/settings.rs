@@ -1,6 +1,7 @@
 //! The settings of a session: `SET`, `SHOW`, `RESET`.
 
 use crate::error::{SqlError, SqlResult, SqlState};
+use rhumb_commit::transaction::CommitOptions;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,14 +11,20 @@ pub enum ReadPreference {
     /// Optimistic for autocommit writes, locking inside transactions.
     #[default]
     Default,
-    /// Always optimistic.
+    /// Always optimistic, from the nearest replica; an autocommit statement that runs again reads the nearest active one.
     Optimistic,
+    /// Always optimistic, from the nearest active replica.
+    Active,
     /// Always locking.
     Locking,
 }
 
 /// The name of the setting of [`ReadPreference`].
 pub const READ_MODE: &str = "rhumb.read_mode";
+/// The name of the setting of [`CommitOptions::two_rounds`].
+const COMMIT_ROUNDS: &str = "rhumb.commit_rounds";
+/// The name of the setting of [`CommitOptions::handoff`].
+const COMMIT_HANDOFF: &str = "rhumb.commit_handoff";
 /// The longest value of a setting, in bytes.
 const VALUE_BYTES_MAX: usize = 4_096;
 
@@ -63,7 +70,9 @@ const SETTINGS: &[Known] = &[
     known("is_superuser", "on", true, Rule::ReadOnly),
     known("lock_timeout", "0", false, Rule::Duration),
     known("max_identifier_length", "63", false, Rule::ReadOnly),
-    known(READ_MODE, "default", false, Rule::OneOf(&["default", "optimistic", "locking"])),
+    known(COMMIT_HANDOFF, "on", false, Rule::OneOf(ON_OFF)),
+    known(COMMIT_ROUNDS, "1", false, Rule::OneOf(&["1", "2"])),
+    known(READ_MODE, "default", false, Rule::OneOf(&["default", "optimistic", "active", "locking"])),
     known("search_path", "\"$user\", public", false, Rule::Free),
     known("server_encoding", "UTF8", true, Rule::ReadOnly),
     known("server_version", super::facts::SERVER_VERSION, true, Rule::ReadOnly),
@@ -82,17 +91,45 @@ const ISOLATION: &[&str] = &["serializable", "repeatable read", "read committed"
 /// The settings of one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
+    /// What the session said.
     values: BTreeMap<&'static str, String>,
+    /// What its database says, where the session says nothing.
+    of_database: BTreeMap<&'static str, String>,
+}
+
+/// What a database says of a setting of its sessions: the name and the value, both as they are stored; `None`: nothing.
+/// Errors: 42704, 22023.
+pub fn of_database(name: &str, value: Option<&str>) -> SqlResult<(&'static str, Option<String>)> {
+    let setting = find(name)?;
+    Ok((setting.name, value.map(|value| checked(setting, value)).transpose()?))
 }
 
 impl Settings {
+    /// The settings that a session begins with in a database that says `settings`. Those that this version does not know, or
+    /// not with this value, are left out: another version has set them.
+    pub fn of(settings: &BTreeMap<String, String>) -> Settings {
+        let known = settings.iter().filter_map(|(name, value)| of_database(name, Some(value)).ok());
+        let of_database = known.filter_map(|(name, value)| Some((name, value?))).collect();
+        Settings { values: BTreeMap::new(), of_database }
+    }
+
+    /// The same without what the session said.
+    pub fn initial(&self) -> Settings {
+        Settings { values: BTreeMap::new(), of_database: self.of_database.clone() }
+    }
+
+    /// What the session says of a setting, or else its database.
+    fn said(&self, name: &str) -> Option<&str> {
+        self.values.get(name).or_else(|| self.of_database.get(name)).map(String::as_str)
+    }
+
     /// The value of the setting `name`. Error 42704.
     pub fn get(&self, name: &str) -> SqlResult<String> {
         let setting = find(name)?;
-        Ok(self.values.get(setting.name).map_or_else(|| setting.default.to_string(), String::clone))
+        Ok(self.said(setting.name).unwrap_or(setting.default).to_string())
     }
 
-    /// Changes a setting; `None` is its default. Returns what the client is to be told, if anything.
+    /// Changes a setting; `None` is its default, or what the database says. Returns what the client is to be told, if anything.
     pub fn set(&mut self, name: &str, value: Option<&str>) -> SqlResult<Option<(&'static str, String)>> {
         let setting = find(name)?;
         match value {
@@ -105,34 +142,40 @@ impl Settings {
     /// What a client is told when it connects.
     pub fn reported(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         SETTINGS.iter().filter(|setting| setting.reported).map(|setting| {
-            let value = self.values.get(setting.name).map_or(setting.default, String::as_str);
+            let value = self.said(setting.name).unwrap_or(setting.default);
             (reported_name(setting.name), value.to_string())
         })
     }
 
     /// Every setting and its value, by name.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
-        SETTINGS.iter().map(|setting| (setting.name, self.values.get(setting.name).map_or(setting.default, String::as_str).to_string()))
+        SETTINGS.iter().map(|setting| (setting.name, self.said(setting.name).unwrap_or(setting.default).to_string()))
     }
 
     /// The bound on a statement's time; `None`: no bound.
     pub fn statement_timeout(&self) -> Option<Duration> {
-        let millis = self.values.get("statement_timeout")?.parse().ok()?;
+        let millis = self.said("statement_timeout")?.parse().ok()?;
         (millis > 0).then(|| Duration::from_millis(millis))
     }
 
     /// How statements read.
     pub fn read_preference(&self) -> ReadPreference {
-        match self.values.get(READ_MODE).map(String::as_str) {
+        match self.said(READ_MODE) {
             Some("optimistic") => ReadPreference::Optimistic,
+            Some("active") => ReadPreference::Active,
             Some("locking") => ReadPreference::Locking,
             _ => ReadPreference::Default,
         }
     }
 
+    /// How transactions commit.
+    pub fn commit_options(&self) -> CommitOptions {
+        CommitOptions { two_rounds: self.said(COMMIT_ROUNDS) == Some("2"), handoff: self.said(COMMIT_HANDOFF) != Some("off") }
+    }
+
     /// True if transactions are read-only where nothing else says so.
     pub fn read_only(&self) -> bool {
-        self.values.get("default_transaction_read_only").is_some_and(|value| value == "on")
+        self.said("default_transaction_read_only") == Some("on")
     }
 }
 
@@ -219,6 +262,24 @@ mod tests {
         assert_eq!(settings.set("server_version", Some("9")).expect_err("refused").state(), SqlState::InvalidParameterValue);
         settings.set(READ_MODE, Some("LOCKING")).expect("set");
         assert_eq!(settings.read_preference(), ReadPreference::Locking);
+        settings.set(READ_MODE, Some("active")).expect("set");
+        assert_eq!(settings.read_preference(), ReadPreference::Active);
+    }
+
+    #[test]
+    fn a_session_goes_before_its_database_and_that_before_what_is_built_in() {
+        let said = [(COMMIT_ROUNDS, "2"), (COMMIT_HANDOFF, "off"), (COMMIT_ROUNDS, "2"), ("rhumb.of_tomorrow", "x")];
+        let mut settings = Settings::of(&said.map(|(name, value)| (name.to_string(), value.to_string())).into());
+        assert_eq!(settings.commit_options(), CommitOptions { two_rounds: true, handoff: false });
+        settings.set(COMMIT_ROUNDS, Some("1")).expect("set");
+        settings.set(COMMIT_HANDOFF, Some("yes")).expect("set");
+        assert_eq!(settings.commit_options(), CommitOptions::default());
+        assert_eq!(settings.initial().commit_options(), CommitOptions { two_rounds: true, handoff: false });
+        settings.set(COMMIT_ROUNDS, None).expect("reset");
+        assert_eq!(settings.get(COMMIT_ROUNDS).as_deref(), Ok("2"));
+        assert_eq!(of_database("RHUMB.Commit_Handoff", Some("0")), Ok((COMMIT_HANDOFF, Some("off".to_string()))));
+        let refused = of_database(COMMIT_ROUNDS, Some("3")).expect_err("one or two");
+        assert_eq!((refused.state(), refused.hint()), (SqlState::InvalidParameterValue, Some("Available values: 1, 2.")));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::catalog::CatalogView;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
-use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
+use rhumb_commit::transaction::{CommitOptions, ReadMode, Transaction, TxnError};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
@@ -43,8 +43,9 @@ impl TransactionHandle {
     }
 
     /// Commits. `Err` of class 40003 if the outcome is unknown; any other error: nothing was committed.
-    pub async fn commit(&self) -> SqlResult<()> {
+    pub async fn commit(&self, options: CommitOptions) -> SqlResult<()> {
         let Some(mut active) = self.0.lock().await.take() else { return Ok(()) };
+        active.txn.set_commit(options);
         match active.txn.commit().await {
             Ok(committed) => {
                 active.catalog.committed(committed.at);
@@ -60,8 +61,9 @@ impl TransactionHandle {
 
     /// Gives the transaction up, and finds out whether what it read still holds. `Err` of class 40001 if not, or if that
     /// cannot be found out in time: nothing was written.
-    pub async fn validate(&self) -> SqlResult<()> {
+    pub async fn validate(&self, options: CommitOptions) -> SqlResult<()> {
         let Some(mut active) = self.0.lock().await.take() else { return Ok(()) };
+        active.txn.set_commit(options);
         active.txn.forget_writes();
         let result = active.txn.commit().await;
         if result.is_err() || active.catalog.changed() {

@@ -1,6 +1,9 @@
 //! SET, SHOW, RESET and what sessions say of themselves.
 
 use crate::support::{Server, code, strings};
+use rhumb_commit::transaction::CommitOptions;
+use rhumb_sql::server::ServerOptions;
+use tokio_postgres::Client;
 
 #[tokio::test]
 async fn settings_are_set_shown_and_reset() {
@@ -33,7 +36,7 @@ async fn regions_are_shown() {
     let client = server.connect().await;
     let statement = client.prepare("SHOW REGIONS").await.expect("prepared");
     let names: Vec<_> = statement.columns().iter().map(|column| column.name()).collect();
-    assert_eq!(names, ["name", "local", "sites", "reachable", "rtt_ms", "floor_ms"]);
+    assert_eq!(names, ["name", "local", "sites", "reachable", "rtt_ms", "floor_ms", "role", "reads_at", "commits_at"]);
     assert_eq!(client.query(&statement, &[]).await.expect("rows").len(), 1);
 }
 
@@ -53,4 +56,84 @@ async fn a_statement_that_takes_too_long_is_canceled() {
     let (result, ()) = tokio::join!(client.batch_execute(endless), canceling);
     assert_eq!(code(result), "57014");
     assert_eq!(strings(&client, "SELECT 1").await, ["1"]);
+}
+
+#[tokio::test]
+async fn a_commit_is_done_as_the_session_says() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.expect("created");
+    assert_eq!(server.gateway.committed(), CommitOptions { two_rounds: false, handoff: true });
+    client.batch_execute("SET rhumb.commit_rounds = 2; SET rhumb.commit_handoff = off").await.expect("set");
+    assert_eq!(strings(&client, "SHOW rhumb.commit_rounds").await, ["2"]);
+    let before = server.gateway.trips();
+    client.execute("INSERT INTO t VALUES (1)", &[]).await.expect("inserted");
+    assert_eq!((server.gateway.trips() - before, server.gateway.committed()), (2, CommitOptions { two_rounds: true, handoff: false }));
+    client.batch_execute("BEGIN; SET LOCAL rhumb.commit_rounds = 1; INSERT INTO t VALUES (2); COMMIT").await.expect("committed");
+    assert_eq!(server.gateway.committed(), CommitOptions { two_rounds: false, handoff: false });
+    assert_eq!(strings(&client, "SHOW rhumb.commit_rounds").await, ["2"]);
+    assert_eq!(code(client.batch_execute("SET rhumb.commit_rounds = 3").await), "22023");
+    assert_eq!(code(client.batch_execute("SET rhumb.commit_handoff = perhaps").await), "22023");
+    assert_eq!(code(client.batch_execute("SET rhumb.read_mode = passive").await), "22023");
+}
+
+/// The rounds and the handoff of commits, and how transactions read.
+async fn all(client: &Client) -> Vec<String> {
+    strings(client, "SHOW rhumb.commit_rounds; SHOW rhumb.commit_handoff; SHOW rhumb.read_mode").await
+}
+
+#[tokio::test]
+async fn sessions_begin_with_the_settings_of_their_database() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE DATABASE shop").await.expect("created");
+    client
+        .batch_execute("ALTER DATABASE shop SET rhumb.commit_rounds = 2; ALTER DATABASE shop SET rhumb.read_mode TO 'active'")
+        .await
+        .expect("altered");
+    client.batch_execute("ALTER DATABASE rhumb SET rhumb.commit_handoff = off").await.expect("the one that is always there too");
+    assert_eq!(strings(&client, "SHOW rhumb.commit_handoff").await, ["on"], "a session that is there already keeps its settings");
+    let shop = server.connect_to("shop").await.expect("connected");
+    assert_eq!(all(&shop).await, ["2", "on", "active"]);
+    shop.batch_execute("SET rhumb.commit_rounds = 1").await.expect("set");
+    assert_eq!(all(&shop).await, ["1", "on", "active"]);
+    for reset in ["RESET rhumb.commit_rounds", "RESET ALL", "SET rhumb.commit_rounds TO DEFAULT"] {
+        shop.batch_execute(reset).await.expect("reset");
+        assert_eq!(all(&shop).await, ["2", "on", "active"], "{reset}");
+    }
+    assert_eq!(all(&server.connect().await).await, ["1", "off", "default"]);
+    let other = Server::over(server.gateway.clone(), ServerOptions::default()).await;
+    assert_eq!(all(&other.connect_to("shop").await.expect("connected")).await, ["2", "on", "active"]);
+
+    client.batch_execute("ALTER DATABASE shop RESET rhumb.read_mode").await.expect("altered");
+    assert_eq!(all(&server.connect_to("shop").await.expect("connected")).await, ["2", "on", "default"]);
+    client.batch_execute("ALTER DATABASE shop RESET ALL").await.expect("altered");
+    assert_eq!(all(&server.connect_to("shop").await.expect("connected")).await, ["1", "on", "default"]);
+    for (sql, expected) in [
+        ("ALTER DATABASE shop SET rhumb.commit_rounds = 3", "22023"),
+        ("ALTER DATABASE shop SET server_version = 16", "22023"),
+        ("ALTER DATABASE shop SET no_such_setting = 1", "42704"),
+        ("ALTER DATABASE shop RESET no_such_setting", "42704"),
+        ("ALTER DATABASE nowhere SET rhumb.commit_rounds = 2", "3D000"),
+        ("ALTER DATABASE shop SET LOCAL rhumb.commit_rounds = 2", "42601"),
+        ("ALTER DATABASE shop SELECT 1", "42601"),
+        ("ALTER DATABASE shop", "42601"),
+    ] {
+        assert_eq!(code(client.batch_execute(sql).await), expected, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_is_made_anew_has_no_settings_of_the_one_before() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE DATABASE shop; ALTER DATABASE shop SET rhumb.commit_rounds = 2").await.expect("made");
+    client.batch_execute("BEGIN; ALTER DATABASE shop SET rhumb.read_mode = locking; ROLLBACK").await.expect("rolled back");
+    let rounds = async || {
+        let shop = server.connect_to("shop").await.expect("connected");
+        [strings(&shop, "SHOW rhumb.commit_rounds").await, strings(&shop, "SHOW rhumb.read_mode").await].concat()
+    };
+    assert_eq!(rounds().await, ["2", "default"]);
+    client.batch_execute("DROP DATABASE shop; CREATE DATABASE shop").await.expect("made anew");
+    assert_eq!(rounds().await, ["1", "default"]);
 }
