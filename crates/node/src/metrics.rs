@@ -297,8 +297,9 @@ mod tests {
     fn aborts_are_counted_by_cause_and_handoffs_by_themselves() {
         let metrics = Metrics::new();
         let actor = metrics.service(Service::Commit).actor;
-        ["commit.aborted_stale", "commit.aborted_stale", "commit.aborted_locked", "commit.handed_over", "commit.withdrawn"]
-            .map(|event| actor.event(event).inc());
+        for event in ["commit.aborted_stale", "commit.aborted_stale", "commit.aborted_locked", "commit.handed_over", "commit.withdrawn"] {
+            actor.event(event).inc();
+        }
         metrics.commits.count(false, 1);
         metrics.commits.count(true, 3);
         let text = metrics.render();

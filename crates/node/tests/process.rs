@@ -209,16 +209,15 @@ async fn only_active_regions_count_for_readiness_and_for_the_floor_of_commits() 
     assert_eq!(http(address, "GET", "/readyz", "").await, (503, reason.into()));
     let _first = Process::start(&configs[0]).await;
     common::until("one is a majority of one", async || http(address, "GET", "/readyz", "").await == (200, "ready\n".into())).await;
-    let shown: serde_json::Value = serde_json::from_str(&http(address, "GET", "/status", "").await.1).expect("JSON");
-    let of = |name: &str| shown["regions"].as_array().expect("regions").iter().map(|region| region[name].clone()).collect::<Vec<_>>();
+    let shown = async |address| -> serde_json::Value { serde_json::from_str(&http(address, "GET", "/status", "").await.1).expect("JSON") };
+    common::until("the way to the one that votes is measured", async || !shown(address).await["regions"][0]["rtt_ms"].is_null()).await;
+    let status = shown(address).await;
+    let of = |name: &str| status["regions"].as_array().expect("regions").iter().map(|region| region[name].clone()).collect::<Vec<_>>();
     assert_eq!(of("role"), ["active", "passive", "none"]);
     assert_eq!((of("reads_at")[2].as_str(), of("commits_at")[2].as_str()), (Some("b"), Some("a")));
     assert!(of("reads_at")[0].is_null());
-    let floor = of("floor_ms")[2].as_f64().expect("the way to the one that votes is measured");
-    assert_eq!(Some(floor), of("rtt_ms")[0].as_f64());
-    let nearer = http(configs[0].listen.http, "GET", "/status", "").await.1;
-    let nearer: serde_json::Value = serde_json::from_str(&nearer).expect("JSON");
-    assert_eq!(nearer["regions"][0]["floor_ms"], 0.0);
+    assert_eq!(of("floor_ms")[2], of("rtt_ms")[0]);
+    assert_eq!(shown(configs[0].listen.http).await["regions"][0]["floor_ms"], 0.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
