@@ -32,6 +32,7 @@ impl Commits for Site {
             in_doubt: status.in_doubt,
             safe: status.safe,
             reachable: status.reachable,
+            placement: Some(status.placement),
         })
     }
 
@@ -55,7 +56,10 @@ impl Gateway {
     /// What the actor says of itself.
     pub(crate) async fn actor_status(&self) -> Result<ActorStatus, TxnError> {
         match ask(&self.handle, Request::Status).await? {
-            Answer::Status(status) => Ok(status),
+            Answer::Status(status) => {
+                self.status.saw_placement(&status.placement);
+                Ok(status)
+            }
             other => Err(unexpected(other)),
         }
     }

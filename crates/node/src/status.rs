@@ -9,8 +9,8 @@ use rhumb_commit::placement::{Coordinators, Placement};
 use rhumb_commit::transaction::{RegionStatus, Role};
 use rhumb_core::{RegionId, SiteId, Span, Time};
 use rhumb_quota::request::Status as QuotaVitals;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -20,6 +20,7 @@ pub const HEARD_WITHIN: Duration = Duration::from_secs(3);
 /// What is known of a site and its peers.
 pub struct Status {
     setup: Arc<Setup>,
+    placement: Mutex<Placement>,
     transport: Arc<Transport>,
     clock: Clock,
     recovering: watch::Sender<usize>,
@@ -31,6 +32,7 @@ pub struct Status {
 impl Status {
     pub(crate) fn new(setup: Arc<Setup>, common: &Common, metrics: Arc<Metrics>) -> Status {
         Status {
+            placement: Mutex::new(setup.placement.clone()),
             setup,
             transport: Arc::clone(&common.transport),
             clock: common.clock,
@@ -54,6 +56,19 @@ impl Status {
     /// Where clients of this process count their commits.
     pub(crate) fn commits(&self) -> &CommitMetrics {
         &self.metrics.commits
+    }
+
+    /// The placement as the site last said it: that of the configuration until it has said any.
+    pub fn placement(&self) -> Placement {
+        self.placement.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The site says which placement it has adopted.
+    pub(crate) fn saw_placement(&self, placement: &Placement) {
+        let mut seen = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
+        if placement.epoch > seen.epoch {
+            *seen = placement.clone();
+        }
     }
 
     /// What the site's clock shows: microseconds since the Unix epoch.
@@ -113,7 +128,8 @@ impl Status {
         if !self.is_recovered() {
             return Err("the site is recovering what is on its disk".to_owned());
         }
-        let Setup { topology, placement: Placement { voters, .. }, .. } = &*self.setup;
+        let topology = &self.setup.topology;
+        let voters = self.placement().voters;
         let peers = self.peers();
         let heard: Vec<&str> =
             voters.iter().filter(|&region| self.reachable(region, &peers) > 0).map(|region| topology.name(region)).collect();
@@ -145,7 +161,7 @@ impl Status {
     }
 
     fn role(&self, region: RegionId) -> Role {
-        let Placement { voters, passives, .. } = &self.setup.placement;
+        let Placement { voters, passives, .. } = self.placement();
         if voters.contains(region) {
             Role::Active
         } else if passives.contains(region) {
@@ -155,8 +171,8 @@ impl Status {
         }
     }
 
-    fn coordinators(&self, region: RegionId) -> Option<&Coordinators> {
-        self.setup.placement.coordinators.get(&region)
+    fn coordinators(&self, region: RegionId) -> Option<Coordinators> {
+        self.placement().coordinators.get(&region).copied()
     }
 
     /// The number of sites of `region` heard lately, this one among them.
@@ -176,7 +192,7 @@ impl Status {
     /// The floor of a commit in `region`: from the emulated network's matrix; without one only this site's own is
     /// known, by measurement.
     fn floor(&self, region: RegionId, peers: &[Peer]) -> Option<Span> {
-        let voters = self.setup.placement.voters;
+        let voters = self.placement().voters;
         if let Some(wan) = &self.setup.wan {
             return wan.matrix.floor_among(region, voters.iter());
         }

@@ -12,6 +12,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
+use rhumb_commit::placement::Placement;
 use rhumb_core::{RegionId, Span, Time, Timestamp};
 use rhumb_quota::request::{Answer, Request, Status as QuotaVitals};
 use std::fmt;
@@ -44,6 +45,8 @@ pub struct Vitals {
     pub safe: Timestamp,
     /// The regions whose sites all answered lately.
     pub reachable: Vec<RegionId>,
+    /// The placement that it has adopted, if it has such a thing.
+    pub placement: Option<Placement>,
 }
 
 impl Vitals {
@@ -55,7 +58,11 @@ impl Vitals {
 
 /// Asks the actor that commits transactions. `None` if it does not answer.
 pub async fn of_commits<A: Commits>(handle: &Handle<A>, status: &Status) -> Option<Vitals> {
-    within(status, handle.ask(A::inquiry())).await.and_then(A::vitals)
+    let vitals = within(status, handle.ask(A::inquiry())).await.and_then(A::vitals)?;
+    if let Some(placement) = &vitals.placement {
+        status.saw_placement(placement);
+    }
+    Some(vitals)
 }
 
 /// Asks the actor that keeps quotas. `None` if it does not answer.
@@ -146,7 +153,7 @@ mod tests {
         assert_eq!(shown(), [""; 0]);
         let now = Time::from_micros(10_000_000);
         let safe = Timestamp::from_time(now.minus(Span::from_millis(1_250)));
-        let vitals = Vitals { open: 3, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0), RegionId(2)] };
+        let vitals = Vitals { open: 3, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0), RegionId(2)], placement: None };
         metrics.vitals.show(Some(vitals.clone()), None, now);
         let expected = [
             "# HELP rhumb_transactions_open Transactions that clients of this site have open.",

@@ -99,9 +99,11 @@ fn a_placement_says_which_regions_hold_what() {
     let setup = read(&text).expect("whole");
     let region = |name| setup.topology.region(name).expect("it is there");
     let expected = Placement {
+        epoch: 1,
         voters: ["california", "virginia", "oregon"].map(region).into_iter().collect(),
         passives: region("ireland").into(),
         coordinators: [(region("singapore"), Coordinators { read: region("ireland"), commit: region("oregon") })].into(),
+        former: Vec::new(),
     };
     assert_eq!(setup.placement, expected);
     let config = Config::parse("site.toml", &text).expect("whole");

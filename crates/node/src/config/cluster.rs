@@ -5,7 +5,7 @@
 //! its addresses, and keeps its data in a folder of its own within `data_dir`.
 
 use super::read::{parse, written};
-use super::{Config, ConfigError, Limits, Listen, OwnSite, Quotas, Region, Setup, Storage, Wan, default_cluster};
+use super::{Config, ConfigError, Limits, Listen, OwnSite, Placement, Quotas, Region, Setup, Storage, Wan, default_cluster};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -41,6 +41,9 @@ pub struct Cluster {
     /// The emulated wide-area network; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wan: Option<Wan>,
+    /// Which regions hold what; all are active if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
     /// The storage engine.
     #[serde(default)]
     pub storage: Storage,
@@ -83,6 +86,7 @@ impl Cluster {
             chaos: false,
             regions: regions.iter().enumerate().map(region).collect(),
             wan,
+            placement: None,
             storage: Storage::default(),
             quotas: Quotas::default(),
             limits: Limits::default(),
@@ -170,6 +174,7 @@ impl Cluster {
             listen: listen.unwrap_or_else(|| Listen { sql: nowhere(), resp: None, http: nowhere(), peer: nowhere() }),
             regions: self.regions.iter().map(region).collect(),
             wan: self.wan.clone(),
+            placement: self.placement.clone(),
             storage: self.storage.clone(),
             quotas: self.quotas.clone(),
             limits: self.limits.clone(),

@@ -1,12 +1,16 @@
 //! Toy protocols, and clusters of them over loopback TCP in one process.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use async_trait::async_trait;
 use bytes::Bytes;
+use rhumb_commit::placement::{Change, Placement};
+use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
 use rhumb_node::config::{Config, Limits, Listen, OwnSite, Quotas, Region, Setup, Storage, Wan};
 use rhumb_node::frame::Service;
 use rhumb_node::metrics::Metrics;
+use rhumb_node::placements::{Placements, Refused, View};
 use rhumb_node::runtime::{Handle, Site};
 use rhumb_node::status::Status;
 use rhumb_node::vitals::{Commits, Vitals};
@@ -148,7 +152,7 @@ impl Commits for Toy {
     fn vitals(answer: String) -> Option<Vitals> {
         let open = answer.strip_prefix("heard ")?.parse().ok()?;
         let safe = Timestamp::from_time(Time::from_micros(1_500_000));
-        Some(Vitals { open, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0)] })
+        Some(Vitals { open, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0)], placement: None })
     }
 
     fn placements(_: Handle<Toy>, _: Arc<Status>) -> Arc<dyn Placements> {

@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn a_placement_is_told_and_commits_go_to_those_that_vote() {
-        let network = Network::choose("paper_replicated_commit_5", None).expect("shipped");
+        let network = Network::choose("paper_replicated_commit_5", None, 1).expect("shipped");
         let voters = [RegionId(0), RegionId(1)].into_iter().collect();
-        let text = placed(&network, &Placement { voters, passives: RegionId(4).into(), coordinators: [].into() });
+        let text = placed(&network, &Placement { voters, passives: RegionId(4).into(), ..Placement::everywhere(5) });
         assert!(text.contains("\nactive california, oregon; passive singapore; the others hold no copy\n"), "{text}");
         assert!(text.contains("\ncalifornia         21 ms  postgres"), "{text}");
     }

@@ -239,7 +239,7 @@ mod tests {
             let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
             Some(Placement { active: names(active), passive: names(passive), coordinators: BTreeMap::new() })
         };
-        let prepare = |placement| prepare(&folder, &network(4), 1, placement);
+        let prepare = |placement| prepare(&folder, &network(4, 1), placement);
         let error = prepare(placed(&["region1", "region9"], &[])).expect_err("no such region").to_string();
         let expected =
             "--active[1]: `region9` is not among the regions; did you mean `region4`? expected one of region1, region2, region3, region4";

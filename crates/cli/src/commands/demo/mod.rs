@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     sites_per_region: u16,
     /// The regions, the wide-area network, and ports, if these are free, of a file such as `rhumb plan -o` writes.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["wan", "regions", "sites_per_region"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["wan", "regions", "sites_per_region", "active"])]
     cluster: Option<PathBuf>,
     /// The regions that hold a copy of all rows and vote [default: all of them].
     #[arg(long, value_name = "REGION,…", value_delimiter = ',')]
@@ -112,11 +112,12 @@ async fn demo(args: &Args) -> Result<(), DemoError> {
         ready_file::clear(path).map_err(file("cannot remove the old ready file", path))?;
     }
     let data = Data::open(args.data.as_deref())?;
-    let placement = (!args.active.is_empty()).then(|| Placement {
+    let asked = (!args.active.is_empty()).then(|| Placement {
         active: args.active.clone(),
         passive: args.passive.clone(),
         coordinators: BTreeMap::new(),
     });
+    let placement = asked.or_else(|| network.placement.clone());
     let Prepared { sites, placement } = folder::prepare(data.path(), &network, placement)?;
     let control = state.with_extension("sock");
     let mut orders = control::listen(&control).map_err(file("cannot listen at", &control))?;

@@ -5,7 +5,7 @@ use super::ports::Ports;
 use crate::wan;
 use rhumb_commit::placement::Regions;
 use rhumb_core::{RegionId, RttMatrix, Span};
-use rhumb_node::config::{Cluster, Listen, Quotas, Storage, Wan, names_a_folder};
+use rhumb_node::config::{Cluster, Listen, Placement, Quotas, Storage, Wan, names_a_folder};
 use std::path::Path;
 
 /// Regions without a profile, unless told otherwise.
@@ -26,6 +26,8 @@ pub struct Network {
     pub wan: Option<Wan>,
     /// How many sites each region has.
     pub sites_per_region: u16,
+    /// Which regions hold what; all are active if it does not say.
+    pub placement: Option<Placement>,
     /// Ports to take if they are free, region by region; none are as good as any.
     pub ports: Vec<Ports>,
     /// The storage engine.
@@ -75,6 +77,7 @@ impl Network {
             (own.jitter_ms, own.loss) = (said.jitter_ms, said.loss);
         }
         network.ports = cluster.regions.iter().flat_map(|region| region.sites.iter().map(ports)).collect();
+        network.placement = cluster.placement;
         network.storage = cluster.storage;
         network.quotas = cluster.quotas;
         for model in network.quotas.models.values_mut() {
@@ -86,7 +89,17 @@ impl Network {
 
     fn plain(name: String, regions: Vec<String>, matrix: Option<RttMatrix>, sites_per_region: u16) -> Network {
         let wan = matrix.as_ref().map(|matrix| Wan { matrix: Some(matrix.to_csv()), ..Wan::default() });
-        Network { name, regions, matrix, wan, sites_per_region, ports: Vec::new(), storage: Storage::default(), quotas: Quotas::default() }
+        Network {
+            name,
+            regions,
+            matrix,
+            wan,
+            sites_per_region,
+            placement: None,
+            ports: Vec::new(),
+            storage: Storage::default(),
+            quotas: Quotas::default(),
+        }
     }
 
     /// The floor of a commit in the region at `index` if these regions vote; none without an emulated network.

@@ -499,6 +499,8 @@ fn counted(reason: Refusal) -> &'static str {
         Refusal::NeverHeard => "commit.aborted_never_heard",
         Refusal::Superseded => "commit.aborted_superseded",
         Refusal::TimedOut => "commit.aborted_timed_out",
+        Refusal::Moved => "commit.aborted_moved",
+        Refusal::NotWhole(_) => "commit.aborted_not_whole",
         Refusal::Withdrawn => "commit.aborted_withdrawn",
     }
 }
