@@ -2,7 +2,8 @@
 //!
 //! A message takes the local delay within a region and [`RttMatrix::one_way`] between regions, plus what [`LinkFaults`]
 //! add. Its fate is settled when it leaves: a cut takes effect on messages sent after it, what is under way arrives.
-//! A message of a site to itself crosses no network: it takes the local delay and is neither lost nor doubled.
+//! A message of a site to itself crosses no network: it takes the local delay, and what a world adds to that at random if asked to, and
+//! is neither lost nor doubled.
 
 use crate::place::Links;
 use rhumb_core::{Rng, RttMatrix, SiteId, Span, Time};
@@ -32,6 +33,8 @@ pub struct LinkFaults {
 pub(crate) struct Network {
     rtt: RttMatrix,
     local: Span,
+    /// At most this much more for a message of a site to itself.
+    home_jitter: Span,
     rng: Rng,
     /// Links that are cut, each until when.
     cuts: BTreeMap<Links, Time>,
@@ -49,7 +52,12 @@ pub(crate) struct Fate {
 impl Network {
     /// A network without faults.
     pub(crate) fn new(rtt: RttMatrix, local: Span, rng: Rng) -> Network {
-        Network { rtt, local, rng, cuts: BTreeMap::new(), faults: BTreeMap::new() }
+        Network { rtt, local, home_jitter: Span::ZERO, rng, cuts: BTreeMap::new(), faults: BTreeMap::new() }
+    }
+
+    /// Lets messages of a site to itself take up to `jitter` longer, so that they overtake each other.
+    pub(crate) fn jitter_at_home(&mut self, jitter: Span) {
+        self.home_jitter = jitter;
     }
 
     /// Cuts `links` until `until`, or longer if they are cut for longer already.
@@ -77,7 +85,8 @@ impl Network {
     /// What becomes of a message that leaves now.
     pub(crate) fn fate(&mut self, now: Time, from: SiteId, to: SiteId) -> Fate {
         if from == to {
-            return Fate { arrives: Some(now + self.local), again: None };
+            let jitter = if self.home_jitter == Span::ZERO { Span::ZERO } else { self.upto(self.home_jitter) };
+            return Fate { arrives: Some(now + self.local + jitter), again: None };
         }
         if self.cuts.iter().any(|(links, until)| now < *until && links.hold(from, to)) {
             return Fate { arrives: None, again: None };

@@ -169,6 +169,12 @@ impl<A: Actor> World<A> {
         self.planted = Some(planted);
     }
 
+    /// Lets the messages of each site to itself take up to `jitter` longer, at random: parts of a site that work side by side
+    /// finish in any order.
+    pub fn jitter_at_home(&mut self, jitter: Span) {
+        self.network.jitter_at_home(jitter);
+    }
+
     /// Lets `fault` strike at `at`, at once if that has passed; not at all if the world is healed before.
     pub fn strike_at(&mut self, at: Time, fault: Fault) {
         self.schedule.push(at.max(self.now), Event::Fault { healings: self.healings, fault });
