@@ -1,6 +1,7 @@
 //! The commit protocols of Rhumb as pure state machines, a folder each, over shared parts.
 
 pub mod buffer;
+pub mod catenae;
 pub mod ceilings;
 pub mod locks;
 pub mod placement;

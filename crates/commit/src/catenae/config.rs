@@ -1,0 +1,90 @@
+//! The spans and bounds of the protocol. Safety depends on three of them being the same at every site and for ever:
+//! `epoch`, `failures` and `window_epochs`. The others may differ.
+
+use rhumb_core::Span;
+
+/// Settings of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The length of an epoch.
+    pub epoch: Span,
+    /// When a batch counts.
+    pub durability: Durability,
+    /// A region's vote on an epoch counts if it comes within so many epochs; after that the others settle without it.
+    pub window_epochs: u64,
+    /// The delay tolerance: a region whose epochs have not come for so many epochs is passed over, by ballot.
+    pub tolerance_epochs: u64,
+    /// Who passes over a silent region does so this many epochs ahead, so that not every epoch has to wait again. Above
+    /// `window_epochs`.
+    pub ahead_epochs: u64,
+    /// After so many epochs a client is told that the outcome is unknown, or that its transaction was never sent.
+    pub deadline_epochs: u64,
+    /// Chain servers of a site: partitions of its keys that transactions visit one after the other.
+    pub chain_servers: u16,
+    /// Versions superseded for so many epochs are collected.
+    pub keep_epochs: u64,
+}
+
+/// When a batch counts, and its transactions may be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it is durable in its own region. A lost region makes the others wait until it is back with its disk.
+    Region,
+    /// Once it is durable in one region more than the largest minority of them. Nothing acknowledged is lost with a minority.
+    Majority,
+}
+
+impl Durability {
+    /// How many regions may be lost.
+    pub fn failures(self, regions: usize) -> usize {
+        match self {
+            Durability::Region => 0,
+            Durability::Majority => (regions - 1) / 2,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            epoch: Span::from_millis(10),
+            durability: Durability::Majority,
+            window_epochs: 100,
+            tolerance_epochs: 100,
+            ahead_epochs: 250,
+            deadline_epochs: 1_000,
+            chain_servers: 4,
+            keep_epochs: 60_000,
+        }
+    }
+}
+
+impl Config {
+    /// # Panics
+    /// If the settings contradict one another.
+    pub(super) fn check(&self) {
+        assert!(self.epoch > Span::ZERO && self.chain_servers > 0, "epochs have a length and keys a chain server");
+        assert!(self.ahead_epochs > self.window_epochs, "whoever is passed over has no vote to wait for");
+    }
+}
+
+/// Requests that wait for the end of an epoch.
+pub const QUEUE_MAX: usize = 16_384;
+/// Transactions of one region in one epoch.
+pub const BATCH_MAX: usize = 1_024;
+/// Bytes of transactions of one region in one epoch after which no more are taken.
+pub const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Entries of a region's stream that are not known to be chosen; beyond that the region seals no epoch.
+pub const UNCHOSEN_MAX: u64 = 4_096;
+/// Reads that wait for an epoch to be settled.
+pub const WAITING_READS_MAX: usize = 8_192;
+/// Entries told in one answer to a pull.
+pub const PULL_PAGE: usize = 256;
+/// Records loaded at once in recovery.
+pub const RECOVERY_PAGE: usize = 4_096;
+/// Records of entries that everybody has settled, removed at once.
+pub const TRUNCATE_PAGE: u64 = 64;
+/// A region whose clock is behind what it has sealed seals its next epoch after so many ends of epochs all the same.
+pub const STUCK_TICKS: u64 = 8;
+/// Versions are collected every so many epochs.
+pub const COLLECT_EVERY: u64 = 512;

@@ -1,0 +1,277 @@
+//! From agreed batches to settled epochs: scheduling, speculation, votes, execution.
+//!
+//! ```text
+//!   batches of all regions here ─▶ scheduled ─▶ no conflict ───────────────────────────────▶ placed ─▶ run ─▶ settled
+//!                                      └─▶ conflict ─▶ chains ─▶ vote ─▶ votes of a majority ───┘
+//! ```
+//!
+//! All that is decided here follows from the streams alone: which transactions an epoch holds, which of them conflict, whose vote
+//! counts (it stands in an entry at most `window_epochs` later), and so every place and every value. Hence all regions settle
+//! the same, and a site that restarts may simply do it again: it reads as of the transaction's timestamp, and writes the
+//! same versions.
+
+use super::config::Config;
+use super::epoch::Epoch;
+use super::execution;
+use super::fetch::Fetch;
+use super::footprint::Footprint;
+use super::message::{Answer, Entry, Identifier, Note};
+use super::operation::{Operation, Transaction};
+#[cfg(feature = "planted")]
+use super::planted::{Planted, local_order};
+use super::site::{Job, Site};
+use super::speculation::{Conflicts, Speculation, Visit};
+#[cfg(feature = "planted")]
+use super::validation::Execution;
+use super::validation::{Verdict, Votes};
+use rhumb_core::actor::Token;
+use rhumb_core::{Batch, Effects, Loaded, RegionId, Timestamp};
+use std::collections::BTreeMap;
+
+/// What is agreed on of an epoch.
+#[derive(Debug, Default)]
+struct Content {
+    batches: BTreeMap<RegionId, Vec<Transaction>>,
+    votes: Votes,
+    /// Once all batches are here: the transactions that conflict.
+    conflicts: Option<Conflicts>,
+    speculation: Option<Speculation>,
+    /// All of them have their place.
+    is_placed: bool,
+}
+
+/// The epochs that are not settled.
+#[derive(Debug, Default)]
+pub(super) struct Epochs {
+    contents: BTreeMap<Epoch, Content>,
+    /// The execution epoch: the batches of all up to it are here.
+    pub(super) execution: Epoch,
+    /// All up to it is settled.
+    pub(super) settled: Epoch,
+}
+
+/// A transaction that is being run.
+#[derive(Debug)]
+pub(super) struct Run {
+    identifier: Identifier,
+    depth: u64,
+    at: Timestamp,
+    fetch: Fetch,
+}
+
+impl Site {
+    /// An entry is chosen, and counts.
+    pub(super) fn take_entry(&mut self, region: RegionId, entry: Entry) {
+        let Config { window_epochs, .. } = self.config;
+        let epochs = &mut self.epochs;
+        for order in entry.orders {
+            let counts = order.epoch < entry.epoch && entry.epoch <= order.epoch.plus(window_epochs);
+            #[cfg(feature = "planted")]
+            let counts = counts || self.planted == Some(Planted::LateVoteCounts);
+            if counts && order.epoch > epochs.settled {
+                epochs.contents.entry(order.epoch).or_default().votes.cast(region, order);
+            }
+        }
+        if !entry.batch.is_empty() && entry.epoch > epochs.settled {
+            epochs.contents.entry(entry.epoch).or_default().batches.insert(region, entry.batch);
+        }
+    }
+
+    /// Takes the epochs as far as what is agreed on allows.
+    pub(super) fn execute(&mut self, fx: &mut Effects<Site>) {
+        let complete = self.streams.iter().map(super::stream::Stream::covered).min().unwrap_or_default();
+        #[cfg(feature = "planted")]
+        let complete = if self.has_planted(Planted::AbandonedByTimer) { self.complete_by_timer() } else { complete };
+        self.epochs.execution = self.epochs.execution.max(complete);
+        let gathered = self.epochs.contents.range(..=complete).filter(|(_, content)| content.conflicts.is_none());
+        let due: Vec<Epoch> = gathered.map(|(epoch, _)| *epoch).collect();
+        due.into_iter().for_each(|epoch| self.schedule(epoch, fx));
+        self.close_votes();
+        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.conflicts.is_some() && !content.is_placed);
+        let open: Vec<Epoch> = scheduled.map(|(epoch, _)| *epoch).collect();
+        open.into_iter().for_each(|epoch| self.judge(epoch, fx));
+        self.run_ready(fx);
+        self.settle(fx);
+    }
+
+    /// All batches of an epoch are here: registers its transactions and sends those that conflict on their chains.
+    fn schedule(&mut self, epoch: Epoch, fx: &mut Effects<Site>) {
+        let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
+        let mut transactions = Vec::new();
+        for (&region, batch) in &mut content.batches {
+            let named = (0..).zip(std::mem::take(batch)).map(|(place, transaction)| (Identifier { epoch, region, place }, transaction));
+            transactions.extend(named);
+        }
+        let conflicts = self.ledger.register(transactions);
+        let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
+        if !conflicts.is_empty() {
+            fx.count("catenae.conflicting_epoch");
+        }
+        let votes_in_time = self.streams[usize::from(self.me.region.0)].covered() < epoch.plus(self.config.window_epochs);
+        #[cfg(feature = "planted")]
+        let votes_in_time = votes_in_time || self.planted == Some(Planted::LateVoteCounts);
+        if !conflicts.is_empty() && votes_in_time && !content.votes.has(self.me.region) {
+            let footprint = |identifier: &Identifier| {
+                let footprint = self.ledger.footprint(*identifier).expect("what conflicts is not settled");
+                (*identifier, footprint.clone())
+            };
+            let footprints: BTreeMap<Identifier, Footprint> = conflicts.keys().map(footprint).collect();
+            let (speculation, visits) = Speculation::begin(epoch, self.config.chain_servers, &conflicts, &footprints);
+            content.speculation = Some(speculation);
+            visits.into_iter().for_each(|visit| send_on(self.me, visit, fx));
+        }
+        content.is_placed = conflicts.is_empty();
+        content.conflicts = Some(conflicts);
+    }
+
+    /// A transaction arrives at a chain server of this site.
+    pub(super) fn on_visit(&mut self, visit: Visit, fx: &mut Effects<Site>) {
+        let epoch = visit.transaction.epoch;
+        let Some(content) = self.epochs.contents.get_mut(&epoch) else { return };
+        let Some(speculation) = &mut content.speculation else { return };
+        let visits = speculation.visit(visit);
+        if let Some(order) = speculation.order() {
+            content.speculation = None;
+            self.vote(order);
+        }
+        visits.into_iter().for_each(|visit| send_on(self.me, visit, fx));
+    }
+
+    /// A region whose stream has passed the window of an epoch has no vote on it any more.
+    fn close_votes(&mut self) {
+        for (region, stream) in self.topology.regions().zip(&self.streams) {
+            let covered = stream.covered();
+            let closed = |(epoch, _): &(&Epoch, &mut Content)| epoch.plus(self.config.window_epochs) <= covered;
+            for (_, content) in self.epochs.contents.iter_mut().take_while(closed).filter(|(_, content)| !content.is_placed) {
+                content.votes.close(region);
+            }
+        }
+    }
+
+    /// Gives their place to those transactions of an epoch on which the votes have decided.
+    fn judge(&mut self, epoch: Epoch, fx: &mut Effects<Site>) {
+        let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
+        let conflicts = content.conflicts.as_ref().expect("it is scheduled");
+        let verdicts = content.votes.verdicts(conflicts, self.topology.region_count());
+        #[cfg(feature = "planted")]
+        let verdicts = match self.planted {
+            Some(Planted::DirectDependencies) => content.votes.verdicts_by(conflicts, self.topology.region_count(), Execution::of_direct),
+            _ => verdicts,
+        };
+        #[cfg(feature = "planted")]
+        let (planted, me, regions) = (self.planted, self.me.region, self.topology.region_count());
+        for (&identifier, verdict) in &verdicts {
+            if self.ledger.is_placed(identifier) {
+                continue;
+            }
+            let comes_before = |other: Identifier| other < identifier;
+            #[cfg(feature = "planted")]
+            let comes_before = |other: Identifier| match planted {
+                Some(Planted::FailedInLocalOrder) => local_order(other, identifier, me, regions).is_lt(),
+                _ => comes_before(other),
+            };
+            if let Some(predecessors) = verdict.predecessors(&conflicts[&identifier], &verdicts, comes_before) {
+                fx.count(if *verdict == Verdict::Failed { "catenae.failed_speculation" } else { "catenae.chosen" });
+                self.ledger.place(identifier, predecessors);
+            }
+        }
+        content.is_placed = conflicts.keys().all(|identifier| self.ledger.is_placed(*identifier));
+    }
+
+    /// Runs what waits for nothing any more.
+    fn run_ready(&mut self, fx: &mut Effects<Site>) {
+        while let Some((identifier, depth, transaction)) = self.ledger.take_ready() {
+            let at = identifier.epoch.timestamp(self.config.epoch, depth);
+            let keys = transaction.footprint().keys.into_keys().collect();
+            let scans = transaction.operations.iter().filter_map(|operation| match operation {
+                Operation::Scan { range, limit } => Some((range.clone(), *limit)),
+                _ => None,
+            });
+            let run = Run { identifier, depth, at, fetch: Fetch::new(at.previous(), keys, scans) };
+            self.go_on_running(run, fx);
+        }
+    }
+
+    fn go_on_running(&mut self, mut run: Run, fx: &mut Effects<Site>) {
+        match run.fetch.next_load() {
+            Some(load) => {
+                let token: Token = self.job(Job::Run(run));
+                fx.load(token, load);
+            }
+            None => self.finish_run(run, fx),
+        }
+    }
+
+    /// Rows of a transaction that is being run.
+    pub(super) fn on_run_loaded(&mut self, mut run: Run, loaded: Loaded, fx: &mut Effects<Site>) {
+        run.fetch.take(loaded);
+        self.go_on_running(run, fx);
+        self.run_ready(fx);
+        self.settle(fx);
+    }
+
+    fn finish_run(&mut self, run: Run, fx: &mut Effects<Site>) {
+        let Run { identifier, depth, at, fetch } = run;
+        let transaction = self.ledger.settle(identifier, depth);
+        let (rows, scans) = fetch.finish();
+        let rows = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let (outcome, writes) = execution::evaluate(&transaction, rows, scans);
+        if !writes.is_empty() {
+            let mut batch = Batch::new();
+            writes.into_iter().for_each(|(key, value)| batch.put_version(key, at, value));
+            fx.persist(batch);
+        }
+        fx.trace(|| format!("{identifier} runs at {at}"));
+        if let Some(id) = self.take_request(identifier) {
+            fx.answer(id, Answer::Ran { at, outcome });
+        }
+    }
+
+    /// Moves on what is settled, and serves the reads that waited for it.
+    fn settle(&mut self, fx: &mut Effects<Site>) {
+        let first = self.ledger.first_unsettled().map_or(Epoch(u64::MAX), Epoch::previous);
+        let settled = self.epochs.execution.min(first);
+        if settled > self.epochs.settled {
+            self.epochs.settled = settled;
+            self.epochs.contents = self.epochs.contents.split_off(&settled.plus(1));
+            self.ledger.forget(settled);
+            self.serve_reads(fx);
+        }
+    }
+}
+
+#[cfg(feature = "planted")]
+impl Site {
+    /// All transactions that are agreed on and not scheduled.
+    pub(super) fn known_batches(&self) -> impl Iterator<Item = &Transaction> {
+        self.epochs.contents.values().flat_map(|content| content.batches.values().flatten())
+    }
+
+    /// Runs a transaction before its place is known.
+    pub(super) fn go_on_early(&mut self, identifier: Identifier, transaction: Transaction, mut fetch: Fetch, fx: &mut Effects<Site>) {
+        let Some(load) = fetch.next_load() else { return };
+        let token = self.job(Job::Early { identifier, transaction, fetch });
+        fx.load(token, load);
+    }
+
+    /// Answers it.
+    pub(super) fn on_early_loaded(
+        &mut self,
+        identifier: Identifier,
+        transaction: &Transaction,
+        mut fetch: Fetch,
+        loaded: Loaded,
+        fx: &mut Effects<Site>,
+    ) {
+        fetch.take(loaded);
+        let rows = fetch.finish().0.into_iter().map(|row| (row.key.clone(), row)).collect();
+        if let Some(id) = self.take_request(identifier) {
+            let at = identifier.epoch.timestamp(self.config.epoch, 0);
+            fx.answer(id, Answer::Ran { at, outcome: execution::evaluate(transaction, rows, vec![]).0 });
+        }
+    }
+}
+
+fn send_on(me: rhumb_core::SiteId, visit: Visit, fx: &mut Effects<Site>) {
+    fx.send(me, Note::Visit { transaction: visit.transaction, server: visit.server });
+}

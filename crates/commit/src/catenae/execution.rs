@@ -1,0 +1,195 @@
+//! What a transaction does to the rows that it finds: a pure function, the same in every region.
+
+use super::operation::{Expected, Operation, Transaction};
+use rhumb_core::{Key, Row, Timestamp, Value};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// What became of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It took effect; what each operation returned.
+    Done(Vec<Output>),
+    /// It changed nothing.
+    Rejected(Rejection),
+}
+
+/// What an operation returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Nothing to return.
+    Nothing,
+    /// The row read. What the transaction itself wrote has version `Timestamp::MAX`.
+    Row(Row),
+    /// The rows of a range, as they were before the transaction.
+    Rows(Vec<Row>),
+    /// The number after an addition.
+    Number(i64),
+}
+
+/// Why a transaction rejected itself. Operations count from 1.
+#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Rejection {
+    /// A comparison failed.
+    #[error("operation {place}: key {key} is not as expected")]
+    Unexpected {
+        /// Which operation.
+        place: usize,
+        /// Which key.
+        key: Key,
+    },
+    /// An insertion found a row.
+    #[error("operation {place}: key {key} is there already")]
+    Duplicate {
+        /// Which operation.
+        place: usize,
+        /// Which key.
+        key: Key,
+    },
+    /// An addition to what is no number, or beyond its bounds.
+    #[error("operation {place}: key {key} does not hold a number that this can be added to")]
+    NotANumber {
+        /// Which operation.
+        place: usize,
+        /// Which key.
+        key: Key,
+    },
+}
+
+/// What a transaction writes: each key once; `None` removes the row.
+pub type Writes = Vec<(Key, Option<Value>)>;
+
+/// Runs `transaction` on `rows`, which hold all its keys, and on the rows of its scans, in their order.
+pub fn evaluate(transaction: &Transaction, rows: BTreeMap<Key, Row>, scans: Vec<Vec<Row>>) -> (Outcome, Writes) {
+    let mut state = State { rows, written: Vec::new() };
+    let mut scans = scans.into_iter();
+    let mut outputs = Vec::with_capacity(transaction.operations.len());
+    for (place, operation) in (1..).zip(&transaction.operations) {
+        match state.operate(place, operation, &mut scans) {
+            Ok(output) => outputs.push(output),
+            Err(rejection) => return (Outcome::Rejected(rejection), Vec::new()),
+        }
+    }
+    let State { mut rows, written } = state;
+    let value = |key: Key| {
+        let row = rows.remove(&key).expect("what was written is a row of the transaction");
+        (key, row.value)
+    };
+    (Outcome::Done(outputs), written.into_iter().map(value).collect())
+}
+
+struct State {
+    rows: BTreeMap<Key, Row>,
+    /// In the order first written.
+    written: Vec<Key>,
+}
+
+impl State {
+    fn operate(&mut self, place: usize, operation: &Operation, scans: &mut impl Iterator<Item = Vec<Row>>) -> Result<Output, Rejection> {
+        match operation {
+            Operation::Read { key } => return Ok(Output::Row(self.row(key).clone())),
+            Operation::Scan { .. } => return Ok(Output::Rows(scans.next().expect("every scan was made"))),
+            Operation::Write { key, value } => self.write(key, Some(value.clone())),
+            Operation::Delete { key } => self.write(key, None),
+            Operation::Insert { key, value } => {
+                if self.row(key).value.is_some() {
+                    return Err(Rejection::Duplicate { place, key: key.clone() });
+                }
+                self.write(key, Some(value.clone()));
+            }
+            Operation::Compare { key, expected } => {
+                let row = self.row(key);
+                let holds = match expected {
+                    Expected::Version(version) => row.version == *version,
+                    Expected::Value(value) => row.value == *value,
+                };
+                if !holds {
+                    return Err(Rejection::Unexpected { place, key: key.clone() });
+                }
+            }
+            Operation::Add { key, amount } => {
+                let number = number_in(self.row(key)).and_then(|number| number.checked_add(*amount));
+                let number = number.ok_or_else(|| Rejection::NotANumber { place, key: key.clone() })?;
+                self.write(key, Some(Value::new(number.to_string().into_bytes())));
+                return Ok(Output::Number(number));
+            }
+        }
+        Ok(Output::Nothing)
+    }
+
+    fn row(&self, key: &Key) -> &Row {
+        self.rows.get(key).expect("a transaction is run with all its rows")
+    }
+
+    fn write(&mut self, key: &Key, value: Option<Value>) {
+        let row = self.rows.get_mut(key).expect("a transaction is run with all its rows");
+        if row.version != Timestamp::MAX {
+            self.written.push(key.clone());
+        }
+        *row = Row { key: key.clone(), version: Timestamp::MAX, value };
+    }
+}
+
+/// The decimal number in a row; zero if there is no row.
+fn number_in(row: &Row) -> Option<i64> {
+    match &row.value {
+        None => Some(0),
+        Some(value) => std::str::from_utf8(&value.0).ok()?.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(values: &[(&str, Option<&str>)]) -> BTreeMap<Key, Row> {
+        let row = |(key, value): &(&str, Option<&str>)| {
+            let version = Timestamp::from_bits(u64::from(value.is_some()) * 5);
+            (Key::from(*key), Row { key: (*key).into(), version, value: value.map(Value::from) })
+        };
+        values.iter().map(row).collect()
+    }
+
+    fn run(operations: Vec<Operation>, values: &[(&str, Option<&str>)]) -> (Outcome, Writes) {
+        evaluate(&Transaction::new(operations), rows(values), vec![])
+    }
+
+    #[test]
+    fn operations_on_one_key_see_one_another() {
+        let key = || Key::from("a");
+        let operations = vec![
+            Operation::Compare { key: key(), expected: Expected::Version(Timestamp::from_bits(5)) },
+            Operation::Add { key: key(), amount: 3 },
+            Operation::Read { key: key() },
+            Operation::Delete { key: key() },
+            Operation::Insert { key: key(), value: "new".into() },
+        ];
+        let (outcome, writes) = run(operations, &[("a", Some("4"))]);
+        let seen = Row { key: key(), version: Timestamp::MAX, value: Some("7".into()) };
+        let outputs = vec![Output::Nothing, Output::Number(7), Output::Row(seen), Output::Nothing, Output::Nothing];
+        assert_eq!((outcome, writes), (Outcome::Done(outputs), vec![(key(), Some("new".into()))]));
+    }
+
+    #[test]
+    fn an_operation_that_fails_leaves_nothing_behind() {
+        let write = Operation::Write { key: "a".into(), value: "x".into() };
+        let cases = [
+            (Operation::Insert { key: "b".into(), value: "y".into() }, "operation 2: key b is there already"),
+            (Operation::Add { key: "b".into(), amount: 1 }, "operation 2: key b does not hold a number that this can be added to"),
+            (Operation::Compare { key: "b".into(), expected: Expected::Value(None) }, "operation 2: key b is not as expected"),
+        ];
+        for (failing, why) in cases {
+            let (outcome, writes) = run(vec![write.clone(), failing], &[("a", None), ("b", Some("text"))]);
+            let Outcome::Rejected(rejection) = outcome else { panic!("{outcome:?}") };
+            assert_eq!((rejection.to_string().as_str(), writes), (why, vec![]));
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_counts_as_zero_and_sums_stay_in_bounds() {
+        let add = |amount| vec![Operation::Add { key: "n".into(), amount }];
+        assert_eq!(run(add(-2), &[("n", None)]).0, Outcome::Done(vec![Output::Number(-2)]));
+        assert!(matches!(run(add(1), &[("n", Some("9223372036854775807"))]).0, Outcome::Rejected(_)));
+    }
+}

@@ -1,0 +1,95 @@
+//! Reading the rows of a transaction or of a snapshot: all keys at once, then one range after the other, page by page.
+
+use rhumb_core::{Key, KeyRange, Load, Loaded, Row, Timestamp};
+use std::collections::VecDeque;
+
+/// Rows of a range loaded at once, deletions counted.
+const PAGE: usize = 1_024;
+
+/// A read in progress.
+#[derive(Debug)]
+pub struct Fetch {
+    at: Timestamp,
+    /// Keys still to ask for.
+    keys: Vec<Key>,
+    /// Ranges still to read, and how many live rows of each are still wanted.
+    ranges: VecDeque<(KeyRange, usize)>,
+    rows: Vec<Row>,
+    found: Vec<Vec<Row>>,
+    /// The load under way is one of a range.
+    scanning: bool,
+}
+
+impl Fetch {
+    /// A read of these rows as of `at`.
+    pub fn new(at: Timestamp, keys: Vec<Key>, ranges: impl IntoIterator<Item = (KeyRange, u32)>) -> Fetch {
+        let ranges: VecDeque<_> = ranges.into_iter().map(|(range, limit)| (range, limit as usize)).collect();
+        let found = vec![Vec::new(); ranges.len()];
+        Fetch { at, keys, ranges, rows: Vec::new(), found, scanning: false }
+    }
+
+    /// As of when.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// What to load next; `None` once all is read.
+    pub fn next_load(&mut self) -> Option<Load> {
+        if !self.keys.is_empty() {
+            return Some(Load::Get { keys: std::mem::take(&mut self.keys), at: self.at });
+        }
+        let (range, _) = self.ranges.front()?;
+        self.scanning = true;
+        Some(Load::Scan { range: range.clone(), at: self.at, limit: PAGE, reverse: false })
+    }
+
+    /// Takes what was loaded.
+    pub fn take(&mut self, loaded: Loaded) {
+        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
+        if !self.scanning {
+            self.rows = rows;
+            return;
+        }
+        let index = self.found.len() - self.ranges.len();
+        let (range, wanted) = self.ranges.front_mut().expect("a range is being read");
+        let last = rows.last().map(|row| row.key.clone());
+        let live: Vec<Row> = rows.into_iter().filter(|row| row.value.is_some()).take(*wanted).collect();
+        *wanted -= live.len();
+        self.found[index].extend(live);
+        match last.filter(|_| more && *wanted > 0) {
+            Some(last) => range.start = last.successor(),
+            None => drop(self.ranges.pop_front()),
+        }
+    }
+
+    /// What was read: the rows by key, and the live rows of each range.
+    pub fn finish(self) -> (Vec<Row>, Vec<Vec<Row>>) {
+        (self.rows, self.found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(key: &str, live: bool) -> Row {
+        Row { key: key.into(), version: Timestamp::from_bits(1), value: live.then(|| "v".into()) }
+    }
+
+    #[test]
+    fn keys_come_first_and_ranges_are_read_until_enough_rows_live() {
+        let at = Timestamp::from_bits(9);
+        let mut fetch = Fetch::new(at, vec!["a".into()], [(KeyRange::prefix(b"k"), 2), (KeyRange::prefix(b"z"), 1)]);
+        assert_eq!(fetch.next_load(), Some(Load::Get { keys: vec!["a".into()], at }));
+        fetch.take(Loaded::Rows { rows: vec![row("a", true)], more: false });
+        assert!(matches!(fetch.next_load(), Some(Load::Scan { range, .. }) if range == KeyRange::prefix(b"k")));
+        fetch.take(Loaded::Rows { rows: vec![row("k1", true), row("k2", false)], more: true });
+        assert!(matches!(fetch.next_load(), Some(Load::Scan { range, .. }) if range.start == Key::from("k2").successor()));
+        fetch.take(Loaded::Rows { rows: vec![row("k3", true), row("k4", true)], more: true });
+        assert!(matches!(fetch.next_load(), Some(Load::Scan { range, .. }) if range == KeyRange::prefix(b"z")));
+        fetch.take(Loaded::Rows { rows: vec![], more: false });
+        assert_eq!(fetch.next_load(), None);
+        let (rows, found) = fetch.finish();
+        assert_eq!((rows, found), (vec![row("a", true)], vec![vec![row("k1", true), row("k3", true)], vec![]]));
+    }
+}

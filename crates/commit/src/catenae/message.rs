@@ -1,0 +1,257 @@
+//! What is said: between sites, and between a site and its clients.
+
+use super::epoch::Epoch;
+use super::execution::Outcome;
+use super::operation::{Operation, Transaction};
+use crate::transaction::TxnError;
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A transaction that is part of a batch: which epoch, whose batch, which place in it. Identifiers order those transactions
+/// whose order speculation could not settle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Identifier {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// The region that received it.
+    pub region: RegionId,
+    /// Its place in that region's batch.
+    pub place: u16,
+}
+
+/// A ballot on a region's stream: who leads it. The site at the head of the region leads ballot zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ballot {
+    /// Counts up.
+    pub round: u64,
+    /// Whose.
+    pub site: SiteId,
+}
+
+/// A region's vote on an epoch: the order in which it ran those transactions that conflict with one another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Order {
+    /// Of which epoch.
+    pub epoch: Epoch,
+    /// First to last.
+    pub sequence: Vec<Identifier>,
+}
+
+/// An entry of a region's stream: what the region says at the end of an epoch. The epochs since the entry before hold nothing
+/// of this region.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Entry {
+    /// Who sealed it; a site seals an epoch once.
+    pub author: SiteId,
+    /// Which epoch ends.
+    pub epoch: Epoch,
+    /// The transactions that it received.
+    pub batch: Vec<Transaction>,
+    /// Its votes.
+    pub orders: Vec<Order>,
+}
+
+/// How far a site has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// All up to this epoch is settled here.
+    pub settled: Epoch,
+    /// By region: the last entry of its stream that is in there, and its epoch.
+    pub entries: Vec<(u64, Epoch)>,
+}
+
+/// A message that promises nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the variants are documented; their fields are named after the types above
+pub enum Note {
+    /// A transaction goes to the next chain server of its backward pass.
+    Visit { transaction: Identifier, server: u16 },
+    /// I have the stream up to `after`; what comes then?
+    Pull { stream: RegionId, after: u64 },
+    /// These entries, from `first` on, are chosen; `more` of them are known here.
+    Chosen { stream: RegionId, first: u64, entries: Vec<Entry>, more: bool },
+    /// Whoever wants to lead a stream to all acceptors: what have you accepted after `after`?
+    Prepare { stream: RegionId, ballot: Ballot, after: u64 },
+    /// Acceptor: another ballot is promised.
+    Refused { stream: RegionId, promised: Ballot },
+}
+
+/// A message that promises something durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Promise {
+    /// Leader of a stream to everybody: its entries from `first` on, at this ballot; the last of them and the one before at
+    /// least.
+    Epoch { stream: RegionId, ballot: Ballot, first: u64, entries: Vec<Entry> },
+    /// To everybody: this site holds what that ballot's leader has said of the stream, up to `upto`.
+    Held { stream: RegionId, ballot: Ballot, upto: u64 },
+    /// Acceptor to whoever prepares: it accepts nothing below this ballot any more; what it has accepted after `chosen`,
+    /// each with its ballot.
+    Promised { stream: RegionId, ballot: Ballot, chosen: u64, accepted: Vec<(u64, Ballot, Entry)> },
+    /// To everybody: this site needs nothing any more of what it has settled.
+    Settled { progress: Progress },
+}
+
+/// How new a read must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Freshness {
+    /// What is settled in this region. No wait.
+    Settled,
+    /// What is settled in this region, once it holds this commit: a session that sees its own.
+    After(Timestamp),
+    /// All that ended anywhere before the read began: waits for the epoch of now.
+    Strict,
+}
+
+/// What a client asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Run this.
+    Run(Transaction),
+    /// Read keys and ranges, each of those up to a limit, at one snapshot of this region.
+    Read {
+        /// Which rows.
+        keys: Vec<Key>,
+        /// Which ranges, and how many rows of each at the most.
+        ranges: Vec<(KeyRange, u32)>,
+        /// How new.
+        freshness: Freshness,
+    },
+    /// How does the site fare?
+    Status,
+}
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The transaction ran, and all regions agree on its place.
+    Ran {
+        /// Its place.
+        at: Timestamp,
+        /// What it returned, or why it changed nothing.
+        outcome: Outcome,
+    },
+    /// What was read.
+    Rows {
+        /// The snapshot.
+        at: Timestamp,
+        /// The rows asked for by key, in that order.
+        rows: Vec<Row>,
+        /// The rows of each range, live ones only.
+        ranges: Vec<Vec<Row>>,
+    },
+    /// It did not succeed.
+    Failed(TxnError),
+    /// How the site fares.
+    Status(Status),
+}
+
+/// How a site fares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// False while it recovers.
+    pub serving: bool,
+    /// The coordinator epoch: the last that this site sealed.
+    pub coordinator: Epoch,
+    /// The execution epoch: the last whose batches are all here.
+    pub execution: Epoch,
+    /// The last epoch settled here.
+    pub settled: Epoch,
+    /// Transactions agreed on and not yet settled here.
+    pub unsettled: usize,
+    /// Regions that somebody else speaks for.
+    pub passed_over: Vec<RegionId>,
+}
+
+impl Status {
+    /// The offset between the coordinator epoch and the execution epoch. It grows when messages are delayed and shrinks as the
+    /// backlog is executed; beyond the delay tolerance a silent region is passed over.
+    pub fn offset(&self) -> u64 {
+        self.coordinator.0.saturating_sub(self.execution.0)
+    }
+}
+
+impl Ballot {
+    /// The ballot at which the head of `region` leads from the beginning.
+    pub fn first(region: RegionId) -> Ballot {
+        Ballot { round: 0, site: SiteId { region, shard: 0 } }
+    }
+
+    /// Above every ballot: known to be chosen.
+    pub const CHOSEN: Ballot = Ballot { round: u64::MAX, site: SiteId::new(u16::MAX, u16::MAX) };
+}
+
+impl From<Operation> for Transaction {
+    fn from(operation: Operation) -> Transaction {
+        Transaction::new(vec![operation])
+    }
+}
+
+impl fmt::Display for Identifier {
+    /// `e7.r1.0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.epoch, self.region, self.place)
+    }
+}
+
+impl fmt::Display for Ballot {
+    /// `1@r0.0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Ballot::CHOSEN { write!(f, "chosen") } else { write!(f, "{}@{}", self.round, self.site) }
+    }
+}
+
+impl fmt::Display for Order {
+    /// `e7:e7.r0.0<e7.r1.0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.sequence.iter().map(ToString::to_string).collect();
+        write!(f, "{}:{}", self.epoch, words.join("<"))
+    }
+}
+
+impl fmt::Display for Entry {
+    /// `e7 [wa] [wb]`, then its votes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.epoch)?;
+        self.batch.iter().try_for_each(|transaction| write!(f, " {transaction}"))?;
+        self.orders.iter().try_for_each(|order| write!(f, " vote {order}"))
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Visit { transaction, server } => write!(f, "Visit {transaction} server {server}"),
+            Note::Pull { stream, after } => write!(f, "Pull {stream} after #{after}"),
+            Note::Chosen { stream, first, entries, more } => {
+                write!(f, "Chosen {stream}{}{}", Listed(*first, entries), if *more { " …" } else { "" })
+            }
+            Note::Prepare { stream, ballot, after } => write!(f, "Prepare {stream} {ballot} after #{after}"),
+            Note::Refused { stream, promised } => write!(f, "Refused {stream} {promised}"),
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promise::Epoch { stream, ballot, first, entries } => write!(f, "Epoch {stream} {ballot}{}", Listed(*first, entries)),
+            Promise::Held { stream, ballot, upto } => write!(f, "Held {stream} {ballot} #{upto}"),
+            Promise::Promised { stream, ballot, chosen, accepted } => {
+                write!(f, "Promised {stream} {ballot} chosen #{chosen}")?;
+                accepted.iter().try_for_each(|(index, ballot, entry)| write!(f, " #{index} {ballot} {entry}"))
+            }
+            Promise::Settled { progress } => write!(f, "Settled {}", progress.settled),
+        }
+    }
+}
+
+/// Entries with their places.
+struct Listed<'a>(u64, &'a [Entry]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.0..).zip(self.1).try_for_each(|(index, entry)| write!(f, " #{index} {entry}"))
+    }
+}

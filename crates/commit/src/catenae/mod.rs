@@ -1,0 +1,79 @@
+//! Catenae: one-shot transactions that regions exchange by epochs and run speculatively, each region for itself.
+//!
+//! At the end of every epoch each region tells all others what its clients asked in it. Once a region has the batches of all, it
+//! knows the epoch; transactions that conflict with no other are answered at once, about half a round trip after they were
+//! sent. Those that conflict pass *transaction chains*, where the faster comes first, and regions vote on the orders that came
+//! out. Source: Liu, Wang and Vlassov, "Catenae: Low Latency Transactions across Multiple Data Centers". What differs
+//! from the paper, and why, stands in `docs/decisions/0014-catenae.md`.
+//!
+//! ```text
+//!   client            coordinator of its region              coordinators of the others
+//!     │  run              │  end of the epoch: sync                   │
+//!     ├──────────────────▶├── Epoch (batch, votes) ──────────────────▶│ sync         and theirs the other way
+//!     │                   │◀──────────────────────────────────── Held ┤
+//!     │                   │  all batches of the epoch here            │
+//!     │  ran              │                                           │
+//!     │◀──────────────────┤  no conflict: run                         │ run
+//!     │                   │                                           │
+//!     │                   │  conflict: chains, then the order         │ chains
+//!     │                   ├── Epoch (…, vote) ───────────────────────▶│
+//!     │                   │◀─────────────────────── Epoch (…, vote) ──┤
+//!     │◀──────────────────┤  a majority alike: run                    │ run
+//! ```
+//!
+//! What holds at all times:
+//!
+//! 1. What a region says in which epoch is agreed on: a [stream] per region, decided by ballots. An entry counts
+//!    once `f + 1` regions have it on disk; nobody hears of an entry, an acknowledgement or a promise that is not on disk.
+//! 2. All that is executed follows from the streams alone: which transactions an epoch has, which of them conflict, which
+//!    votes count. Clocks only say when an epoch ends.
+//! 3. Conflicting transactions of different epochs are ordered by epoch; those of one epoch by votes: a majority's equal
+//!    fingerprints, and by identifier where no majority can be.
+//! 4. Hence all regions settle the same, and timestamps (epoch and depth) rise along every conflict.
+//! 5. A transaction asked for after another was answered, anywhere, lies in a later epoch: the answer took a batch of this region,
+//!    too, or the agreement that it has none.
+//!
+//! | file | role |
+//! |---|---|
+//! | `message.rs` | what is said |
+//! | `records.rs` | what is kept on disk |
+//! | `operation.rs`, `footprint.rs`, `execution.rs` | one-shot transactions: their bounds, what they touch, what they do |
+//! | `site.rs` | the actor: dispatch, the timer of epochs |
+//! | `recovery.rs` | from disk to serving |
+//! | `coordinator.rs` | a region's requests, sealed epoch by epoch |
+//! | `stream.rs` | what a region says, as agreed on: one site's view |
+//! | `replication.rs` | keeping streams alike, catching up |
+//! | `takeover.rs` | who leads a stream; passing over a silent region; the secondary coordinator |
+//! | `epochs.rs` | from agreed batches to settled epochs |
+//! | `chain.rs`, `resolver.rs`, `speculation.rs` | transaction chains: servers, implicit dependencies, one epoch's run |
+//! | `validation.rs` | votes, fingerprints, verdicts |
+//! | `ledger.rs` | what waits for what until it is settled |
+//! | `reads.rs`, `fetch.rs` | read-only transactions |
+
+pub mod chain;
+mod config;
+mod coordinator;
+pub mod epoch;
+mod epochs;
+pub mod execution;
+pub mod fetch;
+pub mod footprint;
+pub mod ledger;
+pub mod message;
+pub mod operation;
+#[cfg(feature = "planted")]
+pub mod planted;
+mod reads;
+pub mod records;
+mod recovery;
+mod replication;
+pub mod resolver;
+mod site;
+pub mod speculation;
+pub mod stream;
+mod takeover;
+pub mod validation;
+
+pub use config::{Config, Durability};
+pub use message::{Answer, Freshness, Note, Promise, Request, Status};
+pub use site::{Site, Timer};

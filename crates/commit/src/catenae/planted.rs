@@ -1,0 +1,91 @@
+//! Planted bugs, for testing the tests: each breaks one rule of the protocol, most of them as the paper has it printed, and the
+//! simulator must catch each. Compiled only with the feature `planted`, which no product build has.
+
+use super::epoch::Epoch;
+use super::fetch::Fetch;
+use super::message::{Entry, Identifier};
+use super::site::Site;
+use super::stream::Stream;
+use rhumb_core::{Effects, RegionId};
+use std::cmp::Ordering;
+
+/// A rule to break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Planted {
+    /// A transaction counts as non-conflicting if no other is in its way when its own region gets to it; it is answered then.
+    ConflictByTiming,
+    /// Votes are compared by direct dependencies, not by fingerprints of all that came before.
+    DirectDependencies,
+    /// The region that received a transaction does not wait for others to hold it.
+    AnsweredAtHome,
+    /// A late batch is abandoned by a timer alone.
+    AbandonedByTimer,
+    /// An acceptor goes on accepting what a ballot that it has promised forbids.
+    PromiseForgotten,
+    /// A vote counts however late it comes.
+    LateVoteCounts,
+    /// Transactions whose speculation failed run in an order of this region's own.
+    FailedInLocalOrder,
+    /// A read is served at an epoch that is here, but not settled.
+    ReadsUnsettled,
+    /// A strict read trusts the clock for the epoch of now.
+    StrictByClock,
+}
+
+impl Planted {
+    /// Every planted bug.
+    pub const ALL: [Planted; 9] = [
+        Planted::ConflictByTiming,
+        Planted::DirectDependencies,
+        Planted::AnsweredAtHome,
+        Planted::AbandonedByTimer,
+        Planted::PromiseForgotten,
+        Planted::LateVoteCounts,
+        Planted::FailedInLocalOrder,
+        Planted::ReadsUnsettled,
+        Planted::StrictByClock,
+    ];
+}
+
+impl Site {
+    /// The same site with a bug in it.
+    pub fn with_planted(mut self, bug: Option<Planted>) -> Site {
+        self.planted = bug;
+        if self.has_planted(Planted::AnsweredAtHome) {
+            let own = self.own();
+            self.streams[own] = Stream::new(self.me.region, 1);
+        }
+        self
+    }
+
+    pub(super) fn has_planted(&self, bug: Planted) -> bool {
+        self.planted == Some(bug)
+    }
+
+    /// Answers those transactions of an own entry that nothing known here conflicts with, whatever is still to come.
+    pub(super) fn answer_by_timing(&mut self, entry: &Entry, fx: &mut Effects<Site>) {
+        for (place, transaction) in (0..).zip(&entry.batch) {
+            let identifier = Identifier { epoch: entry.epoch, region: self.me.region, place };
+            let footprint = transaction.footprint();
+            let alone = !self.known_batches().any(|other| other != transaction && other.footprint().conflicts(&footprint));
+            if alone && footprint.ranges.is_empty() && self.ledger.is_free(&footprint) {
+                let at = entry.epoch.timestamp(self.config.epoch, 0);
+                self.go_on_early(identifier, transaction.clone(), Fetch::new(at.previous(), footprint.keys.into_keys().collect(), []), fx);
+            }
+        }
+    }
+
+    /// The last epoch of which all batches are here, but for those of regions that have been silent for long.
+    pub(super) fn complete_by_timer(&self) -> Epoch {
+        let patient = |(stream, seat): (&Stream, &super::takeover::Seat)| {
+            if seat.silent > self.config.tolerance_epochs { stream.covered().max(self.coordinator.epoch) } else { stream.covered() }
+        };
+        self.streams.iter().zip(&self.seats).map(patient).min().unwrap_or_default()
+    }
+}
+
+/// An order of identifiers that differs from region to region.
+pub(super) fn local_order(one: Identifier, other: Identifier, me: RegionId, regions: usize) -> Ordering {
+    let turned = |RegionId(region)| (region + me.0) % regions as u16;
+    (turned(one.region), one.place).cmp(&(turned(other.region), other.place))
+}

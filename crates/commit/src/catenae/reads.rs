@@ -1,0 +1,143 @@
+//! Read-only transactions: local, at the newest epoch that is wholly settled here.
+//!
+//! * `Settled`: at once.
+//! * `After(commit)`: once the commit's epoch is settled here, so that a session sees its own writes.
+//! * `Strict`: once an epoch is settled that this site seals after the read began. Whatever was answered before, anywhere, lies
+//!   in an epoch that all regions had sealed, this one too; so it lies before that epoch. No clock is trusted in this.
+
+use super::config::WAITING_READS_MAX;
+use super::epoch::Epoch;
+use super::fetch::Fetch;
+use super::message::{Answer, Freshness};
+use super::site::{Job, Site};
+use crate::transaction::TxnError;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, Key, KeyRange, Loaded};
+use std::collections::BTreeMap;
+
+/// A client's read that waits.
+#[derive(Debug)]
+pub(super) struct Read {
+    id: RequestId,
+    keys: Vec<Key>,
+    ranges: Vec<(KeyRange, u32)>,
+    /// The tick in which it came.
+    since: u64,
+}
+
+/// Reads that wait for an epoch to be settled.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    waiting: BTreeMap<Epoch, Vec<Read>>,
+    count: usize,
+}
+
+/// A read that is being served.
+#[derive(Debug)]
+pub(super) struct Serving {
+    id: RequestId,
+    fetch: Fetch,
+}
+
+impl Site {
+    /// A client reads.
+    pub(super) fn on_read(
+        &mut self,
+        id: RequestId,
+        keys: Vec<Key>,
+        ranges: Vec<(KeyRange, u32)>,
+        freshness: Freshness,
+        fx: &mut Effects<Site>,
+    ) {
+        let read = Read { id, keys, ranges, since: self.ticks };
+        if self.reads.count >= WAITING_READS_MAX && freshness != Freshness::Settled {
+            let full = format!("{WAITING_READS_MAX} reads wait already");
+            return fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
+        }
+        match freshness {
+            Freshness::Settled => self.serve(read, fx),
+            Freshness::After(at) => {
+                let epoch = Epoch(at.time().as_micros() / self.config.epoch.as_micros());
+                self.reads.count += 1;
+                self.read_once_settled(epoch, read, fx);
+            }
+            Freshness::Strict if self.only_stands_by() => self.refuse(id, fx),
+            #[cfg(feature = "planted")]
+            Freshness::Strict if self.has_planted(super::planted::Planted::StrictByClock) => {
+                self.reads.count += 1;
+                self.read_once_settled(Epoch::ended_by(self.now, self.config.epoch), read, fx);
+            }
+            Freshness::Strict => {
+                self.reads.count += 1;
+                self.read_strictly(read);
+            }
+        }
+    }
+
+    /// Serves a read once `epoch` is settled. It counts as waiting.
+    pub(super) fn read_once_settled(&mut self, epoch: Epoch, read: Read, fx: &mut Effects<Site>) {
+        self.reads.waiting.entry(epoch).or_default().push(read);
+        self.serve_reads(fx);
+    }
+
+    /// Serves the reads that need wait no longer.
+    pub(super) fn serve_reads(&mut self, fx: &mut Effects<Site>) {
+        let later = self.reads.waiting.split_off(&self.epochs.settled.plus(1));
+        for read in std::mem::replace(&mut self.reads.waiting, later).into_values().flatten() {
+            self.reads.count -= 1;
+            self.serve(read, fx);
+        }
+    }
+
+    /// Gives up reads that have waited since `deadline`.
+    pub(super) fn expire_reads(&mut self, deadline: u64, fx: &mut Effects<Site>) {
+        for reads in self.reads.waiting.values_mut() {
+            self.reads.count -= give_up(reads, deadline, fx);
+        }
+        self.reads.waiting.retain(|_, reads| !reads.is_empty());
+    }
+
+    /// Gives up strict reads that no epoch could be sealed for since `deadline`.
+    pub(super) fn expire_unsealed_reads(&mut self, mut reads: Vec<Read>, deadline: u64, fx: &mut Effects<Site>) -> Vec<Read> {
+        self.reads.count -= give_up(&mut reads, deadline, fx);
+        reads
+    }
+
+    fn serve(&mut self, read: Read, fx: &mut Effects<Site>) {
+        let Read { id, keys, ranges, .. } = read;
+        let at = self.epochs.settled.snapshot(self.config.epoch);
+        #[cfg(feature = "planted")]
+        let at = match self.planted {
+            Some(super::planted::Planted::ReadsUnsettled) => self.epochs.execution.max(self.epochs.settled).snapshot(self.config.epoch),
+            _ => at,
+        };
+        self.go_on_serving(Serving { id, fetch: Fetch::new(at, keys, ranges) }, fx);
+    }
+
+    fn go_on_serving(&mut self, mut serving: Serving, fx: &mut Effects<Site>) {
+        match serving.fetch.next_load() {
+            Some(load) => {
+                let token = self.job(Job::Read(serving));
+                fx.load(token, load);
+            }
+            None => {
+                let at = serving.fetch.at();
+                let (rows, ranges) = serving.fetch.finish();
+                fx.answer(serving.id, Answer::Rows { at, rows, ranges });
+            }
+        }
+    }
+
+    /// Rows of a read that is being served.
+    pub(super) fn on_read_loaded(&mut self, mut serving: Serving, loaded: Loaded, fx: &mut Effects<Site>) {
+        serving.fetch.take(loaded);
+        self.go_on_serving(serving, fx);
+    }
+}
+
+/// Answers those of `reads` that have waited since `deadline`, and says how many they are.
+fn give_up(reads: &mut Vec<Read>, deadline: u64, fx: &mut Effects<Site>) -> usize {
+    let late = reads.extract_if(.., |read| read.since <= deadline);
+    let why = "the epoch that the read waits for was not settled in this region in time";
+    late.map(|read| fx.answer(read.id, Answer::Failed(TxnError::Unavailable(why.into())))).count()
+}

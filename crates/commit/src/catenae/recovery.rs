@@ -1,0 +1,118 @@
+//! From disk to serving: promises, how far this site had come, and the entries after that, stream by stream.
+//!
+//! What is settled lies in the rows. Everything after that is worked out again from the entries, as they are found to be chosen.
+
+use super::config::RECOVERY_PAGE;
+use super::message::{Ballot, Progress};
+use super::records::{self, ENTRIES, PROGRESS, PROMISES};
+use super::site::{Job, Site, is_acceptor};
+use super::takeover::{Lead, Seat};
+use bytes::Bytes;
+use rhumb_core::actor::Space;
+use rhumb_core::{Effects, Load, Loaded, RegionId};
+
+/// What is read next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Recovery {
+    /// Promised ballots.
+    Promises,
+    /// How far this site had come.
+    Progress,
+    /// The oldest entry of a stream that is still kept.
+    Oldest(RegionId),
+    /// The entries of a stream, from a place on.
+    Entries(RegionId, u64),
+}
+
+impl Site {
+    /// Reads the next part of what earlier lives left.
+    pub(super) fn recover(&mut self, part: Recovery, fx: &mut Effects<Site>) {
+        let (space, from): (Space, Bytes) = match &part {
+            Recovery::Promises => (PROMISES, Bytes::new()),
+            Recovery::Progress => (PROGRESS, Bytes::new()),
+            Recovery::Oldest(region) => (ENTRIES, records::entry_key(*region, 0).into()),
+            Recovery::Entries(region, index) => (ENTRIES, records::entry_key(*region, *index).into()),
+        };
+        let limit = if matches!(part, Recovery::Oldest(_)) { 1 } else { RECOVERY_PAGE };
+        let token = self.job(Job::Recover(part));
+        fx.load(token, Load::Records { space, from, limit });
+    }
+
+    /// A part of it is read.
+    pub(super) fn on_recovered(&mut self, part: Recovery, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
+        match part {
+            Recovery::Promises => {
+                for (key, bytes) in records {
+                    let (region, ballot) = records::decode_promise(&key, &bytes).expect("promises on disk are whole");
+                    self.streams[usize::from(region.0)].resume_promise(ballot);
+                }
+                self.recover(Recovery::Progress, fx);
+            }
+            Recovery::Progress => {
+                if let Some((_, bytes)) = records.first() {
+                    self.resume(records::decode_progress(bytes).expect("progress on disk is whole"));
+                }
+                self.recover_stream(RegionId(0), fx);
+            }
+            Recovery::Oldest(region) => {
+                let chosen = self.streams[usize::from(region.0)].chosen();
+                let oldest = records.first().and_then(|(key, _)| records::decode_entry_key(key)).filter(|(of, _)| *of == region);
+                self.truncated.push(oldest.map_or(chosen, |(_, index)| index - 1));
+                self.recover(Recovery::Entries(region, chosen + 1), fx);
+            }
+            Recovery::Entries(region, _) => {
+                let mut last = None;
+                for (key, bytes) in &records {
+                    let (of, index) = records::decode_entry_key(key).expect("keys on disk are whole");
+                    if of != region {
+                        last = None;
+                        break;
+                    }
+                    let (ballot, entry) = records::decode_entry(bytes).expect("entries on disk are whole");
+                    self.streams[usize::from(region.0)].resume_entry(index, ballot, entry);
+                    last = Some(index);
+                }
+                match last.filter(|_| more) {
+                    Some(last) => self.recover(Recovery::Entries(region, last + 1), fx),
+                    None => self.recover_stream(RegionId(region.0 + 1), fx),
+                }
+            }
+        }
+    }
+
+    fn resume(&mut self, progress: Progress) {
+        for (stream, &(chosen, covered)) in self.streams.iter_mut().zip(&progress.entries) {
+            stream.resume(chosen, covered);
+        }
+        self.epochs.settled = progress.settled;
+        self.epochs.execution = progress.settled;
+    }
+
+    /// Reads the stream of `region`; serves if there is none left to read.
+    fn recover_stream(&mut self, region: RegionId, fx: &mut Effects<Site>) {
+        if usize::from(region.0) < self.streams.len() {
+            self.recover(Recovery::Oldest(region), fx);
+        } else {
+            self.serve_from_now_on(fx);
+        }
+    }
+
+    fn serve_from_now_on(&mut self, fx: &mut Effects<Site>) {
+        self.serving = true;
+        for region in self.topology.regions() {
+            let stream = &mut self.streams[usize::from(region.0)];
+            if is_acceptor(self.me) {
+                let ballot = stream.entry(stream.end()).map_or(stream.promised(), |(ballot, _)| *ballot);
+                stream.holds(self.me, ballot, stream.agrees(ballot));
+            }
+            // Its own first ballot a region keeps over its lives: it has on disk whatever it has said at it.
+            let first = Ballot::first(region);
+            let lead = if stream.promised() == first && first.site == self.me { Lead::Leader { ballot: first } } else { Lead::Follower };
+            self.seats.push(Seat::new(lead));
+        }
+        self.coordinator.epoch = self.streams[self.own()].last_epoch();
+        self.advance(fx);
+        self.wait_for_end_of_epoch(fx);
+    }
+}

@@ -1,0 +1,283 @@
+//! The actor: one site with its roles, and what they share.
+//!
+//! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way.
+
+use super::config::{COLLECT_EVERY, Config};
+use super::coordinator::Coordinator;
+use super::epoch::Epoch;
+use super::epochs::{Epochs, Run};
+use super::ledger::Ledger;
+use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
+use super::reads::{Reads, Serving};
+use super::recovery::Recovery;
+use super::speculation::Visit;
+use super::stream::Stream;
+use super::takeover::Seat;
+use crate::transaction::TxnError;
+use rhumb_core::actor::{Collect, RequestId, Token};
+use rhumb_core::{Actor, Body, Effects, Input, Loaded, RegionId, SiteId, Span, Time, Topology};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many epochs pass before a site writes down again how far it has come.
+const PROGRESS_EVERY: u64 = 64;
+
+/// The timers of a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// An epoch ends.
+    Epoch,
+}
+
+/// What a load or a persist is for.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// A part of what earlier lives left.
+    Recover(Recovery),
+    /// Entries are durable here.
+    Held {
+        /// Of which stream.
+        region: RegionId,
+        /// At which ballot.
+        ballot: Ballot,
+        /// Up to which place.
+        upto: u64,
+    },
+    /// Rows of a transaction.
+    Run(Run),
+    /// Rows of a read.
+    Read(Serving),
+    /// Rows of a transaction that is answered before its place is known.
+    #[cfg(feature = "planted")]
+    Early {
+        /// Which.
+        identifier: super::message::Identifier,
+        /// What it does.
+        transaction: super::operation::Transaction,
+        /// What it reads.
+        fetch: super::fetch::Fetch,
+    },
+    /// Entries that another site misses.
+    Pulled {
+        /// Who.
+        to: SiteId,
+        /// Of which stream.
+        region: RegionId,
+        /// After which place.
+        after: u64,
+    },
+}
+
+/// One site.
+pub struct Site {
+    pub(super) me: SiteId,
+    pub(super) topology: Arc<Topology>,
+    pub(super) config: Config,
+    /// Regions that may be lost.
+    pub(super) failures: usize,
+    /// This site's clock at the current step.
+    pub(super) now: Time,
+    /// Ends of epochs in this life.
+    pub(super) ticks: u64,
+    pub(super) serving: bool,
+    /// By region.
+    pub(super) streams: Vec<Stream>,
+    /// By region.
+    pub(super) seats: Vec<Seat>,
+    pub(super) coordinator: Coordinator,
+    pub(super) epochs: Epochs,
+    pub(super) ledger: Ledger,
+    pub(super) reads: Reads,
+    /// How far each site has come, as it last said.
+    pub(super) progress: BTreeMap<SiteId, Progress>,
+    /// By region: entries up to here are removed from disk.
+    pub(super) truncated: Vec<u64>,
+    jobs: BTreeMap<Token, Job>,
+    next_token: Token,
+    #[cfg(feature = "planted")]
+    pub(super) planted: Option<super::planted::Planted>,
+}
+
+impl Site {
+    /// The site `me`, before its first step.
+    ///
+    /// # Panics
+    /// If the cluster does not have it, a region has more than a coordinator and a secondary one, or the settings contradict one
+    /// another.
+    pub fn new(me: SiteId, topology: Arc<Topology>, config: Config) -> Site {
+        assert!(topology.has(me), "a site belongs to its cluster");
+        assert!(topology.shard_count() <= 2, "a region has a coordinator and at most one secondary coordinator");
+        config.check();
+        let failures = config.durability.failures(topology.region_count());
+        Site {
+            me,
+            failures,
+            now: Time::ZERO,
+            ticks: 0,
+            serving: false,
+            streams: topology.regions().map(|region| Stream::new(region, failures + 1)).collect(),
+            seats: Vec::new(),
+            coordinator: Coordinator::default(),
+            epochs: Epochs::default(),
+            ledger: Ledger::default(),
+            reads: Reads::default(),
+            progress: BTreeMap::new(),
+            truncated: Vec::new(),
+            jobs: BTreeMap::new(),
+            next_token: 0,
+            topology,
+            config,
+            #[cfg(feature = "planted")]
+            planted: None,
+        }
+    }
+
+    /// True once it has recovered from its disk.
+    pub fn is_serving(&self) -> bool {
+        self.serving
+    }
+
+    /// All up to this epoch is settled here.
+    pub fn settled(&self) -> Epoch {
+        self.epochs.settled
+    }
+
+    /// How it fares.
+    pub fn status(&self) -> Status {
+        let passed_over = |region: &RegionId| {
+            let covered = self.streams[usize::from(region.0)].covered();
+            covered > self.ending().plus(self.config.window_epochs)
+        };
+        Status {
+            serving: self.serving,
+            coordinator: self.coordinator.epoch,
+            execution: self.epochs.execution,
+            settled: self.epochs.settled,
+            unsettled: self.ledger.len(),
+            passed_over: self.topology.regions().filter(passed_over).collect(),
+        }
+    }
+
+    /// The stream of this site's own region.
+    pub(super) fn own(&self) -> usize {
+        usize::from(self.me.region.0)
+    }
+
+    /// All sites but this one.
+    pub(super) fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
+        let me = self.me;
+        self.topology.sites().filter(move |site| *site != me)
+    }
+
+    /// Names a load or a persist.
+    pub(super) fn job(&mut self, job: Job) -> Token {
+        self.next_token += 1;
+        self.jobs.insert(self.next_token, job);
+        self.next_token
+    }
+
+    /// Sets the timer to the end of the present epoch.
+    pub(super) fn wait_for_end_of_epoch(&self, fx: &mut Effects<Site>) {
+        let length = self.config.epoch.as_micros();
+        fx.set_timer(Timer::Epoch, Span::from_micros(length - self.now.as_micros() % length));
+    }
+
+    fn on_end_of_epoch(&mut self, fx: &mut Effects<Site>) {
+        self.ticks += 1;
+        self.wait_for_end_of_epoch(fx);
+        self.look_after_seats(fx);
+        self.pull_gaps(fx);
+        self.expire(fx);
+        self.truncate(fx);
+        if self.ticks.is_multiple_of(PROGRESS_EVERY) {
+            self.tell_progress(fx);
+        }
+        if self.ticks.is_multiple_of(COLLECT_EVERY) {
+            self.collect(fx);
+        }
+    }
+
+    /// Drops versions that no reader can ask for.
+    fn collect(&mut self, fx: &mut Effects<Site>) {
+        let keep = self.config.keep_epochs;
+        let horizon = |epoch: Epoch| Epoch(epoch.0.saturating_sub(keep)).snapshot(self.config.epoch);
+        let everywhere = self.topology.sites().map(|site| self.progress.get(&site).map_or(Epoch::NONE, |progress| progress.settled));
+        let deletions = horizon(everywhere.min().unwrap_or_default());
+        fx.collect(Collect { horizon: horizon(self.epochs.settled), deletions });
+    }
+
+    fn on_request(&mut self, id: RequestId, request: Request, fx: &mut Effects<Site>) {
+        match request {
+            Request::Status => fx.answer(id, Answer::Status(self.status())),
+            _ if !self.serving => fx.answer(id, Answer::Failed(TxnError::Unavailable("the site is recovering".into()))),
+            Request::Run(transaction) => self.on_run(id, transaction, fx),
+            Request::Read { keys, ranges, freshness } => self.on_read(id, keys, ranges, freshness, fx),
+        }
+    }
+
+    fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
+        match note {
+            Note::Visit { transaction, server } => self.on_visit(Visit { transaction, server }, fx),
+            Note::Pull { stream, after } => self.on_pull(from, stream, after, fx),
+            Note::Chosen { stream, first, entries, more } => self.on_chosen(from, stream, first, entries, more, fx),
+            Note::Prepare { stream, ballot, after } => self.on_prepare(from, stream, ballot, after, fx),
+            Note::Refused { stream, promised } => self.step_down_below(stream, promised),
+        }
+    }
+
+    fn on_promise(&mut self, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
+        match promise {
+            Promise::Epoch { stream, ballot, first, entries } => self.on_epoch(from, stream, ballot, first, entries, fx),
+            Promise::Held { stream, ballot, upto } => self.on_held(from, stream, ballot, upto, fx),
+            Promise::Promised { stream, ballot, chosen, accepted } => self.on_promised(from, stream, ballot, chosen, accepted, fx),
+            Promise::Settled { progress } => drop(self.progress.insert(from, progress)),
+        }
+    }
+
+    fn on_loaded(&mut self, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
+        match self.jobs.remove(&token).expect("every load has its job") {
+            Job::Recover(part) => self.on_recovered(part, loaded, fx),
+            Job::Run(run) => self.on_run_loaded(run, loaded, fx),
+            Job::Read(serving) => self.on_read_loaded(serving, loaded, fx),
+            #[cfg(feature = "planted")]
+            Job::Early { identifier, transaction, fetch } => self.on_early_loaded(identifier, &transaction, fetch, loaded, fx),
+            Job::Pulled { to, region, after } => self.on_pulled(to, region, after, loaded, fx),
+            Job::Held { .. } => unreachable!("nothing is loaded to hold it"),
+        }
+    }
+
+    fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
+        let Some(Job::Held { region, ballot, upto }) = self.jobs.remove(&token) else { unreachable!("only entries are waited for") };
+        if is_acceptor(self.me) {
+            self.streams[usize::from(region.0)].holds(self.me, ballot, upto);
+            self.advance(fx);
+        }
+    }
+}
+
+/// True for the head of a region, whose disk counts.
+pub(super) fn is_acceptor(site: SiteId) -> bool {
+    site.shard == 0
+}
+
+impl Actor for Site {
+    type Note = Note;
+    type Promise = Promise;
+    type Timer = Timer;
+    type Request = Request;
+    type Answer = Answer;
+
+    fn step(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) {
+        self.now = now;
+        match input {
+            Input::Start => self.recover(Recovery::Promises, fx),
+            Input::Loaded { token, loaded } => self.on_loaded(token, loaded, fx),
+            Input::Persisted { token } => self.on_persisted(token, fx),
+            Input::Client { id, request } => self.on_request(id, request, fx),
+            Input::Message { .. } if !self.serving => {}
+            Input::Message { from, body: Body::Note(note) } => self.on_note(from, note, fx),
+            Input::Message { from, body: Body::Promise(promise) } => self.on_promise(from, promise, fx),
+            Input::Timer(Timer::Epoch) => self.on_end_of_epoch(fx),
+        }
+    }
+}

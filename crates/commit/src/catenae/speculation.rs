@@ -1,0 +1,103 @@
+//! The speculative execution of an epoch in one region: its conflicting transactions pass their chains, and whoever is faster
+//! comes first.
+//!
+//! All footprints are left before the first backward pass begins, as the whole epoch is known by then. What comes out is one
+//! order of the conflicting transactions, which is this region's vote. Only their conflicts matter in it.
+
+use super::chain::{self, ChainServer};
+use super::epoch::Epoch;
+use super::footprint::Footprint;
+use super::message::{Identifier, Order};
+use super::resolver::Resolver;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Conflicts of an epoch: by transaction, those that it conflicts with. Symmetric; transactions without conflict are left out.
+pub type Conflicts = BTreeMap<Identifier, BTreeSet<Identifier>>;
+
+/// A visit to make: a transaction goes to a chain server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Visit {
+    /// Which transaction.
+    pub transaction: Identifier,
+    /// Which server.
+    pub server: u16,
+}
+
+/// An epoch's chains under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Speculation {
+    epoch: Epoch,
+    servers: Vec<ChainServer>,
+    resolver: Resolver,
+    /// Transactions that are not through, and the visit that each is on.
+    under_way: BTreeMap<Identifier, u16>,
+    through: Vec<Identifier>,
+}
+
+impl Speculation {
+    /// Passes the conflicting transactions of `epoch` forward over so many servers; returns the first visits of their backward
+    /// passes.
+    pub fn begin(
+        epoch: Epoch,
+        servers: u16,
+        conflicts: &Conflicts,
+        footprints: &BTreeMap<Identifier, Footprint>,
+    ) -> (Speculation, Vec<Visit>) {
+        let mut speculation = Speculation {
+            epoch,
+            servers: vec![ChainServer::default(); usize::from(servers)],
+            resolver: Resolver::default(),
+            under_way: BTreeMap::new(),
+            through: Vec::new(),
+        };
+        for (&transaction, others) in conflicts {
+            let own = &footprints[&transaction];
+            for server in (0..servers).filter(|server| chain::passes(own, *server, servers)) {
+                let here = |key: &_| chain::server_of(key, servers) == server;
+                let meets = others.iter().copied().filter(|other| own.meets(&footprints[other], here));
+                speculation.servers[usize::from(server)].leave_footprint(transaction, meets);
+            }
+        }
+        let visits = conflicts.keys().filter_map(|&transaction| speculation.next_visit(transaction, servers)).collect();
+        (speculation, visits)
+    }
+
+    /// A transaction arrives at a chain server; returns the visits that follow. One that comes a second time changes nothing.
+    pub fn visit(&mut self, visit: Visit) -> Vec<Visit> {
+        if self.under_way.get(&visit.transaction) != Some(&visit.server) {
+            return Vec::new();
+        }
+        let passed = self.servers[usize::from(visit.server)].visit(visit.transaction, &mut self.resolver);
+        passed.into_iter().filter_map(|transaction| self.next_visit(transaction, visit.server)).collect()
+    }
+
+    /// Sends a transaction on to its last server below `server`; it is through if there is none.
+    fn next_visit(&mut self, transaction: Identifier, server: u16) -> Option<Visit> {
+        let next = (0..server).rev().find(|server| self.servers[usize::from(*server)].is_passed_by(transaction));
+        match next {
+            Some(server) => {
+                self.under_way.insert(transaction, server);
+                Some(Visit { transaction, server })
+            }
+            None => {
+                self.under_way.remove(&transaction);
+                self.through.push(transaction);
+                None
+            }
+        }
+    }
+
+    /// The order in which all of them ran, once all are through.
+    pub fn order(&self) -> Option<Order> {
+        if !self.under_way.is_empty() {
+            return None;
+        }
+        let mut sequence = self.through.clone();
+        // Who has fewer before it comes first: that is an order without a cycle, and ties do not conflict.
+        sequence.sort_by_key(|transaction| (self.resolver.rank(*transaction), *transaction));
+        Some(Order { epoch: self.epoch, sequence })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! One region's stream: what the region says, epoch by epoch, agreed on by all.
+//!
+//! A stream is a replicated log, decided by Multi-Paxos with flexible quorums. Its region leads it at ballot zero, without a
+//! first phase. An entry is *chosen* once `f + 1` regions hold it at one ballot; whoever takes the lead over has asked `n - f`
+//! of them before, which is at least one of any `f + 1`. With `f = 0` the region's own copy suffices and nobody can take over
+//! without that region.
+//!
+//! ```text
+//!   leader ── Epoch (ballot, entries) ──▶ everybody        new leader ── Prepare (higher ballot) ──▶ acceptors
+//!   everybody ── Held (ballot, upto) ──▶ everybody         acceptors ── Promised (what they accepted) ──▶ new leader
+//! ```
+//!
+//! This file is one site's view: data and rules, no effects. Invariants: entries are held without gaps; an entry at or
+//! below `chosen` never changes; a ballot below the promised one is not accepted.
+//!
+//! An entry *covers* the epochs up to its own. One whose epoch is covered by the entries before it is *void*: it counts
+//! for nothing. That is the same everywhere, as the entries are.
+
+use super::epoch::Epoch;
+use super::message::{Ballot, Entry};
+use rhumb_core::{RegionId, SiteId};
+use std::collections::BTreeMap;
+
+/// One site's view of a region's stream.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stream {
+    region: RegionId,
+    /// Regions that must hold an entry.
+    quorum: usize,
+    promised: Ballot,
+    /// The last place forgotten, and the last epoch covered up to there.
+    base: (u64, Epoch),
+    /// Entries after those forgotten, each with the ballot at which it was accepted.
+    entries: BTreeMap<u64, (Ballot, Entry)>,
+    /// Up to here the entries are chosen.
+    chosen: u64,
+    /// The epoch of the last chosen entry that is not void.
+    covered: Epoch,
+    /// What each acceptor holds for certain: up to which place it agrees with a ballot's leader.
+    held: BTreeMap<SiteId, (Ballot, u64)>,
+    /// Entries that do not follow on those held were heard of.
+    gap: bool,
+}
+
+/// An entry found to be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What it says.
+    pub entry: Entry,
+    /// True if it counts for nothing.
+    pub void: bool,
+}
+
+impl Stream {
+    /// The stream of `region`, of which nothing is known; `quorum` regions must hold an entry.
+    pub fn new(region: RegionId, quorum: usize) -> Stream {
+        Stream {
+            region,
+            quorum,
+            promised: Ballot::first(region),
+            base: (0, Epoch::NONE),
+            entries: BTreeMap::new(),
+            chosen: 0,
+            covered: Epoch::NONE,
+            held: BTreeMap::new(),
+            gap: false,
+        }
+    }
+
+    /// Takes over what an earlier life settled: the entries up to `chosen`, which cover `covered`.
+    pub fn resume(&mut self, chosen: u64, covered: Epoch) {
+        (self.chosen, self.covered, self.base) = (chosen, covered, (chosen, covered));
+    }
+
+    /// Takes over a promise of an earlier life.
+    pub fn resume_promise(&mut self, ballot: Ballot) {
+        self.promised = self.promised.max(ballot);
+    }
+
+    /// Takes over an entry that an earlier life accepted.
+    pub fn resume_entry(&mut self, index: u64, ballot: Ballot, entry: Entry) {
+        if index > self.chosen {
+            if ballot != Ballot::CHOSEN {
+                self.promised = self.promised.max(ballot);
+            }
+            self.entries.insert(index, (ballot, entry));
+        }
+    }
+
+    /// The ballot below which nothing is accepted.
+    pub fn promised(&self) -> Ballot {
+        self.promised
+    }
+
+    /// The last place known to be chosen.
+    pub fn chosen(&self) -> u64 {
+        self.chosen
+    }
+
+    /// The last epoch of which this region's batch is known.
+    pub fn covered(&self) -> Epoch {
+        self.covered
+    }
+
+    /// True if entries are missing; asking resets it.
+    pub fn take_gap(&mut self) -> bool {
+        std::mem::take(&mut self.gap)
+    }
+
+    /// The last epoch that any entry accepted here covers, chosen or not.
+    pub fn last_epoch(&self) -> Epoch {
+        self.entries.range(self.chosen + 1..).map(|(_, (_, entry))| entry.epoch).fold(self.covered, Epoch::max)
+    }
+
+    /// The last place that is accepted.
+    pub fn end(&self) -> u64 {
+        self.entries.last_key_value().map_or(self.chosen, |(index, _)| (*index).max(self.chosen))
+    }
+
+    /// The entry at a place, and the ballot at which it was accepted.
+    pub fn entry(&self, index: u64) -> Option<&(Ballot, Entry)> {
+        self.entries.get(&index)
+    }
+
+    /// Up to where this site agrees with the leader of `ballot`.
+    pub fn agrees(&self, ballot: Ballot) -> u64 {
+        let next = self.entries.range(self.chosen + 1..);
+        let same = (self.chosen + 1..)
+            .zip(next)
+            .take_while(|(place, (index, (accepted, _)))| place == *index && (*accepted == ballot || *accepted == Ballot::CHOSEN));
+        self.chosen + same.count() as u64
+    }
+
+    /// Promises `ballot`, if it is not below the promised one.
+    ///
+    /// # Errors
+    /// The ballot that is promised.
+    pub fn promise(&mut self, ballot: Ballot) -> Result<(), Ballot> {
+        if ballot < self.promised {
+            return Err(self.promised);
+        }
+        self.promised = ballot;
+        Ok(())
+    }
+
+    /// Accepts entries of the leader of `ballot`, from `first` on. Returns the places that are new, to be written down.
+    ///
+    /// # Errors
+    /// The ballot that is promised, if it is a higher one.
+    pub fn accept(&mut self, ballot: Ballot, first: u64, entries: impl IntoIterator<Item = Entry>) -> Result<Vec<u64>, Ballot> {
+        self.promise(ballot)?;
+        let mut agreed = self.agrees(ballot);
+        let mut new = Vec::new();
+        for (index, entry) in (first..).zip(entries) {
+            if index == agreed + 1 {
+                self.entries.insert(index, (ballot, entry));
+                new.push(index);
+                agreed = self.agrees(ballot);
+            }
+            self.gap |= index > agreed;
+        }
+        Ok(new)
+    }
+
+    /// Takes the lead at a ballot that enough acceptors have promised: accepts at it what they have accepted, each at its highest
+    /// ballot, and what this site has. This site knows all that they know to be chosen. Returns the places to be written down.
+    ///
+    /// # Errors
+    /// The ballot that is promised, if it is a higher one.
+    pub fn say_again(&mut self, ballot: Ballot, mut accepted: BTreeMap<u64, (Ballot, Entry)>) -> Result<Vec<u64>, Ballot> {
+        merge(&mut accepted, self.accepted(0));
+        let first = self.chosen + 1;
+        self.accept(ballot, first, accepted.split_off(&first).into_values().map(|(_, entry)| entry))
+    }
+
+    /// What this site has accepted after `after` and does not know to be chosen.
+    pub fn accepted(&self, after: u64) -> Vec<(u64, Ballot, Entry)> {
+        let after = after.max(self.chosen);
+        self.entries.range(after + 1..).map(|(index, (ballot, entry))| (*index, *ballot, entry.clone())).collect()
+    }
+
+    /// Learns that `entry` is chosen at a place. True if that is new, and follows on what is known; then it is to be written down.
+    pub fn learn(&mut self, index: u64, entry: Entry) -> bool {
+        let follows = index == self.chosen + 1 && self.entries.get(&index).is_none_or(|(ballot, _)| *ballot != Ballot::CHOSEN);
+        if follows {
+            self.entries.insert(index, (Ballot::CHOSEN, entry));
+        }
+        follows
+    }
+
+    /// Acceptor `site` holds what the leader of `ballot` said, up to `upto`, durably.
+    pub fn holds(&mut self, site: SiteId, ballot: Ballot, upto: u64) {
+        let held = self.held.entry(site).or_insert((ballot, upto));
+        *held = (*held).max((ballot, upto));
+    }
+
+    /// The next entry that can now be told to be chosen, if there is one.
+    pub fn advance(&mut self) -> Option<Found> {
+        let index = self.chosen + 1;
+        let (ballot, entry) = self.entries.get(&index)?;
+        let holders = self.held.values().filter(|(held, upto)| held == ballot && *upto >= index).count();
+        if *ballot != Ballot::CHOSEN && holders < self.quorum {
+            return None;
+        }
+        self.chosen = index;
+        let void = entry.epoch <= self.covered;
+        self.covered = self.covered.max(entry.epoch);
+        Some(Found { entry: entry.clone(), void })
+    }
+
+    /// Forgets the chosen entries that say nothing beyond the epoch `settled`; the disk has them. Returns the last place forgotten
+    /// so far, and the last epoch covered up to there.
+    pub fn settle(&mut self, settled: Epoch) -> (u64, Epoch) {
+        while let Some((&index, (_, entry))) = self.entries.first_key_value().filter(|(index, _)| **index <= self.chosen) {
+            let covered = self.base.1.max(entry.epoch);
+            if covered > settled {
+                break;
+            }
+            self.base = (index, covered);
+            self.entries.pop_first();
+        }
+        self.base
+    }
+
+    /// Whose stream it is.
+    pub fn region(&self) -> RegionId {
+        self.region
+    }
+}
+
+/// Keeps of each place what was accepted at the highest ballot.
+pub fn merge(known: &mut BTreeMap<u64, (Ballot, Entry)>, accepted: Vec<(u64, Ballot, Entry)>) {
+    for (index, ballot, entry) in accepted {
+        if known.get(&index).is_none_or(|(other, _)| *other < ballot) {
+            known.insert(index, (ballot, entry));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Who leads a stream: its own region, a secondary coordinator, or another region that passes over a silent one.
+//!
+//! ```text
+//!   Follower ── silent for long ──▶ Preparing ── promises of n - f regions ──▶ Behind ── caught up ──▶ Leader
+//!       ▲                                                                                              │
+//!       └───────────────────────────── a higher ballot is heard of ────────────────────────────────────┘
+//! ```
+//!
+//! A region is silent if its stream covers no further epoch for as long as the *delay tolerance*. Time alone abandons nothing:
+//! whoever takes over asks by ballot what the others hold, says that again, and only then passes the region over. It does so
+//! for many epochs ahead, so that a lost region costs the wait once. The region, back, takes its stream over again, and
+//! seals what comes after. A *secondary coordinator*, the second site of a region, takes over before others do, and seals
+//! epochs for its own clients; it holds no vote on entries.
+
+use super::epoch::Epoch;
+use super::message::{Ballot, Entry, Note, Promise};
+use super::records;
+use super::site::Site;
+use super::stream;
+use rhumb_core::{Batch, Effects, RegionId, SiteId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a site is to a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lead {
+    /// It listens.
+    Follower,
+    /// It asks for promises.
+    Preparing {
+        /// At this ballot.
+        ballot: Ballot,
+        /// Who has promised.
+        promised: BTreeSet<SiteId>,
+        /// The highest place that one of them knows to be chosen.
+        chosen: u64,
+        /// What they have accepted after that, each at its highest ballot.
+        accepted: BTreeMap<u64, (Ballot, Entry)>,
+    },
+    /// It has the promises, and misses chosen entries.
+    Behind {
+        /// At this ballot.
+        ballot: Ballot,
+        /// It needs them up to here.
+        chosen: u64,
+        /// What is to be said again.
+        accepted: BTreeMap<u64, (Ballot, Entry)>,
+    },
+    /// It says what comes next.
+    Leader {
+        /// At this ballot.
+        ballot: Ballot,
+    },
+}
+
+/// A site's seat at a stream.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) lead: Lead,
+    /// The highest round heard of.
+    round: u64,
+    /// The last epoch covered when this was last looked at, and for how many ticks it has been that.
+    covered: Epoch,
+    pub(super) silent: u64,
+    /// The tick in which promises were asked for last, and how often without success.
+    asked: Option<u64>,
+    tries: u32,
+}
+
+/// A site that asks for promises in vain waits twice as long each time, up to so many times.
+const DOUBLINGS_MAX: u32 = 5;
+
+impl Seat {
+    pub(super) fn new(lead: Lead) -> Seat {
+        Seat { lead, round: 0, covered: Epoch::NONE, silent: 0, asked: None, tries: 0 }
+    }
+
+    /// The ballot at which this site leads.
+    pub(super) fn leads_at(&self) -> Option<Ballot> {
+        match self.lead {
+            Lead::Leader { ballot } => Some(ballot),
+            _ => None,
+        }
+    }
+}
+
+impl Site {
+    /// Looks after the seats of this site, at the end of an epoch.
+    pub(super) fn look_after_seats(&mut self, fx: &mut Effects<Site>) {
+        let ending = self.ending();
+        for region in self.topology.regions() {
+            let covered = self.streams[usize::from(region.0)].covered();
+            let seat = &mut self.seats[usize::from(region.0)];
+            let moves = covered > seat.covered || covered >= ending;
+            if moves {
+                (seat.silent, seat.tries) = (0, 0);
+            } else {
+                seat.silent += 1;
+            }
+            seat.covered = covered;
+            if seat.leads_at().is_some() {
+                self.keep_leading(region, ending, fx);
+            } else if self.wants_to_lead(region) {
+                self.prepare(region, fx);
+            }
+        }
+    }
+
+    /// A leader repeats itself; one of another region's stream passes that over further.
+    fn keep_leading(&mut self, region: RegionId, ending: Epoch, fx: &mut Effects<Site>) {
+        let stream = &self.streams[usize::from(region.0)];
+        let last = stream.last_epoch();
+        let ahead = self.config.ahead_epochs;
+        if region == self.me.region {
+            let before = stream.end();
+            self.seal(fx);
+            if self.streams[usize::from(region.0)].end() == before {
+                self.say(region, Vec::new(), fx);
+            }
+        } else if last <= ending.plus((self.config.window_epochs + ahead) / 2) {
+            self.pass_over(region, ending.plus(ahead), fx);
+        } else {
+            self.say(region, Vec::new(), fx);
+        }
+    }
+
+    /// True if it is this site's turn to take a stream over, or to ask for promises again.
+    fn wants_to_lead(&self, region: RegionId) -> bool {
+        let (seat, rank) = (&self.seats[usize::from(region.0)], self.rank(region));
+        let tolerance = self.config.tolerance_epochs;
+        let has_waited = seat.asked.is_none_or(|asked| self.ticks - asked > tolerance << seat.tries.min(DOUBLINGS_MAX));
+        // What belongs to it a coordinator wants back at once. Without the region itself nobody may take over if none may be lost.
+        let is_due = rank == 0 || (self.failures > 0 && seat.silent > tolerance * rank);
+        is_due && has_waited && !matches!(seat.lead, Lead::Behind { .. })
+    }
+
+    /// Who takes a stream over first: its head, its secondary, then the regions that follow it.
+    fn rank(&self, region: RegionId) -> u64 {
+        let regions = self.topology.region_count() as u64;
+        let away = (u64::from(self.me.region.0) + regions - u64::from(region.0)) % regions;
+        let sites = u64::from(self.topology.shard_count());
+        away * sites + u64::from(self.me.shard)
+    }
+
+    fn prepare(&mut self, region: RegionId, fx: &mut Effects<Site>) {
+        let stream = &self.streams[usize::from(region.0)];
+        let after = stream.chosen();
+        let seat = &mut self.seats[usize::from(region.0)];
+        seat.round = seat.round.max(stream.promised().round) + 1;
+        let ballot = Ballot { round: seat.round, site: self.me };
+        seat.asked = Some(self.ticks);
+        seat.tries += 1;
+        seat.lead = Lead::Preparing { ballot, promised: BTreeSet::new(), chosen: after, accepted: BTreeMap::new() };
+        fx.count("catenae.prepare");
+        for to in self.topology.replicas(0) {
+            fx.send(to, Note::Prepare { stream: region, ballot, after });
+        }
+    }
+
+    /// Somebody wants to lead a stream.
+    pub(super) fn on_prepare(&mut self, from: SiteId, region: RegionId, ballot: Ballot, after: u64, fx: &mut Effects<Site>) {
+        let stream = &mut self.streams[usize::from(region.0)];
+        if ballot == stream.promised() {
+            // Asked twice; a site that asks again does so at a higher ballot.
+            return;
+        }
+        #[cfg(feature = "planted")]
+        let forgets = self.planted == Some(super::planted::Planted::PromiseForgotten);
+        #[cfg(not(feature = "planted"))]
+        let forgets = false;
+        if !forgets && let Err(promised) = stream.promise(ballot) {
+            return fx.send(from, Note::Refused { stream: region, promised });
+        }
+        let promise = Promise::Promised { stream: region, ballot, chosen: stream.chosen(), accepted: stream.accepted(after) };
+        self.step_down_below(region, ballot);
+        // Whoever asks is given the time to succeed.
+        self.seats[usize::from(region.0)].silent = 0;
+        let mut batch = Batch::new();
+        records::put_promise(&mut batch, region, ballot);
+        fx.persist(batch).send(from, promise);
+    }
+
+    /// A ballot is heard of: who leads at a lower one does no more.
+    pub(super) fn step_down_below(&mut self, region: RegionId, ballot: Ballot) {
+        let seat = &mut self.seats[usize::from(region.0)];
+        seat.round = seat.round.max(ballot.round);
+        let leads_at = match seat.lead {
+            Lead::Follower => return,
+            Lead::Preparing { ballot, .. } | Lead::Behind { ballot, .. } | Lead::Leader { ballot } => ballot,
+        };
+        if leads_at < ballot {
+            seat.lead = Lead::Follower;
+        }
+    }
+
+    /// An acceptor promises.
+    pub(super) fn on_promised(
+        &mut self,
+        from: SiteId,
+        region: RegionId,
+        ballot: Ballot,
+        chosen: u64,
+        accepted: Vec<(u64, Ballot, Entry)>,
+        fx: &mut Effects<Site>,
+    ) {
+        let needed = self.topology.region_count() - self.failures;
+        let seat = &mut self.seats[usize::from(region.0)];
+        let Lead::Preparing { ballot: asked, promised, chosen: highest, accepted: known } = &mut seat.lead else { return };
+        if *asked != ballot {
+            return;
+        }
+        promised.insert(from);
+        *highest = chosen.max(*highest);
+        stream::merge(known, accepted);
+        if promised.len() >= needed {
+            seat.lead = Lead::Behind { ballot, chosen: *highest, accepted: std::mem::take(known) };
+            self.advance(fx);
+        }
+    }
+
+    /// Leads, if it has the promises and knows all that is chosen: says again what others have accepted.
+    pub(super) fn finish_takeover(&mut self, region: RegionId, fx: &mut Effects<Site>) {
+        let stream = &mut self.streams[usize::from(region.0)];
+        let seat = &mut self.seats[usize::from(region.0)];
+        let Lead::Behind { ballot, chosen, accepted } = &mut seat.lead else { return };
+        if stream.chosen() < *chosen {
+            return;
+        }
+        let ballot = *ballot;
+        let Ok(new) = stream.say_again(ballot, std::mem::take(accepted)) else {
+            seat.lead = Lead::Follower;
+            return;
+        };
+        seat.lead = Lead::Leader { ballot };
+        fx.count(if region == self.me.region { "catenae.led_own" } else { "catenae.took_over" });
+        self.say(region, new, fx);
+        if region != self.me.region {
+            let until = self.ending().plus(self.config.ahead_epochs);
+            self.pass_over(region, until, fx);
+        }
+    }
+
+    /// Says that a silent region has nothing up to `until`.
+    fn pass_over(&mut self, region: RegionId, until: Epoch, fx: &mut Effects<Site>) {
+        let epoch = until.max(self.streams[usize::from(region.0)].last_epoch().plus(1));
+        fx.count("catenae.passed_over");
+        self.append(region, Entry { author: self.me, epoch, batch: Vec::new(), orders: Vec::new() }, fx);
+    }
+}
