@@ -13,6 +13,7 @@
 //!               └─────── observers: invariants after each event
 //! ```
 
+pub mod catenae;
 pub mod checkers;
 pub mod history;
 pub mod replicated_commit;

@@ -1,0 +1,291 @@
+//! A client: asks for one-shot transactions and reads, and records what it is told.
+//!
+//! What it may conclude is as strict as for a real one: a site lost, or an outcome reported as unknown, means that the
+//! transaction may have happened.
+
+use super::counters::Counters;
+use super::workload::{self, How, Plan, Step, Workload};
+use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
+use crate::{ClientEvent, ClientProgram, Next};
+use rhumb_commit::catenae::execution::{self, Output};
+use rhumb_commit::catenae::operation::{Expected, Operation, Transaction};
+use rhumb_commit::catenae::{Answer, Freshness, Request, Site};
+use rhumb_commit::transaction::TxnError;
+use rhumb_core::{Key, KeyRange, RegionId, Row, Span, Time, Timestamp};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// How long a client waits after an error.
+const ERROR_PAUSE: Span = Span::from_millis(150);
+
+/// What all clients of a run share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) history: History,
+    pub(super) counters: Counters,
+    /// The first thing that a single answer shows to be wrong.
+    pub(super) wrong: Option<String>,
+    values: u64,
+}
+
+impl Shared {
+    fn value(&mut self) -> u64 {
+        self.values += 1;
+        self.values
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Doing {
+    Thinking,
+    /// A transaction of these steps.
+    Running(TxnNo, Vec<Step>),
+    /// The list is being read that is to be appended to.
+    ReadingList(TxnNo),
+    /// It is being appended to.
+    Appending(TxnNo),
+    Counting(Key),
+    /// What was asked for, and what an answer must not be older than.
+    Reading(TxnNo, Vec<(KeyRange, u32)>, Timestamp),
+    /// Every key, and then the counters.
+    ReadingAll(TxnNo),
+}
+
+/// A client's program.
+pub(super) struct Client {
+    number: u32,
+    region: RegionId,
+    /// It begins nothing from then on.
+    until: Time,
+    /// None: it reads all once and is done.
+    workload: Option<Workload>,
+    shared: Rc<RefCell<Shared>>,
+    doing: Doing,
+    /// Its last commit.
+    committed: Timestamp,
+}
+
+impl Client {
+    pub(super) fn new(number: u32, region: RegionId, until: Time, workload: Option<Workload>, shared: Rc<RefCell<Shared>>) -> Client {
+        Client { number, region, until, workload, shared, doing: Doing::Thinking, committed: Timestamp::ZERO }
+    }
+
+    fn begin(&mut self, now: Time) -> Next<Request> {
+        if now >= self.until {
+            return Next::Done;
+        }
+        let Some(workload) = &mut self.workload else { return self.read_all(now) };
+        match workload.plan() {
+            Plan::Run(steps) => self.run(now, steps),
+            Plan::Append(key) => {
+                self.doing = Doing::ReadingList(self.add(now, Mode::ReadWrite));
+                Next::Request(Request::Read { keys: vec![key], ranges: vec![], freshness: Freshness::Settled })
+            }
+            Plan::Count(key) => {
+                self.doing = Doing::Counting(key.clone());
+                Next::Request(Request::Run(Operation::Add { key, amount: 1 }.into()))
+            }
+            Plan::Read(keys, ranges, how) => {
+                let (freshness, mode, least) = match how {
+                    How::Fresh(Freshness::Strict) => (Freshness::Strict, Mode::ReadOnly, Timestamp::ZERO),
+                    How::Fresh(freshness) => (freshness, Mode::Stale(Timestamp::ZERO), Timestamp::ZERO),
+                    How::Session => (Freshness::After(self.committed), Mode::Stale(Timestamp::ZERO), self.committed),
+                };
+                self.doing = Doing::Reading(self.add(now, mode), ranges.clone(), least);
+                Next::Request(Request::Read { keys, ranges, freshness })
+            }
+        }
+    }
+
+    fn read_all(&mut self, now: Time) -> Next<Request> {
+        self.doing = Doing::ReadingAll(self.add(now, Mode::ReadOnly));
+        let keys = workload::all_keys().into_iter().chain(workload::all_counters()).collect();
+        Next::Request(Request::Read { keys, ranges: vec![], freshness: Freshness::Strict })
+    }
+
+    fn add(&self, now: Time, mode: Mode) -> TxnNo {
+        self.shared.borrow_mut().history.add(Txn::new(self.number, self.region, now).mode(mode))
+    }
+
+    fn run(&mut self, now: Time, steps: Vec<Step>) -> Next<Request> {
+        let no = self.add(now, Mode::ReadWrite);
+        let mut operations = Vec::new();
+        for step in &steps {
+            let value = |key: &Key| {
+                let mut shared = self.shared.borrow_mut();
+                let value = shared.value();
+                shared.history.txn_mut(no).push(Op::Write { key: key.clone(), value });
+                Cell::Register(value).encode()
+            };
+            match step.clone() {
+                Step::Scan(range, limit) => operations.push(Operation::Scan { range, limit }),
+                Step::Read(key) => operations.push(Operation::Read { key }),
+                Step::Write(key) => operations.push(Operation::Write { value: value(&key), key }),
+                Step::ReadWrite(key) => {
+                    operations.push(Operation::Read { key: key.clone() });
+                    operations.push(Operation::Write { value: value(&key), key });
+                }
+                Step::Insert(key) => operations.push(Operation::Insert { value: value(&key), key }),
+                Step::Delete(key) => {
+                    self.shared.borrow_mut().history.txn_mut(no).push(Op::Delete { key: key.clone() });
+                    operations.push(Operation::Delete { key });
+                }
+            }
+        }
+        self.doing = Doing::Running(no, steps);
+        Next::Request(Request::Run(Transaction::new(operations)))
+    }
+
+    /// Adds to the list what was read of it, unless it changes meanwhile.
+    fn append(&mut self, no: TxnNo, row: &Row) -> Next<Request> {
+        let mut shared = self.shared.borrow_mut();
+        let mut elements = match row.value.as_ref().map(|value| Cell::decode(&row.key, value)) {
+            Some(Ok(Cell::List(elements))) => elements,
+            _ => Vec::new(),
+        };
+        let element = shared.value();
+        elements.push(element);
+        drop(shared);
+        self.record(no, [Op::read(row), Ok(Op::Append { key: row.key.clone(), element })]);
+        self.doing = Doing::Appending(no);
+        let compare = Operation::Compare { key: row.key.clone(), expected: Expected::Version(row.version) };
+        let write = Operation::Write { key: row.key.clone(), value: Cell::List(elements).encode() };
+        Next::Request(Request::Run(Transaction::new(vec![compare, write])))
+    }
+
+    fn record(&self, no: TxnNo, ops: impl IntoIterator<Item = Result<Op, Garbled>>) {
+        let mut shared = self.shared.borrow_mut();
+        for op in ops {
+            match op {
+                Ok(op) => shared.history.txn_mut(no).push(op),
+                Err(garbled) => drop(shared.wrong.get_or_insert(garbled.to_string())),
+            }
+        }
+    }
+
+    /// What a transaction's reads returned goes before its writes, as they were made.
+    fn record_outputs(&self, no: TxnNo, steps: &[Step], outputs: Vec<Output>) {
+        let mut scans = steps.iter().filter_map(|step| match step {
+            Step::Scan(range, limit) => Some((range, *limit)),
+            _ => None,
+        });
+        let writes = std::mem::take(&mut self.shared.borrow_mut().history.txn_mut(no).ops);
+        let reads = outputs.iter().filter_map(|output| match output {
+            Output::Row(row) => Some(Op::read(row)),
+            Output::Rows(rows) => {
+                let (range, limit) = scans.next().expect("one output per scan");
+                Some(Op::scan(covered(range, limit, rows), rows))
+            }
+            Output::Number(_) | Output::Nothing => None,
+        });
+        self.record(no, reads);
+        self.record(no, writes.into_iter().map(Ok));
+    }
+
+    fn end(&mut self, now: Time, no: TxnNo, outcome: Outcome) -> Next<Request> {
+        self.shared.borrow_mut().history.txn_mut(no).end(now, outcome);
+        if let Outcome::Committed { at } = outcome {
+            self.committed = self.committed.max(at);
+        }
+        self.pause(matches!(outcome, Outcome::Committed { .. }))
+    }
+
+    fn pause(&mut self, is_well: bool) -> Next<Request> {
+        self.doing = Doing::Thinking;
+        match &mut self.workload {
+            None if is_well => Next::Done,
+            Some(workload) if is_well => Next::Wait(workload.think()),
+            _ => Next::Wait(ERROR_PAUSE),
+        }
+    }
+
+    /// The transaction or read did not succeed; `may_have` if it may have happened all the same.
+    fn fail(&mut self, now: Time, may_have: bool) -> Next<Request> {
+        match self.doing.clone() {
+            Doing::Running(no, _) | Doing::Appending(no) if may_have => self.end(now, no, Outcome::Unknown),
+            Doing::Running(no, _) | Doing::Appending(no) => self.end(now, no, Outcome::Aborted),
+            Doing::ReadingList(no) | Doing::Reading(no, ..) | Doing::ReadingAll(no) => self.end(now, no, Outcome::Aborted),
+            Doing::Counting(key) => {
+                if may_have {
+                    self.shared.borrow_mut().counters.unknown(&key);
+                }
+                self.pause(false)
+            }
+            Doing::Thinking => unreachable!("nothing was asked"),
+        }
+    }
+
+    fn ran(&mut self, now: Time, at: Timestamp, outcome: execution::Outcome) -> Next<Request> {
+        let outputs = match outcome {
+            execution::Outcome::Done(outputs) => outputs,
+            execution::Outcome::Rejected(_) => return self.fail(now, false),
+        };
+        match self.doing.clone() {
+            Doing::Running(no, steps) => {
+                self.record_outputs(no, &steps, outputs);
+                self.end(now, no, Outcome::Committed { at })
+            }
+            Doing::Appending(no) => self.end(now, no, Outcome::Committed { at }),
+            Doing::Counting(key) => {
+                let [Output::Number(sum)] = outputs[..] else { unreachable!("one addition, one number") };
+                self.shared.borrow_mut().counters.told(&key, sum);
+                self.committed = self.committed.max(at);
+                self.pause(true)
+            }
+            doing => unreachable!("{doing:?} was answered by a transaction"),
+        }
+    }
+
+    fn read(&mut self, now: Time, at: Timestamp, rows: &[Row], ranges: &[Vec<Row>]) -> Next<Request> {
+        match self.doing.clone() {
+            Doing::ReadingList(no) => self.append(no, &rows[0]),
+            Doing::Reading(no, asked, least) => {
+                if at < least {
+                    let wrong = format!("a session that committed at {least} was shown {at}");
+                    self.shared.borrow_mut().wrong.get_or_insert(wrong);
+                }
+                self.record(no, rows.iter().map(Op::read));
+                self.record(no, asked.iter().zip(ranges).map(|((range, limit), rows)| Op::scan(covered(range, *limit, rows), rows)));
+                let mut shared = self.shared.borrow_mut();
+                let txn = shared.history.txn_mut(no);
+                if txn.mode != Mode::ReadOnly {
+                    txn.mode = Mode::Stale(at);
+                }
+                drop(shared);
+                self.end(now, no, Outcome::Committed { at })
+            }
+            Doing::ReadingAll(no) => {
+                let (cells, counters) = rows.split_at(workload::all_keys().len());
+                self.record(no, cells.iter().map(Op::read));
+                for row in counters {
+                    let sum = row.value.as_ref().and_then(|value| std::str::from_utf8(&value.0).ok()?.parse().ok());
+                    self.shared.borrow_mut().counters.found(row.key.clone(), sum.unwrap_or(0));
+                }
+                self.end(now, no, Outcome::Committed { at })
+            }
+            doing => unreachable!("{doing:?} was answered by rows"),
+        }
+    }
+}
+
+/// What a scan speaks for.
+fn covered(range: &KeyRange, limit: u32, rows: &[Row]) -> KeyRange {
+    match rows.last().filter(|_| rows.len() == limit as usize) {
+        Some(last) => KeyRange::new(range.start.clone(), last.key.successor()),
+        None => range.clone(),
+    }
+}
+
+impl ClientProgram<Site> for Client {
+    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
+        match event {
+            ClientEvent::Started => Next::Wait(self.workload.as_mut().map_or(Span::ZERO, Workload::think)),
+            ClientEvent::Woken => self.begin(now),
+            ClientEvent::GatewayLost | ClientEvent::Answered(Answer::Failed(TxnError::Unknown(_))) => self.fail(now, true),
+            ClientEvent::Answered(Answer::Failed(_)) => self.fail(now, false),
+            ClientEvent::Answered(Answer::Ran { at, outcome }) => self.ran(now, at, outcome),
+            ClientEvent::Answered(Answer::Rows { at, rows, ranges }) => self.read(now, at, &rows, &ranges),
+            ClientEvent::Answered(Answer::Status(status)) => unreachable!("nobody asked for {status:?}"),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The scenario of Catenae: clients in every region run one-shot transactions on a few hot keys while everything goes wrong that a
+//! [`FaultPlan`] can draw; then the network heals and progress is demanded; then the checkers judge.
+//!
+//! ```text
+//!   0 s ──────────── faults ──────────── 10 s ─── healed, clients go on ─── 18 s ─── quiet ─── 24 s: final reads, checks
+//! ```
+//!
+//! The seed also decides the shape: three regions or five, secondary coordinators or none, the length of an epoch, when a batch
+//! counts, how soon a silent region is passed over, how unevenly the chain servers of a site work.
+
+mod client;
+mod counters;
+mod same_states;
+mod workload;
+
+use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
+use crate::history::{History, Outcome, TxnNo};
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use client::{Client, Shared};
+use rhumb_commit::catenae::{self as protocol, Durability, Site};
+use rhumb_core::{Key, KeyRange, Load, Loaded, RegionId, Rng, Row, SiteId, Span, Time, Timestamp, wan};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use workload::Workload;
+
+/// Clients of a coordinator; a secondary one, which mostly has to refuse, has one.
+const CLIENTS: u32 = 2;
+const FAULTS_END: Time = Time::from_micros(10_000_000);
+const CLIENTS_END: Time = Time::from_micros(18_000_000);
+const QUIET_END: Time = Time::from_micros(24_000_000);
+const RUN_END: Time = Time::from_micros(40_000_000);
+/// After the heal, this long until transactions must go through: crashed sites recover and catch up.
+const GRACE: Span = Span::from_secs(4);
+/// How far clocks are off in the runs in which they are far off.
+const SKEW: Span = Span::from_secs(1);
+
+/// One-shot transactions under faults.
+#[derive(Clone, Debug, Default)]
+pub struct Catenae {
+    /// A bug planted in the protocol.
+    #[cfg(feature = "planted")]
+    pub planted: Option<protocol::planted::Planted>,
+    /// A bug planted in the driver.
+    #[cfg(feature = "planted")]
+    pub driver: Option<crate::Planted>,
+    /// Nothing goes wrong.
+    pub calm: bool,
+}
+
+/// What a seed decides of the cluster.
+struct Shape {
+    regions: usize,
+    shards: u16,
+    durability: Durability,
+    epoch: Span,
+    /// A silent region is passed over soon.
+    impatient: bool,
+    /// How much longer a hop between chain servers takes at the most.
+    jitter: Span,
+    /// Many short crashes instead of a storm.
+    flaky: bool,
+    /// Clocks are off by up to a second.
+    skewed: bool,
+    collects: bool,
+}
+
+impl Shape {
+    fn draw(rng: &mut Rng) -> Shape {
+        Shape {
+            regions: if rng.chance(0.6) { 3 } else { 5 },
+            shards: if rng.chance(0.8) { 1 } else { 2 },
+            durability: if rng.chance(0.85) { Durability::Majority } else { Durability::Region },
+            epoch: Span::from_millis(*rng.pick(&[20, 40, 80]).expect("three of them")),
+            impatient: rng.chance(0.5),
+            jitter: Span::from_micros(*rng.pick(&[0, 300, 3_000]).expect("three of them")),
+            flaky: rng.chance(0.3),
+            skewed: rng.chance(0.4),
+            collects: rng.chance(0.3),
+        }
+    }
+
+    fn config(&self) -> protocol::Config {
+        let epochs = |span: Span| span.as_micros() / self.epoch.as_micros();
+        protocol::Config {
+            epoch: self.epoch,
+            durability: self.durability,
+            window_epochs: epochs(Span::from_millis(if self.impatient { 480 } else { 960 })),
+            tolerance_epochs: epochs(Span::from_millis(if self.impatient { 320 } else { 960 })),
+            ahead_epochs: epochs(Span::from_millis(1_600)),
+            deadline_epochs: epochs(Span::from_secs(5)),
+            keep_epochs: if self.collects { epochs(Span::from_secs(3)) } else { protocol::Config::default().keep_epochs },
+            ..protocol::Config::default()
+        }
+    }
+
+    fn rates(&self) -> FaultRates {
+        let rates = if self.flaky { FaultRates::flaky() } else { FaultRates::stormy() };
+        FaultRates { skew_max: if self.skewed { SKEW } else { Span::from_millis(5) }, ..rates }
+    }
+}
+
+impl Scenario for Catenae {
+    fn name(&self) -> &'static str {
+        "catenae"
+    }
+
+    fn options(&self) -> String {
+        if self.calm { " --calm".into() } else { String::new() }
+    }
+
+    fn run(&self, seed: u64, tracing: bool) -> Report {
+        let mut rng = Rng::seeded(seed);
+        let shape = Shape::draw(&mut rng);
+        let mut world = self.world(&shape, seed, tracing);
+        let rates = if self.calm { FaultRates::none() } else { shape.rates() };
+        let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
+        world.follow(&plan);
+        let shared = Rc::new(RefCell::new(Shared::default()));
+        let mut number = 0;
+        for site in world.topology().sites().collect::<Vec<_>>() {
+            for _ in 0..if site.shard == 0 { CLIENTS } else { 1 } {
+                let workload = Some(Workload::new(rng.fork()));
+                world.add_client(site, Client::new(number, site.region, CLIENTS_END, workload, Rc::clone(&shared)));
+                number += 1;
+            }
+        }
+        let end = drive(&mut world, &shared, number);
+        let shared = shared.borrow();
+        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
+        count(&shared.history, &mut report);
+        if let Ok(finals) = end {
+            report.violation = judge(&world, &shared, &finals, &shape).err();
+        }
+        if tracing {
+            report.trace.push_str(&shared.history.to_string());
+        }
+        report
+    }
+}
+
+impl Catenae {
+    /// The same with faults, or without.
+    pub fn with_calm(mut self, calm: bool) -> Catenae {
+        self.calm = calm;
+        self
+    }
+
+    fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
+        let matrix = wan::profile("paper_replicated_commit_5").expect("the profile is shipped").matrix();
+        let names: Vec<&str> = matrix.names()[..shape.regions].iter().map(String::as_str).collect();
+        let rtt = matrix.restrict(&names).expect("the names are its own");
+        let config = Config { tracing, ..Config::new(rtt, shape.shards) };
+        let topology = Arc::new(config.topology.clone());
+        let protocol = shape.config();
+        #[cfg(feature = "planted")]
+        let planted = self.planted;
+        let factory = move |site, _life| {
+            let actor = Site::new(site, Arc::clone(&topology), protocol.clone());
+            #[cfg(feature = "planted")]
+            let actor = actor.with_planted(planted);
+            actor
+        };
+        let mut world = World::new(config, seed, factory);
+        #[cfg(feature = "planted")]
+        if let Some(driver) = self.driver {
+            world.plant(driver);
+        }
+        world.jitter_at_home(shape.jitter);
+        world.observe(same_states::observer(shape.epoch));
+        world
+    }
+}
+
+/// Faults, heal, progress, quiet, final reads; returns the final reads.
+fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) -> Result<Vec<TxnNo>, SimError> {
+    world.run_until(FAULTS_END)?;
+    world.heal();
+    world.run_until(QUIET_END)?;
+    let before = shared.borrow().history.txns().len();
+    world.add_client(SiteId::new(0, 0), Client::new(clients, RegionId(0), Time::from_micros(u64::MAX), None, Rc::clone(shared)));
+    world.run_clients(RUN_END)?;
+    let after = shared.borrow().history.txns().len();
+    Ok((before..after).map(|no| TxnNo(no as u32)).collect())
+}
+
+fn count(history: &History, report: &mut Report) {
+    for txn in history.txns() {
+        match txn.ended {
+            Some((_, Outcome::Committed { .. })) => report.committed += 1,
+            Some((_, Outcome::Aborted)) => report.aborted += 1,
+            Some((_, Outcome::Unknown)) | None => report.unknown += 1,
+        }
+    }
+}
+
+fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape) -> Result<(), String> {
+    let text = |violation: crate::checkers::Violation| violation.to_string();
+    let history = &shared.history;
+    shared.wrong.clone().map_or(Ok(()), Err)?;
+    strict_serializability::check(history).map_err(text)?;
+    no_phantom::check(history).map_err(text)?;
+    no_lost_write::check(history, finals).map_err(text)?;
+    stale_reads::check(history).map_err(text)?;
+    shared.counters.check()?;
+    let demand = progress::Demand { committed_min: 20, committed_percent_min: 20 };
+    progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
+    let dumps = world.topology().regions().map(|region| (region, dump(world, region, shape))).collect();
+    convergence::check(&dumps).map_err(text)?;
+    unsettled(world)
+}
+
+/// The newest versions of a region. Where old versions are collected, deletions are left out: replicas drop them at
+/// their own pace.
+fn dump(world: &World<Site>, region: RegionId, shape: &Shape) -> BTreeMap<Key, Row> {
+    let load = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: usize::MAX, reverse: false };
+    let loaded = world.store(SiteId { region, shard: 0 }).load(&load).expect("the store of a healed site can be read");
+    let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+    rows.into_iter().filter(|row| !shape.collects || row.value.is_some()).map(|row| (row.key.clone(), row)).collect()
+}
+
+/// Once all is healed and quiet, nothing agreed on is left to settle.
+fn unsettled(world: &World<Site>) -> Result<(), String> {
+    for site in world.topology().sites() {
+        let left = world.actor(site).map(|actor| actor.status().unsettled);
+        if left != Some(0) {
+            return Err(format!("{site} has not settled {left:?} transactions at the end"));
+        }
+    }
+    Ok(())
+}

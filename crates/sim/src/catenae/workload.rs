@@ -1,0 +1,121 @@
+//! What a client asks next: one-shot transactions and reads on few keys, so that conflicts within an epoch are the rule.
+
+use rhumb_commit::catenae::Freshness;
+use rhumb_core::{Key, KeyRange, Rng, Span};
+
+/// Lists, to which transactions append what they read before.
+const LISTS: u64 = 2;
+/// Registers, which transactions read, write, delete, insert and scan.
+const REGISTERS: u64 = 8;
+/// Counters, to which transactions add one.
+const COUNTERS: u64 = 2;
+/// The longest wait between two transactions.
+const THINK_MAX: Span = Span::from_millis(120);
+
+/// What to ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// A transaction of these steps.
+    Run(Vec<Step>),
+    /// Read a list in this region, then append to it unless it has changed.
+    Append(Key),
+    /// Add one to a counter.
+    Count(Key),
+    /// Read some rows and some registers by range.
+    Read(Vec<Key>, Vec<(KeyRange, u32)>, How),
+}
+
+/// How new a read is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// As the protocol has it.
+    Fresh(Freshness),
+    /// After this client's last commit.
+    Session,
+}
+
+/// A step of a transaction. No two of a transaction are about the same register; scans come first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Scan(KeyRange, u32),
+    Read(Key),
+    Write(Key),
+    ReadWrite(Key),
+    Insert(Key),
+    Delete(Key),
+}
+
+/// Draws what to ask.
+#[derive(Debug)]
+pub(super) struct Workload {
+    rng: Rng,
+}
+
+impl Workload {
+    pub(super) fn new(rng: Rng) -> Workload {
+        Workload { rng }
+    }
+
+    pub(super) fn think(&mut self) -> Span {
+        Span::from_micros(self.rng.below(THINK_MAX.as_micros()))
+    }
+
+    pub(super) fn plan(&mut self) -> Plan {
+        match self.rng.below(20) {
+            0..12 => Plan::Run(self.steps()),
+            12 | 13 => Plan::Append(key('l', self.rng.below(LISTS))),
+            14 => Plan::Count(key('n', self.rng.below(COUNTERS))),
+            15..18 => self.read(How::Fresh(Freshness::Strict)),
+            18 => self.read(How::Fresh(Freshness::Settled)),
+            _ => self.read(How::Session),
+        }
+    }
+
+    fn steps(&mut self) -> Vec<Step> {
+        let mut registers: Vec<u64> = (0..REGISTERS).collect();
+        self.rng.shuffle(&mut registers);
+        let mut steps = Vec::new();
+        if self.rng.chance(0.15) {
+            let (range, limit) = self.range();
+            steps.push(Step::Scan(range, limit));
+        }
+        let count = self.rng.between(1, 4) as usize;
+        for register in registers.into_iter().take(count) {
+            let key = key('r', register);
+            steps.push(match self.rng.below(12) {
+                0..3 => Step::Read(key),
+                3..7 => Step::Write(key),
+                7..10 => Step::ReadWrite(key),
+                10 => Step::Insert(key),
+                _ => Step::Delete(key),
+            });
+        }
+        steps
+    }
+
+    fn read(&mut self, how: How) -> Plan {
+        let keys = all_keys().into_iter().filter(|_| self.rng.chance(0.3)).collect();
+        let ranges = if self.rng.chance(0.4) { vec![self.range()] } else { vec![] };
+        Plan::Read(keys, ranges, how)
+    }
+
+    fn range(&mut self) -> (KeyRange, u32) {
+        let (a, b) = (self.rng.below(REGISTERS + 1), self.rng.below(REGISTERS + 1));
+        let limit = if self.rng.chance(0.3) { self.rng.between(1, 3) as u32 } else { 100 };
+        (KeyRange::new(key('r', a.min(b)), key('r', a.max(b) + 1)), limit)
+    }
+}
+
+/// Every list and register.
+pub(super) fn all_keys() -> Vec<Key> {
+    (0..LISTS).map(|n| key('l', n)).chain((0..REGISTERS).map(|n| key('r', n))).collect()
+}
+
+/// Every counter.
+pub(super) fn all_counters() -> Vec<Key> {
+    (0..COUNTERS).map(|n| key('n', n)).collect()
+}
+
+fn key(kind: char, number: u64) -> Key {
+    Key::from(format!("{kind}{number}").as_str())
+}

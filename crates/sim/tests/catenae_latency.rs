@@ -1,0 +1,187 @@
+//! What a transaction of Catenae costs when nothing goes wrong, exactly: the rest of the epoch, the wide area, and the configured
+//! local delays.
+//!
+//! An entry of region `q` counts at region `r` once it is sealed and synced at `q`, has travelled, and is synced at `r`; an own one once
+//! the nearest region has acknowledged it. An epoch is known once the entries of all regions count. Without conflict that is all. With
+//! one, a region votes at the end of the epoch in which its chains have ended, and two votes of three that count decide.
+
+use rhumb_commit::catenae::execution::{Outcome, Output};
+use rhumb_commit::catenae::operation::{Operation, Transaction};
+use rhumb_commit::catenae::{Answer, Config as Protocol, Freshness, Request, Site};
+use rhumb_core::{Key, RegionId, RttMatrix, SiteId, Span, Time};
+use rhumb_sim::{Config, LocalDelays, World};
+use std::sync::Arc;
+
+const EPOCH: Span = Span::from_millis(10);
+const SETTLED: Time = Time::from_micros(1_000_000);
+
+struct Cluster {
+    world: World<Site>,
+    local: LocalDelays,
+    rtt: RttMatrix,
+}
+
+/// A matrix of three regions, in milliseconds.
+fn matrix(ab: u64, ac: u64, bc: u64) -> RttMatrix {
+    let text = format!(",a,b,c\na,0,{ab},{ac}\nb,{ab},0,{bc}\nc,{ac},{bc},0\n");
+    RttMatrix::parse("test", &text).expect("a matrix")
+}
+
+impl Cluster {
+    fn new(rtt: RttMatrix) -> Cluster {
+        let config = Config::new(rtt.clone(), 1);
+        let local = config.local;
+        let topology = Arc::new(config.topology.clone());
+        let protocol = Protocol { epoch: EPOCH, ..Protocol::default() };
+        let mut world = World::new(config, 1, move |site, _| Site::new(site, Arc::clone(&topology), protocol.clone()));
+        world.run_until(SETTLED).expect("nothing goes wrong");
+        Cluster { world, local, rtt }
+    }
+
+    /// From the end of an epoch until the entry of region `of` counts at `at`.
+    fn entry_counts(&self, of: u16, at: u16) -> Span {
+        let LocalDelays { step, sync, .. } = self.local;
+        let one_way = |from, to| self.rtt.one_way(RegionId(from), RegionId(to));
+        if of != at {
+            // The timer, the sync; the message, the sync, word of it.
+            return step + sync + one_way(of, at) + step + sync + step;
+        }
+        let acknowledged = |by| step + sync + one_way(at, by) + step + sync + one_way(by, at) + step;
+        (0..3).filter(|&by| by != at).map(acknowledged).min().expect("there are others")
+    }
+
+    /// From the end of an epoch until all of it is known at `at`.
+    fn epoch_known(&self, at: u16) -> Span {
+        (0..3).map(|of| self.entry_counts(of, at)).max().expect("three regions")
+    }
+
+    /// The rows of one transaction are read, and it is answered.
+    fn run(&self) -> Span {
+        self.local.load + self.local.step
+    }
+
+    /// From the end of an epoch until two of three votes on it count at `at`, if the chains take so long.
+    fn votes_count(&self, at: u16, chains: Span) -> Span {
+        let vote = |of| {
+            let ran = (self.epoch_known(of) + chains).as_micros();
+            Span::from_micros(ran.next_multiple_of(EPOCH.as_micros())) + self.entry_counts(of, at)
+        };
+        let mut votes: Vec<Span> = (0..3).map(vote).collect();
+        votes.sort_unstable();
+        votes[1]
+    }
+
+    /// Lets the world run up to so long before the end of an epoch.
+    fn run_to_before_end(&mut self, remainder: Span) {
+        let next = (self.world.now().as_micros() / EPOCH.as_micros() + 20) * EPOCH.as_micros();
+        self.world.run_until(Time::from_micros(next).minus(remainder)).expect("nothing goes wrong");
+    }
+
+    /// The replies to all that was submitted, each with the region and how long it took since `asked`.
+    fn replies(&mut self, count: usize, asked: Time) -> Vec<(u16, Span, Answer)> {
+        let mut replies = Vec::new();
+        while replies.len() < count {
+            assert!(self.world.tick().expect("nothing goes wrong"), "all is answered");
+            for reply in self.world.take_replies() {
+                replies.push((reply.site.region.0, reply.at.since(asked), reply.answer.expect("the site is up")));
+            }
+        }
+        replies.sort_by_key(|(region, ..)| *region);
+        replies
+    }
+}
+
+fn add(key: &str) -> Request {
+    Request::Run(Operation::Add { key: key.into(), amount: 1 }.into())
+}
+
+fn number(answer: &Answer) -> i64 {
+    match answer {
+        Answer::Ran { outcome: Outcome::Done(outputs), .. } => match outputs[..] {
+            [Output::Number(number)] => number,
+            _ => panic!("{outputs:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn without_conflict_it_takes_the_rest_of_the_epoch_and_one_way_from_the_farthest() {
+    let mut cluster = Cluster::new(matrix(46, 94, 72));
+    for region in 0..3 {
+        let remainder = Span::from_micros(3_300);
+        cluster.run_to_before_end(remainder);
+        let asked = cluster.world.now();
+        cluster.world.submit(SiteId::new(region, 0), add("alone"));
+        let [(_, took, _)] = cluster.replies(1, asked)[..] else { panic!("one reply") };
+        // For region 0 the farthest is 47 ms away one way, the nearest 46 ms there and back; for the others the latter is longer.
+        let wide_area = Span::from_millis([47, 46, 72][usize::from(region)]);
+        let local = cluster.local.step * 4 + cluster.local.sync * 2 + cluster.local.load;
+        assert_eq!(took, remainder + wide_area + local, "region {region}");
+        assert_eq!(took, remainder + cluster.epoch_known(region) + cluster.run(), "region {region}");
+    }
+}
+
+#[test]
+fn without_conflict_it_takes_the_round_trip_to_the_majority_where_that_is_longer() {
+    let mut cluster = Cluster::new(matrix(94, 106, 28));
+    let remainder = Span::from_micros(5_000);
+    cluster.run_to_before_end(remainder);
+    let asked = cluster.world.now();
+    cluster.world.submit(SiteId::new(0, 0), add("alone"));
+    let [(_, took, _)] = cluster.replies(1, asked)[..] else { panic!("one reply") };
+    let local = cluster.local.step * 4 + cluster.local.sync * 2 + cluster.local.load;
+    assert_eq!(took, remainder + Span::from_millis(94) + local);
+    assert_eq!(took, remainder + cluster.epoch_known(0) + cluster.run());
+}
+
+#[test]
+fn with_a_conflict_the_votes_take_their_way_too() {
+    let mut cluster = Cluster::new(matrix(46, 94, 72));
+    let remainder = Span::from_micros(2_500);
+    cluster.run_to_before_end(remainder);
+    let asked = cluster.world.now();
+    cluster.world.submit(SiteId::new(0, 0), add("shared"));
+    cluster.world.submit(SiteId::new(2, 0), add("shared"));
+    let replies = cluster.replies(2, asked);
+    // Both go to the one chain server of the key at the same time, and pass it one after the other.
+    let chains = cluster.local.message + cluster.local.step * 2;
+    let expected = |region| remainder + cluster.votes_count(region, chains);
+    assert_eq!((replies[0].1, number(&replies[0].2)), (expected(0) + cluster.run(), 1));
+    assert_eq!((replies[1].1, number(&replies[1].2)), (expected(2) + cluster.run() * 2, 2), "it runs after the other");
+    assert_eq!(cluster.world.probe("catenae.failed_speculation"), 0);
+}
+
+#[test]
+fn a_settled_read_crosses_no_wide_area_and_a_strict_one_waits_for_the_epoch_of_now() {
+    let mut cluster = Cluster::new(matrix(46, 94, 72));
+    let read = |freshness| Request::Read { keys: vec![Key::from("alone")], ranges: vec![], freshness };
+    let remainder = Span::from_micros(3_300);
+    cluster.run_to_before_end(remainder);
+    let asked = cluster.world.now();
+    cluster.world.submit(SiteId::new(1, 0), read(Freshness::Settled));
+    let [(_, took, _)] = cluster.replies(1, asked)[..] else { panic!("one reply") };
+    assert_eq!(took, cluster.local.step * 2 + cluster.local.load);
+    cluster.run_to_before_end(remainder);
+    let asked = cluster.world.now();
+    cluster.world.submit(SiteId::new(0, 0), read(Freshness::Strict));
+    let [(_, took, _)] = cluster.replies(1, asked)[..] else { panic!("one reply") };
+    assert_eq!(took, remainder + cluster.epoch_known(0) + cluster.run());
+}
+
+#[test]
+fn a_session_sees_its_own_commit_in_its_own_region() {
+    let mut cluster = Cluster::new(matrix(46, 94, 72));
+    let asked = cluster.world.now();
+    cluster.world.submit(SiteId::new(0, 0), Request::Run(Transaction::from(Operation::Add { key: "n".into(), amount: 7 })));
+    let (_, _, Answer::Ran { at, .. }) = cluster.replies(1, asked).remove(0) else { panic!("it ran") };
+    let after = Request::Read { keys: vec!["n".into()], ranges: vec![], freshness: Freshness::After(at) };
+    for region in 0..3 {
+        cluster.world.submit(SiteId::new(region, 0), after.clone());
+    }
+    for (region, _, answer) in cluster.replies(3, asked) {
+        let Answer::Rows { at: shown, rows, .. } = answer else { panic!("{answer:?}") };
+        assert!(shown > at, "region {region}");
+        assert_eq!((rows[0].version, rows[0].value.clone()), (at, Some("7".into())), "region {region}");
+    }
+}
