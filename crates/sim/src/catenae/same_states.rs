@@ -24,8 +24,11 @@ pub(super) fn observer(epoch: Span) -> Observer<Site> {
             let written = newest.iter().map(|row| row.version).max().map_or(Epoch::NONE, |version| epoch_of(version, epoch));
             // What other sites have shown since this one was looked at last, and what this one shows now.
             let between: Vec<Epoch> = states.range(before.plus(1)..=settled).map(|(epoch, _)| *epoch).collect();
-            for at in between.into_iter().chain([written]) {
-                let state = rows(world, site, at.snapshot(epoch));
+            // An epoch looked at before may by now have lost what was overwritten since.
+            for at in between.into_iter().chain(Some(written).filter(|written| *written > before)) {
+                let mut state = rows(world, site, at.snapshot(epoch));
+                // Sites drop deletions at their own pace.
+                state.retain(|row| row.value.is_some());
                 let (other, known) = states.entry(at).or_insert_with(|| (site, state.clone()));
                 if *known != state {
                     return Err(format!("{site} and {other} differ at {at}, which both have settled: {}", difference(known, &state)));
@@ -42,11 +45,9 @@ fn epoch_of(version: Timestamp, epoch: Span) -> Epoch {
 
 fn rows(world: &World<Site>, site: SiteId, at: Timestamp) -> Vec<Row> {
     let load = Load::Scan { range: KeyRange::prefix(&[]), at, limit: usize::MAX, reverse: false };
-    let Loaded::Rows { mut rows, .. } = world.store(site).load(&load).expect("memory does not fail") else {
+    let Loaded::Rows { rows, .. } = world.store(site).load(&load).expect("memory does not fail") else {
         unreachable!("rows were asked for")
     };
-    // Sites drop deletions at their own pace.
-    rows.retain(|row| row.value.is_some());
     rows
 }
 
