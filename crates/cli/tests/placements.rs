@@ -2,7 +2,11 @@
 
 mod common;
 
-use common::{Demo, code, done, get};
+use common::{Demo, code, done, get, post, until};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio_postgres::Client;
 
 /// Three regions vote, Ireland holds a copy, Singapore nothing.
@@ -125,4 +129,116 @@ async fn one_that_votes_may_die_and_one_that_does_not_is_not_missed() {
         clients[dead] = demo.connect(dead).await;
         assert_eq!(count(&clients[dead]).await, 4 * (turn as i64 + 1), "{} is back", REGIONS[dead]);
     }
+}
+
+/// Has the placement `body` come next, as soon as every region that is to vote has a copy.
+fn place(demo: &Demo, body: &serde_json::Value) {
+    let http = demo.ready()["regions"][0]["http"].as_str().expect("an address").to_owned();
+    until("the placement is changed", || {
+        let (status, answer) = post(&http, "/placement", &body.to_string());
+        assert!(status == 200 || answer.contains("has not copied all rows yet"), "{status}: {answer}");
+        status == 200
+    });
+}
+
+/// What a site shows of the placement.
+fn shown(http: &str) -> serde_json::Value {
+    let answer = get(http, "/placement");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer of HTTP");
+    serde_json::from_str(body).expect("JSON")
+}
+
+/// Raises the region's own row and the one that all share, in one transaction, until told to stop. How often it was told that
+/// it succeeded, and how often it may have.
+async fn raise(client: Client, region: usize, stop: Arc<AtomicBool>) -> (i64, i64) {
+    let (mut raised, mut unknown) = (0, 0);
+    let statement = format!("BEGIN; UPDATE counter SET n = n + 1 WHERE id = {region}; UPDATE counter SET n = n + 1 WHERE id = 99; COMMIT");
+    while !stop.load(Ordering::Relaxed) {
+        match client.batch_execute(&statement).await {
+            Ok(()) => raised += 1,
+            Err(error) => {
+                match error.code().map(|code| code.code()) {
+                    Some("40001") => {}
+                    Some("40003") => unknown += 1,
+                    _ => panic!("{}: {error:?}", REGIONS[region]),
+                }
+                // Not in a transaction any more, or in one that failed.
+                let _ = client.batch_execute("ROLLBACK").await;
+            }
+        }
+    }
+    (raised, unknown)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_move_while_clients_run() {
+    let (demo, clients) = start().await;
+    insert(&clients[0], 99).await;
+    for region in 0..REGIONS.len() {
+        insert(&clients[0], region as i32).await;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let raising: Vec<_> =
+        clients.into_iter().enumerate().map(|(region, client)| tokio::spawn(raise(client, region, Arc::clone(&stop)))).collect();
+    let moves = [
+        json!({"epoch": 1, "active": ["california", "oregon", "virginia"], "passive": ["ireland", "singapore"]}),
+        json!({"epoch": 2, "active": ["california", "oregon", "ireland", "singapore"], "passive": ["virginia"]}),
+        json!({"epoch": 3, "active": ["virginia", "ireland", "singapore"],
+               "coordinators": {"california": {"read": "virginia", "commit": "virginia"}}}),
+        json!({"epoch": 4, "active": ["virginia", "ireland", "singapore"], "passive": ["oregon"]}),
+    ];
+    for body in &moves {
+        tokio::task::block_in_place(|| place(&demo, body));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut sums = (0, 0);
+    let mut raised = Vec::new();
+    for raising in raising {
+        let (of_region, unknown) = raising.await.expect("no panic");
+        raised.push((of_region, unknown));
+        sums = (sums.0 + of_region, sums.1 + unknown);
+    }
+    assert!(raised.iter().all(|(raised, _)| *raised > 0), "everybody got on: {raised:?}");
+    for (region, name) in REGIONS.iter().enumerate() {
+        let client = demo.connect(region).await;
+        let n = async |id: usize| -> i64 {
+            let row = client.query_one(&format!("SELECT n FROM counter WHERE id = {id}"), &[]).await.expect("a majority is there");
+            i64::from(row.get::<_, i32>(0))
+        };
+        let mut total = 0;
+        for (own, (raised, unknown)) in raised.iter().enumerate() {
+            let found = n(own).await;
+            assert!((*raised..=raised + unknown).contains(&found), "{name}: {found} at {own}, told {raised} and {unknown} unknown");
+            total += found;
+        }
+        assert_eq!(n(99).await, total, "{name}: each transaction is there whole");
+        let roles: Vec<String> = client.query("SHOW REGIONS", &[]).await.expect("regions").iter().map(|row| row.get("role")).collect();
+        assert_eq!(roles, ["none", "passive", "active", "active", "active"], "{name}");
+    }
+    let http = demo.ready()["regions"][4]["http"].as_str().expect("an address").to_owned();
+    let shown = shown(&http);
+    assert_eq!((&shown["epoch"], &shown["settled"]), (&json!(5), &json!(true)));
+    assert!(shown["rtt_ms"][0][4].as_f64().is_some_and(|rtt| (173.0..200.0).contains(&rtt)), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_placement_that_cannot_come_next_is_refused() {
+    let demo = Demo::start(&PLACED);
+    let http = demo.ready()["regions"][0]["http"].as_str().expect("an address").to_owned();
+    let cases = [
+        ("{", 400, "not a placement"),
+        (r#"{"epoch": 1, "active": []}"#, 400, "at least one active region"),
+        (r#"{"epoch": 1, "active": ["mars"]}"#, 400, "there is no region `mars`; there are california, oregon"),
+        (r#"{"epoch": 1, "active": ["oregon"], "passive": ["oregon"]}"#, 400, "oregon cannot be active and passive at once"),
+        (r#"{"epoch": 1, "active": ["oregon", "singapore"]}"#, 400, "singapore cannot become active before it is passive"),
+        (r#"{"epoch": 7, "active": ["oregon"]}"#, 409, "epoch 1 is in force, not 7"),
+    ];
+    for (body, status, text) in cases {
+        let (answered, answer) = tokio::task::block_in_place(|| post(&http, "/placement", body));
+        assert_eq!(answered, status, "{body}: {answer}");
+        assert!(answer.contains(text), "{body}: {answer}");
+    }
+    let shown = shown(&http);
+    assert_eq!(shown["epoch"], json!(1));
 }

@@ -35,13 +35,6 @@ fn promises_hold_under_all_faults() {
 }
 
 #[test]
-#[ignore = "a thousand seeds: some minutes"]
-fn promises_hold_in_a_thousand_runs() {
-    let probes = probes(&run(&Catenae::default(), 1_000..2_000));
-    println!("{probes:#?}");
-}
-
-#[test]
 fn without_faults_nothing_is_unknown() {
     for report in run(&Catenae::default().with_calm(true), 0..6) {
         assert_eq!(report.unknown, 0, "{report}");

@@ -2,6 +2,7 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use rhumb_sim::catenae::Catenae;
 use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
@@ -48,6 +49,8 @@ enum ScenarioName {
     PlacedReplicas,
     /// The same while replicas move, again and again.
     MovingReplicas,
+    /// Epochs and transaction chains: the same promises, and replicas identical at every settled epoch.
+    Catenae,
     /// Quotas: clients never hold more than the limit, and no token is minted, lost or acquired twice.
     Samya,
 }
@@ -59,6 +62,7 @@ pub fn run(args: &Args) -> ExitCode {
         ScenarioName::ReplicatedCommit => simulate(&transactions(Replicas::Everywhere), args),
         ScenarioName::PlacedReplicas => simulate(&transactions(Replicas::Placed), args),
         ScenarioName::MovingReplicas => simulate(&transactions(Replicas::Moving), args),
+        ScenarioName::Catenae => simulate(&Catenae::default().with_calm(args.calm), args),
         ScenarioName::Samya => simulate(&Samya::default().with_calm(args.calm), args),
     }
 }

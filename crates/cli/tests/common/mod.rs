@@ -45,6 +45,19 @@ pub fn get(http: &str, path: &str) -> String {
     answer
 }
 
+/// What is answered to a body of JSON at `path` of a site: the status and the body.
+pub fn post(http: &str, path: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(http.trim_start_matches("http://")).expect("it listens");
+    let length = body.len();
+    write!(stream, "POST {path} HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
+        .expect("it takes requests");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer of HTTP");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    (status, body.to_owned())
+}
+
 /// The SQLSTATE of a statement that must fail.
 pub fn code<T>(result: Result<T, tokio_postgres::Error>) -> String {
     let error = result.err().expect("the statement must fail");

@@ -6,12 +6,13 @@
 //!                     "coordinators":{"d":{"read":"c","commit":"a"}}}; `epoch` is that of the one in force
 //! ```
 //!
-//! What is refused is answered with `{"error":{"code":…,"message":…}}`: 400 if it can never be, 409 if another one came first or
+//! Bodies must come as `application/json`, which keeps other sites' pages in a browser from posting here. What is refused is
+//! answered with `{"error":{"code":…,"message":…}}`: 400 if it can never be, 409 if another one came first or
 //! a region has no copy yet, 503 if no majority answers, 504 if the outcome is unknown.
 
 use crate::config::Setup;
 use crate::placements::{Placements, Refused, View};
-use axum::body::Bytes;
+use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -196,8 +197,9 @@ async fn look(State(site): State<Site>) -> Result<Json<Shown>, Failed> {
     Ok(Json(site.shown(&view)))
 }
 
-async fn change(State(site): State<Site>, body: Bytes) -> Result<Json<Named>, Failed> {
-    let named: Named = serde_json::from_slice(&body).map_err(|error| invalid(format!("not a placement: {error}")))?;
+async fn change(State(site): State<Site>, body: Result<Json<Named>, JsonRejection>) -> Result<Json<Named>, Failed> {
+    let Json(named) =
+        body.map_err(|rejection| Failed(rejection.status(), "invalid", format!("not a placement: {}", rejection.body_text())))?;
     let change = site.change_of(&named)?;
     match site.placements.change(named.epoch, change).await {
         Ok(placement) => Ok(Json(site.named(&placement))),

@@ -74,7 +74,7 @@ impl Banner<'_> {
             writeln!(text, "{}", line(row.each_ref().map(String::as_str))).expect("a string takes all");
         }
         if self.placement.voters.len() < self.network.regions.len() {
-            let topology = Topology::new(self.network.regions.clone(), self.sites_per_region);
+            let topology = Topology::new(self.network.regions.clone(), self.network.sites_per_region);
             let others = if self.placement.copies().len() < self.network.regions.len() { "; the others hold no copy" } else { "" };
             writeln!(text, "\n{}{others}", describe(self.placement, &topology)).expect("a string takes all");
         }
