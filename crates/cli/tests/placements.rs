@@ -14,6 +14,10 @@ const PLACED: [&str; 4] = ["--active", "california,oregon,virginia", "--passive"
 const REGIONS: [&str; 5] = ["california", "oregon", "virginia", "ireland", "singapore"];
 /// How often a statement is run to see what it costs when nobody is in its way.
 const TRIES: usize = 8;
+/// The second row of a region comes so far after the first.
+const TWINS: usize = 50;
+/// The row that all share.
+const SHARED: usize = 99;
 
 /// Such a demo with a table, and a client in each region.
 async fn start() -> (Demo, Vec<Client>) {
@@ -148,34 +152,51 @@ fn shown(http: &str) -> serde_json::Value {
     serde_json::from_str(body).expect("JSON")
 }
 
-/// Raises the region's own row and the one that all share, in one transaction, until told to stop. How often it was told that
-/// it succeeded, and how often it may have.
-async fn raise(client: Client, region: usize, stop: Arc<AtomicBool>) -> (i64, i64) {
-    let (mut raised, mut unknown) = (0, 0);
-    let statement = format!("BEGIN; UPDATE counter SET n = n + 1 WHERE id = {region}; UPDATE counter SET n = n + 1 WHERE id = 99; COMMIT");
-    while !stop.load(Ordering::Relaxed) {
-        match client.batch_execute(&statement).await {
-            Ok(()) => raised += 1,
-            Err(error) => {
-                match error.code().map(|code| code.code()) {
-                    Some("40001") => {}
-                    Some("40003") => unknown += 1,
-                    _ => panic!("{}: {error:?}", REGIONS[region]),
-                }
-                // Not in a transaction any more, or in one that failed.
-                let _ = client.batch_execute("ROLLBACK").await;
-            }
+/// How often a client was told that it succeeded, and how often that it may have.
+#[derive(Clone, Copy, Debug, Default)]
+struct Raised {
+    times: i64,
+    unknown: i64,
+}
+
+impl Raised {
+    async fn by(&mut self, client: &Client, statement: &str) {
+        let Err(error) = client.batch_execute(statement).await else { return self.times += 1 };
+        match error.code().map(|code| code.code()) {
+            Some("40001") => {}
+            Some("40003") => self.unknown += 1,
+            _ => panic!("{statement}: {error:?}"),
         }
+        // A transaction that failed is still open.
+        let _ = client.batch_execute("ROLLBACK").await;
     }
-    (raised, unknown)
+
+    fn allows(&self, found: i64) -> bool {
+        (self.times..=self.times + self.unknown).contains(&found)
+    }
+}
+
+/// Raises two rows of the region in one transaction, and then the row that all share, until told to stop.
+async fn raise(client: Client, region: usize, stop: Arc<AtomicBool>) -> (Raised, Raised) {
+    let (mut own, mut shared) = (Raised::default(), Raised::default());
+    let twice = format!(
+        "BEGIN; UPDATE counter SET n = n + 1 WHERE id = {region}; UPDATE counter SET n = n + 1 WHERE id = {}; COMMIT",
+        TWINS + region
+    );
+    while !stop.load(Ordering::Relaxed) {
+        own.by(&client, &twice).await;
+        shared.by(&client, &format!("UPDATE counter SET n = n + 1 WHERE id = {SHARED}")).await;
+    }
+    (own, shared)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_move_while_clients_run() {
     let (demo, clients) = start().await;
-    insert(&clients[0], 99).await;
+    insert(&clients[0], SHARED as i32).await;
     for region in 0..REGIONS.len() {
         insert(&clients[0], region as i32).await;
+        insert(&clients[0], (TWINS + region) as i32).await;
     }
     let stop = Arc::new(AtomicBool::new(false));
     let raising: Vec<_> =
@@ -192,29 +213,34 @@ async fn replicas_move_while_clients_run() {
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
     stop.store(true, Ordering::Relaxed);
-    let mut sums = (0, 0);
-    let mut raised = Vec::new();
+    let (mut own, mut shared) = (Vec::new(), Raised::default());
     for raising in raising {
-        let (of_region, unknown) = raising.await.expect("no panic");
-        raised.push((of_region, unknown));
-        sums = (sums.0 + of_region, sums.1 + unknown);
+        let (of_region, of_all) = raising.await.expect("no panic");
+        own.push(of_region);
+        shared = Raised { times: shared.times + of_all.times, unknown: shared.unknown + of_all.unknown };
     }
-    assert!(raised.iter().all(|(raised, _)| *raised > 0), "everybody got on: {raised:?}");
+    assert!(own.iter().all(|raised| raised.times > 0) && shared.times > 0, "everybody got on: {own:?} {shared:?}");
     for (region, name) in REGIONS.iter().enumerate() {
         let client = demo.connect(region).await;
         let n = async |id: usize| -> i64 {
             let row = client.query_one(&format!("SELECT n FROM counter WHERE id = {id}"), &[]).await.expect("a majority is there");
             i64::from(row.get::<_, i32>(0))
         };
-        let mut total = 0;
-        for (own, (raised, unknown)) in raised.iter().enumerate() {
-            let found = n(own).await;
-            assert!((*raised..=raised + unknown).contains(&found), "{name}: {found} at {own}, told {raised} and {unknown} unknown");
-            total += found;
+        for (of, raised) in own.iter().enumerate() {
+            let found = n(of).await;
+            assert!(raised.allows(found), "{name}: {found} at {of}, {raised:?}");
+            assert_eq!(n(TWINS + of).await, found, "{name}: each transaction is there whole");
         }
-        assert_eq!(n(99).await, total, "{name}: each transaction is there whole");
-        let roles: Vec<String> = client.query("SHOW REGIONS", &[]).await.expect("regions").iter().map(|row| row.get("role")).collect();
-        assert_eq!(roles, ["none", "passive", "active", "active", "active"], "{name}");
+        assert!(shared.allows(n(SHARED).await), "{name}: {shared:?}");
+        let roles = async || -> Vec<String> {
+            client.query("SHOW REGIONS", &[]).await.expect("regions").iter().map(|row| row.get("role")).collect()
+        };
+        let mut patience = 100;
+        while roles().await != ["none", "passive", "active", "active", "active"] {
+            patience -= 1;
+            assert!(patience > 0, "{name} shows {:?}", roles().await);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
     let http = demo.ready()["regions"][4]["http"].as_str().expect("an address").to_owned();
     let shown = shown(&http);

@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::{Handle, Hosted, Site};
 use crate::status::Status;
-use crate::vitals::Commits;
+use crate::vitals::{self, Commits};
 use rhumb_quota::gateway::Quotas;
 use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
 use std::io;
@@ -65,6 +65,8 @@ impl RunError {
 /// The stack of each thread that serves clients. Statements are walked by recursion; parsing bounds how deep, and in a build
 /// without optimizations the deepest takes several MiB.
 const STACK_BYTES: usize = 32 << 20;
+/// How often the status hears which placement is in force.
+const PLACEMENT_EVERY: Duration = Duration::from_secs(1);
 
 /// Where in the data folder the quotas are kept.
 pub const QUOTAS_FOLDER: &str = "quotas";
@@ -151,6 +153,14 @@ impl Signals {
     }
 }
 
+/// Has the status know which placement the site has adopted: it moves at any time.
+async fn watch_placement<C: Commits>(commits: Handle<C>, status: Arc<Status>) {
+    loop {
+        tokio::time::sleep(PLACEMENT_EVERY).await;
+        vitals::of_commits(&commits, &status).await;
+    }
+}
+
 /// [`run`] within a tokio runtime; `stop` waits for the next demand to stop.
 pub async fn live<C, Q, S, R>(setup: Setup, actors: Actors<C, Q>, serve: S, stop: impl AsyncFnMut()) -> Result<(), RunError>
 where
@@ -171,6 +181,7 @@ where
     let status = site.status();
     let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone());
     let admin = tokio::spawn(async move { axum::serve(ports.http, routes).await });
+    let watching = tokio::spawn(watch_placement(commits.clone(), Arc::clone(&status)));
 
     let (stopping, stopped) = watch::channel(false);
     let quotas_home = quotas.home().clone();
@@ -184,6 +195,7 @@ where
     };
     let mut outcome = until_done(serving, &status, stopping, stop).await;
     site.stop().await;
+    watching.abort();
     admin.abort();
     // Its end by abortion is no news; but only then is its port free.
     let _ = admin.await;
