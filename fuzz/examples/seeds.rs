@@ -1,11 +1,13 @@
 //! Writes `seeds/`: inputs that the decoders take, made by the encoders, for the fuzzer to begin with. Run it after a
 //! change of format: `cargo run --example seeds` in this folder.
 
+use rhumb_commit::placement::{Coordinators, Placement, Regions};
 use rhumb_commit::replicated_commit::message::{Attempt, Denial, How, LogEntry, LogHead, Meta, Part, Query, RangeCheck, ReadCheck};
-use rhumb_commit::replicated_commit::records::{self, LogRecord, PreparedRecord, VoteRecord};
-use rhumb_commit::replicated_commit::{Note, Promise};
+use rhumb_commit::replicated_commit::records::{self, LogRecord, PlacementRecord, PreparedRecord, VoteRecord};
+use rhumb_commit::replicated_commit::{Measured, Note, Promise};
+use rhumb_commit::transaction::Committed;
 use rhumb_commit::votes::{Outcome, Refusal, Vote};
-use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
 use rhumb_forecast::{LstmConfig, Order, Spec};
 use rhumb_node::config::{Config, Limits, Listen, OwnSite, Quotas, Region, Storage, Wan};
 use rhumb_node::frame::{Hello, Kind, Service, encode};
@@ -28,6 +30,8 @@ fn main() {
     write("record", "vote", &records::encode(&VoteRecord { meta: meta(), vote: Vote::Yes, outcome: Some(Outcome::Committed) }));
     write("record", "prepared", &records::encode(&PreparedRecord { meta: meta(), part: part() }));
     write("record", "log", &records::encode(&log));
+    let placed = PlacementRecord { placement: placement(), settled: 1, copied: true, enter: Regions::NONE };
+    write("record", "placement", &records::encode(&placed));
     write("config", "two-regions.toml", config().to_toml().as_bytes());
     write("matrix", "three-regions.csv", b"# ms\nregion,a,b,c\na,0.5,10,20\nb,11,0.5,30\nc,20,30,0.5\n");
     write("resp", "array", b"*5\r\n$7\r\nACQUIRE\r\n$2\r\nvm\r\n$1\r\n1\r\n$2\r\nID\r\n$3\r\na\0b\r\n");
@@ -71,7 +75,8 @@ fn attempt() -> Attempt {
 }
 
 fn meta() -> Meta {
-    Meta { attempt: attempt(), at: timestamp().next(), coordinator: 0, participants: vec![0, 1] }
+    let electorate = Regions::first(3);
+    Meta { attempt: attempt(), at: timestamp().next(), epoch: 1, electorate, two_rounds: false, coordinator: 0, participants: vec![0, 1] }
 }
 
 fn range() -> KeyRange {
@@ -86,8 +91,13 @@ fn part() -> Part {
     }
 }
 
-fn notes() -> [Note; 15] {
-    let read = |query, how| Note::Read { read: 5, txn: txn(), query, how };
+fn placement() -> Placement {
+    let coordinators = [(RegionId(2), Coordinators { read: RegionId(1), commit: RegionId(0) })].into();
+    Placement { coordinators, passives: RegionId(3).into(), former: vec![Regions::first(2)], ..Placement::everywhere(3) }
+}
+
+fn notes() -> [Note; 23] {
+    let read = |query, how| Note::Read { read: 5, epoch: 1, txn: txn(), query, how };
     let row = Row { key: Key::from("a"), version: timestamp(), value: Some(Value::from("value")) };
     [
         read(Query::Keys(vec![Key::from("a")]), How::Lock),
@@ -103,20 +113,41 @@ fn notes() -> [Note; 15] {
         Note::Apply { meta: meta(), part: Some(part()) },
         Note::AskVote { meta: meta() },
         Note::Fetch { seqs: vec![1, 300] },
-        Note::Ping { sent: Time::from_micros(77), oldest: timestamp() },
+        Note::Ping { sent: Time::from_micros(77), oldest: timestamp(), life: timestamp(), epoch: 1 },
         Note::Pong { sent: Time::from_micros(77) },
+        Note::Handoff { origin: txn(), life: timestamp(), parts: vec![(0, part())], two_rounds: true },
+        Note::HandedBack { origin: txn(), result: Ok(Committed { at: timestamp(), trips: 2 }) },
+        Note::Heard { at: timestamp() },
+        Note::Copy { attempt: attempt(), at: timestamp(), writes: part().writes },
+        Note::AskPlacement,
+        Note::AskStopped { placement: placement() },
+        Note::CopyRows { from: Key::from("a"), epoch: 2 },
+        Note::Measured(Measured { rtts: vec![(RegionId(1), Span::from_millis(21))], commits_milli: 12_500, reads_milli: 0 }),
     ]
 }
 
-fn promises() -> [Promise; 7] {
+fn promises() -> [Promise; 11] {
     let (after, end, seq, at) = (1, 9, 2, timestamp());
     [
         Promise::Prepared { attempt: attempt(), shard: 1 },
         Promise::Vote { meta: meta(), region: RegionId(2), vote: Vote::No(Refusal::Stale) },
         Promise::Forgotten { attempt: attempt(), region: RegionId(2), log_end: 9 },
         Promise::Applied { attempt: attempt(), shard: 1 },
-        Promise::Pull { after, safe: at },
-        Promise::Log { after, heads: vec![LogHead { seq, attempt: attempt(), at }], end, more: true, closed: at },
+        Promise::Confirmed { attempt: attempt(), region: RegionId(1) },
+        Promise::Pull { after, safe: at, epoch: 2, settled: 1 },
+        Promise::Log {
+            after,
+            heads: vec![LogHead { seq, attempt: attempt(), at }],
+            end,
+            more: true,
+            closed: at,
+            begins: 0,
+            collected: at,
+            epoch: 2,
+        },
+        Promise::Placed { placement: placement() },
+        Promise::Stopped { epoch: 2, log_end: 9, read_upto: at },
+        Promise::CopiedRows { from: Key::from("a"), rows: Vec::new(), next: Some(Key::from("b")), collected: at, epoch: 2 },
         Promise::Entries { entries: vec![LogEntry { seq, attempt: attempt(), at, writes: part().writes, partial: false }] },
     ]
 }
@@ -134,7 +165,8 @@ fn config() -> Config {
             .zip([9001, 9002])
             .map(|(name, port)| Region { name: name.into(), sites: vec![address(port)] })
             .collect(),
-        wan: Some(Wan { profile: Some("paper_replicated_commit_5".into()), file: None, jitter_ms: 1.5, loss: 0.01 }),
+        wan: Some(Wan { profile: Some("paper_replicated_commit_5".into()), jitter_ms: 1.5, loss: 0.01, ..Wan::default() }),
+        placement: None,
         storage: Storage::default(),
         quotas: Quotas::default(),
         limits: Limits::default(),

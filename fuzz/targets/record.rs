@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_commit::replicated_commit::records::{LogRecord, PreparedRecord, VoteRecord, decode, encode};
+use rhumb_commit::replicated_commit::records::{LogRecord, PlacementRecord, PreparedRecord, VoteRecord, decode, encode};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
 
@@ -12,6 +12,7 @@ fuzz_target!(|data: &[u8]| {
     check::<VoteRecord>(data);
     check::<PreparedRecord>(data);
     check::<LogRecord>(data);
+    check::<PlacementRecord>(data);
 });
 
 fn check<T: Serialize + DeserializeOwned + Debug + PartialEq>(data: &[u8]) {

@@ -132,7 +132,7 @@ impl Tally {
         let no = votes().filter(|vote| !vote.is_yes()).count();
         if yes >= electorate.majority() {
             Some(Outcome::Committed)
-        } else if no > electorate.len() - electorate.majority() {
+        } else if no + electorate.majority() > electorate.len() {
             Some(Outcome::Aborted)
         } else {
             None
