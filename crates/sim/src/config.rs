@@ -1,6 +1,6 @@
 //! What a world is made of: its sites, its distances, and how long things take that are not the wide area.
 
-use rhumb_core::{RttMatrix, Span, Topology};
+use rhumb_core::{RttMatrix, Span, Topology, wan};
 
 /// The most events of a run unless its [`Config`] says otherwise: a hundred times what a run of a minute needs.
 pub const EVENTS_MAX: u64 = 50_000_000;
@@ -52,6 +52,13 @@ impl Default for LocalDelays {
 }
 
 impl Config {
+    /// A world of the first `regions` of the five that Replicated Commit was measured in, with `shards` sites in each.
+    pub fn of_paper(regions: usize, shards: u16) -> Config {
+        let matrix = wan::profile("paper_replicated_commit_5").expect("the profile is shipped").matrix();
+        let names: Vec<&str> = matrix.names()[..regions].iter().map(String::as_str).collect();
+        Config::new(matrix.restrict(&names).expect("the names are its own"), shards)
+    }
+
     /// A world of the regions of `rtt` with `shards` sites in each, default delays, untraced.
     pub fn new(rtt: RttMatrix, shards: u16) -> Config {
         Config {

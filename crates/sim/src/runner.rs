@@ -5,6 +5,7 @@
 
 use crate::drive::panic_message;
 use crate::error::SimError;
+use crate::history::{History, Outcome};
 use crate::world::World;
 use rhumb_core::Time;
 use rhumb_core::actor::Actor;
@@ -59,6 +60,17 @@ pub struct Report {
 }
 
 impl Report {
+    /// Counts how the transactions of `history` ended.
+    pub fn count(&mut self, history: &History) {
+        for txn in history.txns() {
+            match txn.ended {
+                Some((_, Outcome::Committed { .. })) => self.committed += 1,
+                Some((_, Outcome::Aborted)) => self.aborted += 1,
+                Some((_, Outcome::Unknown)) | None => self.unknown += 1,
+            }
+        }
+    }
+
     /// The report of a run of `world` that came to this end; the outcomes of transactions are left to fill in.
     pub fn of<A: Actor>(world: &World<A>, end: Result<(), SimError>) -> Report {
         Report {

@@ -18,7 +18,7 @@ use crate::schedule::Schedule;
 use crate::site::Site;
 use crate::trace::Trace;
 use rhumb_core::actor::{Actor, Input, RequestId};
-use rhumb_core::{Rng, SiteId, Span, Time, Topology};
+use rhumb_core::{KeyRange, Load, Loaded, Rng, Row, SiteId, Span, Time, Timestamp, Topology};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::BTreeMap;
 
@@ -117,6 +117,14 @@ impl<A: Actor> World<A> {
     /// The store of `site`, with what is written but not yet durable.
     pub fn store(&self, site: SiteId) -> &Store<MemoryEngine> {
         &self.site(site).store
+    }
+
+    /// The newest versions at `site`, deletions included.
+    pub fn newest(&self, site: SiteId) -> Vec<Row> {
+        let load = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: usize::MAX, reverse: false };
+        let loaded = self.store(site).load(&load).expect("the store of a healed site can be read");
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        rows
     }
 
     /// True if `site` is up.

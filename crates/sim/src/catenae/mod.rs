@@ -14,11 +14,11 @@ mod same_states;
 mod workload;
 
 use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
-use crate::history::{History, Outcome, TxnNo};
+use crate::history::TxnNo;
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
 use rhumb_commit::catenae::{self as protocol, Durability, Site};
-use rhumb_core::{Key, KeyRange, Load, Loaded, RegionId, Rng, Row, SiteId, Span, Time, Timestamp, wan};
+use rhumb_core::{Key, RegionId, Rng, Row, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -129,7 +129,7 @@ impl Scenario for Catenae {
         let end = drive(&mut world, &shared, number);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
-        count(&shared.history, &mut report);
+        report.count(&shared.history);
         if let Ok(finals) = end {
             report.violation = judge(&world, &shared, &finals, &shape).err();
         }
@@ -148,10 +148,7 @@ impl Catenae {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let matrix = wan::profile("paper_replicated_commit_5").expect("the profile is shipped").matrix();
-        let names: Vec<&str> = matrix.names()[..shape.regions].iter().map(String::as_str).collect();
-        let rtt = matrix.restrict(&names).expect("the names are its own");
-        let config = Config { tracing, ..Config::new(rtt, shape.shards) };
+        let config = Config { tracing, ..Config::of_paper(shape.regions, shape.shards) };
         let topology = Arc::new(config.topology.clone());
         let protocol = shape.config();
         #[cfg(feature = "planted")]
@@ -185,16 +182,6 @@ fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) ->
     Ok((before..after).map(|no| TxnNo(no as u32)).collect())
 }
 
-fn count(history: &History, report: &mut Report) {
-    for txn in history.txns() {
-        match txn.ended {
-            Some((_, Outcome::Committed { .. })) => report.committed += 1,
-            Some((_, Outcome::Aborted)) => report.aborted += 1,
-            Some((_, Outcome::Unknown)) | None => report.unknown += 1,
-        }
-    }
-}
-
 fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape) -> Result<(), String> {
     let text = |violation: crate::checkers::Violation| violation.to_string();
     let history = &shared.history;
@@ -214,10 +201,8 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape) 
 /// The newest versions of a region. Where old versions are collected, deletions are left out: replicas drop them at
 /// their own pace.
 fn dump(world: &World<Site>, region: RegionId, shape: &Shape) -> BTreeMap<Key, Row> {
-    let load = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: usize::MAX, reverse: false };
-    let loaded = world.store(SiteId { region, shard: 0 }).load(&load).expect("the store of a healed site can be read");
-    let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-    rows.into_iter().filter(|row| !shape.collects || row.value.is_some()).map(|row| (row.key.clone(), row)).collect()
+    let rows = world.newest(SiteId { region, shard: 0 }).into_iter();
+    rows.filter(|row| !shape.collects || row.value.is_some()).map(|row| (row.key.clone(), row)).collect()
 }
 
 /// Once all is healed and quiet, nothing agreed on is left to settle.

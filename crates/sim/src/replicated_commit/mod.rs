@@ -14,13 +14,13 @@ mod mover;
 mod workload;
 
 use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
-use crate::history::{History, Outcome, TxnNo};
+use crate::history::{History, TxnNo};
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
 use mover::Mover;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::replicated_commit::{self as protocol, Site};
-use rhumb_core::{KeyRange, Load, Loaded, RegionId, Rng, Row, SiteId, Span, Time, Timestamp, wan};
+use rhumb_core::{RegionId, Rng, Row, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -145,7 +145,7 @@ impl Scenario for ReplicatedCommit {
         let end = drive(&mut world, &shared, number);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
-        count(&shared.history, &mut report);
+        report.count(&shared.history);
         if let Ok(finals) = end {
             report.violation = shared.garbled.clone().or_else(|| judge(&world, &shared.history, &finals, &shape).err());
         }
@@ -170,10 +170,7 @@ impl ReplicatedCommit {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let matrix = wan::profile("paper_replicated_commit_5").expect("the profile is shipped").matrix();
-        let names: Vec<&str> = matrix.names()[..shape.regions].iter().map(String::as_str).collect();
-        let rtt = matrix.restrict(&names).expect("the names are its own");
-        let config = Config { tracing, ..Config::new(rtt, shape.shards) };
+        let config = Config { tracing, ..Config::of_paper(shape.regions, shape.shards) };
         let topology = Arc::new(config.topology.clone());
         let mut protocol = protocol::Config::default();
         if shape.collects {
@@ -220,16 +217,6 @@ fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) ->
     Ok((before..after).map(|no| TxnNo(no as u32)).collect())
 }
 
-fn count(history: &History, report: &mut Report) {
-    for txn in history.txns() {
-        match txn.ended {
-            Some((_, Outcome::Committed { .. })) => report.committed += 1,
-            Some((_, Outcome::Aborted)) => report.aborted += 1,
-            Some((_, Outcome::Unknown)) | None => report.unknown += 1,
-        }
-    }
-}
-
 fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape) -> Result<(), String> {
     let text = |violation: crate::checkers::Violation| violation.to_string();
     strict_serializability::check(history).map_err(text)?;
@@ -249,10 +236,8 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape
 fn dump(world: &World<Site>, region: RegionId, shape: &Shape) -> BTreeMap<rhumb_core::Key, Row> {
     let mut rows = BTreeMap::new();
     for shard in 0..shape.shards {
-        let load = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: usize::MAX, reverse: false };
-        let loaded = world.store(SiteId { region, shard }).load(&load).expect("the store of a healed site can be read");
-        let Loaded::Rows { rows: found, .. } = loaded else { unreachable!("rows were asked for") };
-        rows.extend(found.into_iter().filter(|row| !shape.loses_deletions || row.value.is_some()).map(|row| (row.key.clone(), row)));
+        let found = world.newest(SiteId { region, shard }).into_iter();
+        rows.extend(found.filter(|row| !shape.loses_deletions || row.value.is_some()).map(|row| (row.key.clone(), row)));
     }
     rows
 }

@@ -18,7 +18,7 @@ mod same_quotas;
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Churner, Client, Operator};
 use ledger::Ledger;
-use rhumb_core::{Rng, SiteId, Span, Time, wan};
+use rhumb_core::{Rng, SiteId, Span, Time};
 use rhumb_quota::config::Predictors;
 use rhumb_quota::demand::Predictor;
 use rhumb_quota::name::Name;
@@ -165,10 +165,7 @@ impl Samya {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let matrix = wan::profile("paper_replicated_commit_5").expect("the profile is shipped").matrix();
-        let names: Vec<&str> = matrix.names()[..shape.regions].iter().map(String::as_str).collect();
-        let rtt = matrix.restrict(&names).expect("the names are its own");
-        let config = Config { tracing, ..Config::new(rtt, shape.shards) };
+        let config = Config { tracing, ..Config::of_paper(shape.regions, shape.shards) };
         let topology = config.topology.clone();
         #[cfg(feature = "planted")]
         let planted = self.planted;

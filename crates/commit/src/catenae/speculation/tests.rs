@@ -1,3 +1,5 @@
+//! Speculation: chains over a few transactions, and the orders that they find.
+
 use super::*;
 use crate::catenae::ledger::Ledger;
 use crate::catenae::operation::{Operation, Transaction};

@@ -1,3 +1,5 @@
+//! Streams: entries agreed on at ballots, and what a promise shows.
+
 use super::*;
 
 const LEADER: SiteId = SiteId::new(0, 0);

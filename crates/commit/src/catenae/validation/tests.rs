@@ -1,3 +1,5 @@
+//! Validation: the counterexamples of votes on less than the whole graph, and what votes choose.
+
 use super::*;
 use crate::catenae::epoch::Epoch;
 
