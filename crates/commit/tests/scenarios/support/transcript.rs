@@ -5,7 +5,7 @@
 //!   r1.0 writes     to its disk     r0.0 → client is told
 //! ```
 //!
-//! Pings, pulls that find nothing new, and the site's own numbers on disk go on all the time and are left out.
+//! Pings, what sites measure, pulls that find nothing new, and the site's own numbers on disk go on all the time and are left out.
 
 use super::Envelope;
 use rhumb_commit::placement::Placement;
@@ -115,7 +115,7 @@ impl Transcript {
 
 fn is_background(envelope: &Envelope) -> bool {
     match &envelope.body {
-        Body::Note(Note::Ping { .. } | Note::Pong { .. }) | Body::Promise(Promise::Pull { .. }) => true,
+        Body::Note(Note::Ping { .. } | Note::Pong { .. } | Note::Measured(_)) | Body::Promise(Promise::Pull { .. }) => true,
         Body::Promise(Promise::Log { heads, .. }) => heads.is_empty(),
         _ => false,
     }
