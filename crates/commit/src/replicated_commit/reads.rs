@@ -23,6 +23,8 @@ use rhumb_core::{Effects, Key, KeyRange, Load, Loaded, Row, SiteId, Time, Timest
 pub(super) struct ReadJob {
     from: SiteId,
     read: ReadId,
+    /// The epoch in which its gateway asked.
+    epoch: u64,
     txn: TxnId,
     query: Query,
     how: How,
@@ -51,12 +53,16 @@ impl Site {
             return self.send(from, Note::Denied { read, denial: Denial::Moved }, fx);
         }
         let query = query.clone();
-        let job = ReadJob { from, read, txn, query, how, since: self.now, above: Timestamp::ZERO, at_timestamp: false, upto: None };
+        let job = ReadJob { from, read, epoch, txn, query, how, since: self.now, above: Timestamp::ZERO, at_timestamp: false, upto: None };
         self.serve_read(job, fx);
     }
 
     /// Serves a read from its start.
     pub(super) fn serve_read(&mut self, mut job: ReadJob, fx: &mut Effects<Site>) {
+        if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != self.placement.epoch || !self.is_settled()) {
+            // It waited while this region stopped: answered now, it would be read above what the region said was read here.
+            return fx.count("read.dropped_moved");
+        }
         job.above = Timestamp::ZERO;
         job.at_timestamp = false;
         job.upto = None;
