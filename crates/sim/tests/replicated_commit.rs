@@ -53,10 +53,9 @@ fn no_seed_shows_an_anomaly_where_not_every_region_is_active() {
 }
 
 /// The same while replicas move.
-const RARE_MOVING: [&str; 7] = [
+const RARE_MOVING: [&str; 6] = [
     "commit.vote_no_moved",
     "commit.vote_no_not_whole",
-    "placement.fell_behind",
     "placement.joined",
     "placement.settled",
     "placement.waits_until_settled",
