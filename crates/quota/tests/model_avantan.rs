@@ -70,7 +70,7 @@ fn any_with_a_leader_that_crashes_is_safe() {
 }
 
 #[test]
-#[ignore = "15 million states: two minutes"]
+#[ignore = "15 million states, two minutes: `make soak` runs it"]
 fn any_with_tokens_in_use_meanwhile_is_safe() {
     check(Avantan::new(Any, TOKENS, Budget { nudges: 1, timeouts: [1, 1, 0], uses: 1, ..TWO_LEAD }));
     check(Avantan::new(Any, TOKENS, Budget { timeouts: [0, 1, 0], crashes: [0, 1, 0], uses: 1, ..TWO_LEAD }));

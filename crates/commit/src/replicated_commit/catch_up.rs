@@ -316,9 +316,7 @@ impl Site {
         if !self.catch_up.enter.contains(region) {
             if behind && self.has_copy() {
                 fx.count("placement.fell_behind");
-                self.moving.copied = false;
-                self.join = None;
-                self.begin_to_join();
+                self.copy_anew(fx);
             }
             return !behind;
         }

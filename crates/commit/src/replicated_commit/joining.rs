@@ -81,6 +81,17 @@ impl Site {
         });
     }
 
+    /// What is here misses commits that no log holds any more: begins to copy. On disk before any cursor that passes over them is,
+    /// so that a crash does not take the copy for a whole one.
+    pub(super) fn copy_anew(&mut self, fx: &mut Effects<Site>) {
+        self.moving.copied = false;
+        self.join = None;
+        self.begin_to_join();
+        let mut batch = Batch::new();
+        self.put_placement(&mut batch);
+        fx.persist(batch);
+    }
+
     /// A peer that knows of this region's copy says where its log begins, and up to when it may have dropped deletions.
     pub(super) fn hear_for_join(&mut self, region: RegionId, collected: Timestamp, fx: &mut Effects<Site>) {
         let voters = self.placement.voters;

@@ -198,8 +198,7 @@ impl Site {
         }
         if self.placement.since(self.moving.settled).is_none() {
             fx.count("placement.too_far_behind");
-            self.moving.copied = false;
-            return self.begin_to_join();
+            return self.copy_anew(fx);
         }
         let note = Note::AskStopped { placement: self.placement.clone() };
         let unheard: Vec<RegionId> = self.regions_before().iter().filter(|region| !self.moving.stopped.contains_key(region)).collect();

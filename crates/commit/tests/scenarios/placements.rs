@@ -1,7 +1,7 @@
 //! Placements: regions that vote, regions that only hold a copy, regions that hold nothing; and commits that are run from a
 //! better place, or in two rounds.
 
-use crate::support::{Cluster, R0, R1, R2};
+use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Coordinators, Placement};
 use rhumb_commit::replicated_commit::Note;
 use rhumb_commit::transaction::{CommitOptions, Committed, ReadMode, TxnError};
@@ -317,4 +317,68 @@ fn a_restart_forgets_neither_the_placement_nor_a_copy() {
     for site in [R0, R1, R2] {
         assert_eq!(cluster.placement_at(site), (second.clone(), true));
     }
+}
+
+#[test]
+fn a_copy_cut_short_by_a_crash_begins_anew() {
+    let first = placement([NORTH, EAST], [WEST]);
+    let mut cluster = Cluster::placed(first.clone(), "");
+    cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(2));
+    cluster.cut(WEST);
+    let (second, commit) = cluster.change(R0, &first, change([NORTH, EAST], []));
+    cluster.advance(Span::from_secs(2));
+    cluster.committed(commit);
+    let written = cluster.put(R0, &[("k", "2")]);
+    // Nobody wants the logs, so they go.
+    cluster.advance(Span::from_secs(60));
+    let (third, commit) = cluster.change(R0, &second, change([NORTH, EAST], [WEST]));
+    cluster.advance(Span::from_secs(2));
+    cluster.committed(commit);
+
+    // West never heard that it was to hold nothing. It finds the logs too short, and no rows come.
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::CopyRows { .. })));
+    cluster.heal();
+    cluster.advance(Span::from_secs(4));
+    assert_eq!(cluster.placement_at(R2), (third.clone(), false));
+    assert!(cluster.under_way(|envelope| matches!(envelope.body, Body::Note(Note::CopyRows { .. }))) > 0);
+    cluster.kill(R2);
+    cluster.start(R2);
+    cluster.advance(Span::from_secs(4));
+    assert_eq!(cluster.placement_at(R2), (third.clone(), false), "its copy is still not whole");
+    cluster.let_go();
+    cluster.advance(Span::from_secs(4));
+    assert_eq!(cluster.placement_at(R2), (third, true));
+    assert_eq!(cluster.stored(R2, "k"), (written.at, Some("2".into())));
+}
+
+#[test]
+fn a_read_that_waited_while_its_region_stopped_is_not_answered() {
+    let first = placement([NORTH, EAST, WEST], []);
+    let mut cluster = Cluster::placed(first.clone(), "");
+    cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(2));
+    // The timestamp is above what r1 has promised on disk, so the read waits for its disk.
+    cluster.stall_disk(R1);
+    cluster.set_ahead(R0, Span::from_secs(30));
+    cluster.advance(Span::from_secs(1));
+    let read_at_r2 = |envelope: &Envelope| matches!(envelope.body, Body::Note(Note::Read { .. })) && envelope.to == R2;
+    cluster.hold(read_at_r2);
+    let txn = cluster.begin(R0, ReadMode::Snapshot);
+    let read = cluster.get(txn, ReadMode::Snapshot, &["k"]);
+    cluster.settle();
+    assert!(cluster.waits(read));
+    cluster.lose(read_at_r2);
+    cluster.let_go();
+    // Meanwhile r1 is to stop, and its word that it has is written behind.
+    let (_, commit) = cluster.change(R0, &first, change([NORTH, WEST], [EAST]));
+    cluster.settle();
+    cluster.committed(commit);
+    let rows_of_r1 = |envelope: &Envelope| envelope.from == R1 && matches!(envelope.body, Body::Note(Note::Rows { .. }));
+    cluster.hold(|envelope| envelope.to == R0);
+    cluster.free_disk(R1);
+    assert_eq!(cluster.under_way(rows_of_r1), 0, "above what r1 said was read there");
+    cluster.let_go();
+    cluster.advance(Span::from_secs(3));
+    assert_eq!(cluster.values(read), [Some("1".into())], "it was asked again in the new epoch");
 }

@@ -163,6 +163,19 @@ impl Cluster {
         self.machines.get_mut(&site).expect("a site of the cluster").stalled = true;
     }
 
+    /// The disk of `site` works again, and has all that was written.
+    pub fn free_disk(&mut self, site: SiteId) {
+        self.machines.get_mut(&site).expect("a site of the cluster").stalled = false;
+        let mut inputs = VecDeque::new();
+        self.sync(site, &mut inputs);
+        inputs.into_iter().for_each(|input| self.step(site, input));
+    }
+
+    /// How many messages under way `which` picks.
+    pub fn under_way(&self, which: impl Fn(&Envelope) -> bool) -> usize {
+        self.wire.iter().filter(|envelope| which(envelope)).count()
+    }
+
     /// Sets the clock of `site` ahead of the others.
     pub fn set_ahead(&mut self, site: SiteId, ahead: Span) {
         self.machines.get_mut(&site).expect("a site of the cluster").ahead = ahead;
