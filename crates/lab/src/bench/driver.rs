@@ -222,6 +222,7 @@ fn report<W: Workload>(workload: &W, options: &RunOptions, course: &Course, ende
             .map(|(i, kind)| KindReport::new(kind, &sum(course.regions.iter().map(|region| &region.meters[i])), finished, measured_s))
             .collect(),
         statements: statements(workload, course),
+        predictions: Vec::new(),
         warnings: Vec::new(),
         violations: course.violations.lock().unwrap_or_else(PoisonError::into_inner).clone(),
     }

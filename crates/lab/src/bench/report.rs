@@ -9,6 +9,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::meter::Meter;
+use super::prediction::{self, Comparison};
 use super::table::Table;
 use super::yardstick::{self, StatementReport};
 
@@ -19,7 +20,7 @@ pub(crate) const NONE: &str = "–";
 const FLOOR_MS_MIN: f64 = 1.0;
 
 /// The results of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// The workload's name and what distinguishes this variant of it.
     pub workload: String,
@@ -40,6 +41,9 @@ pub struct Report {
     /// One entry per kind and region, if the kinds are single statements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<StatementReport>,
+    /// One entry per region, if a plan is held against them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predictions: Vec<Comparison>,
     /// Invariants of the workload that were found broken.
     pub violations: Vec<String>,
     /// What else the reader should know.
@@ -252,6 +256,9 @@ impl fmt::Display for Report {
             }
         } else {
             write!(f, "{}", yardstick::table(&self.statements))?;
+        }
+        if !self.predictions.is_empty() {
+            write!(f, "\n{}", prediction::table(&self.predictions))?;
         }
         if let Some(causes) = self.cause_table() {
             write!(f, "\n{causes}")?;

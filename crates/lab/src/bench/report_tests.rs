@@ -32,6 +32,7 @@ fn report() -> Report {
         kinds: vec![KindReport::new("new order", &near, 1210, 30.0), KindReport::new("payment", &far, 1210, 30.0)],
         regions: vec![region("california", Some(86.0)).filled(&near, 30.0), region("são paulo", None).filled(&far, 30.0)],
         total: RegionReport { region: "all".into(), clients: 16, overdue: 4, ..RegionReport::default() }.filled(&total, 30.0),
+        predictions: Vec::new(),
         warnings: vec!["the accounts were not checked".into()],
         violations: vec!["the total is 999, not 1000".into()],
     }

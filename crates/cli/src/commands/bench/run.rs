@@ -6,10 +6,11 @@ use super::quota;
 use super::target::Target;
 use crate::duration::parse_duration;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use rhumb_lab::bench::{self, BenchError, Pace, RetryPolicy, Run, RunOptions, Until};
+use rhumb_lab::bench::{self, BenchError, Pace, Prediction, RetryPolicy, Run, RunOptions, Until};
 use rhumb_lab::ycsb::distribution::Distribution;
 use rhumb_lab::ycsb::mix::{Mix, Preset, THETA};
 use rhumb_lab::{bank, tpcc, ycsb};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ const CLIENTS: usize = 8;
   rhumb bench run tpcc --demo --clients 4 --duration 2m
   rhumb bench run bank --demo --rate 200              an open loop of 200 transactions a second over all regions
   rhumb bench run bank --demo --transactions 10000 --json
+  rhumb bench run ycsb --demo --ratio 0:1 --distribution uniform --operations 2 --clients 1 --plan plan.json
+                                                      two reads and a commit, against what the plan foretold
   rhumb bench run statements --demo --duration 60s    what single statements cost beside the floor
   rhumb bench run quota --demo --rate 5000 --mix 50:50
 
@@ -130,6 +133,9 @@ struct How {
     /// Where all randomness comes from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Hold the median of every region against this plan, a file that `rhumb plan --json` printed.
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
     #[command(flatten)]
     target: Target,
 }
@@ -145,6 +151,13 @@ impl How {
             retry: RetryPolicy { attempts_max: self.attempts, ..RetryPolicy::default() },
             settings: self.target.settings(),
         }
+    }
+
+    fn prediction(&self) -> Result<Option<Prediction>, BenchError> {
+        let Some(path) = &self.plan else { return Ok(None) };
+        let wrong = |why: String| BenchError::Options(format!("{}: {why}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        Prediction::parse(&text).map(Some).map_err(|error| wrong(error.to_string()))
     }
 }
 
@@ -180,9 +193,13 @@ pub async fn run(args: &Args) -> Result<ExitCode, Error> {
         Workload::Statements { how } => (Run::Statements, how, 1),
         Workload::Quota(load) => return quota::run(load).await,
     };
+    let prediction = how.prediction()?;
     let bar = Bar::stoppable();
-    let report = bench::run(&run, &how.target.endpoints()?, &how.options(clients), &bar).await?;
+    let mut report = bench::run(&run, &how.target.endpoints()?, &how.options(clients), &bar).await?;
     bar.clear();
+    if let Some(prediction) = &prediction {
+        report.hold_against(prediction);
+    }
     if how.target.json {
         println!("{}", report.to_json());
     } else {
