@@ -3,19 +3,21 @@
 use super::fail;
 use clap::Args as ClapArgs;
 use indicatif::{ProgressBar, ProgressStyle};
-use rhumb_core::Span;
-use rhumb_lab::Output;
-use rhumb_lab::forecast::{self, Watch};
-use rhumb_lab::samya::{EXPERIMENTS, Lab, Options, Outcome, Progress, experiment, table4};
+use rhumb_lab::experiment::{Evaluation, Options, Outcome, Progress};
+use rhumb_lab::{Output, samya};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// `list` and `samya` are no experiments.
+/// `list` is no experiment.
 const LIST: &str = "list";
-const SAMYA: &str = "samya";
 /// Quick runs are so many times shorter.
 const QUICK: usize = 12;
+
+/// All evaluations.
+fn evaluations(options: Options) -> Vec<Box<dyn Evaluation>> {
+    vec![Box::new(samya::evaluation(options))]
+}
 
 /// Repeat the experiments of published evaluations in virtual time, each figure beside the paper's.
 ///
@@ -32,7 +34,7 @@ const QUICK: usize = 12;
 Exit code 0: done, whether or not a figure is as good as the paper's; 1: an experiment failed; 2: there is no such experiment."
 )]
 pub struct Args {
-    /// Experiments by name; `list` names them; `samya` with --all is all of them.
+    /// Experiments by name; `list` names them; an evaluation such as `samya` with --all is all of its.
     #[arg(value_name = "EXPERIMENT", required = true)]
     what: Vec<String>,
     /// All experiments of an evaluation.
@@ -51,56 +53,59 @@ pub struct Args {
 
 /// Runs what was asked for.
 pub fn run(args: &Args) -> ExitCode {
+    let options = Options { seed: args.seed, shorter: if args.quick { QUICK } else { 1 } };
+    let mut evaluations = evaluations(options);
     if args.what == [LIST] {
-        print!("{}", list());
+        print!("{}", list(&evaluations));
         return ExitCode::SUCCESS;
     }
-    match names(args).map_err(|why| (why, 2)).and_then(|names| run_all(&names, args).map_err(|why| (why, 1))) {
+    match names(&evaluations, args)
+        .map_err(|why| (why, 2))
+        .and_then(|names| run_all(&mut evaluations, &names, args).map_err(|why| (why, 1)))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err((why, code)) => fail(why, code),
     }
 }
 
-/// Names and titles of all experiments, in the order of the paper.
-fn catalogue() -> Vec<(&'static str, &'static str)> {
-    std::iter::once((table4::NAME, table4::TITLE)).chain(EXPERIMENTS.iter().map(|it| (it.name, it.title))).collect()
+/// Names and titles of all experiments, in the order of the papers.
+fn catalogue(evaluations: &[Box<dyn Evaluation>]) -> Vec<(&'static str, &'static str)> {
+    evaluations.iter().flat_map(|it| it.titles()).collect()
 }
 
-fn list() -> String {
-    let width = catalogue().iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    catalogue().iter().map(|(name, title)| format!("{name:<width$}  {title}\n")).collect()
+fn list(evaluations: &[Box<dyn Evaluation>]) -> String {
+    let catalogue = catalogue(evaluations);
+    let width = catalogue.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    catalogue.iter().map(|(name, title)| format!("{name:<width$}  {title}\n")).collect()
 }
 
 /// The experiments asked for.
-fn names(args: &Args) -> Result<Vec<&'static str>, String> {
+fn names(evaluations: &[Box<dyn Evaluation>], args: &Args) -> Result<Vec<&'static str>, String> {
     let mut names = Vec::new();
     for wanted in &args.what {
-        match catalogue().into_iter().find(|(name, _)| name == wanted) {
-            Some((name, _)) => names.push(name),
-            None if wanted == SAMYA && args.all => names.extend(catalogue().into_iter().map(|(name, _)| name)),
-            None if wanted == SAMYA => return Err("`rhumb lab samya --all` runs all experiments; `rhumb lab list` names them".to_owned()),
-            None => return Err(format!("there is no experiment `{wanted}`; `rhumb lab list` names those that there are")),
+        let experiment = catalogue(evaluations).into_iter().find(|(name, _)| name == wanted);
+        match (experiment, evaluations.iter().find(|it| it.name() == wanted)) {
+            (Some((name, _)), _) => names.push(name),
+            (None, Some(evaluation)) if args.all => names.extend(evaluation.titles().into_iter().map(|(name, _)| name)),
+            (None, Some(_)) => return Err(format!("`rhumb lab {wanted} --all` runs all experiments; `rhumb lab list` names them")),
+            (None, None) => return Err(format!("there is no experiment `{wanted}`; `rhumb lab list` names those that there are")),
         }
     }
     Ok(names)
 }
 
-fn run_all(names: &[&str], args: &Args) -> Result<(), String> {
+fn run_all(evaluations: &mut [Box<dyn Evaluation>], names: &[&'static str], args: &Args) -> Result<(), String> {
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))?;
     }
-    let options = Options { seed: args.seed, shorter: if args.quick { QUICK } else { 1 } };
-    let mut lab = Lab::new(options, None);
+    let titles = catalogue(evaluations);
     for (number, name) in names.iter().enumerate() {
         let begun = Instant::now();
         let mut bar = Bar::new(format!("[{}/{}] {name}", number + 1, names.len()));
-        let outcome = match experiment(name) {
-            Some(it) => (it.run)(&mut lab, &mut bar).map_err(|error| error.to_string()),
-            None => table4::run(args.seed, &mut bar).map_err(|error| error.to_string()),
-        };
+        let outcome = evaluations.iter_mut().find_map(|it| it.run(name, &mut bar)).expect("the name is one of the catalogue");
         bar.bar.finish_and_clear();
         let outcome = outcome.map_err(|why| format!("{name}: {why}"))?;
-        let title = catalogue().into_iter().find(|(known, _)| known == name).map_or("", |(_, title)| title);
+        let title = titles.iter().find(|(known, _)| known == name).map_or("", |(_, title)| title);
         let shorter = if args.quick { format!(", {QUICK} times shorter than the paper's") } else { String::new() };
         println!("{name} · {title} · seed {}{shorter} · {:.0} s\n\n{outcome}", args.seed, begun.elapsed().as_secs_f64());
         if let Some(folder) = &args.out {
@@ -133,32 +138,17 @@ impl Bar {
         let bar = ProgressBar::new(1).with_style(style).with_prefix(name.clone());
         Bar { bar, name }
     }
-
-    fn stage(&self, what: &str, length: u64) {
-        self.bar.set_prefix(format!("{}: {what}", self.name));
-        self.bar.set_length(length);
-        self.bar.set_position(0);
-        self.bar.tick();
-    }
 }
 
 impl Progress for Bar {
-    fn begin(&mut self, run: &str, length: Span) {
-        self.stage(run, length.as_micros());
+    fn begin(&mut self, run: &str) {
+        self.bar.set_prefix(format!("{}: {run}", self.name));
+        self.passed(0, 1);
+        self.bar.tick();
     }
 
-    fn passed(&mut self, passed: Span) {
-        self.bar.set_position(passed.as_micros());
-    }
-}
-
-impl Watch for Bar {
-    fn begin(&mut self, what: &str, _: usize, _: usize) {
-        self.stage(what, 1);
-    }
-
-    fn passed(&mut self, forecast::Progress { done, total, .. }: forecast::Progress) {
-        self.bar.set_length(total as u64);
-        self.bar.set_position(done as u64);
+    fn passed(&mut self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
     }
 }

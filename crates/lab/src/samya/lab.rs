@@ -3,26 +3,11 @@
 use super::demand::Level;
 use super::load::LoadError;
 use super::parameters::{LIMIT, MAX_DEMAND_OF_THE_PAPER, MEAN_DEMAND_OF_THE_PAPER, POINTS_MIN, POINTS_OF_AN_HOUR, REGIONS};
-use super::progress::Progress;
 use super::setup::{Setup, System};
 use super::system::{self, Models, Run};
+use crate::experiment::{Options, Progress};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// What whoever asks for experiments may choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Decides the moments of the requests.
-    pub seed: u64,
-    /// Runs are this many times shorter than the paper's. The demand has less time to grow, so figures differ.
-    pub shorter: usize,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { seed: 1, shorter: 1 }
-    }
-}
 
 /// A choice of the maximum limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +29,11 @@ impl Lab {
     /// A laboratory. With `models`, sites of Samya that are to have a model get theirs from there.
     pub fn new(options: Options, models: Option<Models>) -> Lab {
         Lab { options, models, runs: BTreeMap::new() }
+    }
+
+    /// Decides the moments of the requests.
+    pub fn seed(&self) -> u64 {
+        self.options.seed
     }
 
     /// `points` points of the trace, or as many as are left of them in a shorter run.

@@ -7,8 +7,8 @@ use super::client::{Ask, Client, Next};
 use super::demand::Demand;
 use super::meter::Meter;
 use super::parameters::{CREATION_MAX, DRAINING, SETTLING};
-use super::progress::Progress;
 use super::setup::Setup;
+use crate::experiment::Progress;
 use rhumb_core::actor::{Actor, RequestId};
 use rhumb_core::{Rng, SiteId, Span, Time};
 use rhumb_quota::info::Read;
@@ -158,7 +158,7 @@ where
             let passed = self.world.now().since(self.start).as_micros() / 1_000_000;
             if passed > seconds {
                 seconds = passed;
-                progress.passed(Span::from_secs(seconds));
+                progress.passed(seconds, self.load.setup.length().as_micros() / 1_000_000);
             }
         }
         self.pass_to(end)?;

@@ -7,8 +7,8 @@ use super::meter::Meter;
 use super::parameters::{EVENTS_MAX, LOCAL, MULTIPAXSYS_US, REGIONS};
 pub use super::prediction::Models;
 use super::prediction::{Foresight, LastEpoch};
-use super::progress::Progress;
 use super::setup::{Prediction, Samya, Seat, Setup, System, Trouble};
+use crate::experiment::Progress;
 use rhumb_core::actor::Actor;
 use rhumb_core::{RegionId, RttMatrix, SiteId, Span, Topology, wan};
 use rhumb_quota::config::Config as SiteConfig;
@@ -42,7 +42,7 @@ impl Run {
 
 /// Runs `setup`.
 pub fn run(setup: &Setup, models: Option<&Models>, progress: &mut dyn Progress) -> Result<Run, LoadError> {
-    progress.begin(&setup.system.name(), setup.length());
+    progress.begin(&setup.system.name());
     match setup.system {
         System::Samya(form) => samya(setup, form, models, progress),
         System::MultiPaxSys(settings, seat) => multipaxsys(setup, settings, seat, progress),

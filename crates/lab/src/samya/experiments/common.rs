@@ -1,4 +1,4 @@
-//! What several experiments share: which systems they compare, and how figures are written.
+//! What several experiments share: which systems they compare, and what they count.
 
 use super::super::baselines::escrow::Lending;
 use super::super::baselines::multipaxsys;
@@ -30,21 +30,6 @@ pub(super) fn all_samya() -> [System; 4] {
 pub(super) fn redistributions(run: &Run) -> u64 {
     let kinds = ["quota.redistribution.reactive", "quota.redistribution.proactive", "quota.redistribution.again", "escrow.round"];
     kinds.into_iter().map(|kind| run.probe(kind)).sum()
-}
-
-/// A rate or a time with one decimal.
-pub(super) fn one(value: f64) -> String {
-    format!("{value:.1}")
-}
-
-/// A share in per cent.
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// `part` over `whole`; zero if there is no whole.
-pub(super) fn ratio(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 /// Seconds as minutes, for the x axis of a chart.

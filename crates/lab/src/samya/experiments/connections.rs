@@ -2,19 +2,17 @@
 
 use super::super::baselines::multipaxsys::Settings;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Outcome, Sheet};
 use super::super::parameters::POINTS_OF_HALF_AN_HOUR;
-use super::super::progress::Progress;
 use super::super::setup::{Seat, System};
-use super::common::{DEMARCATION, MULTIPAXSYS, all_samya, one, percent};
+use super::common::{DEMARCATION, MULTIPAXSYS, all_samya};
+use crate::experiment::{Failure, Outcome, Progress, Sheet, one, percent};
 
 const CONNECTIONS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// A database that batches, as the paper's does not: many transactions on the hot record share a replication round.
 const BATCHED: System = System::MultiPaxSys(Settings { depth: 4, batch: 64 }, Seat::UsCentral);
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for limit in lab.limits() {
         let columns = ["system", "outstanding", "tps", "of offered", "mean ms", "p90 ms", "p95 ms", "p99 ms"];

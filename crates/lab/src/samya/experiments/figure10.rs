@@ -1,20 +1,17 @@
 //! Figure 10: throughput while site after site crashes together with a client, until one is left.
 
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::{INTERVAL, POINTS_OF_AN_HOUR, REGIONS};
-use super::super::progress::Progress;
 use super::super::setup::Trouble;
-use super::common::{MULTIPAXSYS, PAPER, SPARE, in_minutes, one, ratio, redistributions};
+use super::common::{MULTIPAXSYS, PAPER, SPARE, in_minutes, redistributions};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, ratio};
 
 /// Crashes after which the paper compares the protocols: a majority is gone.
 const MAJORITY_GONE: usize = 3;
 /// What was under way when the majority went may still be answered.
 const LAST_WORDS_TPS: f64 = 0.1;
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for limit in lab.limits() {
         let columns = ["system", "5 up tps", "4 up", "3 up", "2 up", "1 up", "redistributions"];

@@ -1,15 +1,12 @@
 //! Figure 11: throughput while three sites and two are cut off from each other.
 
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::POINTS_OF_HALF_AN_HOUR;
-use super::super::progress::Progress;
 use super::super::setup::Trouble;
-use super::common::{MULTIPAXSYS, PAPER, SPARE, in_minutes, one, percent, ratio, redistributions};
+use super::common::{MULTIPAXSYS, PAPER, SPARE, in_minutes, redistributions};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for limit in lab.limits() {
         let mut sheet =

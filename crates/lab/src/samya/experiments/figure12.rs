@@ -1,21 +1,18 @@
 //! Figure 12: what redistribution costs against no limit at all, and what it wins against none.
 
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::POINTS_OF_AN_HOUR;
 use super::super::pool;
-use super::super::progress::Progress;
 use super::super::setup::{Setup, System};
-use super::common::{all_samya, in_minutes, one, percent, ratio};
+use super::common::{all_samya, in_minutes};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 
 /// How much of the throughput without constraint redistribution may cost.
 const COST_MAX: f64 = 0.035;
 /// How much more than without redistribution there is to be.
 const GAIN_MIN: f64 = 1.14;
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for limit in lab.limits() {
         let mut sheet = Sheet::new(format!("Throughput, {}", limit.name), &["system", "tps", "of offered", "refused", "given up"]);

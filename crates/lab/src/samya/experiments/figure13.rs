@@ -1,19 +1,16 @@
 //! Figure 13: Samya with and without prediction.
 
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::POINTS_OF_HALF_AN_HOUR;
-use super::super::progress::Progress;
 use super::super::setup::{Prediction, Samya, System};
-use super::common::{in_minutes, one, percent, ratio, redistributions};
+use super::common::{in_minutes, redistributions};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 use rhumb_quota::spec::{OfferPolicy, ProtocolKind};
 
 const GAIN_MIN: f64 = 1.4;
 const COLUMNS: [&str; 8] = ["system", "prediction", "tps", "of offered", "mean ms", "p99 ms", "given up", "redistributions"];
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for limit in lab.limits() {
         let mut sheet = Sheet::new(format!("Throughput by prediction, {}", limit.name), &COLUMNS);

@@ -1,19 +1,16 @@
 //! Figure 14: throughput and latency as sites are added to the five regions, each with a client of its own.
 
-use super::super::chart::Chart;
 use super::super::lab::{Lab, Limit};
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::{LIMIT, POINTS_OF_TEN_MINUTES, REGIONS};
-use super::super::progress::Progress;
-use super::common::{all_samya, one, percent, ratio};
+use super::common::all_samya;
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 
 const SITES_PER_REGION: [u16; 4] = [1, 2, 3, 4];
 /// Four times the sites have this much more throughput, at least, if growth is linear within a tenth.
 const GROWTH_MIN: f64 = 3.6;
 const LATENCY_MS_MAX: f64 = 2.0;
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     let shared = lab.limits().map(|limit| (limit, false));
     let per_site = Limit { name: format!("M = {} per site", LIMIT / REGIONS.len() as u64), tokens: LIMIT };

@@ -1,16 +1,13 @@
 //! Figure 15: throughput as more of the transactions are reads of all tokens.
 
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::POINTS_OF_TEN_MINUTES;
-use super::super::progress::Progress;
-use super::common::{MULTIPAXSYS, PAPER, SPARE, one};
+use super::common::{MULTIPAXSYS, PAPER, SPARE};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one};
 
 const READ_PERCENT: [u8; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     let limit = &lab.limits()[2];
     let systems: Vec<_> = PAPER.into_iter().chain(SPARE).chain([MULTIPAXSYS]).collect();

@@ -1,17 +1,14 @@
 //! Figure 16: throughput by the maximum limit.
 
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::POINTS_OF_HALF_AN_HOUR;
-use super::super::progress::Progress;
-use super::common::{all_samya, one, percent, ratio, redistributions};
+use super::common::{all_samya, redistributions};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 
 /// The paper's range; the lowest and the highest are the mean and beyond the highest demand of its series.
 const LIMITS: [u64; 7] = [600, 1_000, 2_000, 4_000, 5_000, 8_000, 16_000];
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for (name, scale) in [("as printed", 1.0), ("to demand as in the paper", lab.demand_ratio())] {
         let mut sheet = Sheet::new(format!("Limits {name}"), &["system", "limit", "tps", "of offered", "mean ms", "redistributions"]);

@@ -1,18 +1,15 @@
 //! Figure 17: throughput as the same requests come more slowly.
 
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::{POINTS_OF_TEN_MINUTES, RECORDED_INTERVAL};
-use super::super::progress::Progress;
-use super::common::{MULTIPAXSYS, PAPER, SPARE, one, percent, ratio};
+use super::common::{MULTIPAXSYS, PAPER, SPARE};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 use rhumb_core::Span;
 
 /// Seconds between two points of the trace.
 const INTERVALS: [u64; 6] = [5, 10, 30, 60, 150, 300];
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     let limit = &lab.limits()[2];
     let columns = ["system", "interval s", "tps", "of offered", "per point"];

@@ -1,17 +1,14 @@
 //! Figure 8: latencies of single transactions over an hour, a sample of them.
 
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Outcome, Sheet};
 use super::super::parameters::{POINTS_OF_AN_HOUR, SAMPLE_ONE_IN};
-use super::super::progress::Progress;
-use super::common::{DEMARCATION, MULTIPAXSYS, all_samya, one};
+use super::common::{DEMARCATION, MULTIPAXSYS, all_samya};
+use crate::experiment::{Chart, Failure, Outcome, Progress, Sheet, one};
 
 /// Above this a transaction has waited for another region.
 const LOCAL_MS_MAX: f64 = 10.0;
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for limit in lab.limits() {
         let mut sheet = Sheet::new(format!("Sampled latencies, {}", limit.name), &["system", "samples", "above 10 ms", "highest ms"]);

@@ -2,14 +2,11 @@
 
 use super::super::baselines::escrow::Lending;
 use super::super::baselines::multipaxsys::Settings;
-use super::super::chart::Chart;
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::POINTS_OF_AN_HOUR;
-use super::super::progress::Progress;
 use super::super::setup::{Seat, System};
-use super::common::{DEMARCATION, MULTIPAXSYS, all_samya, in_minutes, one, percent, ratio, redistributions};
+use super::common::{DEMARCATION, MULTIPAXSYS, all_samya, in_minutes, redistributions};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 
 const COLUMNS: [&str; 7] = ["system", "tps", "of offered", "refused", "given up", "redistributions", "vs MultiPaxSys"];
 
@@ -21,7 +18,7 @@ const OTHERS: [System; 4] = [
     System::MultiPaxSys(Settings { depth: 1, batch: 64 }, Seat::UsCentral),
 ];
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for limit in lab.limits() {
         let mut sheet = Sheet::new(format!("Throughput, {}", limit.name), &COLUMNS);

@@ -12,52 +12,27 @@ mod figure16;
 mod figure17;
 mod figure8;
 mod figure9;
+mod table4;
 mod table6;
 #[cfg(test)]
 mod tests;
 
 use super::lab::Lab;
-use super::load::LoadError;
-use super::outcome::Outcome;
-use super::progress::Progress;
+use crate::experiment::Experiment;
 
-/// Runs an experiment.
-pub type RunExperiment = fn(&mut Lab, &mut dyn Progress) -> Result<Outcome, LoadError>;
-
-/// An experiment.
-#[derive(Clone, Copy)]
-pub struct Experiment {
-    /// What the command line calls it.
-    pub name: &'static str,
-    /// What it shows.
-    pub title: &'static str,
-    /// Runs it.
-    pub run: RunExperiment,
-}
-
-macro_rules! experiment {
-    ($module:ident, $name:literal, $title:literal) => {
-        Experiment { name: $name, title: $title, run: $module::run }
-    };
-}
-
-/// All experiments that run in virtual time, in the order of the paper; then what it leaves open.
-pub const EXPERIMENTS: [Experiment; 12] = [
-    experiment!(figure8, "samya-figure8", "Latency of transactions over an hour, a sample"),
-    experiment!(table6, "samya-table6", "Latency at several percentiles"),
-    experiment!(figure9, "samya-figure9", "Throughput over an hour"),
-    experiment!(figure10, "samya-figure10", "Throughput while sites crash, one after another"),
-    experiment!(figure11, "samya-figure11", "Throughput during a network partition"),
-    experiment!(figure12, "samya-figure12", "No constraint and no redistribution"),
-    experiment!(figure13, "samya-figure13", "With and without prediction"),
-    experiment!(figure14, "samya-figure14", "More sites"),
-    experiment!(figure15, "samya-figure15", "More reads"),
-    experiment!(figure16, "samya-figure16", "The maximum limit"),
-    experiment!(figure17, "samya-figure17", "The arrival rate of requests"),
-    experiment!(connections, "samya-connections", "What hangs on the number of requests a client has outstanding"),
+/// All experiments in the order of the paper; then what it leaves open.
+pub const EXPERIMENTS: [Experiment<Lab>; 13] = [
+    Experiment { name: "samya-table4", title: "Errors of one-step forecasts of demand", run: table4::run },
+    Experiment { name: "samya-figure8", title: "Latency of transactions over an hour, a sample", run: figure8::run },
+    Experiment { name: "samya-table6", title: "Latency at several percentiles", run: table6::run },
+    Experiment { name: "samya-figure9", title: "Throughput over an hour", run: figure9::run },
+    Experiment { name: "samya-figure10", title: "Throughput while sites crash, one after another", run: figure10::run },
+    Experiment { name: "samya-figure11", title: "Throughput during a network partition", run: figure11::run },
+    Experiment { name: "samya-figure12", title: "No constraint and no redistribution", run: figure12::run },
+    Experiment { name: "samya-figure13", title: "With and without prediction", run: figure13::run },
+    Experiment { name: "samya-figure14", title: "More sites", run: figure14::run },
+    Experiment { name: "samya-figure15", title: "More reads", run: figure15::run },
+    Experiment { name: "samya-figure16", title: "The maximum limit", run: figure16::run },
+    Experiment { name: "samya-figure17", title: "The arrival rate of requests", run: figure17::run },
+    Experiment { name: "samya-connections", title: "What hangs on the number of requests a client has outstanding", run: connections::run },
 ];
-
-/// The experiment called `name`.
-pub fn experiment(name: &str) -> Option<Experiment> {
-    EXPERIMENTS.into_iter().find(|experiment| experiment.name == name)
-}

@@ -1,12 +1,10 @@
 //! Table 6: latency at several percentiles.
 
 use super::super::lab::Lab;
-use super::super::load::LoadError;
-use super::super::outcome::{Finding, Outcome, Sheet};
 use super::super::parameters::POINTS_OF_AN_HOUR;
-use super::super::progress::Progress;
 use super::super::setup::System;
-use super::common::{DEMARCATION, MULTIPAXSYS, PAPER, SPARE, one, redistributions};
+use super::common::{DEMARCATION, MULTIPAXSYS, PAPER, SPARE, redistributions};
+use crate::experiment::{Failure, Finding, Outcome, Progress, Sheet, one};
 
 const COLUMNS: [&str; 8] = ["system", "mean ms", "p90 ms", "p95 ms", "p99 ms", "paper p90", "paper p95", "paper p99"];
 /// The 99th percentile of Avantan[(n+1)/2] in the paper.
@@ -23,7 +21,7 @@ fn paper(system: System) -> [&'static str; 3] {
     }
 }
 
-pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, LoadError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     for limit in lab.limits() {
         let mut sheet = Sheet::new(format!("Latency of committed transactions, {}", limit.name), &COLUMNS);

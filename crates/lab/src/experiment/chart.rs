@@ -29,6 +29,8 @@ pub struct Chart {
     pub x_label: String,
     /// What y is, with its unit.
     pub y_label: String,
+    /// True if equal ratios are equally high; y is above zero then.
+    pub log_y: bool,
     /// What is shown.
     pub series: Vec<Series>,
 }
@@ -36,7 +38,14 @@ pub struct Chart {
 impl Chart {
     /// An empty chart.
     pub fn new(title: impl Into<String>, x_label: &str, y_label: &str) -> Chart {
-        Chart { title: title.into(), x_label: x_label.into(), y_label: y_label.into(), series: Vec::new() }
+        Chart { title: title.into(), x_label: x_label.into(), y_label: y_label.into(), log_y: false, series: Vec::new() }
+    }
+
+    /// The same with a logarithmic y.
+    #[must_use]
+    pub fn with_log_y(mut self) -> Chart {
+        self.log_y = true;
+        self
     }
 
     /// Adds a line.

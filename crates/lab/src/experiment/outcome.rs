@@ -73,6 +73,16 @@ impl Finding {
         Finding { what: what.into(), paper: paper.into(), measured: format!("{value:.2}{unit}"), met: Some(value <= most) }
     }
 
+    /// A value that is to be within bounds.
+    pub fn between(what: impl Into<String>, paper: &str, value: f64, least: f64, most: f64, unit: &str) -> Finding {
+        Finding {
+            what: what.into(),
+            paper: paper.into(),
+            measured: format!("{value:.2}{unit}"),
+            met: Some((least..=most).contains(&value)),
+        }
+    }
+
     /// A value that is only reported.
     pub fn plain(what: impl Into<String>, paper: &str, measured: String) -> Finding {
         Finding { what: what.into(), paper: paper.into(), measured, met: None }

@@ -1,20 +1,17 @@
 //! Table 4: the errors of models of demand. The one experiment that needs no cluster.
 
-use super::outcome::{Finding, Outcome, Sheet};
-use crate::forecast::{Demand, ForecastError, SHIPPED, Watch, compare};
+use super::super::lab::Lab;
+use crate::experiment::{Failure, Finding, Outcome, Progress, Sheet};
+use crate::forecast::{self, Demand, SHIPPED, Watch, compare};
 
-/// What the command line calls it.
-pub const NAME: &str = "samya-table4";
-/// What it shows.
-pub const TITLE: &str = "Errors of one-step forecasts of demand";
 /// The LSTM is to err by no more than this share of the random walk's error. In the paper it errs by 259, the random walk
 /// by 1,212.
 const LSTM_SHARE_MAX: f64 = 0.43;
 
 /// Trains all models on the shipped series, and has them forecast the last fifth.
-pub fn run(seed: u64, watch: &mut dyn Watch) -> Result<Outcome, ForecastError> {
+pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let demands: Vec<Demand> = SHIPPED.iter().map(Demand::shipped).collect();
-    let comparison = compare(&demands, &[], seed, watch)?;
+    let comparison = compare(&demands, &[], lab.seed(), &mut Trainings(progress))?;
     let mut outcome = Outcome::default();
     for series in &comparison.series {
         let title = format!("Errors on the series {}", series.table.series);
@@ -31,4 +28,17 @@ pub fn run(seed: u64, watch: &mut dyn Watch) -> Result<Outcome, ForecastError> {
     }
     outcome.note("The paper's series is not public: compare the shares. `rhumb forecast table` draws them.");
     Ok(outcome)
+}
+
+/// Trainings as runs of the laboratory.
+struct Trainings<'a>(&'a mut dyn Progress);
+
+impl Watch for Trainings<'_> {
+    fn begin(&mut self, what: &str, _: usize, _: usize) {
+        self.0.begin(what);
+    }
+
+    fn passed(&mut self, forecast::Progress { done, total, .. }: forecast::Progress) {
+        self.0.passed(done as u64, total as u64);
+    }
 }

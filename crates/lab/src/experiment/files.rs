@@ -1,6 +1,6 @@
 //! What an experiment found, as files: a CSV for each table, an SVG for each chart.
 
-use super::chart::{Chart, Shape};
+use super::chart::{Chart, Series, Shape};
 use super::outcome::{Outcome, Sheet};
 use crate::plot::{Axis, Line, LineChart, PlotError};
 
@@ -38,15 +38,11 @@ impl Chart {
     /// The chart as an SVG document. A series without points is left out: nothing of it was measured.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let measured = self.series.iter().filter(|series| !series.points.is_empty());
-        let line = |series: &super::chart::Series| Line {
-            name: series.name.clone(),
-            points: series.points.clone(),
-            joined: series.shape == Shape::Line,
-        };
+        let line = |series: &Series| Line { name: series.name.clone(), points: series.points.clone(), joined: series.shape == Shape::Line };
         let chart = LineChart {
             title: self.title.clone(),
             x: Axis::linear(self.x_label.as_str()),
-            y: Axis::linear(self.y_label.as_str()),
+            y: if self.log_y { Axis::log(self.y_label.as_str()) } else { Axis::linear(self.y_label.as_str()) },
             lines: measured.map(line).collect(),
             references: Vec::new(),
         };
