@@ -8,3 +8,4 @@ pub mod placement;
 pub mod replicated_commit;
 pub mod transaction;
 pub mod votes;
+pub mod wound_wait;
