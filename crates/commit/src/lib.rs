@@ -5,6 +5,7 @@ pub mod catenae;
 pub mod ceilings;
 pub mod locks;
 pub mod placement;
+pub mod quad;
 pub mod replicated_commit;
 pub mod transaction;
 pub mod votes;
