@@ -4,6 +4,7 @@ pub mod buffer;
 pub mod catenae;
 pub mod ceilings;
 pub mod locks;
+pub mod paxos_commit;
 pub mod placement;
 pub mod quad;
 pub mod replicated_commit;

@@ -32,21 +32,26 @@ pub struct LocalDelays {
     pub load: Span,
     /// One sync of the disk.
     pub sync: Span,
+    /// What one row read from the store, or one version written there, keeps the processor of the site busy, beyond the step that
+    /// asked for it. Inputs meanwhile wait.
+    pub row: Span,
 }
 
 impl LocalDelays {
     /// No delay at all: what is left is the wide area.
-    pub const NONE: LocalDelays = LocalDelays { message: Span::ZERO, step: Span::ZERO, load: Span::ZERO, sync: Span::ZERO };
+    pub const NONE: LocalDelays =
+        LocalDelays { message: Span::ZERO, step: Span::ZERO, load: Span::ZERO, sync: Span::ZERO, row: Span::ZERO };
 }
 
 impl Default for LocalDelays {
-    /// A server with a fast disk in a datacenter.
+    /// A server with a fast disk in a datacenter, whose processor is no bottleneck.
     fn default() -> LocalDelays {
         LocalDelays {
             message: Span::from_micros(100),
             step: Span::from_micros(10),
             load: Span::from_micros(50),
             sync: Span::from_millis(1),
+            row: Span::ZERO,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::disk::Waiting;
 use crate::error::SimError;
 use crate::fault::Fault;
 use crate::world::World;
-use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, RequestId, Token};
+use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, Loaded, Op, RequestId, Token};
 use rhumb_core::{SiteId, Time};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,12 +91,13 @@ impl<A: Actor> World<A> {
     }
 
     fn schedule_turn(&mut self, site: SiteId) {
-        let turn = self.now + self.config.local.step;
+        let (now, step) = (self.now, self.config.local.step);
         let state = self.site_mut(site);
-        let (lives, stalled_until) = (state.lives, state.stalled_until);
+        let (lives, stalled_until, step) = (state.lives, state.stalled_until, state.work(step));
         let Some(life) = &mut state.life else { return };
         if !life.turning && !life.inbox.is_empty() {
             life.turning = true;
+            let turn = now.max(life.busy_until) + step;
             self.schedule.push(turn.max(stalled_until), Event::Turn { site, life: lives });
         }
     }
@@ -155,6 +156,7 @@ impl<A: Actor> World<A> {
             }
             Effect::Load { token, load } => {
                 let loaded = self.site(site).store.load(&load).expect("memory does not fail");
+                self.work_off(site, if let Loaded::Rows { rows, .. } = &loaded { rows.len() } else { 0 });
                 self.schedule_input(site, self.now + self.config.local.load, Input::Loaded { token, loaded });
             }
             Effect::Persist { batch, token, then } => self.persist(site, &batch, token, then),
@@ -162,6 +164,16 @@ impl<A: Actor> World<A> {
             Effect::Collect(collect) => self.collect(site, collect),
             Effect::Count(event) => *self.probes.entry(event).or_default() += 1,
             Effect::Trace(line) => self.trace.line(self.now, format_args!("{site} · {line}")),
+        }
+    }
+
+    /// Keeps the processor busy with so many rows.
+    fn work_off(&mut self, site: SiteId, rows: usize) {
+        let (now, span) = (self.now, self.config.local.row * rows as u64);
+        let state = self.site_mut(site);
+        let span = state.work(span);
+        if let Some(life) = &mut state.life {
+            life.busy_until = now.max(life.busy_until) + span;
         }
     }
 
@@ -184,6 +196,7 @@ impl<A: Actor> World<A> {
 
     fn persist(&mut self, site: SiteId, batch: &Batch, token: Option<Token>, mut then: Vec<Gated<A>>) {
         self.site(site).store.apply(batch).expect("memory does not fail");
+        self.work_off(site, batch.ops.iter().filter(|op| matches!(op, Op::PutVersion { .. })).count());
         if self.answers_before_sync() {
             self.let_go(site, std::mem::take(&mut then));
         }

@@ -17,6 +17,8 @@ pub(crate) struct Site<A: Actor> {
     pub(crate) sync: SyncSpan,
     /// It stands still until then; a crash does not change that.
     pub(crate) stalled_until: Time,
+    /// Its processor's speed, in percent of the configured one.
+    pub(crate) speed_percent: u64,
 }
 
 /// What a crash ends.
@@ -26,6 +28,8 @@ pub(crate) struct Life<A: Actor> {
     pub(crate) inbox: VecDeque<Input<A>>,
     /// True if a turn is scheduled, which takes the first of the inbox.
     pub(crate) turning: bool,
+    /// Its processor works off rows until then.
+    pub(crate) busy_until: Time,
     pub(crate) disk: Disk<A>,
     /// If set, the next step of at least two effects ends in a crash; then how long the site stays down.
     pub(crate) crash_mid_step: Option<Option<Span>>,
@@ -41,14 +45,21 @@ impl<A: Actor> Site<A> {
             clock: SiteClock::default(),
             sync: SyncSpan::new(sync),
             stalled_until: Time::ZERO,
+            speed_percent: 100,
         }
+    }
+
+    /// How long its processor takes for what the configured one takes `span` for.
+    pub(crate) fn work(&self, span: Span) -> Span {
+        Span::from_micros(span.as_micros() * 100 / self.speed_percent)
     }
 
     /// Begins a life with this actor.
     pub(crate) fn start(&mut self, actor: A) {
         assert!(self.life.is_none(), "a site that is up does not start");
         self.lives += 1;
-        self.life = Some(Life { actor, inbox: VecDeque::new(), turning: false, disk: Disk::new(), crash_mid_step: None });
+        let (inbox, disk) = (VecDeque::new(), Disk::new());
+        self.life = Some(Life { actor, inbox, turning: false, busy_until: Time::ZERO, disk, crash_mid_step: None });
     }
 
     /// Ends the life. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often

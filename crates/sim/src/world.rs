@@ -183,6 +183,16 @@ impl<A: Actor> World<A> {
         self.network.jitter_at_home(jitter);
     }
 
+    /// Gives `site` a processor of another speed, in percent of the configured one: steps and rows take longer or shorter. Before the
+    /// world runs.
+    ///
+    /// # Panics
+    /// If the world has run, or the speed is zero.
+    pub fn set_speed(&mut self, site: SiteId, percent: u64) {
+        assert!(self.events == 0 && percent > 0, "a processor has a speed, and keeps it");
+        self.site_mut(site).speed_percent = percent;
+    }
+
     /// Lets `fault` strike at `at`, at once if that has passed; not at all if the world is healed before.
     pub fn strike_at(&mut self, at: Time, fault: Fault) {
         self.schedule.push(at.max(self.now), Event::Fault { healings: self.healings, fault });

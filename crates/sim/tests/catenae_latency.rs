@@ -29,11 +29,18 @@ fn matrix(ab: u64, ac: u64, bc: u64) -> RttMatrix {
 
 impl Cluster {
     fn new(rtt: RttMatrix) -> Cluster {
-        let config = Config::new(rtt.clone(), 1);
+        Cluster::with(rtt, Span::ZERO, 100)
+    }
+
+    /// The same where a row costs the processor so much, and region 1 has one of another speed.
+    fn with(rtt: RttMatrix, row: Span, speed_percent: u64) -> Cluster {
+        let mut config = Config::new(rtt.clone(), 1);
+        config.local.row = row;
         let local = config.local;
         let topology = Arc::new(config.topology.clone());
         let protocol = Protocol { epoch: EPOCH, ..Protocol::default() };
         let mut world = World::new(config, 1, move |site, _| Site::new(site, Arc::clone(&topology), protocol.clone()));
+        world.set_speed(SiteId::new(1, 0), speed_percent);
         world.run_until(SETTLED).expect("nothing goes wrong");
         Cluster { world, local, rtt }
     }
@@ -184,4 +191,25 @@ fn a_session_sees_its_own_commit_in_its_own_region() {
         assert!(shown > at, "region {region}");
         assert_eq!((rows[0].version, rows[0].value.clone()), (at, Some("7".into())), "region {region}");
     }
+}
+
+#[test]
+fn rows_keep_a_processor_busy_and_a_slow_one_twice_as_long() {
+    let row = Span::from_micros(200);
+    let mut cluster = Cluster::with(matrix(46, 94, 72), row, 50);
+    let keys: Vec<Key> = ["a", "b", "c"].map(Key::from).to_vec();
+    let read = Request::Read { keys, ranges: vec![], freshness: Freshness::Settled };
+    cluster.run_to_before_end(Span::from_micros(7_000));
+    let asked = cluster.world.now();
+    (0..2).for_each(|region| drop(cluster.world.submit(SiteId::new(region, 0), read.clone())));
+    cluster.world.submit(SiteId::new(0, 0), read);
+    let replies = cluster.replies(3, asked);
+    let step = cluster.local.step;
+    // A step or two of other messages may come between, no row.
+    let takes = |(_, took, _): &(u16, Span, Answer), least: Span| assert!(*took >= least && *took < least + row, "{took} against {least}");
+    // The second read is taken up before the first is answered.
+    takes(&replies[0], step * 3 + row * 6);
+    takes(&replies[1], step * 4 + row * 6);
+    takes(&replies[2], step * 4 + row * 6);
+    assert_eq!(replies[2].0, 1, "one read at half the speed takes as long as two");
 }

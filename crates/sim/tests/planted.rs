@@ -9,6 +9,7 @@
 
 use rhumb_commit::replicated_commit::planted::Planted;
 use rhumb_sim::catenae::Catenae;
+use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Scenario, all_cores, run_seeds};
@@ -91,6 +92,26 @@ fn every_bug_planted_in_catenae_is_caught() {
 fn an_epoch_told_of_before_the_sync_is_caught() {
     let bug = rhumb_sim::Planted::AnswerBeforeSync;
     let caught = first_caught(&Catenae { driver: Some(bug), ..Catenae::default() });
+    let (seed, violation) = caught.unwrap_or_else(|| panic!("{bug:?} is not caught within {SEEDS} seeds"));
+    println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default());
+}
+
+#[test]
+fn every_bug_planted_in_paxos_commit_is_caught() {
+    let mut missed = Vec::new();
+    for bug in rhumb_commit::paxos_commit::planted::Planted::ALL {
+        match first_caught(&PaxosCommit { planted: Some(bug), ..PaxosCommit::default() }) {
+            Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
+            None => missed.push(bug),
+        }
+    }
+    assert!(missed.is_empty(), "not caught within {SEEDS} seeds: {missed:?}");
+}
+
+#[test]
+fn a_vote_told_of_before_the_sync_is_caught() {
+    let bug = rhumb_sim::Planted::AnswerBeforeSync;
+    let caught = first_caught(&PaxosCommit { driver: Some(bug), ..PaxosCommit::default() });
     let (seed, violation) = caught.unwrap_or_else(|| panic!("{bug:?} is not caught within {SEEDS} seeds"));
     println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default());
 }

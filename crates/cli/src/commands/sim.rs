@@ -3,6 +3,7 @@
 use clap::{Args as ClapArgs, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use rhumb_sim::catenae::Catenae;
+use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
@@ -51,6 +52,8 @@ enum ScenarioName {
     MovingReplicas,
     /// Epochs and transaction chains: the same promises, and replicas identical at every settled epoch.
     Catenae,
+    /// Two-phase locking and optimistic concurrency control, which Catenae is measured against: the same promises.
+    PaxosCommit,
     /// Quotas: clients never hold more than the limit, and no token is minted, lost or acquired twice.
     Samya,
 }
@@ -63,6 +66,7 @@ pub fn run(args: &Args) -> ExitCode {
         ScenarioName::PlacedReplicas => simulate(&transactions(Replicas::Placed), args),
         ScenarioName::MovingReplicas => simulate(&transactions(Replicas::Moving), args),
         ScenarioName::Catenae => simulate(&Catenae::default().with_calm(args.calm), args),
+        ScenarioName::PaxosCommit => simulate(&PaxosCommit::default().with_calm(args.calm), args),
         ScenarioName::Samya => simulate(&Samya::default().with_calm(args.calm), args),
     }
 }

@@ -54,8 +54,13 @@ pub const CONNECTIONS: usize = 1;
 pub const PATIENCE: Span = Span::from_millis(1_000);
 
 /// What a site costs: a sync of its disk, a step, a message within the region.
-pub const LOCAL: LocalDelays =
-    LocalDelays { message: Span::from_micros(100), step: Span::from_micros(10), load: Span::from_micros(50), sync: Span::from_millis(1) };
+pub const LOCAL: LocalDelays = LocalDelays {
+    message: Span::from_micros(100),
+    step: Span::from_micros(10),
+    load: Span::from_micros(50),
+    sync: Span::from_millis(1),
+    row: Span::ZERO,
+};
 
 /// The window of the moving averages of throughput (section 5.3).
 pub const MOVING_AVERAGE: Span = Span::from_secs(300);

@@ -1,4 +1,4 @@
-//! A client: asks for one-shot transactions and reads, and records what it is told.
+//! A client of any protocol for one-shot transactions: asks for transactions and reads, and records what it is told.
 //!
 //! What it may conclude is as strict as for a real one: a site lost, or an outcome reported as unknown, means that the
 //! transaction may have happened.
@@ -9,9 +9,9 @@ use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::catenae::execution::{self, Output};
 use rhumb_commit::catenae::operation::{Expected, Operation, Transaction};
-use rhumb_commit::catenae::{Answer, Freshness, Request, Site};
+use rhumb_commit::catenae::{Answer, Freshness, Request};
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::{Key, KeyRange, RegionId, Row, Span, Time, Timestamp};
+use rhumb_core::{Actor, Key, KeyRange, RegionId, Row, Span, Time, Timestamp};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -20,11 +20,11 @@ const ERROR_PAUSE: Span = Span::from_millis(150);
 
 /// What all clients of a run share.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub(super) history: History,
-    pub(super) counters: Counters,
+pub(crate) struct Shared {
+    pub(crate) history: History,
+    pub(crate) counters: Counters,
     /// The first thing that a single answer shows to be wrong.
-    pub(super) wrong: Option<String>,
+    pub(crate) wrong: Option<String>,
     values: u64,
 }
 
@@ -52,7 +52,7 @@ enum Doing {
 }
 
 /// A client's program.
-pub(super) struct Client {
+pub(crate) struct Client {
     number: u32,
     region: RegionId,
     /// It begins nothing from then on.
@@ -63,11 +63,19 @@ pub(super) struct Client {
     doing: Doing,
     /// Its last commit.
     committed: Timestamp,
+    /// Every read is as fresh as a transaction, whatever was asked for.
+    always_fresh: bool,
 }
 
 impl Client {
-    pub(super) fn new(number: u32, region: RegionId, until: Time, workload: Option<Workload>, shared: Rc<RefCell<Shared>>) -> Client {
-        Client { number, region, until, workload, shared, doing: Doing::Thinking, committed: Timestamp::ZERO }
+    pub(crate) fn new(number: u32, region: RegionId, until: Time, workload: Option<Workload>, shared: Rc<RefCell<Shared>>) -> Client {
+        Client { number, region, until, workload, shared, doing: Doing::Thinking, committed: Timestamp::ZERO, always_fresh: false }
+    }
+
+    /// A client of a protocol whose reads are all as fresh as transactions.
+    pub(crate) fn with_fresh_reads(mut self) -> Client {
+        self.always_fresh = true;
+        self
     }
 
     fn begin(&mut self, now: Time) -> Next<Request> {
@@ -87,6 +95,7 @@ impl Client {
             }
             Plan::Read(keys, ranges, how) => {
                 let (freshness, mode, least) = match how {
+                    _ if self.always_fresh => (Freshness::Strict, Mode::ReadOnly, Timestamp::ZERO),
                     How::Fresh(Freshness::Strict) => (Freshness::Strict, Mode::ReadOnly, Timestamp::ZERO),
                     How::Fresh(freshness) => (freshness, Mode::Stale(Timestamp::ZERO), Timestamp::ZERO),
                     How::Session => (Freshness::After(self.committed), Mode::Stale(Timestamp::ZERO), self.committed),
@@ -276,7 +285,7 @@ fn covered(range: &KeyRange, limit: u32, rows: &[Row]) -> KeyRange {
     }
 }
 
-impl ClientProgram<Site> for Client {
+impl<A: Actor<Request = Request, Answer = Answer>> ClientProgram<A> for Client {
     fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
         match event {
             ClientEvent::Started => Next::Wait(self.workload.as_mut().map_or(Span::ZERO, Workload::think)),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What clients know of the counters.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     /// By counter: the sums told.
     told: BTreeMap<Key, BTreeSet<i64>>,
     /// By counter: additions that may have happened.
@@ -18,24 +18,24 @@ pub(super) struct Counters {
 
 impl Counters {
     /// An addition was told its sum.
-    pub(super) fn told(&mut self, key: &Key, sum: i64) {
+    pub(crate) fn told(&mut self, key: &Key, sum: i64) {
         if !self.told.entry(key.clone()).or_default().insert(sum) {
             self.wrong.get_or_insert(format!("two additions to {key} were told {sum}"));
         }
     }
 
     /// An addition may have happened.
-    pub(super) fn unknown(&mut self, key: &Key) {
+    pub(crate) fn unknown(&mut self, key: &Key) {
         *self.unknown.entry(key.clone()).or_default() += 1;
     }
 
     /// The counter at the end.
-    pub(super) fn found(&mut self, key: Key, sum: i64) {
+    pub(crate) fn found(&mut self, key: Key, sum: i64) {
         self.found.insert(key, sum);
     }
 
     /// Judges, once all additions have ended.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         self.wrong.clone().map_or(Ok(()), Err)?;
         for (key, told) in &self.told {
             let (count, unknown) = (told.len() as i64, self.unknown.get(key).copied().unwrap_or(0));

@@ -8,10 +8,10 @@
 //! The seed also decides the shape: three regions or five, secondary coordinators or none, the length of an epoch, when a batch
 //! counts, how soon a silent region is passed over, how unevenly the chain servers of a site work.
 
-mod client;
-mod counters;
+pub(crate) mod client;
+pub(crate) mod counters;
 mod same_states;
-mod workload;
+pub(crate) mod workload;
 
 use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::history::TxnNo;

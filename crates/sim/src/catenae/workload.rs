@@ -14,7 +14,7 @@ const THINK_MAX: Span = Span::from_millis(120);
 
 /// What to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(crate) enum Plan {
     /// A transaction of these steps.
     Run(Vec<Step>),
     /// Read a list in this region, then append to it unless it has changed.
@@ -27,7 +27,7 @@ pub(super) enum Plan {
 
 /// How new a read is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(crate) enum How {
     /// As the protocol has it.
     Fresh(Freshness),
     /// After this client's last commit.
@@ -36,7 +36,7 @@ pub(super) enum How {
 
 /// A step of a transaction. No two of a transaction are about the same register; scans come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Scan(KeyRange, u32),
     Read(Key),
     Write(Key),
@@ -47,20 +47,20 @@ pub(super) enum Step {
 
 /// Draws what to ask.
 #[derive(Debug)]
-pub(super) struct Workload {
+pub(crate) struct Workload {
     rng: Rng,
 }
 
 impl Workload {
-    pub(super) fn new(rng: Rng) -> Workload {
+    pub(crate) fn new(rng: Rng) -> Workload {
         Workload { rng }
     }
 
-    pub(super) fn think(&mut self) -> Span {
+    pub(crate) fn think(&mut self) -> Span {
         Span::from_micros(self.rng.below(THINK_MAX.as_micros()))
     }
 
-    pub(super) fn plan(&mut self) -> Plan {
+    pub(crate) fn plan(&mut self) -> Plan {
         match self.rng.below(20) {
             0..12 => Plan::Run(self.steps()),
             12 | 13 => Plan::Append(key('l', self.rng.below(LISTS))),
@@ -107,12 +107,12 @@ impl Workload {
 }
 
 /// Every list and register.
-pub(super) fn all_keys() -> Vec<Key> {
+pub(crate) fn all_keys() -> Vec<Key> {
     (0..LISTS).map(|n| key('l', n)).chain((0..REGISTERS).map(|n| key('r', n))).collect()
 }
 
 /// Every counter.
-pub(super) fn all_counters() -> Vec<Key> {
+pub(crate) fn all_counters() -> Vec<Key> {
     (0..COUNTERS).map(|n| key('n', n)).collect()
 }
 

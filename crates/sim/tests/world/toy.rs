@@ -36,6 +36,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     step: Span::from_micros(10),
     load: Span::from_micros(50),
     sync: Span::from_micros(1_000),
+    row: Span::ZERO,
 };
 
 #[derive(Clone, Debug)]

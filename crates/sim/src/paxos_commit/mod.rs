@@ -1,0 +1,148 @@
+//! The scenario `paxos-commit`: the clients of [`catenae`](crate::catenae) on the protocols that it is measured against, under every kind
+//! of fault.
+//!
+//! Clients run one-shot transactions and reads at all sites of three or five regions, under two-phase locking or optimistic
+//! concurrency control, while a plan drawn from the seed crashes sites and cuts links. Then the network heals, progress is demanded,
+//! everything goes quiet and one client reads every row. What the clients saw is judged: strict serializability, phantoms,
+//! lost writes, counters; and no region is left in doubt.
+
+use crate::catenae::client::{Client, Shared};
+use crate::catenae::workload::Workload;
+use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
+use crate::history::TxnNo;
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use rhumb_commit::paxos_commit::{self as protocol, Concurrency, Site};
+use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Clients of a site.
+const CLIENTS: u32 = 2;
+const FAULTS_END: Time = Time::from_micros(10_000_000);
+const CLIENTS_END: Time = Time::from_micros(22_000_000);
+const QUIET_END: Time = Time::from_micros(32_000_000);
+const RUN_END: Time = Time::from_micros(48_000_000);
+/// After the heal, this long until transactions must go through: what is in doubt is asked about, what was left behind is released.
+const GRACE: Span = Span::from_secs(5);
+/// After the final reads, this long until all regions know their outcome.
+const SETTLING: Span = Span::from_secs(2);
+
+/// One-shot transactions under faults.
+#[derive(Clone, Debug, Default)]
+pub struct PaxosCommit {
+    /// Only this concurrency control; the seed decides if there is none.
+    pub concurrency: Option<Concurrency>,
+    /// A bug planted in the protocol.
+    #[cfg(feature = "planted")]
+    pub planted: Option<protocol::planted::Planted>,
+    /// A bug planted in the driver.
+    #[cfg(feature = "planted")]
+    pub driver: Option<crate::Planted>,
+    /// Nothing goes wrong.
+    pub calm: bool,
+}
+
+impl Scenario for PaxosCommit {
+    fn name(&self) -> &'static str {
+        "paxos-commit"
+    }
+
+    fn options(&self) -> String {
+        if self.calm { " --calm".into() } else { String::new() }
+    }
+
+    fn run(&self, seed: u64, tracing: bool) -> Report {
+        let mut rng = Rng::seeded(seed);
+        let regions = if rng.chance(0.6) { 3 } else { 5 };
+        let drawn = if rng.chance(0.5) { Concurrency::Locking } else { Concurrency::Optimistic };
+        let rates = if rng.chance(0.3) { FaultRates::flaky() } else { FaultRates::stormy() };
+        let rates = if self.calm { FaultRates::none() } else { rates };
+        let mut world = self.world(regions, self.concurrency.unwrap_or(drawn), seed, tracing);
+        let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
+        world.follow(&plan);
+        let shared = Rc::new(RefCell::new(Shared::default()));
+        let mut number = 0;
+        for site in world.topology().sites().collect::<Vec<_>>() {
+            for _ in 0..CLIENTS {
+                let workload = Some(Workload::new(rng.fork()));
+                let client = Client::new(number, site.region, CLIENTS_END, workload, Rc::clone(&shared)).with_fresh_reads();
+                world.add_client(site, client);
+                number += 1;
+            }
+        }
+        let end = drive(&mut world, &shared, number);
+        let shared = shared.borrow();
+        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
+        report.count(&shared.history);
+        if let Ok(finals) = end {
+            report.violation = judge(&world, &shared, &finals).err();
+        }
+        if tracing {
+            report.trace.push_str(&shared.history.to_string());
+        }
+        report
+    }
+}
+
+impl PaxosCommit {
+    /// The same with faults, or without.
+    pub fn with_calm(mut self, calm: bool) -> PaxosCommit {
+        self.calm = calm;
+        self
+    }
+
+    fn world(&self, regions: usize, concurrency: Concurrency, seed: u64, tracing: bool) -> World<Site> {
+        let config = Config { tracing, ..Config::of_paper(regions, 1) };
+        let topology = Arc::new(config.topology.clone());
+        let protocol = protocol::Config::new(concurrency);
+        #[cfg(feature = "planted")]
+        let planted = self.planted;
+        let factory = move |site, _life| {
+            let actor = Site::new(site, Arc::clone(&topology), protocol.clone());
+            #[cfg(feature = "planted")]
+            let actor = actor.with_planted(planted);
+            actor
+        };
+        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
+        let mut world = World::new(config, seed, factory);
+        #[cfg(feature = "planted")]
+        if let Some(driver) = self.driver {
+            world.plant(driver);
+        }
+        world
+    }
+}
+
+/// Faults, heal, progress, quiet, final reads; returns the final reads.
+fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) -> Result<Vec<TxnNo>, SimError> {
+    world.run_until(FAULTS_END)?;
+    world.heal();
+    world.run_until(QUIET_END)?;
+    let before = shared.borrow().history.txns().len();
+    let reader = Client::new(clients, RegionId(0), Time::from_micros(u64::MAX), None, Rc::clone(shared)).with_fresh_reads();
+    world.add_client(SiteId::new(0, 0), reader);
+    world.run_clients(RUN_END)?;
+    world.run_for(SETTLING)?;
+    let after = shared.borrow().history.txns().len();
+    Ok((before..after).map(|no| TxnNo(no as u32)).collect())
+}
+
+fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo]) -> Result<(), String> {
+    let text = |violation: crate::checkers::Violation| violation.to_string();
+    let history = &shared.history;
+    shared.wrong.clone().map_or(Ok(()), Err)?;
+    strict_serializability::check(history).map_err(text)?;
+    no_phantom::check(history).map_err(text)?;
+    no_lost_write::check(history, finals).map_err(text)?;
+    shared.counters.check()?;
+    let demand = progress::Demand { committed_min: 15, committed_percent_min: 10 };
+    progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
+    for site in world.topology().sites() {
+        let left = world.actor(site).map(Site::in_doubt);
+        if left != Some(0) {
+            return Err(format!("{site} is in doubt about {left:?} attempts at the end"));
+        }
+    }
+    Ok(())
+}
