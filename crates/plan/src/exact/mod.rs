@@ -7,6 +7,7 @@
 //! | bound | file | for |
 //! |---|---|---|
 //! | what clusters of sites are at best for each client | `clusters/bound` | sums over clients, without leaders |
+//! | a price per site: clients share what clusters hold | `clusters/prices` | the same |
 //! | what each client could have at best | `order_statistic` | every objective |
 //! | a price per site: clients share the missing picks | `site_prices` | sums over clients |
 //! | two majorities meet | `intersection` | sums over clients |
@@ -43,7 +44,7 @@ pub struct Bounds {
     pub clusters: bool,
     /// What each client could have at best.
     pub order_statistic: bool,
-    /// A price per site.
+    /// A price per site, in the search by sites and among clusters.
     pub site_prices: bool,
     /// Two majorities meet. Needs prices.
     pub intersection: bool,
@@ -149,7 +150,7 @@ pub fn branch_and_bound(problem: &Problem, bounds: Bounds, mut keep_going: impl 
     }
     if problem.candidates().len() < PRICED_FIRST_MIN {
         let counters = Counters { nodes: vec![0; problem.replicas() + 1], ..Counters::default() };
-        return clusters::Search::new(problem, incumbent::incumbent(problem), 0, counters, keep_going).run();
+        return clusters::Search::new(problem, bounds, incumbent::incumbent(problem), 0, counters, keep_going).run();
     }
     let mut refused = false;
     let first_node = |progress: &Progress| {
@@ -160,5 +161,5 @@ pub fn branch_and_bound(problem: &Problem, bounds: Bounds, mut keep_going: impl 
     if priced.complete || refused {
         return priced;
     }
-    clusters::Search::new(problem, priced.best, priced.bound, priced.counters, keep_going).run()
+    clusters::Search::new(problem, bounds, priced.best, priced.bound, priced.counters, keep_going).run()
 }

@@ -13,11 +13,27 @@ use super::lengths::{Block, LANES, Lengths};
 use crate::model::{Model, Reads};
 use crate::problem::{Problem, REPLICAS_MAX};
 
+/// Up to here, every integer is a 64-bit float, and sums are exact in any order.
+const SUM_EXACT_MAX: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+/// A share that a sum of roundings beyond does not exceed.
+const ROUNDED: f64 = 1e-9;
+
 /// How many replicas a cluster holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub cluster: usize,
     pub replicas: usize,
+}
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// The nearest replica.
+    Nearest,
+    /// Its own majority.
+    Majority,
+    /// All rounds of a commit by the best coordinator.
+    Commit,
 }
 
 /// A cluster divided: what its two parts hold, one of them possibly nothing.
@@ -40,14 +56,15 @@ pub(super) struct Bound {
     pub lengths: Lengths,
     model: Model,
     majority: usize,
-    /// By client: how often a unit of the commit, and of the read, counts in nanoseconds.
-    commits: Vec<u64>,
-    reads: Vec<u64>,
+    /// By client, and zero up to the end of the last block: how often a unit of the commit, and of the read, counts in
+    /// nanoseconds.
+    commits: Vec<f64>,
+    reads: Vec<f64>,
     /// What every placement costs besides, in nanoseconds.
-    constant: u64,
-    /// The sums of the divisions at hand, and for each all rounds of a commit that a cluster's best site coordinates: first
-    /// the clusters of the rest, then those of the division.
-    sums: Vec<u64>,
+    pub constant: u64,
+    /// The sums of the divisions at hand, each in two halves, and for each all rounds of a commit that a cluster's best site
+    /// coordinates: first the clusters of the rest, then those of the division.
+    sums: Vec<[f64; 2]>,
     coordinated: Vec<[f32; REPLICAS_MAX]>,
 }
 
@@ -58,17 +75,23 @@ impl Bound {
         let unit = 1u64 << lengths.unit_bits;
         let asked = model.reads != Reads::Passive;
         let clients = || problem.clients().iter().zip(weights);
-        let commits = clients().map(|(_, weight)| 1_000 * unit * weight).collect();
-        let reads = clients().map(|(client, weight)| if asked { unit * client.reads_milli * weight } else { 0 }).collect();
+        let padding = || std::iter::repeat_n(0.0, LANES);
+        let commits = clients().map(|(_, weight)| (1_000 * unit * weight) as f64).chain(padding()).collect();
+        let reads = clients()
+            .map(|(client, weight)| if asked { (unit * client.reads_milli * weight) as f64 } else { 0.0 })
+            .chain(padding())
+            .collect();
         let processing = u64::from(model.read_processing_us);
         let constant = clients().map(|(client, weight)| if asked { client.reads_milli * processing * weight } else { 0 }).sum();
         Bound { lengths, model, majority: problem.replicas() / 2 + 1, commits, reads, constant, sums: Vec::new(), coordinated: Vec::new() }
     }
 
     /// The bounds of placements that hold `rest` and besides each one of `divisions`.
-    pub fn of(&mut self, rest: &[Held], divisions: &[Division]) -> &[u64] {
+    pub fn of<'d>(&mut self, rest: &[Held], divisions: impl Iterator<Item = &'d Division>) -> Vec<u64> {
+        let divisions: Vec<Division> = divisions.copied().collect();
+        let divisions = &divisions[..];
         self.sums.clear();
-        self.sums.resize(divisions.len(), self.constant);
+        self.sums.resize(divisions.len(), [0.0; 2]);
         // Arrays of constant length stay in registers; those of most placements are short.
         match self.majority {
             1 | 2 => self.add_up::<2>(rest, divisions),
@@ -77,7 +100,37 @@ impl Bound {
             5..=8 => self.add_up::<8>(rest, divisions),
             _ => self.add_up::<{ REPLICAS_MAX / 2 + 1 }>(rest, divisions),
         }
-        &self.sums
+        self.sums.iter().map(|sum| self.constant + whole(sum[0] + sum[1])).collect()
+    }
+
+    /// What each client waits at least for `what`, by block.
+    pub fn floors(&self, held: &[Held], what: Waits, floors: &mut [Block]) {
+        match self.majority {
+            1 | 2 => self.floors_of::<2>(held, what, floors),
+            3 => self.floors_of::<3>(held, what, floors),
+            4 => self.floors_of::<4>(held, what, floors),
+            5..=8 => self.floors_of::<8>(held, what, floors),
+            _ => self.floors_of::<{ REPLICAS_MAX / 2 + 1 }>(held, what, floors),
+        }
+    }
+
+    fn floors_of<const KEPT: usize>(&self, held: &[Held], what: Waits, floors: &mut [Block]) {
+        let rounds = self.model.protocol.rounds() as f32;
+        let coordinated = if what == Waits::Commit { self.coordinated_by::<KEPT>(held, &[]) } else { [0.0; REPLICAS_MAX] };
+        for (block, floor) in floors.iter_mut().enumerate() {
+            if what == Waits::Nearest {
+                *floor = [f32::INFINITY; LANES];
+                self.lower(floor, held, block, &coordinated);
+                continue;
+            }
+            let mut kept = [[f32::INFINITY; LANES]; KEPT];
+            self.carry(&mut kept, held, block);
+            *floor = kept[self.majority - 1];
+            if what == Waits::Commit {
+                *floor = floor.map(|length| rounds * length);
+                self.lower(floor, held, block, &coordinated);
+            }
+        }
     }
 
     /// Adds what each client waits for to the sum of each division.
@@ -109,14 +162,15 @@ impl Bound {
                     self.lower(&mut commit, rest, block, of_rest);
                     self.lower(&mut commit, division.held(), block, of_division);
                 }
-                let mut sum = self.sums[place] + weighted(&commit, &self.commits[base..]);
+                let mut sum = self.sums[place];
+                weighted(&mut sum, &commit, &self.commits[base..base + LANES]);
                 match reads {
                     Reads::Passive => {}
-                    Reads::Majority => sum += weighted(&majority, &self.reads[base..]),
+                    Reads::Majority => weighted(&mut sum, &majority, &self.reads[base..base + LANES]),
                     Reads::Optimistic => {
                         let mut nearest = nearest_of_rest;
                         self.lower(&mut nearest, division.held(), block, &[0.0; 2]);
-                        sum += weighted(&nearest, &self.reads[base..]);
+                        weighted(&mut sum, &nearest, &self.reads[base..base + LANES]);
                     }
                 }
                 self.sums[place] = sum;
@@ -189,8 +243,17 @@ fn lesser(one: f32, other: f32) -> f32 {
     if one < other { one } else { other }
 }
 
-/// The sum of whole numbers by weights; lanes beyond the last client have none.
+/// A sum of whole numbers, rounded down where 64-bit floats may have rounded it.
+fn whole(sum: f64) -> u64 {
+    if sum < SUM_EXACT_MAX { sum as u64 } else { (sum * (1.0 - ROUNDED)) as u64 }
+}
+
+/// Adds whole numbers by weights; lanes beyond the last client have none.
 #[inline(always)]
-fn weighted(lengths: &Block, weights: &[u64]) -> u64 {
-    lengths.iter().zip(weights).map(|(&length, weight)| u64::from(length as u32) * weight).sum()
+fn weighted(sum: &mut [f64; 2], lengths: &Block, weights: &[f64]) {
+    for pair in 0..LANES / 2 {
+        for side in 0..2 {
+            sum[side] += f64::from(lengths[2 * pair + side]) * weights[2 * pair + side];
+        }
+    }
 }

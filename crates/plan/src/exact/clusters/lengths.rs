@@ -81,6 +81,25 @@ impl Lengths {
     }
 }
 
+/// The lesser of two numbers, by lane: one instruction, as there is nothing else to them.
+#[inline(always)]
+pub(super) fn lesser(one: &Block, other: &Block) -> Block {
+    std::array::from_fn(|lane| if one[lane] < other[lane] { one[lane] } else { other[lane] })
+}
+
+/// The greater of two numbers, by lane.
+#[inline(always)]
+pub(super) fn greater(one: &Block, other: &Block) -> Block {
+    std::array::from_fn(|lane| if one[lane] > other[lane] { one[lane] } else { other[lane] })
+}
+
+/// The numbers `then` where one is less than the other, else zero, by lane.
+#[inline(always)]
+pub(super) fn where_less(one: &Block, other: &Block, then: &Block) -> Block {
+    let then = *then;
+    std::array::from_fn(|lane| if one[lane] < other[lane] { then[lane] } else { 0.0 })
+}
+
 /// By cluster and rank: the shortest of the lengths to its sites, the next, and so on, merged from those of its parts.
 fn ranked_by_cluster(hierarchy: &Hierarchy, ranks: usize, length: impl Fn(usize) -> f32) -> Vec<f32> {
     let mut ranked = vec![f32::INFINITY; hierarchy.0.len() * ranks];
