@@ -86,11 +86,16 @@ impl RttMatrix {
         String::from_utf8(writer.into_inner().expect(written)).expect("names and numbers are text")
     }
 
+    /// The matrix of `names`, each once, with the round trip from one to another by their indices.
+    pub fn of(names: Vec<String>, rtt: impl Fn(usize, usize) -> Span) -> RttMatrix {
+        let n = names.len();
+        let rtt = (0..n * n).map(|cell| rtt(cell / n, cell % n)).collect();
+        RttMatrix { names, rtt }
+    }
+
     /// A matrix with the same round trip between any two of `names`, and none within a region.
     pub fn uniform(names: Vec<String>, between: Span) -> RttMatrix {
-        let n = names.len();
-        let rtt = (0..n * n).map(|cell| if cell / n == cell % n { Span::ZERO } else { between }).collect();
-        RttMatrix { names, rtt }
+        RttMatrix::of(names, |from, to| if from == to { Span::ZERO } else { between })
     }
 
     /// The regions' names, in the order of the file.

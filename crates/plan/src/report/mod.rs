@@ -1,8 +1,9 @@
 //! What a plan says to people and to programs: names instead of indices, milliseconds instead of nanoseconds.
 //!
 //! A [`Report`] serializes with the fields in the order in which they stand here, and displays as a table (`text`). The
-//! figures are rounded for display alone.
+//! figures are rounded for display alone. What a plan means for a cluster that runs is a [`change::ChangeReport`].
 
+pub mod change;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -206,8 +207,12 @@ impl Report {
 impl Summary {
     /// Of the time that `of_client` takes from each client region.
     fn of(problem: &Problem, evaluation: &Evaluation, of_client: impl Fn(&ClientPlan) -> u64) -> Summary {
-        let times: Vec<u64> = evaluation.clients.iter().map(of_client).collect();
-        let value = |objective: Objective| objective.value(&times, problem.weights(), &mut Vec::new());
+        Summary::of_times(problem, &evaluation.clients.iter().map(of_client).collect::<Vec<u64>>())
+    }
+
+    /// Of these times, one for each client region, in nanoseconds.
+    fn of_times(problem: &Problem, times: &[u64]) -> Summary {
+        let value = |objective: Objective| objective.value(times, problem.weights(), &mut Vec::new());
         let clients: u64 = problem.weights().iter().sum();
         Summary {
             mean_ms: millis(value(Objective::Mean)) / clients as f64,

@@ -7,17 +7,17 @@ const GAP: &str = "  ";
 const RULE: &str = "─";
 
 /// Lines of cells, set in columns: the first `names` of them to the left, numbers to the right.
-struct Table {
+pub(super) struct Table {
     names: usize,
     lines: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new(names: usize, titles: &[&str]) -> Table {
+    pub(super) fn new(names: usize, titles: &[&str]) -> Table {
         Table { names, lines: vec![titles.iter().map(|&title| title.to_owned()).collect()] }
     }
 
-    fn row(&mut self, cells: Vec<String>) {
+    pub(super) fn row(&mut self, cells: Vec<String>) {
         self.lines.push(cells);
     }
 }
@@ -49,23 +49,9 @@ impl fmt::Display for Table {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.replicas.join(", "))?;
-        let lost = match self.faults {
-            0 => "none may be lost".to_owned(),
-            1 => "any one may be lost".to_owned(),
-            faults => format!("any {faults} may be lost"),
-        };
+        let lost = lost(self.faults);
         writeln!(f, "{} of {} regions hold a replica; {lost}", self.replicas.len(), self.regions)?;
-        let handoff = if self.handoff { "with handoff" } else { "no handoff" };
-        writeln!(f, "{}, {} reads, {handoff}; the smallest {}", self.protocol, self.reads, self.objective)?;
-        for constraint in &self.constraints {
-            writeln!(f, "kept to: {constraint}")?;
-        }
-        if let Some(price) = self.price_month {
-            writeln!(f, "{price:.2} dollars a month")?;
-        }
-        for assumption in &self.assumptions {
-            writeln!(f, "{assumption}")?;
-        }
+        self.write_terms(f)?;
         write!(f, "\n{}\n{}", self.client_table(), self.proof())?;
         if !self.compared.is_empty() {
             write!(f, "\n{}", self.comparison())?;
@@ -84,6 +70,19 @@ impl fmt::Display for Report {
 }
 
 impl Report {
+    /// What was asked for.
+    pub(super) fn write_terms(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let handoff = if self.handoff { "with handoff" } else { "no handoff" };
+        writeln!(f, "{}, {} reads, {handoff}; the smallest {}", self.protocol, self.reads, self.objective)?;
+        for constraint in &self.constraints {
+            writeln!(f, "kept to: {constraint}")?;
+        }
+        if let Some(price) = self.price_month {
+            writeln!(f, "{price:.2} dollars a month")?;
+        }
+        self.assumptions.iter().try_for_each(|assumption| writeln!(f, "{assumption}"))
+    }
+
     fn client_table(&self) -> Table {
         let reads = self.clients.iter().any(|client| client.reads_per_txn > 0.0);
         let mut titles = vec!["clients in", "commit by"];
@@ -112,7 +111,7 @@ impl Report {
         table
     }
 
-    fn proof(&self) -> String {
+    pub(super) fn proof(&self) -> String {
         let looked_at = match (self.method, self.looked_at) {
             ("exhaustive", Some(placements)) => format!("exhaustive search, {placements} placements"),
             (method, Some(nodes)) => format!("{method} search, {nodes} nodes"),
@@ -157,7 +156,16 @@ impl Report {
     }
 }
 
-fn ms(millis: f64) -> String {
+/// How many regions may be lost.
+pub(super) fn lost(faults: usize) -> String {
+    match faults {
+        0 => "none may be lost".to_owned(),
+        1 => "any one may be lost".to_owned(),
+        faults => format!("any {faults} may be lost"),
+    }
+}
+
+pub(super) fn ms(millis: f64) -> String {
     format!("{millis:.1}")
 }
 
