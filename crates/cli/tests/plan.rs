@@ -241,6 +241,35 @@ async fn a_demo_starts_with_the_cluster_that_was_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn regions_that_have_clients_and_no_replica_are_placed_in_the_cluster_too() {
+    let files = Files::new();
+    let (cluster, clients) = (files.path("cluster.toml"), files.write("clients.csv", "region,clients\noregon,3\nireland,2\n"));
+    let options = ["--rtt", "paper_replicated_commit_5", "--workload", &clients, "--within", "california,oregon,virginia", "-o", &cluster];
+    let placement = |more: &[&str]| {
+        plan(&[&options[..], more].concat());
+        let file: toml::Table = fs::read_to_string(&cluster).expect("written").parse().expect("TOML");
+        let names = file["regions"].as_array().expect("regions").iter().map(|region| region["name"].as_str().expect("text").to_owned());
+        (names.collect::<Vec<String>>(), file.get("placement").map(|placement| json!(placement)))
+    };
+    let everywhere = ["california", "oregon", "virginia", "ireland"].map(str::to_owned).to_vec();
+    let active = ["california", "oregon", "virginia"];
+    assert_eq!(placement(&["--reads", "optimistic"]), (everywhere.clone(), Some(json!({"active": active}))));
+    let handed = json!({"ireland": {"read": "ireland", "commit": "california"}});
+    let (_, two_rounds) = placement(&["--reads", "passive", "--protocol", "two-round", "--handoff"]);
+    assert_eq!(two_rounds, Some(json!({"active": active, "passive": ["ireland"], "coordinators": handed})));
+    assert_eq!(placement(&["--reads", "passive"]), (everywhere, Some(json!({"active": active, "passive": ["ireland"]}))));
+
+    let demo = Demo::start(&["--cluster", &cluster]);
+    let client = demo.connect(3).await;
+    client.batch_execute("CREATE TABLE greeting (id INT PRIMARY KEY, words TEXT)").await.expect("created");
+    client.execute("INSERT INTO greeting VALUES (1, 'hello')", &[]).await.expect("inserted");
+    let rows = client.query("SHOW REGIONS", &[]).await.expect("regions");
+    let roles: Vec<(String, String)> = rows.iter().map(|row| (row.get("name"), row.get("role"))).collect();
+    let expected = [("california", "active"), ("oregon", "active"), ("virginia", "active"), ("ireland", "passive")];
+    assert_eq!(roles, expected.map(|(name, role)| (name.to_owned(), role.to_owned())));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_sites_of_a_cluster_are_started_one_by_one() {
     let files = Files::new();
     let cluster = files.path("cluster.toml");

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use rhumb_commit::placement::{Change, ChangeError, Placement};
 use rhumb_commit::replicated_commit::{Measured, Status};
 use rhumb_commit::transaction::{self, ReadMode, TxnError};
-use rhumb_core::{Key, SiteId, Timestamp};
+use rhumb_core::{Key, RegionId, SiteId, Timestamp};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -16,6 +16,8 @@ pub struct View {
     pub placement: Placement,
     /// False as long as the site still moves into it.
     pub settled: bool,
+    /// The regions whose sites all answered this one lately.
+    pub reachable: Vec<RegionId>,
     /// What the sites have measured, those that have told this one.
     pub measured: BTreeMap<SiteId, Measured>,
 }
@@ -52,8 +54,8 @@ pub trait Placements: Send + Sync + 'static {
 #[async_trait]
 impl Placements for Gateway {
     async fn view(&self) -> Result<View, TxnError> {
-        let Status { placement, settled, measured, .. } = self.actor_status().await?;
-        Ok(View { placement, settled, measured })
+        let Status { placement, settled, reachable, measured, .. } = self.actor_status().await?;
+        Ok(View { placement, settled, reachable, measured })
     }
 
     async fn change(&self, epoch: u64, change: Change) -> Result<Placement, Refused> {

@@ -87,6 +87,8 @@ pub struct Shown {
 pub struct ShownRegion {
     /// Its name.
     pub name: String,
+    /// Whether all its sites answered the one that is asked lately. What is shown of a region that does not is old.
+    pub reachable: bool,
     /// Commits a second, of late.
     pub commits_per_second: f64,
     /// Reads and scans of transactions that were to commit, a second.
@@ -144,6 +146,7 @@ impl Site {
         };
         let regions = topology.regions().map(|region| ShownRegion {
             name: self.name(region),
+            reachable: view.reachable.contains(&region),
             commits_per_second: rate(region, |measured| measured.commits_milli),
             reads_per_second: rate(region, |measured| measured.reads_milli),
         });

@@ -268,7 +268,7 @@ impl ChangeReport {
         let mut table = Table::new(1, &titles);
         let times = |now: f64, then: f64| [ms(now), ms(then), ms(now - then)];
         for client in &self.clients {
-            let many = client.transactions_per_second.map(|rate| format!("{rate:.1}"));
+            let many = client.transactions_per_second.map(|rate| format!("{rate:.2}"));
             let mut cells = vec![client.region.clone(), many.unwrap_or_else(|| client.clients.unwrap_or(0).to_string())];
             cells.extend(reads.then(|| format!("{:.1}", client.reads_per_txn)));
             cells.extend(times(client.now_ms, client.then_ms));

@@ -1,11 +1,13 @@
 //! From options and files to a request of the planner. A mistake in any of them is one line that says where it is.
 
+use super::live::Live;
 use super::options::{AtMost, model};
 use super::{Args, Failure};
 use crate::wan;
 use rhumb_core::RttMatrix;
 use rhumb_plan::places::{self, Position};
-use rhumb_plan::{Constraint, Groups, Matrix, Prices, Request, capacity, workload};
+use rhumb_plan::report::change::Counted;
+use rhumb_plan::{Client, Constraint, Groups, Matrix, Prices, Request, capacity, workload};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +16,12 @@ use std::sync::Arc;
 pub struct Inputs {
     /// The round trips as they were given.
     pub rtt: RttMatrix,
+    /// What they are called.
+    pub source: String,
     /// What is asked of the planner.
     pub request: Request,
+    /// How the clients are counted; none if nobody said where they are.
+    pub counted: Option<Counted>,
     /// What was assumed for want of something said.
     pub assumptions: Vec<&'static str>,
     /// Given placements, to compare.
@@ -31,17 +37,22 @@ struct Text {
 }
 
 impl Inputs {
-    /// Reads all that `args` name.
-    pub fn read(args: &Args) -> Result<Inputs, Failure> {
-        let rtt = wan::read(&args.rtt).map_err(|error| usage(format!("--rtt: {error}")))?;
-        let matrix = Matrix::try_from(&rtt).map_err(|error| usage(format!("--rtt {}: {error}", args.rtt)))?;
+    /// Reads all that `args` name. What they do not name is as the `live` cluster has it, if there is one.
+    pub fn read(args: &Args, live: Option<&Live>) -> Result<Inputs, Failure> {
+        let (rtt, source) = round_trips(args, live)?;
+        let matrix = Matrix::try_from(&rtt).map_err(|error| usage(format!("--rtt {source}: {error}")))?;
         let model = model(args).map_err(usage)?;
+        let faults = args.faults.unwrap_or(live.map_or(1, |live| live.shown.placement.active.len().saturating_sub(1) / 2));
         let mut assumptions = Vec::new();
-        let clients = match read_file(args.workload.as_ref())? {
-            Some(Text { name, text }) => workload::parse(&name, &text, &matrix, args.reads_per_txn).map_err(usage)?,
-            None => {
+        let (clients, counted) = match (read_file(args.workload.as_ref())?, live) {
+            (Some(Text { name, text }), _) => {
+                let clients = workload::parse(&name, &text, &matrix, args.reads_per_txn.unwrap_or(0)).map_err(usage)?;
+                (clients, Some(Counted::Clients))
+            }
+            (None, Some(live)) => (measured(args, live, &matrix)?, Some(Counted::TransactionsMilli)),
+            (None, None) => {
                 assumptions.push("No workload was given: one client in every region.");
-                workload::uniform(&matrix, args.reads_per_txn)
+                (workload::uniform(&matrix, args.reads_per_txn.unwrap_or(0)), None)
             }
         };
         if clients.iter().all(|client| client.reads_milli == 0) {
@@ -56,11 +67,37 @@ impl Inputs {
         let places = read_file(args.places.as_ref())?;
         let constraints = constraints(args, &matrix, places.as_ref())?;
         let positions = if args.map.is_some() { positions(&matrix, places.as_ref())? } else { Vec::new() };
-        let compared = args.compare.iter().map(|names| placement(names, &matrix, args.faults)).collect::<Result<_, _>>()?;
+        let compared = args.compare.iter().map(|names| placement(names, &matrix, faults)).collect::<Result<_, _>>()?;
         let (matrix, objective) = (Arc::new(matrix), args.objective);
-        let request = Request { matrix, clients, model, faults: args.faults, objective, constraints, prices };
-        Ok(Inputs { rtt, request, assumptions, compared, positions })
+        let request = Request { matrix, clients, model, faults, objective, constraints, prices };
+        Ok(Inputs { rtt, source, request, counted, assumptions, compared, positions })
     }
+}
+
+/// The round trips, and what they are called.
+fn round_trips(args: &Args, live: Option<&Live>) -> Result<(RttMatrix, String), Failure> {
+    let Some(name) = &args.rtt else {
+        let live = live.expect("clap asks for --rtt or --from");
+        return Ok((live.rtt()?, live.url.clone()));
+    };
+    let given = wan::read(name).map_err(|error| usage(format!("--rtt: {error}")))?;
+    let rtt = match live {
+        Some(live) => live.restrict(&given, &format!("--rtt {name}"))?,
+        None => given,
+    };
+    Ok((rtt, name.clone()))
+}
+
+/// The clients as the cluster has measured them.
+fn measured(args: &Args, live: &Live, matrix: &Matrix) -> Result<Vec<Client>, Failure> {
+    if args.capacity.is_some() || args.megabytes.is_some() {
+        return Err(usage("--capacity and --megabytes are by the client, and a cluster measures transactions: give --workload"));
+    }
+    let mut clients = live.load(matrix)?;
+    if let Some(reads_milli) = args.reads_per_txn {
+        clients.iter_mut().for_each(|client| client.reads_milli = reads_milli);
+    }
+    Ok(clients)
 }
 
 fn constraints(args: &Args, matrix: &Matrix, places: Option<&Text>) -> Result<Vec<Constraint>, Failure> {

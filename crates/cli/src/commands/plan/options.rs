@@ -74,6 +74,12 @@ impl From<TwoPhaseName> for TwoPhase {
 
 /// The model, or why the options for it do not go together.
 pub fn model(args: &super::Args) -> Result<Model, String> {
+    let own = matches!(args.protocol, ProtocolName::ReplicatedCommit | ProtocolName::TwoRound);
+    if args.from.is_some() && !own {
+        return Err("--from goes with --protocol replicated-commit and two-round: no running cluster has leaders".to_owned());
+    }
+    // Of a running cluster: what a session does outside of BEGIN.
+    let reads = args.reads.unwrap_or(if args.from.is_some() { ReadsName::Optimistic } else { ReadsName::Majority });
     let spread = args.protocol == ProtocolName::SpreadLeaders;
     if !spread && (args.multi_partition.is_some() || args.two_phase.is_some()) {
         return Err("--multi-partition and --two-phase go with --protocol spread-leaders".to_owned());
@@ -90,7 +96,7 @@ pub fn model(args: &super::Args) -> Result<Model, String> {
             two_phase: args.two_phase.unwrap_or(TwoPhaseName::OwnLeader).into(),
         },
     };
-    Ok(Model { protocol, reads: args.reads.into(), handoff: args.handoff, read_processing_us: 0 })
+    Ok(Model { protocol, reads: reads.into(), handoff: args.handoff, read_processing_us: 0 })
 }
 
 /// `mean`, `region-mean`, `worst`, or a percentile such as `p95`.
