@@ -236,7 +236,8 @@ impl fmt::Display for ChangeReport {
         self.found.write_terms(f)?;
         write!(f, "\n{}\n", self.table())?;
         if !self.changes_something() {
-            return write!(f, "Nothing would be gained by a move. {}", self.proof());
+            write!(f, "Nothing would be gained by a move. {}", self.proof())?;
+            return self.write_way_out(f);
         }
         let (now, then) = (self.mean_now_ms, self.mean_then_ms);
         let verdict = if then <= now { "saved" } else { "more" };
@@ -249,6 +250,16 @@ impl fmt::Display for ChangeReport {
 }
 
 impl ChangeReport {
+    /// If there was no choice: what would give one.
+    fn write_way_out(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (all, faults) = (self.regions.len(), self.faults);
+        if self.proposed.active.len() < all || faults == 0 {
+            return Ok(());
+        }
+        let (fewer, enough) = (faults - 1, 2 * faults - 1);
+        writeln!(f, "All {all} regions must vote if {}; with --faults {fewer} it takes {enough} of them.", lost(faults))
+    }
+
     /// A layout, its regions in the order of the cluster.
     fn told(&self, layout: &Layout) -> String {
         let in_order = |some: &std::collections::BTreeSet<String>| {

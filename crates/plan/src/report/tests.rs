@@ -143,4 +143,19 @@ fn where_nothing_would_be_gained_nothing_changes() {
     assert!(!report.changes_something() && report.steps.is_empty() && report.saved_percent == 0.0);
     assert!(text.starts_with("now       epoch 7: active b, c, d; passive a\nreplicated-commit"), "{text}");
     assert!(text.contains("\nNothing would be gained by a move. Not proven"), "{text}");
+    assert!(!text.contains("must vote"), "{text}");
+}
+
+#[test]
+fn where_all_regions_must_vote_the_report_says_what_would_give_a_choice() {
+    let mut request = problem(Protocol::ReplicatedCommit, Objective::Mean).request().clone();
+    let names = ["a", "b", "c"].map(str::to_owned).to_vec();
+    request.matrix = Arc::new(Matrix::new(names, |from, to| 10_000 * from.abs_diff(to) as u32).expect("three regions"));
+    (request.clients[1].region, request.constraints, request.prices) = (2, Vec::new(), Vec::new());
+    let problem = Problem::new(request).expect("it makes sense");
+    let found = Finding { best: Best { replicas: vec![0, 1, 2], cost: 1 }, bound: 1, effort: Effort::Greedy };
+    let (found, now) = (Report::new(&problem, &found), layout("a b c", ""));
+    let (from, epoch, counted, proposed) = ("http://h:1".to_owned(), 1, change::Counted::Clients, now.clone());
+    let text = change::ChangeReport::new(change::Told { problem: &problem, counted, from, epoch, now, proposed, found }).to_string();
+    assert!(text.ends_with("\nAll 3 regions must vote if any one may be lost; with --faults 0 it takes 1 of them.\n"), "{text}");
 }
