@@ -1,7 +1,8 @@
 //! What a layout means for the clients of each region: who serves them, and how long that takes.
 //!
-//! It counts as [`crate::evaluate`] does for protocols without leaders, and besides what a running cluster may have and a
-//! placement of 2f + 1 replicas has not: passive copies, any number of active regions, and coordinators that somebody named.
+//! It counts as [`evaluate`](crate::evaluate::evaluate) does for protocols without leaders, and besides what a running cluster
+//! may have and a placement of 2f + 1 replicas has not: passive copies, any number of active regions, and coordinators that
+//! somebody named.
 
 use super::Layout;
 use crate::matrix::Matrix;

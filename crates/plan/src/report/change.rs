@@ -230,8 +230,10 @@ impl fmt::Display for ChangeReport {
         writeln!(f, "now       epoch {}: {}", self.epoch, self.told(&self.now))?;
         if self.changes_something() {
             writeln!(f, "proposed  {}", self.told(&self.proposed))?;
-            let (votes, regions) = (self.proposed.active.len(), self.regions.len());
-            writeln!(f, "{votes} of {regions} regions vote as proposed, {} do now; {}", self.now.active.len(), lost(self.faults))?;
+            let (votes, votes_now, regions) = (self.proposed.active.len(), self.now.active.len(), self.regions.len());
+            let faults_now = votes_now.saturating_sub(1) / 2;
+            let before = if faults_now == self.faults { String::new() } else { format!(", now {}", lost(faults_now)) };
+            writeln!(f, "{votes} of {regions} regions vote as proposed, {votes_now} do now; {}{before}", lost(self.faults))?;
         }
         self.found.write_terms(f)?;
         write!(f, "\n{}\n", self.table())?;
