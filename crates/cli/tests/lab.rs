@@ -8,7 +8,7 @@ use std::fs;
 #[test]
 fn every_table_and_figure_is_listed() {
     let list = done(&["lab", "list"]);
-    for name in ["samya-table4", "samya-table6", "samya-figure8", "samya-figure17"] {
+    for name in ["samya-table4", "samya-table6", "samya-figure8", "samya-figure17", "gplacer-figure2", "gplacer-figure12"] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
     }
 }
@@ -35,4 +35,5 @@ fn an_experiment_is_printed_and_written_the_same_by_the_same_seed() {
 fn what_there_is_not_is_refused() {
     refused(&["lab", "samya-figure99"], 2, "there is no experiment `samya-figure99`; `rhumb lab list` names those that there are");
     refused(&["lab", "samya"], 2, "`rhumb lab samya --all` runs all experiments; `rhumb lab list` names them");
+    refused(&["lab", "gplacer"], 2, "`rhumb lab gplacer --all` runs all experiments; `rhumb lab list` names them");
 }
