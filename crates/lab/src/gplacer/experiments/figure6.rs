@@ -41,14 +41,10 @@ const CLAIMS: [Claim; 9] = [
 
 pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
-    let mut figures: Vec<(String, Box<dyn Fn(&Run) -> f64>)> =
-        vec![("Normalized transaction latency".to_owned(), Box::new(|run| run.meter.normalized_ms()))];
-    for region in [IRELAND, SAO_PAULO, CALIFORNIA] {
-        let title = format!("Transaction latency in {}", REGIONS[region]);
-        figures.push((title, Box::new(move |run| run.meter.regions[region].latency_ms())));
-    }
-    for (title, figure) in &figures {
-        let (sheet, chart) = by_clients(lab, progress, title, "ms", figure)?;
+    for region in [None, Some(IRELAND), Some(SAO_PAULO), Some(CALIFORNIA)] {
+        let title =
+            region.map_or("Normalized transaction latency".to_owned(), |region| format!("Transaction latency in {}", REGIONS[region]));
+        let (sheet, chart) = by_clients(lab, progress, &title, "ms", |run| latency_ms(run, region))?;
         outcome.sheets.push(sheet);
         outcome.charts.push(chart);
     }
@@ -69,6 +65,10 @@ pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome,
 /// A latency of `form`: of a region, or normalized.
 fn measured_ms(form: Form, region: Option<usize>, runs: &[(Form, Rc<Run>)]) -> f64 {
     let (_, run) = runs.iter().find(|(known, _)| *known == form).expect("all forms ran");
+    latency_ms(run, region)
+}
+
+fn latency_ms(run: &Run, region: Option<usize>) -> f64 {
     region.map_or_else(|| run.meter.normalized_ms(), |region| run.meter.regions[region].latency_ms())
 }
 

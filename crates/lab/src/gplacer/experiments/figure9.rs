@@ -24,7 +24,7 @@ const CAUSES: [(&str, &str); 4] = [
 ];
 
 pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-    let (sheet, chart) = by_clients(lab, progress, "Abort rate", "% of transactions", |run| rate(run))?;
+    let (sheet, chart) = by_clients(lab, progress, "Abort rate", "% of transactions", rate)?;
     let mut outcome = Outcome { sheets: vec![sheet], charts: vec![chart], ..Outcome::default() };
     let mut totals = Vec::new();
     for form in Form::ALL {
