@@ -6,68 +6,69 @@ use crate::catenae::footprint::Footprint;
 use crate::votes::Refusal;
 use crate::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
 use rhumb_core::TxnId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The lock table, and what each attempt in it needs.
 #[derive(Debug, Default)]
 pub(super) struct Locking {
     table: WoundWait,
-    /// Attempts that are not voted for; true once all their locks are granted.
-    growing: BTreeMap<TxnId, (Vec<Lock>, bool)>,
+    /// Attempts that are not voted for: the locks that each needs, and how many of them it has not been granted.
+    growing: BTreeMap<TxnId, (Vec<Lock>, usize)>,
 }
 
 impl Locking {
     /// Asks for all locks of an attempt. One whose queue is full waits for none and never gets ready.
     pub(super) fn execute(&mut self, txn: TxnId, footprint: &Footprint) -> Vec<Change> {
         let mut changes = Vec::new();
-        self.growing.insert(txn, (locks(footprint), false));
+        self.growing.insert(txn, (locks(footprint), 0));
         self.request(txn, &mut changes);
         changes
     }
 
     fn request(&mut self, txn: TxnId, changes: &mut Vec<Change>) {
-        for lock in self.growing[&txn].0.clone() {
-            // A wound along the way has asked for all of them again.
+        let (locks, missing) = self.growing.get_mut(&txn).expect("it is growing");
+        *missing = locks.len();
+        for lock in locks.clone() {
             let Ok(outcomes) = self.table.request(txn, lock, Phase::Growing) else { break };
             self.take(outcomes, changes);
         }
-        self.note_ready(txn, changes);
     }
 
-    /// Follows up on what the table says: the wounded wait again, as if they had come now.
+    /// Follows up on what the table says: the wounded wait again, as if they had come now. Grants first, as that may wound whom
+    /// they are for.
     fn take(&mut self, outcomes: Vec<Outcome>, changes: &mut Vec<Change>) {
+        let mut wounded = Vec::new();
         for outcome in outcomes {
             match outcome {
-                Outcome::Granted(txn, _) => self.note_ready(txn, changes),
-                Outcome::Wounded(txn) => {
-                    let outcomes = self.table.release(txn);
-                    self.growing.get_mut(&txn).expect("only who is not voted for is wounded").1 = false;
-                    changes.push(Change::Wounded(txn));
-                    self.take(outcomes, changes);
-                    self.request(txn, changes);
+                Outcome::Wounded(txn) => wounded.push(txn),
+                Outcome::Granted(txn, _) => {
+                    // One grant for each request: no lock is asked for twice.
+                    let (_, missing) = self.growing.get_mut(&txn).expect("only who grows is granted a lock");
+                    *missing -= 1;
+                    if *missing == 0 {
+                        changes.push(Change::Ready(txn));
+                    }
                 }
             }
         }
-    }
-
-    fn note_ready(&mut self, txn: TxnId, changes: &mut Vec<Change>) {
-        let Some((locks, ready)) = self.growing.get_mut(&txn) else { return };
-        if !*ready && locks.iter().all(|lock| self.table.covers(txn, lock)) {
-            *ready = true;
-            changes.push(Change::Ready(txn));
+        for txn in wounded {
+            let outcomes = self.table.release(txn);
+            changes.push(Change::Wounded(txn));
+            self.take(outcomes, changes);
+            self.request(txn, changes);
         }
     }
 
     /// Makes its locks firm if it holds them all.
     pub(super) fn prepare(&mut self, txn: TxnId, footprint: &Footprint) -> Result<(), Refusal> {
         match self.growing.get(&txn) {
-            Some((held, true)) if *held == locks(footprint) => {
+            Some((held, 0)) if *held == locks(footprint) => {
                 self.growing.remove(&txn);
                 self.table.prepare(txn);
                 Ok(())
             }
-            Some((_, false)) => Err(Refusal::LockLost),
-            _ => Err(Refusal::NeverHeard),
+            Some(_) => Err(Refusal::LockLost),
+            None => Err(Refusal::NeverHeard),
         }
     }
 
@@ -83,7 +84,7 @@ impl Locking {
 fn locks(footprint: &Footprint) -> Vec<Lock> {
     let mode = |writes: bool| if writes { Mode::Exclusive } else { Mode::Shared };
     let keys = footprint.keys.iter().map(|(key, writes)| Lock { range: one_key(key), mode: mode(*writes) });
-    let ranges = footprint.ranges.iter().map(|range| Lock { range: range.clone(), mode: Mode::Shared });
+    let ranges: BTreeSet<Lock> = footprint.ranges.iter().map(|range| Lock { range: range.clone(), mode: Mode::Shared }).collect();
     keys.chain(ranges).collect()
 }
 
