@@ -266,18 +266,13 @@ impl Site {
     pub(super) fn count_vote(&mut self, from: SiteId, txn: TxnId, vote: &Vote, fx: &mut Effects<Site>) {
         let Some(doubt) = self.replica.doubts.get_mut(&txn) else { return };
         doubt.tally.record(from.region, vote.clone());
-        match doubt.tally.outcome(self.regions) {
-            Some(Outcome::Committed) => {
-                fx.count("paxos_commit.resolved_in_doubt");
-                let (at, writes) = (doubt.proposal.at, doubt.proposal.writes.clone());
-                self.apply(txn, Some((at, writes)), fx);
-            }
-            Some(Outcome::Aborted) => {
-                fx.count("paxos_commit.resolved_in_doubt");
-                self.apply(txn, None, fx);
-            }
-            None => {}
+        let Some(outcome) = doubt.tally.outcome(self.regions) else { return };
+        // The coordinator's own site hears all votes anyway.
+        if txn.gateway != self.me {
+            fx.count("paxos_commit.resolved_in_doubt");
         }
+        let committed = (outcome == Outcome::Committed).then(|| (doubt.proposal.at, doubt.proposal.writes.clone()));
+        self.apply(txn, committed, fx);
     }
 
     /// An attempt's outcome is known: what it wrote is written, also by those who did not vote for it, and its locks are released.
