@@ -17,6 +17,7 @@ pub mod catenae;
 pub mod checkers;
 pub mod history;
 pub mod paxos_commit;
+pub mod quad;
 pub mod replicated_commit;
 pub mod samya;
 

@@ -10,6 +10,7 @@
 use rhumb_commit::replicated_commit::planted::Planted;
 use rhumb_sim::catenae::Catenae;
 use rhumb_sim::paxos_commit::PaxosCommit;
+use rhumb_sim::quad::Quad;
 use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Scenario, all_cores, run_seeds};
@@ -25,16 +26,11 @@ fn first_caught(scenario: &impl Scenario) -> Option<(u64, String)> {
     })
 }
 
-#[test]
-fn every_bug_planted_in_the_protocol_is_caught() {
+/// Asserts that each of `bugs` is caught in its scenario.
+fn assert_all_caught<B: Copy + std::fmt::Debug, S: Scenario>(bugs: impl IntoIterator<Item = B>, scenario: impl Fn(B) -> S) {
     let mut missed = Vec::new();
-    for bug in Planted::ALL.into_iter().filter(|bug| *bug != Planted::RefusalNotDurable) {
-        let replicas = match bug {
-            Planted::HandoffTakenAgain => Replicas::Placed,
-            Planted::StopsInDoubt | Planted::VotesUnsettled => Replicas::Moving,
-            _ => Replicas::Everywhere,
-        };
-        match first_caught(&ReplicatedCommit { planted: Some(bug), replicas, ..ReplicatedCommit::default() }) {
+    for bug in bugs {
+        match first_caught(&scenario(bug)) {
             Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
             None => missed.push(bug),
         }
@@ -43,11 +39,16 @@ fn every_bug_planted_in_the_protocol_is_caught() {
 }
 
 #[test]
-fn an_answer_before_the_sync_is_caught() {
-    let bug = rhumb_sim::Planted::AnswerBeforeSync;
-    let caught = first_caught(&ReplicatedCommit { driver: Some(bug), ..ReplicatedCommit::default() });
-    let (seed, violation) = caught.unwrap_or_else(|| panic!("{bug:?} is not caught within {SEEDS} seeds"));
-    println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default());
+fn every_bug_planted_in_the_protocol_is_caught() {
+    let bugs = Planted::ALL.into_iter().filter(|bug| *bug != Planted::RefusalNotDurable);
+    assert_all_caught(bugs, |bug| {
+        let replicas = match bug {
+            Planted::HandoffTakenAgain => Replicas::Placed,
+            Planted::StopsInDoubt | Planted::VotesUnsettled => Replicas::Moving,
+            _ => Replicas::Everywhere,
+        };
+        ReplicatedCommit { planted: Some(bug), replicas, ..ReplicatedCommit::default() }
+    });
 }
 
 #[test]
@@ -58,60 +59,33 @@ fn a_scenario_with_a_bug_replays_like_any_other() {
 
 #[test]
 fn every_bug_planted_in_the_quotas_is_caught() {
-    let mut missed = Vec::new();
-    for bug in rhumb_quota::planted::Planted::ALL {
-        match first_caught(&Samya { planted: Some(bug), ..Samya::default() }) {
-            Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
-            None => missed.push(bug),
-        }
-    }
-    assert!(missed.is_empty(), "not caught within {SEEDS} seeds: {missed:?}");
-}
-
-#[test]
-fn a_token_told_of_before_the_sync_is_caught() {
-    let bug = rhumb_sim::Planted::AnswerBeforeSync;
-    let caught = first_caught(&Samya { driver: Some(bug), ..Samya::default() });
-    let (seed, violation) = caught.unwrap_or_else(|| panic!("{bug:?} is not caught within {SEEDS} seeds"));
-    println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default());
+    assert_all_caught(rhumb_quota::planted::Planted::ALL, |bug| Samya { planted: Some(bug), ..Samya::default() });
 }
 
 #[test]
 fn every_bug_planted_in_catenae_is_caught() {
-    let mut missed = Vec::new();
-    for bug in rhumb_commit::catenae::planted::Planted::ALL {
-        match first_caught(&Catenae { planted: Some(bug), ..Catenae::default() }) {
-            Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
-            None => missed.push(bug),
-        }
-    }
-    assert!(missed.is_empty(), "not caught within {SEEDS} seeds: {missed:?}");
-}
-
-#[test]
-fn an_epoch_told_of_before_the_sync_is_caught() {
-    let bug = rhumb_sim::Planted::AnswerBeforeSync;
-    let caught = first_caught(&Catenae { driver: Some(bug), ..Catenae::default() });
-    let (seed, violation) = caught.unwrap_or_else(|| panic!("{bug:?} is not caught within {SEEDS} seeds"));
-    println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default());
+    assert_all_caught(rhumb_commit::catenae::planted::Planted::ALL, |bug| Catenae { planted: Some(bug), ..Catenae::default() });
 }
 
 #[test]
 fn every_bug_planted_in_paxos_commit_is_caught() {
-    let mut missed = Vec::new();
-    for bug in rhumb_commit::paxos_commit::planted::Planted::ALL {
-        match first_caught(&PaxosCommit { planted: Some(bug), ..PaxosCommit::default() }) {
-            Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
-            None => missed.push(bug),
-        }
-    }
-    assert!(missed.is_empty(), "not caught within {SEEDS} seeds: {missed:?}");
+    assert_all_caught(rhumb_commit::paxos_commit::planted::Planted::ALL, |bug| PaxosCommit {
+        planted: Some(bug),
+        ..PaxosCommit::default()
+    });
 }
 
 #[test]
-fn a_vote_told_of_before_the_sync_is_caught() {
-    let bug = rhumb_sim::Planted::AnswerBeforeSync;
-    let caught = first_caught(&PaxosCommit { driver: Some(bug), ..PaxosCommit::default() });
-    let (seed, violation) = caught.unwrap_or_else(|| panic!("{bug:?} is not caught within {SEEDS} seeds"));
-    println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default());
+fn every_bug_planted_in_quad_is_caught() {
+    assert_all_caught(rhumb_commit::quad::planted::Planted::ALL, |bug| Quad { planted: Some(bug), ..Quad::default() });
+}
+
+#[test]
+fn what_is_told_before_the_sync_is_caught_in_every_protocol() {
+    let early = [rhumb_sim::Planted::AnswerBeforeSync];
+    assert_all_caught(early, |bug| ReplicatedCommit { driver: Some(bug), ..ReplicatedCommit::default() });
+    assert_all_caught(early, |bug| Samya { driver: Some(bug), ..Samya::default() });
+    assert_all_caught(early, |bug| Catenae { driver: Some(bug), ..Catenae::default() });
+    assert_all_caught(early, |bug| PaxosCommit { driver: Some(bug), ..PaxosCommit::default() });
+    assert_all_caught(early, |bug| Quad { driver: Some(bug), ..Quad::default() });
 }

@@ -3,13 +3,13 @@
 //! What it may conclude is as strict as for a real one: an error before the commit was sent means the transaction did
 //! not happen; a gateway lost after that, or an outcome reported as unknown, means that it may have.
 
-use super::workload::{self, Step, Style, Workload};
+use super::workload::{self, Reads, Step, Style, Workload};
 use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::buffer::WriteBuffer;
-use rhumb_commit::replicated_commit::{Answer, Request, Site};
+use rhumb_commit::replicated_commit::{Answer, Request};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
-use rhumb_core::{RegionId, Row, Span, Time, Timestamp, TxnId};
+use rhumb_core::{Actor, RegionId, Row, Span, Time, Timestamp, TxnId};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -21,10 +21,10 @@ const ERROR_PAUSE: Span = Span::from_millis(200);
 
 /// What all clients of a run share.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub(super) history: History,
+pub(crate) struct Shared {
+    pub(crate) history: History,
     /// The first stored value that no client wrote.
-    pub(super) garbled: Option<String>,
+    pub(crate) garbled: Option<String>,
     values: u64,
     recent: VecDeque<Timestamp>,
 }
@@ -47,7 +47,7 @@ enum Phase {
 }
 
 /// A client's program.
-pub(super) struct Client {
+pub(crate) struct Client {
     number: u32,
     region: RegionId,
     /// It begins nothing from then on.
@@ -63,7 +63,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(number: u32, region: RegionId, until: Time, workload: Workload, shared: Rc<RefCell<Shared>>) -> Client {
+    pub(crate) fn new(number: u32, region: RegionId, until: Time, workload: Workload, shared: Rc<RefCell<Shared>>) -> Client {
         Client {
             number,
             region,
@@ -80,8 +80,9 @@ impl Client {
     }
 
     /// A client that reads every key once, strictly, and is done.
-    pub(super) fn final_reader(number: u32, region: RegionId, shared: Rc<RefCell<Shared>>) -> Client {
-        let mut client = Client::new(number, region, Time::from_micros(u64::MAX), Workload::new(rhumb_core::Rng::seeded(0), false), shared);
+    pub(crate) fn final_reader(number: u32, region: RegionId, shared: Rc<RefCell<Shared>>) -> Client {
+        let mut client =
+            Client::new(number, region, Time::from_micros(u64::MAX), Workload::new(rhumb_core::Rng::seeded(0), Reads::Everywhere), shared);
         client.workload = None;
         client
     }
@@ -221,7 +222,7 @@ impl Client {
     }
 }
 
-impl ClientProgram<Site> for Client {
+impl<A: Actor<Request = Request, Answer = Answer>> ClientProgram<A> for Client {
     fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
         match (&self.phase, event) {
             (_, ClientEvent::Started) => Next::Wait(self.workload.as_mut().map_or(Span::ZERO, Workload::think)),

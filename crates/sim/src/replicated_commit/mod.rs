@@ -9,9 +9,9 @@
 //! soon, ceilings far ahead of the clock or hardly, a storm of all kinds of faults or many short crashes. Where replicas are
 //! *placed*, it decides too which regions are active, which passive, and which hold nothing.
 
-mod client;
+pub(crate) mod client;
 mod mover;
-mod workload;
+pub(crate) mod workload;
 
 use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::history::{History, TxnNo};
@@ -25,7 +25,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use workload::Workload;
+use workload::{Reads, Workload};
 
 /// Clients that move replicas, each in a region of its own.
 const MOVERS: usize = 2;
@@ -129,7 +129,7 @@ impl Scenario for ReplicatedCommit {
                     number,
                     region,
                     CLIENTS_END,
-                    Workload::new(rng.fork(), self.replicas != Replicas::Everywhere),
+                    Workload::new(rng.fork(), if self.replicas == Replicas::Everywhere { Reads::Everywhere } else { Reads::Placed }),
                     Rc::clone(&shared),
                 );
                 world.add_client(SiteId { region, shard }, program);

@@ -12,7 +12,7 @@ const THINK_MAX: Span = Span::from_millis(300);
 
 /// How the next transaction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// Locking majority reads.
     Locking,
     /// Optimistic reads of the nearest replica.
@@ -25,9 +25,20 @@ pub(super) enum Style {
     Stale,
 }
 
+/// Which ways to read and to commit are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// All that matter where every region holds a copy and votes.
+    Everywhere,
+    /// All that matter where not every region is active.
+    Placed,
+    /// Under locks alone.
+    Locking,
+}
+
 /// One operation to do.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Read a row.
     Read(Key),
     /// Read a list and append to it.
@@ -42,38 +53,38 @@ pub(super) enum Step {
 
 /// Draws transactions.
 #[derive(Debug)]
-pub(super) struct Workload {
+pub(crate) struct Workload {
     rng: Rng,
-    /// All ways to read and to commit are used that matter where not every region is active.
-    placed: bool,
+    reads: Reads,
 }
 
 impl Workload {
-    pub(super) fn new(rng: Rng, placed: bool) -> Workload {
-        Workload { rng, placed }
+    pub(crate) fn new(rng: Rng, reads: Reads) -> Workload {
+        Workload { rng, reads }
     }
 
     /// How the next transaction commits.
-    pub(super) fn options(&mut self) -> CommitOptions {
-        match self.placed {
-            true => CommitOptions { two_rounds: self.rng.chance(0.3), handoff: self.rng.chance(0.7) },
-            false => CommitOptions::default(),
+    pub(crate) fn options(&mut self) -> CommitOptions {
+        match self.reads {
+            Reads::Placed => CommitOptions { two_rounds: self.rng.chance(0.3), handoff: self.rng.chance(0.7) },
+            Reads::Everywhere | Reads::Locking => CommitOptions::default(),
         }
     }
 
-    pub(super) fn think(&mut self) -> Span {
+    pub(crate) fn think(&mut self) -> Span {
         Span::from_micros(self.rng.below(THINK_MAX.as_micros()))
     }
 
     /// A number below `bound`.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.rng.below(bound)
     }
 
-    pub(super) fn style(&mut self) -> Style {
+    pub(crate) fn style(&mut self) -> Style {
         match self.rng.below(10) {
+            _ if self.reads == Reads::Locking => Style::Locking,
             0..4 => Style::Locking,
-            4..7 if self.placed && self.rng.chance(0.3) => Style::Active,
+            4..7 if self.reads == Reads::Placed && self.rng.chance(0.3) => Style::Active,
             4..7 => Style::Optimistic,
             7..9 => Style::Snapshot,
             _ => Style::Stale,
@@ -81,11 +92,11 @@ impl Workload {
     }
 
     /// The steps of a transaction of this style.
-    pub(super) fn steps(&mut self, style: Style) -> Vec<Step> {
+    pub(crate) fn steps(&mut self, style: Style) -> Vec<Step> {
         let read_only = matches!(style, Style::Snapshot | Style::Stale);
         // What several reads of one snapshot do not promise (docs/decisions/0003) is rare where every gateway hears of every
         // commit, and is not where many do not.
-        let most = if self.placed && style == Style::Snapshot { 1 } else { 4 };
+        let most = if self.reads == Reads::Placed && style == Style::Snapshot { 1 } else { 4 };
         (0..self.rng.between(1, most)).map(|_| self.step(read_only)).collect()
     }
 
@@ -117,7 +128,7 @@ impl Workload {
 }
 
 /// Every key that the workload uses.
-pub(super) fn all_keys() -> Vec<Key> {
+pub(crate) fn all_keys() -> Vec<Key> {
     (0..LISTS).map(list).chain((0..REGISTERS).map(register)).collect()
 }
 

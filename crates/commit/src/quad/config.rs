@@ -1,0 +1,50 @@
+//! The spans and bounds of the protocol. Sites may have different ones: they cost time, never correctness.
+
+use rhumb_core::Span;
+
+/// Settings of the protocol. Spans are counted in ticks, so that a clock that jumps changes none of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How often a site looks at what waits, and tells the others that it is up.
+    pub tick: Span,
+    /// A site that was not heard of for so many ticks is taken for down.
+    pub silent_ticks: u64,
+    /// A read or a first round that takes longer is given up.
+    pub patience_ticks: u64,
+    /// A client whose second round takes longer is told that the outcome is unknown.
+    pub unknown_ticks: u64,
+    /// Locks of a transaction that is not prepared and was not heard of for so long are taken from it.
+    pub idle_ticks: u64,
+    /// Whoever is prepared for so long asks for the outcome; commits that were not confirmed for so long are sent again.
+    pub doubt_ticks: u64,
+    /// A transaction that its client does not touch for so long is forgotten.
+    pub abandoned_ticks: u64,
+    /// How far timestamps may run ahead of the ceiling's last write.
+    pub ceiling_lead: Span,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            tick: Span::from_millis(250),
+            silent_ticks: 4,
+            patience_ticks: 8,
+            unknown_ticks: 16,
+            idle_ticks: 8,
+            doubt_ticks: 4,
+            abandoned_ticks: 240,
+            ceiling_lead: Span::from_secs(3),
+        }
+    }
+}
+
+/// Transactions of a site's clients that are open, or decided and not known to all, at the most.
+pub const OPEN_MAX: usize = 10_000;
+/// Transactions that hold locks at a site, prepared ones among them, at the most.
+pub const SESSIONS_MAX: usize = 20_000;
+/// Rows that a transaction reads by key at once, and that it writes.
+pub const ROWS_MAX: usize = 10_000;
+/// Rows of one scan at the most; a client that wants more asks again.
+pub const SCAN_MAX: usize = 1_000;
+/// Records loaded at once in recovery.
+pub const RECOVERY_PAGE: usize = 1_000;

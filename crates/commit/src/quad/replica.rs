@@ -1,0 +1,287 @@
+//! A site as a replica: locks, reads under locks, and its part in the two rounds of a commit.
+//!
+//! ```text
+//!   (nothing) ── Read ──▶ session ── Confirm ──▶ released
+//!                            │
+//!                            └── Prepare ──▶ waits for exclusive locks ──▶ prepared, on disk ── Commit / Abort ──▶ released
+//! ```
+//!
+//! Invariants: rows leave only under a shared lock; a `Prepared` leaves only once locks and writes are on disk, and they stay until
+//! the gateway's outcome is known; a transaction prepares only in the session in which it read.
+
+use super::config::SESSIONS_MAX;
+use super::message::{Note, Promise, Query};
+#[cfg(feature = "planted")]
+use super::planted::Planted;
+use super::records::{PREPARED, PreparedRecord, put_ceiling, txn_key};
+use super::site::{Loading, Site};
+use crate::replicated_commit::records::encode;
+use crate::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
+use rhumb_core::actor::{Load, Loaded};
+use rhumb_core::{Batch, Effects, Key, Time, Timestamp, TxnId, Value};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What a site holds for others.
+#[derive(Debug, Default)]
+pub(super) struct Replica {
+    table: WoundWait,
+    sessions: BTreeMap<TxnId, Session>,
+    prepared: BTreeMap<TxnId, Prepared>,
+}
+
+/// A transaction that holds locks here, or waits for some, and is not prepared.
+#[derive(Debug)]
+struct Session {
+    name: Timestamp,
+    /// The tick at which it was last heard of.
+    seen: u64,
+    /// The number of its last read; what has none above was sent before.
+    number: u32,
+    /// What it asked for and has not got yet.
+    asked: Option<Asked>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    missing: BTreeSet<Lock>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Read { number: u32, query: Query },
+    Prepare { writes: Vec<(Key, Option<Value>)> },
+}
+
+/// A transaction that is prepared here.
+#[derive(Debug)]
+struct Prepared {
+    record: PreparedRecord,
+    /// The tick since which it waits for its outcome.
+    since: u64,
+}
+
+impl Replica {
+    /// How many transactions are prepared here.
+    pub(super) fn prepared(&self) -> usize {
+        self.prepared.len()
+    }
+
+    /// A prepared transaction that was found on disk.
+    pub(super) fn restore(&mut self, record: PreparedRecord) {
+        for lock in record.locks() {
+            let granted = self.table.request(record.txn, lock, Phase::Growing);
+            assert!(granted.is_ok_and(|outcomes| outcomes.len() == 1), "prepared transactions do not stand in each other's way");
+        }
+        self.table.prepare(record.txn);
+        self.prepared.insert(record.txn, Prepared { record, since: 0 });
+    }
+}
+
+impl Site {
+    pub(super) fn on_read(&mut self, now: Time, txn: TxnId, number: u32, query: Query, fx: &mut Effects<Site>) {
+        let old = |session: &Session| number <= session.number;
+        if self.replica.prepared.contains_key(&txn) || self.replica.sessions.get(&txn).is_some_and(old) {
+            return;
+        }
+        let locks: BTreeSet<Lock> = match &query {
+            Query::Keys(keys) => keys.iter().map(|key| Lock { range: one_key(key), mode: Mode::Shared }).collect(),
+            Query::Range { range, .. } => BTreeSet::from([Lock { range: range.clone(), mode: Mode::Shared }]),
+        };
+        self.ask(now, txn, locks, What::Read { number, query }, Phase::Growing, fx);
+    }
+
+    pub(super) fn on_prepare(
+        &mut self,
+        now: Time,
+        (txn, session): (TxnId, Option<Timestamp>),
+        writes: Vec<(Key, Option<Value>)>,
+        fx: &mut Effects<Site>,
+    ) {
+        if self.replica.prepared.contains_key(&txn) {
+            return self.promise_prepared(now, txn, Batch::new(), fx);
+        }
+        let held = self.replica.sessions.get(&txn);
+        if held.is_some_and(|held| matches!(held.asked, Some(Asked { what: What::Prepare { .. }, .. }))) {
+            return;
+        }
+        let is_other = held.map(|held| held.name) != session;
+        #[cfg(feature = "planted")]
+        let is_other = is_other && !self.has_planted(Planted::SessionsIgnored);
+        if is_other {
+            return self.refuse(now, txn, fx);
+        }
+        let locks = writes.iter().map(|(key, _)| Lock { range: one_key(key), mode: Mode::Exclusive }).collect();
+        self.ask(now, txn, locks, What::Prepare { writes }, Phase::Preparing, fx);
+    }
+
+    /// Asks the table for `locks`, and goes on with `what` once it has them.
+    fn ask(&mut self, now: Time, txn: TxnId, locks: BTreeSet<Lock>, what: What, phase: Phase, fx: &mut Effects<Site>) {
+        if !self.replica.sessions.contains_key(&txn) {
+            if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now) {
+                return fx.send(txn.gateway, Note::Refused { txn, session: None });
+            }
+            let name = self.clock.now(now);
+            self.replica.sessions.insert(txn, Session { name, seen: self.ticks, number: 0, asked: None });
+        }
+        let session = self.replica.sessions.get_mut(&txn).expect("it was just made sure");
+        session.seen = self.ticks;
+        if let What::Read { number, .. } = what {
+            session.number = number;
+        }
+        session.asked = Some(Asked { missing: locks.clone(), what });
+        if locks.is_empty() {
+            return self.has_all(now, txn, fx);
+        }
+        for lock in locks {
+            match self.replica.table.request(txn, lock, phase) {
+                Ok(outcomes) => self.carry_on(now, outcomes, fx),
+                Err(refused) => {
+                    fx.trace(|| format!("{txn}: {refused}"));
+                    fx.count("quad.refused");
+                    return self.refuse(now, txn, fx);
+                }
+            }
+        }
+    }
+
+    /// Does what the table's outcomes ask for, and what those lead to.
+    fn carry_on(&mut self, now: Time, outcomes: Vec<Outcome>, fx: &mut Effects<Site>) {
+        let mut outcomes = VecDeque::from(outcomes);
+        while let Some(outcome) = outcomes.pop_front() {
+            match outcome {
+                Outcome::Wounded(txn) => {
+                    fx.count("quad.wounded");
+                    outcomes.extend(self.drop_session(txn, fx));
+                }
+                Outcome::Granted(txn, lock) => {
+                    let Some(session) = self.replica.sessions.get_mut(&txn) else { continue };
+                    let Some(asked) = &mut session.asked else { continue };
+                    if asked.missing.remove(&lock) && asked.missing.is_empty() {
+                        self.has_all(now, txn, fx);
+                    }
+                }
+            }
+        }
+    }
+
+    /// All locks asked for are held.
+    fn has_all(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
+        let session = self.replica.sessions.get_mut(&txn).expect("only a session asks");
+        let asked = session.asked.take().expect("something was asked for");
+        match asked.what {
+            What::Read { number, query } => {
+                let load = match &query {
+                    Query::Keys(keys) => Load::Get { keys: keys.clone(), at: Timestamp::MAX },
+                    Query::Range { range, limit, reverse } => {
+                        Load::Scan { range: range.clone(), at: Timestamp::MAX, limit: *limit as usize, reverse: *reverse }
+                    }
+                };
+                let loading = Loading::Read { txn, number, session: session.name };
+                self.load(loading, load, fx);
+            }
+            What::Prepare { writes } => {
+                self.replica.sessions.remove(&txn);
+                let shared = self.replica.table.held(txn).filter(|lock| lock.mode == Mode::Shared);
+                let record = PreparedRecord { txn, reads: shared.map(|lock| lock.range).collect(), writes };
+                self.replica.table.prepare(txn);
+                let mut batch = Batch::new();
+                batch.put_record(PREPARED, txn_key(txn), encode(&record));
+                self.replica.prepared.insert(txn, Prepared { record, since: self.ticks });
+                self.promise_prepared(now, txn, batch, fx);
+            }
+        }
+    }
+
+    fn promise_prepared(&mut self, now: Time, txn: TxnId, batch: Batch, fx: &mut Effects<Site>) {
+        let clock = self.clock.now(now);
+        fx.persist(batch).send(txn.gateway, Promise::Prepared { txn, clock });
+    }
+
+    pub(super) fn on_read_loaded(&mut self, txn: TxnId, number: u32, session: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
+        // What was loaded is as of the lock; it counts only if the lock is still held.
+        if self.replica.sessions.get(&txn).is_some_and(|held| held.name == session) {
+            fx.send(txn.gateway, Note::Rows { txn, number, session, rows, more });
+        }
+    }
+
+    pub(super) fn on_confirm(&mut self, now: Time, txn: TxnId, session: Timestamp, fx: &mut Effects<Site>) {
+        if self.replica.sessions.get(&txn).is_some_and(|held| held.name == session) {
+            fx.send(txn.gateway, Note::Confirmed { txn });
+            self.release(now, txn, fx);
+        } else {
+            fx.send(txn.gateway, Note::Refused { txn, session: Some(session) });
+        }
+    }
+
+    pub(super) fn on_commit(&mut self, now: Time, txn: TxnId, at: Timestamp, fx: &mut Effects<Site>) {
+        let mut batch = Batch::new();
+        self.observe(at, &mut batch);
+        if let Some(prepared) = self.replica.prepared.remove(&txn) {
+            batch.delete_record(PREPARED, txn_key(txn));
+            for (key, value) in prepared.record.writes {
+                batch.put_version(key, at, value);
+            }
+        }
+        fx.persist(batch).send(txn.gateway, Promise::Committed { txn });
+        self.release(now, txn, fx);
+    }
+
+    pub(super) fn on_abort(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
+        if self.replica.prepared.remove(&txn).is_some() {
+            let mut batch = Batch::new();
+            batch.delete_record(PREPARED, txn_key(txn));
+            fx.persist(batch);
+        }
+        self.release(now, txn, fx);
+    }
+
+    /// Those who are in doubt ask; those who were not heard of lose their locks.
+    pub(super) fn tick_replica(&mut self, now: Time, fx: &mut Effects<Site>) {
+        for (txn, prepared) in &mut self.replica.prepared {
+            if self.ticks >= prepared.since + self.config.doubt_ticks {
+                prepared.since = self.ticks;
+                #[cfg(feature = "planted")]
+                if self.planted == Some(Planted::DoubtEndsInAbort) {
+                    fx.send(self.me, Note::Abort { txn: *txn });
+                    continue;
+                }
+                fx.send(txn.gateway, Note::Inquire { txn: *txn });
+            }
+        }
+        let idle = |session: &Session| self.ticks >= session.seen + self.config.idle_ticks;
+        let idle: Vec<TxnId> = self.replica.sessions.iter().filter(|(_, session)| idle(session)).map(|(txn, _)| *txn).collect();
+        for txn in idle {
+            let outcomes = self.drop_session(txn, fx);
+            self.carry_on(now, outcomes, fx);
+        }
+    }
+
+    /// Takes all from a transaction that is not prepared, and tells its gateway.
+    fn drop_session(&mut self, txn: TxnId, fx: &mut Effects<Site>) -> Vec<Outcome> {
+        let session = self.replica.sessions.remove(&txn).map(|session| session.name);
+        fx.send(txn.gateway, Note::Refused { txn, session });
+        self.replica.table.release(txn)
+    }
+
+    fn refuse(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
+        let outcomes = self.drop_session(txn, fx);
+        self.carry_on(now, outcomes, fx);
+    }
+
+    fn release(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
+        self.replica.sessions.remove(&txn);
+        let outcomes = self.replica.table.release(txn);
+        self.carry_on(now, outcomes, fx);
+    }
+
+    /// Later timestamps lie above `at`, also those of a later life.
+    pub(super) fn observe(&mut self, at: Timestamp, batch: &mut Batch) {
+        self.clock.observe(at);
+        if at > self.ceiling_written {
+            self.ceiling_written = at;
+            put_ceiling(batch, at);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! QuAD under faults, a few seeds of it. `make soak` runs a thousand.
+
+use rhumb_sim::quad::Quad;
+use rhumb_sim::{all_cores, run_seed, run_seeds};
+
+/// Fixed, as in every test.
+const SEEDS: u64 = 30;
+
+#[test]
+fn histories_are_strictly_serializable_and_nothing_acknowledged_is_lost() {
+    let reports = run_seeds(&Quad::default(), 0..SEEDS, all_cores(), |_| {});
+    for report in &reports {
+        assert!(report.violation.is_none(), "{report}");
+    }
+    for probe in ["quad.wounded", "quad.refused"] {
+        assert!(reports.iter().any(|report| report.probes.contains_key(probe)), "{probe} never happened");
+    }
+    assert!(reports.iter().map(|report| report.committed).sum::<u64>() > SEEDS * 50);
+}
+
+#[test]
+fn without_faults_no_outcome_is_unknown() {
+    let report = run_seed(&Quad::default().with_calm(true), 1);
+    assert!(report.violation.is_none(), "{report}");
+    assert_eq!(report.unknown, 0);
+    assert!(report.committed > 100, "{report}");
+}
