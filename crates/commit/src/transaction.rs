@@ -8,6 +8,7 @@
 //! These are the traits; the node implements them over the site's actor, so that nothing above knows which commit
 //! protocol answers.
 
+use crate::catenae;
 use async_trait::async_trait;
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,8 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReadMode {
     /// Ask all regions for a shared lock, take the newest version among a majority. One wide-area trip per read. The
-    /// default inside explicit transactions.
+    /// default inside explicit transactions. Where commits are validated in a common order, as by Catenae, there are no locks: the
+    /// transaction reads the newest snapshot.
     Locking,
     /// Read the nearest replica, active or passive, without a lock; the votes at commit validate the versions read. No
     /// wide-area trip where this region holds a copy. The default of autocommit statements that write.
@@ -146,6 +148,15 @@ pub struct RegionStatus {
     pub commits_at: Option<String>,
 }
 
+/// How far a site is with the epochs of Catenae.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Epochs {
+    /// What its actor says.
+    pub status: catenae::Status,
+    /// The names of the regions that are passed over.
+    pub passed_over: Vec<String>,
+}
+
 /// A site as its own clients see it.
 #[async_trait]
 pub trait Gateway: Send + Sync + 'static {
@@ -157,6 +168,11 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// All regions, in the order of the cluster.
     fn regions(&self) -> Vec<RegionStatus>;
+
+    /// How far this site is with epochs; `None` if its protocol has none.
+    async fn epochs(&self) -> Result<Option<Epochs>, TxnError> {
+        Ok(None)
+    }
 }
 
 /// A transaction in progress. Dropped without `commit`, it is rolled back.
@@ -174,6 +190,10 @@ pub trait Transaction: Send {
     /// table descriptor, say). Costs no round trip: it is validated along with the rest, and if it does not hold the
     /// transaction ends in a conflict.
     fn expect(&mut self, key: Key, version: Timestamp);
+
+    /// What it reads is to hold this commit, the last one that its client knows of. Before its first read. Where reads are newer than
+    /// that anyway, or need not be, there is nothing to do.
+    fn follow(&mut self, _commit: Timestamp) {}
 
     /// Buffers a write.
     fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError>;

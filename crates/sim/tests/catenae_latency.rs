@@ -162,7 +162,7 @@ fn with_a_conflict_the_votes_take_their_way_too() {
 #[test]
 fn a_settled_read_crosses_no_wide_area_and_a_strict_one_waits_for_the_epoch_of_now() {
     let mut cluster = Cluster::new(matrix(46, 94, 72));
-    let read = |freshness| Request::Read { keys: vec![Key::from("alone")], ranges: vec![], freshness };
+    let read = |freshness| Request::Read { keys: vec![Key::from("alone")], ranges: vec![], reverse: false, freshness };
     let remainder = Span::from_micros(3_300);
     cluster.run_to_before_end(remainder);
     let asked = cluster.world.now();
@@ -182,7 +182,7 @@ fn a_session_sees_its_own_commit_in_its_own_region() {
     let asked = cluster.world.now();
     cluster.world.submit(SiteId::new(0, 0), Request::Run(Transaction::from(Operation::Add { key: "n".into(), amount: 7 })));
     let (_, _, Answer::Ran { at, .. }) = cluster.replies(1, asked).remove(0) else { panic!("it ran") };
-    let after = Request::Read { keys: vec!["n".into()], ranges: vec![], freshness: Freshness::After(at) };
+    let after = Request::Read { keys: vec!["n".into()], ranges: vec![], reverse: false, freshness: Freshness::After(at) };
     for region in 0..3 {
         cluster.world.submit(SiteId::new(region, 0), after.clone());
     }
@@ -198,7 +198,7 @@ fn rows_keep_a_processor_busy_and_a_slow_one_twice_as_long() {
     let row = Span::from_micros(200);
     let mut cluster = Cluster::with(matrix(46, 94, 72), row, 50);
     let keys: Vec<Key> = ["a", "b", "c"].map(Key::from).to_vec();
-    let read = Request::Read { keys, ranges: vec![], freshness: Freshness::Settled };
+    let read = Request::Read { keys, ranges: vec![], reverse: false, freshness: Freshness::Settled };
     cluster.run_to_before_end(Span::from_micros(7_000));
     let asked = cluster.world.now();
     (0..2).for_each(|region| drop(cluster.world.submit(SiteId::new(region, 0), read.clone())));
@@ -212,4 +212,35 @@ fn rows_keep_a_processor_busy_and_a_slow_one_twice_as_long() {
     takes(&replies[1], step * 4 + row * 6);
     takes(&replies[2], step * 4 + row * 6);
     assert_eq!(replies[2].0, 1, "one read at half the speed takes as long as two");
+}
+
+#[test]
+fn who_is_asked_nothing_says_nothing_and_the_first_question_then_takes_a_round_trip() {
+    let mut cluster = Cluster::new(matrix(46, 94, 72));
+    let sealed = |cluster: &Cluster| {
+        let epoch = |region| cluster.world.actor(SiteId::new(region, 0)).expect("it is up").status().coordinator;
+        [epoch(0), epoch(1), epoch(2)]
+    };
+    cluster.world.run_until(Time::from_micros(4_000_000)).expect("nothing goes wrong");
+    let before = sealed(&cluster);
+    cluster.world.run_until(Time::from_micros(9_000_000)).expect("nothing goes wrong");
+    assert_eq!(sealed(&cluster), before);
+    let remainder = Span::from_micros(3_300);
+    cluster.run_to_before_end(remainder);
+    let asked = cluster.world.now();
+    cluster.world.submit(SiteId::new(0, 0), add("alone"));
+    let [(_, took, _)] = cluster.replies(1, asked)[..] else { panic!("one reply") };
+    let LocalDelays { step, sync, .. } = cluster.local;
+    // The others hear of the epoch, and seal it at the end of their own.
+    let replied = |of: u16| {
+        let heard = step + sync + cluster.rtt.one_way(RegionId(0), RegionId(of)) + step;
+        Span::from_micros(heard.as_micros().next_multiple_of(EPOCH.as_micros())) + cluster.entry_counts(of, 0)
+    };
+    assert_eq!(took, remainder + replied(1).max(replied(2)) + cluster.run());
+    // And now they are awake.
+    cluster.run_to_before_end(remainder);
+    let asked = cluster.world.now();
+    cluster.world.submit(SiteId::new(0, 0), add("alone"));
+    let [(_, took, _)] = cluster.replies(1, asked)[..] else { panic!("one reply") };
+    assert_eq!(took, remainder + cluster.epoch_known(0) + cluster.run());
 }

@@ -21,6 +21,8 @@ pub struct Config {
     pub deadline_epochs: u64,
     /// Chain servers of a site: partitions of its keys that transactions visit one after the other.
     pub chain_servers: u16,
+    /// A region where nothing has been asked or told for so many epochs is quiet: it seals an epoch once another region has.
+    pub linger_epochs: u64,
     /// Versions superseded for so many epochs are collected.
     pub keep_epochs: u64,
 }
@@ -54,6 +56,7 @@ impl Default for Config {
             ahead_epochs: 250,
             deadline_epochs: 1_000,
             chain_servers: 4,
+            linger_epochs: 200,
             keep_epochs: 60_000,
         }
     }
@@ -76,10 +79,17 @@ pub const BATCH_MAX: usize = 1_024;
 pub const BATCH_BYTES_MAX: usize = 4 << 20;
 /// Entries of a region's stream that are not known to be chosen; beyond that the region seals no epoch.
 pub const UNCHOSEN_MAX: u64 = 4_096;
+/// Bytes of transactions in entries that are not known to be chosen; beyond that the region seals no epoch. With a batch more they
+/// still fit into one message.
+pub const UNCHOSEN_BYTES_MAX: usize = 4 << 20;
 /// Reads that wait for an epoch to be settled.
 pub const WAITING_READS_MAX: usize = 8_192;
 /// Entries told in one answer to a pull.
 pub const PULL_PAGE: usize = 256;
+/// Bytes of transactions told in one answer to a pull, unless a single entry has more.
+pub const PULL_BYTES_MAX: usize = 4 << 20;
+/// A quiet region repeats its last entry every so many ends of epochs, so that who missed it learns that it did.
+pub const QUIET_REPEAT_TICKS: u64 = 100;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 4_096;
 /// Records of entries that everybody has settled, removed at once.

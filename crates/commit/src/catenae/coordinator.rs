@@ -6,17 +6,22 @@
 //!                └── another entry covers the epoch: lost, for certain ──┘
 //! ```
 //!
+//! A region where nothing has been asked or told for a while is *quiet*: it seals an epoch once another region has, so that those
+//! who are not quiet need not wait, and none of its own accord. When all are quiet, nothing is sent or written. What is asked
+//! then takes a whole round trip, until all have heard of it.
+//!
 //! Epochs end where the clock says so, or where another region that is ahead says so; a site never seals an epoch twice.
 //! The *coordinator epoch* is the last one sealed. The *execution epoch* is the last whose batches are all here
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
 //! is executed; an offset beyond the delay tolerance starts a [takeover](super::takeover).
 
-use super::config::{BATCH_BYTES_MAX, BATCH_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_MAX};
+use super::config::{BATCH_BYTES_MAX, BATCH_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
 use super::epoch::Epoch;
-use super::message::{Answer, Entry, Identifier, Order};
+use super::message::{Answer, Entry, Identifier, Note, Order};
 use super::operation::Transaction;
 use super::reads::Read;
 use super::site::{Site, is_acceptor};
+use super::stream::Stream;
 use crate::transaction::TxnError;
 use rhumb_core::Effects;
 use rhumb_core::actor::RequestId;
@@ -55,6 +60,8 @@ pub(super) struct Coordinator {
     pub(super) epoch: Epoch,
     /// The highest epoch that another region has sealed.
     heard: Epoch,
+    /// The tick until which it is not quiet.
+    awake_until: u64,
     /// Ticks in a row in which there was no new epoch to seal.
     stuck: u64,
 }
@@ -73,6 +80,7 @@ impl Site {
             let full = format!("{QUEUE_MAX} transactions wait for the end of an epoch already");
             return fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
         }
+        self.stay_awake();
         self.coordinator.queue.push_back(Asked { id, transaction, since: self.ticks });
     }
 
@@ -81,9 +89,13 @@ impl Site {
         !is_acceptor(self.me) && self.seats[self.own()].leads_at().is_none()
     }
 
-    /// Sends a client to the coordinator.
-    pub(super) fn refuse(&self, id: RequestId, fx: &mut Effects<Site>) {
-        let why = format!("{} stands by: the coordinator of its region is {}", self.me, self.streams[self.own()].promised().site);
+    /// Sends a client to the coordinator, which is asked what is new: should it not answer, this site is to take over.
+    pub(super) fn refuse(&mut self, id: RequestId, fx: &mut Effects<Site>) {
+        self.stay_awake();
+        let stream = &self.streams[self.own()];
+        let (coordinator, after) = (stream.promised().site, stream.chosen());
+        fx.send(coordinator, Note::Pull { stream: self.me.region, after });
+        let why = format!("{} stands by: the coordinator of its region is {coordinator}", self.me);
         fx.answer(id, Answer::Failed(TxnError::Unavailable(why)));
     }
 
@@ -102,8 +114,26 @@ impl Site {
         self.coordinator.heard = self.coordinator.heard.max(epoch);
     }
 
-    /// The epoch that ends now, by this site's clock or those of the others.
+    /// Something was asked or told: this site is not quiet for a while.
+    pub(super) fn stay_awake(&mut self) {
+        self.coordinator.awake_until = self.ticks.saturating_add(self.config.linger_epochs);
+    }
+
+    /// True if nothing has been asked or told for a while, and nothing is under way.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.ticks >= self.coordinator.awake_until
+            && self.coordinator.is_idle()
+            && self.no_read_waits()
+            && self.ledger.is_empty()
+            && self.epochs.is_empty()
+            && self.streams.iter().all(Stream::says_nothing_new)
+    }
+
+    /// The epoch that ends now, by this site's clock or those of the others; by those of the others alone if it is quiet.
     pub(super) fn ending(&self) -> Epoch {
+        if self.is_quiet() {
+            return self.coordinator.heard;
+        }
         Epoch::ended_by(self.now, self.config.epoch).max(self.coordinator.heard)
     }
 
@@ -112,6 +142,9 @@ impl Site {
         let stream = &self.streams[self.own()];
         let last = stream.last_epoch().max(self.coordinator.epoch);
         let mut epoch = self.ending();
+        if epoch <= last && self.is_quiet() {
+            return;
+        }
         if epoch <= last {
             // Not long ahead of the clocks: they will come. Far ahead, a clock was wrong: on, at a slower pace.
             self.coordinator.stuck += 1;
@@ -122,7 +155,7 @@ impl Site {
             epoch = last.plus(1);
         }
         self.coordinator.stuck = 0;
-        if stream.end() - stream.chosen() >= UNCHOSEN_MAX {
+        if stream.end() - stream.chosen() >= UNCHOSEN_MAX || stream.unchosen_bytes() >= UNCHOSEN_BYTES_MAX {
             return fx.count("catenae.too_far_ahead");
         }
         let asked: Vec<(u16, Asked)> = (0..).zip(self.coordinator.take_batch()).collect();
@@ -198,6 +231,13 @@ impl Site {
 }
 
 impl Coordinator {
+    /// True if nothing is on its way but empty epochs.
+    fn is_idle(&self) -> bool {
+        let is_empty = |sealed: &Sealed| sealed.asked.is_empty() && sealed.reads.is_empty() && sealed.orders.is_empty();
+        let waits = !self.queue.is_empty() || !self.reads.is_empty() || !self.orders.is_empty() || !self.running.is_empty();
+        !waits && self.sealed.values().all(is_empty)
+    }
+
     fn take_batch(&mut self) -> Vec<Asked> {
         let mut bytes = 0;
         let fits = self.queue.iter().take(BATCH_MAX).take_while(|asked| {

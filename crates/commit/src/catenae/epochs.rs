@@ -59,10 +59,20 @@ pub(super) struct Run {
     fetch: Fetch,
 }
 
+impl Epochs {
+    /// True if nothing is known of an epoch that is not settled.
+    pub(super) fn is_empty(&self) -> bool {
+        self.contents.is_empty()
+    }
+}
+
 impl Site {
     /// An entry is chosen, and counts.
     pub(super) fn take_entry(&mut self, region: RegionId, entry: Entry) {
         let Config { window_epochs, .. } = self.config;
+        if !entry.is_empty() {
+            self.stay_awake();
+        }
         let epochs = &mut self.epochs;
         for order in entry.orders {
             let counts = order.epoch < entry.epoch && entry.epoch <= order.epoch.plus(window_epochs);
@@ -183,10 +193,8 @@ impl Site {
         while let Some((identifier, depth, transaction)) = self.ledger.take_ready() {
             let at = identifier.epoch.timestamp(self.config.epoch, depth);
             let keys = transaction.footprint().keys.into_keys().collect();
-            let scans = transaction.operations.iter().filter_map(|operation| match operation {
-                Operation::Scan { range, limit } => Some((range.clone(), *limit)),
-                _ => None,
-            });
+            let ranges = transaction.operations.iter().filter_map(Operation::range);
+            let scans = ranges.map(|(range, limit)| (range.clone(), limit));
             let run = Run { identifier, depth, at, fetch: Fetch::new(at.previous(), keys, scans) };
             self.go_on_running(run, fx);
         }

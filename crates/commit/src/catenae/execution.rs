@@ -1,7 +1,7 @@
 //! What a transaction does to the rows that it finds: a pure function, the same in every region.
 
 use super::operation::{Expected, Operation, Transaction};
-use rhumb_core::{Key, Row, Timestamp, Value};
+use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -39,6 +39,14 @@ pub enum Rejection {
         /// Which key.
         key: Key,
     },
+    /// The rows of a range are others.
+    #[error("operation {place}: the rows of {range} have changed")]
+    Changed {
+        /// Which operation.
+        place: usize,
+        /// Which range.
+        range: KeyRange,
+    },
     /// An insertion found a row.
     #[error("operation {place}: key {key} is there already")]
     Duplicate {
@@ -60,7 +68,7 @@ pub enum Rejection {
 /// What a transaction writes: each key once; `None` removes the row.
 pub type Writes = Vec<(Key, Option<Value>)>;
 
-/// Runs `transaction` on `rows`, which hold all its keys, and on the rows of its scans, in their order.
+/// Runs `transaction` on `rows`, which hold all its keys, and on those of its ranges ([`Operation::range`]), in their order.
 pub fn evaluate(transaction: &Transaction, rows: BTreeMap<Key, Row>, scans: Vec<Vec<Row>>) -> (Outcome, Writes) {
     let mut state = State { rows, written: Vec::new() };
     let mut scans = scans.into_iter();
@@ -90,6 +98,12 @@ impl State {
         match operation {
             Operation::Read { key } => return Ok(Output::Row(self.row(key).clone())),
             Operation::Scan { .. } => return Ok(Output::Rows(scans.next().expect("every scan was made"))),
+            Operation::Unchanged { range, rows, since } => {
+                let found = scans.next().expect("every range was read");
+                if found.len() as u64 != u64::from(*rows) || found.iter().any(|row| row.version > *since) {
+                    return Err(Rejection::Changed { place, range: range.clone() });
+                }
+            }
             Operation::Write { key, value } => self.write(key, Some(value.clone())),
             Operation::Delete { key } => self.write(key, None),
             Operation::Insert { key, value } => {
@@ -101,6 +115,7 @@ impl State {
             Operation::Compare { key, expected } => {
                 let row = self.row(key);
                 let holds = match expected {
+                    Expected::Version(version) if row.value.is_none() => *version == Timestamp::ZERO,
                     Expected::Version(version) => row.version == *version,
                     Expected::Value(value) => row.value == *value,
                 };
@@ -169,6 +184,30 @@ mod tests {
         let seen = Row { key: key(), version: Timestamp::MAX, value: Some("7".into()) };
         let outputs = vec![Output::Nothing, Output::Number(7), Output::Row(seen), Output::Nothing, Output::Nothing];
         assert_eq!((outcome, writes), (Outcome::Done(outputs), vec![(key(), Some("new".into()))]));
+    }
+
+    #[test]
+    fn a_row_that_was_deleted_counts_as_never_written() {
+        let compare = |version| {
+            let expected = Expected::Version(Timestamp::from_bits(version));
+            Transaction::new(vec![Operation::Compare { key: "a".into(), expected }])
+        };
+        let deleted = Row { key: "a".into(), version: Timestamp::from_bits(5), value: None };
+        let outcome = |version| evaluate(&compare(version), [("a".into(), deleted.clone())].into(), vec![]).0;
+        assert!(matches!(outcome(0), Outcome::Done(_)) && matches!(outcome(5), Outcome::Rejected(_)));
+    }
+
+    #[test]
+    fn a_range_is_unchanged_if_nothing_came_went_or_was_written_since() {
+        let row = |key: &str, version| Row { key: key.into(), version: Timestamp::from_bits(version), value: Some("v".into()) };
+        let unchanged = Operation::Unchanged { range: KeyRange::prefix(b"k"), rows: 2, since: Timestamp::from_bits(7) };
+        let transaction = Transaction::new(vec![unchanged]);
+        let holds = |rows: Vec<Row>| matches!(evaluate(&transaction, BTreeMap::new(), vec![rows]).0, Outcome::Done(_));
+        assert!(holds(vec![row("k1", 3), row("k2", 7)]));
+        assert!(!holds(vec![row("k1", 3)]), "one went");
+        assert!(!holds(vec![row("k1", 3), row("k2", 8)]), "one was written");
+        assert!(!holds(vec![row("k1", 3), row("k2", 7), row("k3", 8)]), "one came");
+        assert!(!holds(vec![row("k1", 3), row("k3", 8)]), "one came and one went");
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Fetch {
     keys: Vec<Key>,
     /// Ranges still to read, and how many live rows of each are still wanted.
     ranges: VecDeque<(KeyRange, usize)>,
+    /// Ranges are read from their ends.
+    reverse: bool,
     rows: Vec<Row>,
     found: Vec<Vec<Row>>,
     /// The load under way is one of a range.
@@ -25,7 +27,13 @@ impl Fetch {
     pub fn new(at: Timestamp, keys: Vec<Key>, ranges: impl IntoIterator<Item = (KeyRange, u32)>) -> Fetch {
         let ranges: VecDeque<_> = ranges.into_iter().map(|(range, limit)| (range, limit as usize)).collect();
         let found = vec![Vec::new(); ranges.len()];
-        Fetch { at, keys, ranges, rows: Vec::new(), found, scanning: false }
+        Fetch { at, keys, ranges, reverse: false, rows: Vec::new(), found, scanning: false }
+    }
+
+    /// The same, with the last rows of ranges first.
+    pub fn reversed(mut self, reverse: bool) -> Fetch {
+        self.reverse = reverse;
+        self
     }
 
     /// As of when.
@@ -40,7 +48,7 @@ impl Fetch {
         }
         let (range, _) = self.ranges.front()?;
         self.scanning = true;
-        Some(Load::Scan { range: range.clone(), at: self.at, limit: PAGE, reverse: false })
+        Some(Load::Scan { range: range.clone(), at: self.at, limit: PAGE, reverse: self.reverse })
     }
 
     /// Takes what was loaded.
@@ -57,6 +65,7 @@ impl Fetch {
         *wanted -= live.len();
         self.found[index].extend(live);
         match last.filter(|_| more && *wanted > 0) {
+            Some(last) if self.reverse => range.end = last,
             Some(last) => range.start = last.successor(),
             None => drop(self.ranges.pop_front()),
         }
@@ -74,6 +83,16 @@ mod tests {
 
     fn row(key: &str, live: bool) -> Row {
         Row { key: key.into(), version: Timestamp::from_bits(1), value: live.then(|| "v".into()) }
+    }
+
+    #[test]
+    fn a_range_can_be_read_from_its_end() {
+        let mut fetch = Fetch::new(Timestamp::from_bits(9), vec![], [(KeyRange::prefix(b"k"), 3)]).reversed(true);
+        assert!(matches!(fetch.next_load(), Some(Load::Scan { reverse: true, .. })));
+        fetch.take(Loaded::Rows { rows: vec![row("k4", true), row("k3", false)], more: true });
+        assert!(matches!(fetch.next_load(), Some(Load::Scan { range, .. }) if range.end == "k3".into()));
+        fetch.take(Loaded::Rows { rows: vec![row("k2", true)], more: false });
+        assert_eq!((fetch.next_load(), fetch.finish().1), (None, vec![vec![row("k4", true), row("k2", true)]]));
     }
 
     #[test]

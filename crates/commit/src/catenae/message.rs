@@ -100,6 +100,8 @@ pub enum Freshness {
     Settled,
     /// What is settled in this region, once it holds this commit: a session that sees its own.
     After(Timestamp),
+    /// What was settled as of then, once all of that moment's epoch is settled in this region.
+    At(Timestamp),
     /// All that ended anywhere before the read began: waits for the epoch of now.
     Strict,
 }
@@ -115,6 +117,8 @@ pub enum Request {
         keys: Vec<Key>,
         /// Which ranges, and how many rows of each at the most.
         ranges: Vec<(KeyRange, u32)>,
+        /// Ranges are read from their ends: the last rows come first.
+        reverse: bool,
         /// How new.
         freshness: Freshness,
     },
@@ -169,6 +173,23 @@ impl Status {
     /// backlog is executed; beyond the delay tolerance a silent region is passed over.
     pub fn offset(&self) -> u64 {
         self.coordinator.0.saturating_sub(self.execution.0)
+    }
+
+    /// Epochs sealed here and not yet settled here.
+    pub fn behind(&self) -> u64 {
+        self.coordinator.0.saturating_sub(self.settled.0)
+    }
+}
+
+impl Entry {
+    /// Bytes of keys and values of its transactions.
+    pub fn bytes(&self) -> usize {
+        self.batch.iter().map(Transaction::bytes).sum()
+    }
+
+    /// True if it says no more than that its epoch has ended.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty() && self.orders.is_empty()
     }
 }
 

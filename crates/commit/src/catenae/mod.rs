@@ -76,4 +76,4 @@ pub mod validation;
 
 pub use config::{Config, Durability};
 pub use message::{Answer, Freshness, Note, Promise, Request, Status};
-pub use site::{Site, Timer};
+pub use site::{SITES_PER_REGION_MAX, Site, Timer};

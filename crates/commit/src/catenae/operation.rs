@@ -13,16 +13,19 @@ use std::fmt;
 use thiserror::Error;
 
 /// Operations in one transaction, at the most.
-pub const OPERATIONS_MAX: usize = 256;
+pub const OPERATIONS_MAX: usize = 4_096;
 /// Bytes of keys and values in one transaction, at the most.
 pub const TXN_BYTES_MAX: usize = 1 << 20;
 /// Rows that one scan may return.
 pub const SCAN_ROWS_MAX: u32 = 1_000;
+/// Rows that the ranges which a transaction expects to be unchanged may hold, all together.
+pub const UNCHANGED_ROWS_MAX: u64 = 10_000;
 
 /// What a row must be for a transaction to go on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Expected {
-    /// This version: the row has not been written since it was read. Zero: never written.
+    /// This version: the row has not been written since it was read. Zero: there is no such row. Whether it was never written or
+    /// deleted makes no difference, as deletions are forgotten sooner in one region than in another.
     Version(Timestamp),
     /// This value; `None`: there is no such row.
     Value(Option<Value>),
@@ -42,6 +45,9 @@ pub enum Operation {
     Add { key: Key, amount: i64 },
     /// Fails unless the row is as expected.
     Compare { key: Key, expected: Expected },
+    /// Fails unless the range holds just so many rows, none of a version after `since`. Whoever read those rows at that snapshot
+    /// would read the same now: a row that came or changed has a newer version, and one that went is missing.
+    Unchanged { range: KeyRange, rows: u32, since: Timestamp },
     /// Sets the row, and fails if it is there already.
     Insert { key: Key, value: Value },
     /// Removes the row; no harm if it is not there.
@@ -75,6 +81,9 @@ pub enum Invalid {
         /// What it asked for.
         limit: u32,
     },
+    /// Ranges with too many rows.
+    #[error("the ranges that a transaction depends on hold at most {UNCHANGED_ROWS_MAX} rows; those of this one hold {0}")]
+    TooManyRead(u64),
     /// It comes back to a key.
     #[error("operation {place} comes back to key {key} after others: operations on one key must stand together")]
     Cyclic {
@@ -89,16 +98,18 @@ impl From<Invalid> for TxnError {
     fn from(invalid: Invalid) -> TxnError {
         match invalid {
             Invalid::Empty | Invalid::Cyclic { .. } => TxnError::Invalid(invalid.to_string()),
-            Invalid::TooMany(_) | Invalid::TooLarge(_) | Invalid::ScanLimit { .. } => TxnError::TooLarge(invalid.to_string()),
+            Invalid::TooMany(_) | Invalid::TooLarge(_) | Invalid::ScanLimit { .. } | Invalid::TooManyRead(_) => {
+                TxnError::TooLarge(invalid.to_string())
+            }
         }
     }
 }
 
 impl Operation {
-    /// The key that it reads or writes; none for a scan.
+    /// The key that it reads or writes; none if it reads a range.
     pub fn key(&self) -> Option<&Key> {
         match self {
-            Operation::Scan { .. } => None,
+            Operation::Scan { .. } | Operation::Unchanged { .. } => None,
             Operation::Read { key }
             | Operation::Write { key, .. }
             | Operation::Add { key, .. }
@@ -108,14 +119,24 @@ impl Operation {
         }
     }
 
+    /// The range that it reads, and how many of its rows at the most.
+    pub fn range(&self) -> Option<(&KeyRange, u32)> {
+        match self {
+            Operation::Scan { range, limit } => Some((range, *limit)),
+            // One more would be one too many.
+            Operation::Unchanged { range, rows, .. } => Some((range, rows.saturating_add(1))),
+            _ => None,
+        }
+    }
+
     /// True if it may change the row.
     pub fn writes(&self) -> bool {
-        !matches!(self, Operation::Read { .. } | Operation::Scan { .. } | Operation::Compare { .. })
+        self.range().is_none() && !matches!(self, Operation::Read { .. } | Operation::Compare { .. })
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Operation::Scan { range, .. } => range.start.0.len() + range.end.0.len(),
+            Operation::Scan { range, .. } | Operation::Unchanged { range, .. } => range.start.0.len() + range.end.0.len(),
             Operation::Write { key, value } | Operation::Insert { key, value } => key.0.len() + value.0.len(),
             Operation::Compare { key, expected: Expected::Value(Some(value)) } => key.0.len() + value.0.len(),
             Operation::Read { key } | Operation::Add { key, .. } | Operation::Compare { key, .. } | Operation::Delete { key } => {
@@ -147,6 +168,14 @@ impl Transaction {
         if bytes > TXN_BYTES_MAX {
             return Err(Invalid::TooLarge(bytes));
         }
+        let read = self.operations.iter().map(|operation| match operation {
+            Operation::Unchanged { rows, .. } => u64::from(*rows),
+            _ => 0,
+        });
+        let read: u64 = read.sum();
+        if read > UNCHANGED_ROWS_MAX {
+            return Err(Invalid::TooManyRead(read));
+        }
         let mut left: BTreeSet<&Key> = BTreeSet::new();
         let mut at: Option<&Key> = None;
         for (place, operation) in (1..).zip(&self.operations) {
@@ -176,13 +205,10 @@ impl Transaction {
     pub fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::default();
         for operation in &self.operations {
-            match operation {
-                Operation::Scan { range, .. } => footprint.ranges.push(range.clone()),
-                _ => {
-                    let key = operation.key().expect("only a scan has no key");
-                    let writes = footprint.keys.entry(key.clone()).or_insert(false);
-                    *writes |= operation.writes();
-                }
+            footprint.ranges.extend(operation.range().map(|(range, _)| range.clone()));
+            if let Some(key) = operation.key() {
+                let writes = footprint.keys.entry(key.clone()).or_insert(false);
+                *writes |= operation.writes();
             }
         }
         footprint
@@ -197,6 +223,7 @@ impl fmt::Display for Operation {
             Operation::Write { key, .. } => write!(f, "w{key}"),
             Operation::Add { key, amount } => write!(f, "{key}{amount:+}"),
             Operation::Compare { key, .. } => write!(f, "{key}?"),
+            Operation::Unchanged { range, rows, since } => write!(f, "{range}={rows}@{since}"),
             Operation::Insert { key, .. } => write!(f, "i{key}"),
             Operation::Delete { key } => write!(f, "d{key}"),
         }
@@ -228,11 +255,15 @@ mod tests {
         let check = |operations: Vec<Operation>| Transaction::new(operations).validate().map_err(|invalid| invalid.to_string());
         assert_eq!(check(vec![read("a"), write("a"), write("b")]), Ok(()));
         assert_eq!(check(vec![]), Err("a transaction needs at least one operation".into()));
-        assert_eq!(check(vec![read("a"); 257]), Err("a transaction has at most 256 operations; this one has 257".into()));
+        assert_eq!(check(vec![read("a"); 4_097]), Err("a transaction has at most 4096 operations; this one has 4097".into()));
         let large = Operation::Write { key: "k".into(), value: Value::new(vec![0; 1 << 20]) };
         assert_eq!(check(vec![large]), Err("a transaction has at most 1048576 bytes of keys and values; this one has 1048577".into()));
         let scan = Operation::Scan { range: KeyRange::prefix(b"k"), limit: 0 };
         assert_eq!(check(vec![read("a"), scan]), Err("operation 2: a scan returns 1 to 1000 rows, not 0".into()));
+        let unchanged = |rows| Operation::Unchanged { range: KeyRange::prefix(b"k"), rows, since: Timestamp::ZERO };
+        assert_eq!(check(vec![unchanged(9_000), unchanged(1_000)]), Ok(()));
+        let many = "the ranges that a transaction depends on hold at most 10000 rows; those of this one hold 10001";
+        assert_eq!(check(vec![unchanged(9_000), unchanged(1_001)]), Err(many.into()));
     }
 
     #[test]
@@ -247,5 +278,14 @@ mod tests {
     fn a_key_that_is_read_and_written_counts_as_written() {
         let footprint = Transaction::new(vec![read("a"), write("a"), read("b")]).footprint();
         assert_eq!(footprint.keys, [("a".into(), true), ("b".into(), false)].into());
+    }
+
+    #[test]
+    fn a_range_that_is_expected_to_be_unchanged_is_read() {
+        let unchanged = Operation::Unchanged { range: KeyRange::prefix(b"k"), rows: 3, since: Timestamp::ZERO };
+        assert_eq!((unchanged.writes(), unchanged.range().map(|(_, rows)| rows)), (false, Some(4)));
+        let footprint = Transaction::new(vec![unchanged]).footprint();
+        assert!(footprint.conflicts(&Transaction::new(vec![write("k7")]).footprint()));
+        assert!(!footprint.conflicts(&Transaction::new(vec![read("k7"), write("l")]).footprint()));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! * `Settled`: at once.
 //! * `After(commit)`: once the commit's epoch is settled here, so that a session sees its own writes.
+//! * `At(moment)`: as of then, once that moment's epoch is settled here. Whoever was served at a snapshot asks so for more of it.
 //! * `Strict`: once an epoch is settled that this site seals after the read began. Whatever was answered before, anywhere, lies
 //!   in an epoch that all regions had sealed, this one too; so it lies before that epoch. No clock is trusted in this.
 
@@ -12,15 +13,24 @@ use super::message::{Answer, Freshness};
 use super::site::{Job, Site};
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, Loaded};
+use rhumb_core::{Effects, Key, KeyRange, Loaded, Timestamp};
 use std::collections::BTreeMap;
+
+/// What a client reads.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) keys: Vec<Key>,
+    pub(super) ranges: Vec<(KeyRange, u32)>,
+    pub(super) reverse: bool,
+}
 
 /// A client's read that waits.
 #[derive(Debug)]
 pub(super) struct Read {
     id: RequestId,
-    keys: Vec<Key>,
-    ranges: Vec<(KeyRange, u32)>,
+    wanted: Wanted,
+    /// As of when, if not of what is settled when it is served.
+    at: Option<Timestamp>,
     /// The tick in which it came.
     since: u64,
 }
@@ -41,23 +51,24 @@ pub(super) struct Serving {
 
 impl Site {
     /// A client reads.
-    pub(super) fn on_read(
-        &mut self,
-        id: RequestId,
-        keys: Vec<Key>,
-        ranges: Vec<(KeyRange, u32)>,
-        freshness: Freshness,
-        fx: &mut Effects<Site>,
-    ) {
-        let read = Read { id, keys, ranges, since: self.ticks };
+    pub(super) fn on_read(&mut self, id: RequestId, wanted: Wanted, freshness: Freshness, fx: &mut Effects<Site>) {
+        let at = if let Freshness::At(at) = freshness { Some(at) } else { None };
+        let read = Read { id, wanted, at, since: self.ticks };
         if self.reads.count >= WAITING_READS_MAX && freshness != Freshness::Settled {
             let full = format!("{WAITING_READS_MAX} reads wait already");
             return fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
         }
         match freshness {
             Freshness::Settled => self.serve(read, fx),
-            Freshness::After(at) => {
+            Freshness::At(at) if at < self.kept() => {
+                let why = format!("{at} lies before the versions that are still kept");
+                fx.answer(id, Answer::Failed(TxnError::OutOfRange(why)));
+            }
+            Freshness::After(at) | Freshness::At(at) => {
                 let epoch = Epoch(at.time().as_micros() / self.config.epoch.as_micros());
+                if epoch > self.epochs.settled {
+                    self.stay_awake();
+                }
                 self.reads.count += 1;
                 self.read_once_settled(epoch, read, fx);
             }
@@ -68,10 +79,21 @@ impl Site {
                 self.read_once_settled(Epoch::ended_by(self.now, self.config.epoch), read, fx);
             }
             Freshness::Strict => {
+                self.stay_awake();
                 self.reads.count += 1;
                 self.read_strictly(read);
             }
         }
+    }
+
+    /// True if no read waits.
+    pub(super) fn no_read_waits(&self) -> bool {
+        self.reads.count == 0
+    }
+
+    /// The first moment of which all versions are kept here.
+    fn kept(&self) -> Timestamp {
+        Epoch(self.epochs.settled.0.saturating_sub(self.config.keep_epochs)).snapshot(self.config.epoch)
     }
 
     /// Serves a read once `epoch` is settled. It counts as waiting.
@@ -104,14 +126,14 @@ impl Site {
     }
 
     fn serve(&mut self, read: Read, fx: &mut Effects<Site>) {
-        let Read { id, keys, ranges, .. } = read;
-        let at = self.epochs.settled.snapshot(self.config.epoch);
+        let Read { id, wanted: Wanted { keys, ranges, reverse }, at, .. } = read;
+        let at = at.unwrap_or_else(|| self.epochs.settled.snapshot(self.config.epoch));
         #[cfg(feature = "planted")]
         let at = match self.planted {
             Some(super::planted::Planted::ReadsUnsettled) => self.epochs.execution.max(self.epochs.settled).snapshot(self.config.epoch),
             _ => at,
         };
-        self.go_on_serving(Serving { id, fetch: Fetch::new(at, keys, ranges) }, fx);
+        self.go_on_serving(Serving { id, fetch: Fetch::new(at, keys, ranges).reversed(reverse) }, fx);
     }
 
     fn go_on_serving(&mut self, mut serving: Serving, fx: &mut Effects<Site>) {

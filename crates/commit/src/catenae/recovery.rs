@@ -112,6 +112,7 @@ impl Site {
             self.seats.push(Seat::new(lead));
         }
         self.coordinator.epoch = self.streams[self.own()].last_epoch();
+        self.stay_awake();
         self.advance(fx);
         self.wait_for_end_of_epoch(fx);
     }

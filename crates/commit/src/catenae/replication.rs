@@ -4,7 +4,7 @@
 //! Each message of a leader repeats the entry before the last, so that a single loss does no harm; an acknowledgement speaks
 //! for all entries up to the last one. Who finds a gap asks the leader, and another site in turn.
 
-use super::config::{PULL_PAGE, TRUNCATE_PAGE};
+use super::config::{PULL_BYTES_MAX, PULL_PAGE, TRUNCATE_PAGE};
 use super::message::{Ballot, Entry, Note, Progress, Promise};
 use super::records;
 use super::site::{Job, Site, is_acceptor};
@@ -149,6 +149,7 @@ impl Site {
 
     /// Somebody misses entries: those known to be chosen come from disk; those that this leader has said since, from it.
     pub(super) fn on_pull(&mut self, from: SiteId, region: RegionId, after: u64, fx: &mut Effects<Site>) {
+        self.stay_awake();
         let stream = &self.streams[usize::from(region.0)];
         let leads_at = self.seats[usize::from(region.0)].leads_at();
         let unchosen: Vec<Entry> = stream.accepted(0).into_iter().take(PULL_PAGE).map(|(_, _, entry)| entry).collect();
@@ -171,7 +172,13 @@ impl Site {
             let (_, entry) = entry.filter(|_| key == Some((region, index)))?;
             Some(entry)
         });
-        let entries: Vec<Entry> = follows.collect();
+        let mut bytes = 0;
+        let page = follows.take_while(|entry| {
+            let fits = bytes <= PULL_BYTES_MAX;
+            bytes += entry.bytes();
+            fits
+        });
+        let entries: Vec<Entry> = page.collect();
         if !entries.is_empty() {
             let more = after + (entries.len() as u64) < chosen;
             fx.send(to, Note::Chosen { stream: region, first: after + 1, entries, more });

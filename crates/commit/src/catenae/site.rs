@@ -8,7 +8,7 @@ use super::epoch::Epoch;
 use super::epochs::{Epochs, Run};
 use super::ledger::Ledger;
 use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
-use super::reads::{Reads, Serving};
+use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
 use super::speculation::Visit;
 use super::stream::Stream;
@@ -19,8 +19,12 @@ use rhumb_core::{Actor, Body, Effects, Input, Loaded, RegionId, SiteId, Span, Ti
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A region has a coordinator, and a secondary one.
+pub const SITES_PER_REGION_MAX: u16 = 2;
 /// How many epochs pass before a site writes down again how far it has come.
 const PROGRESS_EVERY: u64 = 64;
+/// The same where it is quiet.
+const PROGRESS_EVERY_QUIET: u64 = 512;
 
 /// The timers of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +110,7 @@ impl Site {
     /// another.
     pub fn new(me: SiteId, topology: Arc<Topology>, config: Config) -> Site {
         assert!(topology.has(me), "a site belongs to its cluster");
-        assert!(topology.shard_count() <= 2, "a region has a coordinator and at most one secondary coordinator");
+        assert!(topology.shard_count() <= SITES_PER_REGION_MAX, "a region has a coordinator and at most one secondary coordinator");
         config.check();
         let failures = config.durability.failures(topology.region_count());
         Site {
@@ -189,7 +193,7 @@ impl Site {
         self.pull_gaps(fx);
         self.expire(fx);
         self.truncate(fx);
-        if self.ticks.is_multiple_of(PROGRESS_EVERY) {
+        if self.ticks.is_multiple_of(if self.is_quiet() { PROGRESS_EVERY_QUIET } else { PROGRESS_EVERY }) {
             self.tell_progress(fx);
         }
         if self.ticks.is_multiple_of(COLLECT_EVERY) {
@@ -211,7 +215,7 @@ impl Site {
             Request::Status => fx.answer(id, Answer::Status(self.status())),
             _ if !self.serving => fx.answer(id, Answer::Failed(TxnError::Unavailable("the site is recovering".into()))),
             Request::Run(transaction) => self.on_run(id, transaction, fx),
-            Request::Read { keys, ranges, freshness } => self.on_read(id, keys, ranges, freshness, fx),
+            Request::Read { keys, ranges, reverse, freshness } => self.on_read(id, Wanted { keys, ranges, reverse }, freshness, fx),
         }
     }
 

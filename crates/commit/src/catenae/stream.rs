@@ -102,6 +102,16 @@ impl Stream {
         self.covered
     }
 
+    /// Bytes of the transactions in entries accepted here and not known to be chosen.
+    pub fn unchosen_bytes(&self) -> usize {
+        self.entries.range(self.chosen + 1..).map(|(_, (_, entry))| entry.bytes()).sum()
+    }
+
+    /// True if the entries not known to be chosen say no more than that epochs have ended.
+    pub fn says_nothing_new(&self) -> bool {
+        self.entries.range(self.chosen + 1..).all(|(_, (_, entry))| entry.is_empty())
+    }
+
     /// True if entries are missing; asking resets it.
     pub fn take_gap(&mut self) -> bool {
         std::mem::take(&mut self.gap)

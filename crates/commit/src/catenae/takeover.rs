@@ -12,6 +12,7 @@
 //! seals what comes after. A *secondary coordinator*, the second site of a region, takes over before others do, and seals
 //! epochs for its own clients; it holds no vote on entries.
 
+use super::config::QUIET_REPEAT_TICKS;
 use super::epoch::Epoch;
 use super::message::{Ballot, Entry, Note, Promise};
 use super::records;
@@ -113,14 +114,19 @@ impl Site {
         if region == self.me.region {
             let before = stream.end();
             self.seal(fx);
-            if self.streams[usize::from(region.0)].end() == before {
+            if self.streams[usize::from(region.0)].end() == before && self.repeats() {
                 self.say(region, Vec::new(), fx);
             }
         } else if last <= ending.plus((self.config.window_epochs + ahead) / 2) {
             self.pass_over(region, ending.plus(ahead), fx);
-        } else {
+        } else if self.repeats() {
             self.say(region, Vec::new(), fx);
         }
+    }
+
+    /// True if it is time for a leader that has nothing new to say to repeat itself.
+    fn repeats(&self) -> bool {
+        !self.is_quiet() || self.ticks.is_multiple_of(QUIET_REPEAT_TICKS)
     }
 
     /// True if it is this site's turn to take a stream over, or to ask for promises again.

@@ -45,10 +45,25 @@ enum Doing {
     /// It is being appended to.
     Appending(TxnNo),
     Counting(Key),
+    /// Registers are being read, then a range, then these will be written.
+    Looking(TxnNo, (KeyRange, u32), Vec<Key>),
+    /// The range is being read at the snapshot at which these rows were found.
+    LookingOn(TxnNo, Vec<Row>, (KeyRange, u32), Vec<Key>),
+    /// They are being written, unless what was read has changed.
+    Interacting(TxnNo, Seen),
     /// What was asked for, and what an answer must not be older than.
     Reading(TxnNo, Vec<(KeyRange, u32)>, Timestamp),
     /// Every key, and then the counters.
     ReadingAll(TxnNo),
+}
+
+/// What a session has read.
+#[derive(Clone, Debug)]
+struct Seen {
+    rows: Vec<Row>,
+    range: KeyRange,
+    /// The rows of the range.
+    found: Vec<Row>,
 }
 
 /// A client's program.
@@ -87,7 +102,11 @@ impl Client {
             Plan::Run(steps) => self.run(now, steps),
             Plan::Append(key) => {
                 self.doing = Doing::ReadingList(self.add(now, Mode::ReadWrite));
-                Next::Request(Request::Read { keys: vec![key], ranges: vec![], freshness: Freshness::Settled })
+                Next::Request(Request::Read { keys: vec![key], ranges: vec![], reverse: false, freshness: Freshness::Settled })
+            }
+            Plan::Interact(keys, range, writes) => {
+                self.doing = Doing::Looking(self.add(now, Mode::ReadWrite), range, writes);
+                Next::Request(Request::Read { keys, ranges: vec![], reverse: false, freshness: Freshness::Settled })
             }
             Plan::Count(key) => {
                 self.doing = Doing::Counting(key.clone());
@@ -101,7 +120,7 @@ impl Client {
                     How::Session => (Freshness::After(self.committed), Mode::Stale(Timestamp::ZERO), self.committed),
                 };
                 self.doing = Doing::Reading(self.add(now, mode), ranges.clone(), least);
-                Next::Request(Request::Read { keys, ranges, freshness })
+                Next::Request(Request::Read { keys, ranges, reverse: false, freshness })
             }
         }
     }
@@ -109,7 +128,7 @@ impl Client {
     fn read_all(&mut self, now: Time) -> Next<Request> {
         self.doing = Doing::ReadingAll(self.add(now, Mode::ReadOnly));
         let keys = workload::all_keys().into_iter().chain(workload::all_counters()).collect();
-        Next::Request(Request::Read { keys, ranges: vec![], freshness: Freshness::Strict })
+        Next::Request(Request::Read { keys, ranges: vec![], reverse: false, freshness: Freshness::Strict })
     }
 
     fn add(&self, now: Time, mode: Mode) -> TxnNo {
@@ -162,6 +181,52 @@ impl Client {
         Next::Request(Request::Run(Transaction::new(vec![compare, write])))
     }
 
+    /// Writes, unless what was read at `at` has changed. It reads all of that again in its place, for the history to say which
+    /// deletion it was that a missing row was missing by: a comparison does not tell them apart.
+    fn write_unless_changed(&mut self, no: TxnNo, at: Timestamp, seen: Seen, writes: &[Key]) -> Next<Request> {
+        let Seen { rows, range, found } = &seen;
+        let mut operations = vec![
+            Operation::Unchanged { range: range.clone(), rows: found.len() as u32, since: at },
+            Operation::Scan { range: range.clone(), limit: found.len() as u32 + 1 },
+        ];
+        let version = |row: &Row| if row.value.is_some() { row.version } else { Timestamp::ZERO };
+        let compared = |row: &Row| {
+            let compare = Operation::Compare { key: row.key.clone(), expected: Expected::Version(version(row)) };
+            [compare, Operation::Read { key: row.key.clone() }]
+        };
+        operations.extend(rows.iter().filter(|row| !writes.contains(&row.key)).flat_map(compared));
+        for key in writes {
+            operations.extend(rows.iter().filter(|row| row.key == *key).flat_map(compared));
+            let value = self.shared.borrow_mut().value();
+            self.record(no, [Ok(Op::Write { key: key.clone(), value })]);
+            operations.push(Operation::Write { key: key.clone(), value: Cell::Register(value).encode() });
+        }
+        self.doing = Doing::Interacting(no, seen);
+        Next::Request(Request::Run(Transaction::new(operations)))
+    }
+
+    /// It was written: what was read must have been the same in that place.
+    fn interacted(&mut self, no: TxnNo, seen: &Seen, outputs: Vec<Output>) {
+        let same = |one: &Row, other: &Row| one.key == other.key && one.value == other.value;
+        let writes = std::mem::take(&mut self.shared.borrow_mut().history.txn_mut(no).ops);
+        for output in outputs {
+            let (holds, read) = match &output {
+                Output::Row(row) => (seen.rows.iter().any(|seen| same(seen, row)), Op::read(row)),
+                Output::Rows(rows) => {
+                    let holds = rows.len() == seen.found.len() && rows.iter().zip(&seen.found).all(|(one, other)| same(one, other));
+                    (holds, Op::scan(seen.range.clone(), rows))
+                }
+                Output::Number(_) | Output::Nothing => continue,
+            };
+            if !holds {
+                let wrong = format!("a transaction that depends on {seen:?} took effect where it found {output:?}");
+                self.shared.borrow_mut().wrong.get_or_insert(wrong);
+            }
+            self.record(no, [read]);
+        }
+        self.record(no, writes.into_iter().map(Ok));
+    }
+
     fn record(&self, no: TxnNo, ops: impl IntoIterator<Item = Result<Op, Garbled>>) {
         let mut shared = self.shared.borrow_mut();
         for op in ops {
@@ -211,9 +276,12 @@ impl Client {
     /// The transaction or read did not succeed; `may_have` if it may have happened all the same.
     fn fail(&mut self, now: Time, may_have: bool) -> Next<Request> {
         match self.doing.clone() {
-            Doing::Running(no, _) | Doing::Appending(no) if may_have => self.end(now, no, Outcome::Unknown),
-            Doing::Running(no, _) | Doing::Appending(no) => self.end(now, no, Outcome::Aborted),
-            Doing::ReadingList(no) | Doing::Reading(no, ..) | Doing::ReadingAll(no) => self.end(now, no, Outcome::Aborted),
+            Doing::Running(no, _) | Doing::Interacting(no, _) | Doing::Appending(no) => {
+                self.end(now, no, if may_have { Outcome::Unknown } else { Outcome::Aborted })
+            }
+            Doing::ReadingList(no) | Doing::Looking(no, ..) | Doing::LookingOn(no, ..) | Doing::Reading(no, ..) | Doing::ReadingAll(no) => {
+                self.end(now, no, Outcome::Aborted)
+            }
             Doing::Counting(key) => {
                 if may_have {
                     self.shared.borrow_mut().counters.unknown(&key);
@@ -235,6 +303,10 @@ impl Client {
                 self.end(now, no, Outcome::Committed { at })
             }
             Doing::Appending(no) => self.end(now, no, Outcome::Committed { at }),
+            Doing::Interacting(no, seen) => {
+                self.interacted(no, &seen, outputs);
+                self.end(now, no, Outcome::Committed { at })
+            }
             Doing::Counting(key) => {
                 let [Output::Number(sum)] = outputs[..] else { unreachable!("one addition, one number") };
                 self.shared.borrow_mut().counters.told(&key, sum);
@@ -248,6 +320,14 @@ impl Client {
     fn read(&mut self, now: Time, at: Timestamp, rows: &[Row], ranges: &[Vec<Row>]) -> Next<Request> {
         match self.doing.clone() {
             Doing::ReadingList(no) => self.append(no, &rows[0]),
+            Doing::Looking(no, range, writes) => {
+                self.doing = Doing::LookingOn(no, rows.to_vec(), range.clone(), writes);
+                Next::Request(Request::Read { keys: vec![], ranges: vec![range], reverse: false, freshness: Freshness::At(at) })
+            }
+            Doing::LookingOn(no, read, (range, limit), writes) => {
+                let seen = Seen { rows: read, range: covered(&range, limit, &ranges[0]), found: ranges[0].clone() };
+                self.write_unless_changed(no, at, seen, &writes)
+            }
             Doing::Reading(no, asked, least) => {
                 if at < least {
                     let wrong = format!("a session that committed at {least} was shown {at}");

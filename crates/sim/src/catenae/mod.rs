@@ -90,6 +90,7 @@ impl Shape {
             tolerance_epochs: epochs(Span::from_millis(if self.impatient { 320 } else { 960 })),
             ahead_epochs: epochs(Span::from_millis(1_600)),
             deadline_epochs: epochs(Span::from_secs(5)),
+            linger_epochs: if self.impatient { 3 } else { protocol::Config::default().linger_epochs },
             keep_epochs: if self.collects { epochs(Span::from_secs(3)) } else { protocol::Config::default().keep_epochs },
             ..protocol::Config::default()
         }

@@ -19,6 +19,9 @@ pub(crate) enum Plan {
     Run(Vec<Step>),
     /// Read a list in this region, then append to it unless it has changed.
     Append(Key),
+    /// As a session of SQL does: read some registers in this region, then a range at the same snapshot, then write these unless
+    /// any of it has changed.
+    Interact(Vec<Key>, (KeyRange, u32), Vec<Key>),
     /// Add one to a counter.
     Count(Key),
     /// Read some rows and some registers by range.
@@ -63,7 +66,8 @@ impl Workload {
     pub(crate) fn plan(&mut self) -> Plan {
         match self.rng.below(20) {
             0..12 => Plan::Run(self.steps()),
-            12 | 13 => Plan::Append(key('l', self.rng.below(LISTS))),
+            12 => Plan::Append(key('l', self.rng.below(LISTS))),
+            13 => self.interact(),
             14 => Plan::Count(key('n', self.rng.below(COUNTERS))),
             15..18 => self.read(How::Fresh(Freshness::Strict)),
             18 => self.read(How::Fresh(Freshness::Settled)),
@@ -91,6 +95,15 @@ impl Workload {
             });
         }
         steps
+    }
+
+    fn interact(&mut self) -> Plan {
+        let mut some = |chance| (0..REGISTERS).filter(|_| self.rng.chance(chance)).map(|n| key('r', n)).collect::<Vec<_>>();
+        let (reads, mut writes) = (some(0.2), some(0.15));
+        if writes.is_empty() {
+            writes.push(key('r', self.rng.below(REGISTERS)));
+        }
+        Plan::Interact(reads, self.range(), writes)
     }
 
     fn read(&mut self, how: How) -> Plan {
