@@ -17,7 +17,7 @@ use thiserror::Error;
 /// The longest body of a frame. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// The version of hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 /// The length of a hello.
 pub const HELLO_BYTES: usize = 34;
 /// The length of what precedes a frame's data: length, check sum, kind.
@@ -43,6 +43,8 @@ pub enum Service {
     Commit,
     /// Keeps quotas.
     Quotas,
+    /// Runs one-shot transactions by epochs.
+    Catenae,
 }
 
 impl Service {
@@ -51,6 +53,7 @@ impl Service {
         match self {
             Service::Commit => "commit",
             Service::Quotas => "quotas",
+            Service::Catenae => "catenae",
         }
     }
 
@@ -59,6 +62,7 @@ impl Service {
         match self {
             Service::Commit => "the thread of the site's transactions",
             Service::Quotas => "the thread of the site's quotas",
+            Service::Catenae => "the thread of the site's epochs",
         }
     }
 }
@@ -82,12 +86,13 @@ impl Kind {
             Kind::Pong => 2,
             Kind::Message(Service::Commit) => 3,
             Kind::Message(Service::Quotas) => 4,
+            Kind::Message(Service::Catenae) => 5,
         }
     }
 
     fn of(code: u8) -> Option<Kind> {
-        let all = [Kind::Ping, Kind::Pong, Kind::Message(Service::Commit), Kind::Message(Service::Quotas)];
-        all.into_iter().find(|kind| kind.code() == code)
+        let services = [Service::Commit, Service::Quotas, Service::Catenae].map(Kind::Message);
+        [Kind::Ping, Kind::Pong].into_iter().chain(services).find(|kind| kind.code() == code)
     }
 }
 

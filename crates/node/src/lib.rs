@@ -7,9 +7,11 @@
 //! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
 //! - [`models`]: forecasts of the demand for quotas;
-//! - [`client`], [`quotas`], [`placements`]: transactions, quotas and placements for clients in this process;
+//! - [`client`], [`catenae`], [`quotas`], [`placements`]: transactions by either protocol, quotas and placements for clients in
+//!   this process;
 //! - [`status`], [`vitals`], [`http`], [`metrics`]: what people and machines see of it.
 
+pub mod catenae;
 pub mod client;
 pub mod config;
 pub mod frame;

@@ -10,6 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use rhumb_commit::transaction::TxnError;
 use std::sync::atomic::AtomicU64;
 
 /// A measurement that is not a whole number.
@@ -84,6 +85,8 @@ pub struct Metrics {
     pub refused: Counter,
     /// Commits of clients of this process.
     pub commits: CommitMetrics,
+    /// Likewise, of Catenae.
+    pub epochs: EpochMetrics,
     /// What the actors say of themselves.
     pub vitals: VitalMetrics,
 }
@@ -93,6 +96,20 @@ pub struct Metrics {
 pub struct CommitMetrics {
     committed: Family<CommitLabels, Counter>,
     trips: Counter,
+}
+
+/// What is counted about transactions of Catenae that clients of this process committed, or tried to.
+#[derive(Clone)]
+pub struct EpochMetrics {
+    outcomes: Family<OutcomeLabels, Counter>,
+    /// The time from COMMIT to the answer, in seconds.
+    pub wait: Histogram,
+}
+
+/// Names what became of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabels {
+    outcome: &'static str,
 }
 
 /// What is counted about a service.
@@ -189,6 +206,7 @@ impl Metrics {
             batches: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 12))),
             refused: Counter::default(),
             commits: CommitMetrics::default(),
+            epochs: EpochMetrics { outcomes: Family::default(), wait: Histogram::new(exponential_buckets(1e-3, 2.0, 14)) },
             vitals: VitalMetrics::default(),
         };
         metrics.register();
@@ -217,6 +235,12 @@ impl Metrics {
             self.commits.committed.clone(),
         );
         registry.register("commit_trips", "Wide-area round trips that these waited for, reads among them", self.commits.trips.clone());
+        registry.register(
+            "epoch_transactions",
+            "Transactions of clients here that went into an epoch, by outcome",
+            self.epochs.outcomes.clone(),
+        );
+        registry.register_with_unit("epoch_commit", "Time from such a commit to its answer", Unit::Seconds, self.epochs.wait.clone());
         registry.register("aborts", "Commits that this site ran and gave up, by cause", self.aborts.clone());
         registry.register("handoffs", "Commits handed over to another region", self.handoffs.clone());
         registry.register_with_unit("store_sync", "Time of a sync to disk", Unit::Seconds, self.sync.clone());
@@ -278,6 +302,19 @@ impl ActorMetrics {
             None if event == HANDED_OVER => self.handoffs.clone(),
             None => self.events.get_or_create_owned(&EventLabels { service: self.service, event }),
         }
+    }
+}
+
+impl EpochMetrics {
+    /// Counts a transaction by what its client was told.
+    pub fn count<T>(&self, outcome: &Result<T, TxnError>) {
+        let outcome = match outcome {
+            Ok(_) => "committed",
+            Err(TxnError::Conflict(_)) => "conflict",
+            Err(TxnError::Unknown(_)) => "unknown",
+            Err(_) => "refused",
+        };
+        self.outcomes.get_or_create_owned(&OutcomeLabels { outcome }).inc();
     }
 }
 

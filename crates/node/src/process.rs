@@ -5,8 +5,8 @@
 //!        ▶ no new clients, those under way finish within the grace ▶ all on disk ▶ exit 0
 //! ```
 //!
-//! Each service has a store of its own, so that none waits for the syncs of another: that of the transactions is the data
-//! folder itself, that of the quotas the folder [`QUOTAS_FOLDER`] in it.
+//! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data
+//! folder itself, those of the quotas and of Catenae the folders [`QUOTAS_FOLDER`] and [`CATENAE_FOLDER`] in it.
 //!
 //! What goes wrong in the world ends in one line that names it and says what to do, and an exit code: 2 for a
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
@@ -19,6 +19,7 @@ use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::{Handle, Hosted, Site};
 use crate::status::Status;
 use crate::vitals::{self, Commits};
+use rhumb_commit::catenae::Site as Catenae;
 use rhumb_quota::gateway::Quotas;
 use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
 use std::io;
@@ -70,6 +71,8 @@ const PLACEMENT_EVERY: Duration = Duration::from_secs(1);
 
 /// Where in the data folder the quotas are kept.
 pub const QUOTAS_FOLDER: &str = "quotas";
+/// Where in the data folder the databases of protocol `catenae` are kept.
+pub const CATENAE_FOLDER: &str = "catenae";
 /// Quotas are read from disk at the start only, and are few: nearly nothing is cached, and journals are as short as can be.
 const QUOTAS_STORE: FjallOptions =
     FjallOptions { cache_bytes: 1 << 20, write_buffer_bytes: 8 << 20, journal_bytes: 64 << 20, open_files: 16, unmerged_files: 4 };
@@ -80,6 +83,8 @@ pub struct Actors<C, Q> {
     pub commits: C,
     /// Keeps quotas.
     pub quotas: Q,
+    /// Runs one-shot transactions by epochs, if this site does.
+    pub catenae: Option<Catenae>,
 }
 
 /// What is needed to serve clients.
@@ -90,6 +95,8 @@ pub struct Served<C: Hosted> {
     pub resp: Option<TcpListener>,
     /// The way to the actor that commits transactions.
     pub commits: Handle<C>,
+    /// The way to the actor of Catenae, if this site has it.
+    pub catenae: Option<Handle<Catenae>>,
     /// The way to the quotas.
     pub quotas: Arc<dyn Quotas>,
     /// The thread of the quotas: who needs nothing else is served fastest there.
@@ -171,15 +178,19 @@ where
 {
     let ports = Ports::bind(&setup).await?;
     let listens = ports.describe(&setup);
-    let (commits, quotas) = open(&setup).await?;
+    let stores = open(&setup, actors.catenae.is_some()).await?;
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };
     let mut site = Site::new(Arc::clone(&setup), Arc::new(Metrics::new())).map_err(threads)?;
-    let commits = site.host(Service::Commit, commits, actors.commits).map_err(threads)?;
-    let quotas = site.host(Service::Quotas, quotas, actors.quotas).map_err(threads)?;
+    let commits = site.host(Service::Commit, stores.commits, actors.commits).map_err(threads)?;
+    let quotas = site.host(Service::Quotas, stores.quotas, actors.quotas).map_err(threads)?;
+    let catenae = match stores.catenae.zip(actors.catenae) {
+        Some((store, actor)) => Some(site.host(Service::Catenae, store, actor).map_err(threads)?),
+        None => None,
+    };
     site.open(ports.peer);
     let status = site.status();
-    let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone());
+    let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone(), catenae.clone());
     let admin = tokio::spawn(async move { axum::serve(ports.http, routes).await });
     let watching = tokio::spawn(watch_placement(commits.clone(), Arc::clone(&status)));
 
@@ -187,7 +198,7 @@ where
     let quotas_home = quotas.home().clone();
     let quotas = Arc::new(Gateway::new(quotas));
     let (sql, resp, stop_clients) = (ports.sql, ports.resp, Stop(stopped));
-    let served = Served { sql, resp, commits, quotas, quotas_home, status: Arc::clone(&status), stop: stop_clients };
+    let served = Served { sql, resp, commits, catenae, quotas, quotas_home, status: Arc::clone(&status), stop: stop_clients };
     let serving = async {
         status.recovered().await;
         println!("{listens}");
@@ -276,15 +287,24 @@ async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, Run
     })
 }
 
-/// Opens the stores of transactions and of quotas; reads journals, so off the runtime's threads.
-async fn open(setup: &Setup) -> Result<(Store<FjallEngine>, Store<FjallEngine>), RunError> {
+/// The stores of a site.
+struct Stores {
+    commits: Store<FjallEngine>,
+    quotas: Store<FjallEngine>,
+    catenae: Option<Store<FjallEngine>>,
+}
+
+/// Opens the stores; reads journals, so off the runtime's threads.
+async fn open(setup: &Setup, with_catenae: bool) -> Result<Stores, RunError> {
     let folder = setup.data_dir.clone();
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
     let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
     let opened = tokio::task::spawn_blocking(move || {
         // In this order: a folder is taken for a new one only while it is empty.
         let commits = store(&folder, options)?;
-        Ok((commits, store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?))
+        let quotas = store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?;
+        let catenae = with_catenae.then(|| store(&folder.join(CATENAE_FOLDER), options)).transpose()?;
+        Ok(Stores { commits, quotas, catenae })
     });
     match opened.await {
         Ok(opened) => opened.map_err(RunError::Store),

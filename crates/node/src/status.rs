@@ -1,14 +1,13 @@
 //! What is known of a site and its peers: is it ready, whom does it hear, how far away are they.
 
 use crate::config::Setup;
-use crate::metrics::{CommitMetrics, Metrics};
+use crate::metrics::{CommitMetrics, EpochMetrics, Metrics};
 use crate::runtime::{Clock, Common, Failure};
 use crate::transport::{Fault, Peer, Transport};
-use crate::vitals::Vitals;
+use crate::vitals::Said;
 use rhumb_commit::placement::{Coordinators, Placement};
 use rhumb_commit::transaction::{RegionStatus, Role};
 use rhumb_core::{RegionId, SiteId, Span, Time};
-use rhumb_quota::request::Status as QuotaVitals;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,6 +52,11 @@ impl Status {
         Arc::clone(&self.setup)
     }
 
+    /// Where clients of this process count what became of their transactions of Catenae.
+    pub(crate) fn epochs(&self) -> &EpochMetrics {
+        &self.metrics.epochs
+    }
+
     /// Where clients of this process count their commits.
     pub(crate) fn commits(&self) -> &CommitMetrics {
         &self.metrics.commits
@@ -82,8 +86,8 @@ impl Status {
     }
 
     /// Has the metrics show what the actors say now.
-    pub(crate) fn show_vitals(&self, commits: Option<Vitals>, quotas: Option<QuotaVitals>) {
-        self.metrics.vitals.show(commits, quotas, self.now());
+    pub(crate) fn show_vitals(&self, said: Said) {
+        self.metrics.vitals.show(said, self.now());
     }
 
     /// What ends the site, if something does.

@@ -12,6 +12,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
+use rhumb_commit::catenae::{self, Site as Catenae, Status as CatenaeVitals};
 use rhumb_commit::placement::Placement;
 use rhumb_core::{RegionId, Span, Time, Timestamp};
 use rhumb_quota::request::{Answer, Request, Status as QuotaVitals};
@@ -73,6 +74,14 @@ pub async fn of_quotas<A: KeepsQuotas>(handle: &Handle<A>, status: &Status) -> O
     }
 }
 
+/// Asks the actor of Catenae. `None` if it does not answer.
+pub async fn of_catenae(handle: &Handle<Catenae>, status: &Status) -> Option<CatenaeVitals> {
+    match within(status, handle.ask(catenae::Request::Status)).await? {
+        catenae::Answer::Status(vitals) => Some(vitals),
+        _ => None,
+    }
+}
+
 async fn within<T>(status: &Status, answer: impl Future<Output = Result<T, Rejected>>) -> Option<T> {
     // What is asked of a site that recovers would wait until it has.
     if !status.is_recovered() {
@@ -89,18 +98,32 @@ pub struct VitalMetrics(Arc<Mutex<Shown>>);
 struct Shown {
     commits: Option<(Vitals, Time)>,
     quotas: Option<QuotaVitals>,
+    catenae: Option<CatenaeVitals>,
+}
+
+/// What the actors of a site say, each if it answers.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    /// That of Replicated Commit.
+    pub commits: Option<Vitals>,
+    /// That of quotas.
+    pub quotas: Option<QuotaVitals>,
+    /// That of Catenae.
+    pub catenae: Option<CatenaeVitals>,
 }
 
 impl VitalMetrics {
     /// Shows what the actors said at `now`.
-    pub fn show(&self, commits: Option<Vitals>, quotas: Option<QuotaVitals>, now: Time) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Shown { commits: commits.map(|vitals| (vitals, now)), quotas };
+    pub fn show(&self, said: Said, now: Time) {
+        let Said { commits, quotas, catenae } = said;
+        let shown = Shown { commits: commits.map(|vitals| (vitals, now)), quotas, catenae };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 }
 
 impl Collector for VitalMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let Shown { commits, quotas } = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Shown { commits, quotas, catenae } = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((vitals, now)) = commits {
             let counts = [
                 ("transactions_open", "Transactions that clients of this site have open.", vitals.open),
@@ -123,6 +146,14 @@ impl Collector for VitalMetrics {
             ];
             encode_counts(&mut encoder, counts)?;
         }
+        if let Some(vitals) = catenae {
+            let counts = [
+                ("epochs_behind", "Epochs that this site has sealed and not yet settled.", vitals.behind() as usize),
+                ("epoch_transactions_unsettled", "Transactions agreed on and not yet settled here.", vitals.unsettled),
+                ("epoch_regions_passed_over", "Regions for which another site speaks.", vitals.passed_over.len()),
+            ];
+            encode_counts(&mut encoder, counts)?;
+        }
         Ok(())
     }
 }
@@ -139,6 +170,7 @@ fn encode_counts<const N: usize>(encoder: &mut DescriptorEncoder, counts: [(&str
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
+    use rhumb_commit::catenae::epoch::Epoch;
 
     #[test]
     fn what_the_actor_says_is_shown_until_it_says_nothing() {
@@ -146,7 +178,9 @@ mod tests {
         let shown = || {
             let text = metrics.render();
             let ours = |line: &&str| {
-                ["transactions_", "attempts_", "safe_", "regions_", "quota"].iter().any(|name| line.contains(&format!("rhumb_{name}")))
+                ["transactions_", "attempts_", "safe_", "regions_", "quota", "epoch"]
+                    .iter()
+                    .any(|name| line.contains(&format!("rhumb_{name}")))
             };
             text.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>()
         };
@@ -154,7 +188,7 @@ mod tests {
         let now = Time::from_micros(10_000_000);
         let safe = Timestamp::from_time(now.minus(Span::from_millis(1_250)));
         let vitals = Vitals { open: 3, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0), RegionId(2)], placement: None };
-        metrics.vitals.show(Some(vitals.clone()), None, now);
+        metrics.vitals.show(Said { commits: Some(vitals.clone()), ..Said::default() }, now);
         let expected = [
             "# HELP rhumb_transactions_open Transactions that clients of this site have open.",
             "# TYPE rhumb_transactions_open gauge",
@@ -175,10 +209,10 @@ mod tests {
         ];
         assert_eq!(shown(), expected);
         // A site that has applied nothing yet knows no lag.
-        metrics.vitals.show(Some(Vitals { safe: Timestamp::ZERO, ..vitals }), None, now);
+        metrics.vitals.show(Said { commits: Some(Vitals { safe: Timestamp::ZERO, ..vitals }), ..Said::default() }, now);
         assert_eq!(shown(), expected[..12]);
         let quotas = QuotaVitals { serving: true, quotas: 5, waiting: 2, redistributing: 1 };
-        metrics.vitals.show(None, Some(quotas), now);
+        metrics.vitals.show(Said { quotas: Some(quotas), ..Said::default() }, now);
         let expected = [
             "# HELP rhumb_quotas Quotas known.",
             "# TYPE rhumb_quotas gauge",
@@ -191,7 +225,21 @@ mod tests {
             "rhumb_quotas_redistributing 1",
         ];
         assert_eq!(shown(), expected);
-        metrics.vitals.show(None, None, now);
+        let catenae = CatenaeVitals { coordinator: Epoch(9), settled: Epoch(5), unsettled: 3, ..CatenaeVitals::default() };
+        metrics.vitals.show(Said { catenae: Some(catenae), ..Said::default() }, now);
+        let expected = [
+            "# HELP rhumb_epochs_behind Epochs that this site has sealed and not yet settled.",
+            "# TYPE rhumb_epochs_behind gauge",
+            "rhumb_epochs_behind 4",
+            "# HELP rhumb_epoch_transactions_unsettled Transactions agreed on and not yet settled here.",
+            "# TYPE rhumb_epoch_transactions_unsettled gauge",
+            "rhumb_epoch_transactions_unsettled 3",
+            "# HELP rhumb_epoch_regions_passed_over Regions for which another site speaks.",
+            "# TYPE rhumb_epoch_regions_passed_over gauge",
+            "rhumb_epoch_regions_passed_over 0",
+        ];
+        assert_eq!(shown(), expected);
+        metrics.vitals.show(Said::default(), now);
         assert_eq!(shown(), [""; 0]);
     }
 }

@@ -1,15 +1,14 @@
-//! What the sessions of one site share: the gateway, the quotas, the cache of the catalog, the query engine's functions and rules.
+//! What the sessions of one site share: the key spaces of the protocols, the quotas, the query engine's functions and rules.
 
-use crate::catalog::Catalog;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::keyspaces::{Gateways, Keyspaces};
 use crate::table::RowIds;
 use datafusion::common::DataFusionError;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionConfig;
-use rhumb_commit::transaction::Gateway;
-use rhumb_core::SiteId;
+use rhumb_core::{SiteId, Timestamp};
 use rhumb_quota::gateway::Quotas;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,9 +23,7 @@ const BATCH_ROWS: usize = 1_024;
 /// The shared part of all sessions.
 pub struct Engine {
     /// Where transactions begin.
-    pub gateway: Arc<dyn Gateway>,
-    /// The descriptors read so far.
-    pub catalog: Arc<Catalog>,
+    pub keyspaces: Keyspaces,
     /// Ids for rows of tables without a primary key.
     pub row_ids: RowIds,
     quotas: Option<Arc<dyn Quotas>>,
@@ -35,7 +32,7 @@ pub struct Engine {
 
 impl Engine {
     /// The engine of the site `site`; without `quotas` all statements about them are refused.
-    pub fn new(gateway: Arc<dyn Gateway>, quotas: Option<Arc<dyn Quotas>>, site: SiteId) -> SqlResult<Engine> {
+    pub fn new(gateways: Gateways, quotas: Option<Arc<dyn Quotas>>, site: SiteId) -> SqlResult<Engine> {
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_limit(QUERY_MEMORY_BYTES_MAX, QUERY_MEMORY_FRACTION)
             .build_arc()
@@ -49,7 +46,12 @@ impl Engine {
             .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .build();
-        Ok(Engine { gateway, catalog: Catalog::new(), row_ids: RowIds::new(site), quotas, state })
+        Ok(Engine { keyspaces: Keyspaces::new(gateways), row_ids: RowIds::new(site), quotas, state })
+    }
+
+    /// A timestamp of now, by this site's clock.
+    pub fn now(&self) -> Timestamp {
+        self.keyspaces.system.gateway.now()
     }
 
     /// The quotas of the cluster. Error 0A000.

@@ -50,7 +50,7 @@ pub fn encode_row(table: &TableDescriptor, row: &Row) -> SqlResult<(Key, Value)>
 
 /// A session over an empty database in memory.
 pub async fn session() -> SqlResult<Session> {
-    let engine = Engine::new(Arc::new(LocalGateway::new()), Some(Arc::new(LocalQuotas::new())), SiteId::new(0, 0))?;
+    let engine = Engine::new(Arc::new(LocalGateway::new()).into(), Some(Arc::new(LocalQuotas::new())), SiteId::new(0, 0))?;
     Session::open(Arc::new(engine), "fuzzer".into(), crate::catalog::DEFAULT_DATABASE.into(), 1).await
 }
 

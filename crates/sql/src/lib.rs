@@ -12,6 +12,7 @@ mod engine;
 pub mod error;
 #[cfg(feature = "testing")]
 pub mod fuzzing;
+pub mod keyspaces;
 pub mod parse;
 mod plan;
 mod quota;

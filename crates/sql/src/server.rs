@@ -6,6 +6,7 @@
 use crate::catalog::keep_reclaiming;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::keyspaces::Gateways;
 use crate::session::{Canceller, Session};
 use crate::wire::connection::{Connection, Ending, Output};
 use crate::wire::frame::{FrameError, FrameReader};
@@ -13,7 +14,6 @@ use crate::wire::request::Opening;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::response::ErrorResponse;
 use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
-use rhumb_commit::transaction::Gateway;
 use rhumb_core::SiteId;
 use rhumb_quota::gateway::Quotas;
 use std::collections::BTreeMap;
@@ -60,19 +60,20 @@ struct Server {
 /// had not committed is rolled back.
 pub async fn serve(
     listener: TcpListener,
-    gateway: Arc<dyn Gateway>,
+    gateways: impl Into<Gateways>,
     quotas: Option<Arc<dyn Quotas>>,
     options: ServerOptions,
 ) -> SqlResult<()> {
+    let gateways = gateways.into();
     let server = Arc::new(Server {
-        engine: Arc::new(Engine::new(gateway.clone(), quotas, options.site)?),
+        engine: Arc::new(Engine::new(gateways.clone(), quotas, options.site)?),
         sessions: Semaphore::new(options.connections_max),
         openings: Semaphore::new(OPENINGS_MAX),
         next_pid: AtomicI32::new(1),
         cancellers: Mutex::default(),
     });
     let mut background = tokio::task::JoinSet::new();
-    background.spawn(keep_reclaiming(gateway, RECLAIM_EVERY));
+    background.spawn(keep_reclaiming(gateways, RECLAIM_EVERY));
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {

@@ -2,11 +2,16 @@
 
 use super::fail;
 use clap::Args as ClapArgs;
+use rhumb_commit::catenae;
 use rhumb_commit::replicated_commit::{Config as Protocol, Site};
+use rhumb_commit::transaction;
+use rhumb_core::Topology;
+use rhumb_node::catenae::Gateway as CatenaeGateway;
 use rhumb_node::client::Gateway;
 use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup};
 use rhumb_node::process::{self, Actors, Served};
 use rhumb_quota::gateway::Quotas;
+use rhumb_sql::keyspaces::Gateways;
 use rhumb_sql::server::{ServerOptions, serve};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, IsTerminal};
@@ -65,6 +70,7 @@ pub fn run(args: &Args) -> ExitCode {
         Actors {
             commits: Site::new(setup.site, Arc::clone(&topology), setup.placement.clone(), Protocol::default()),
             quotas: rhumb_quota::Site::new(setup.site, &topology, quotas),
+            catenae: catenae(setup),
         }
     };
     match process::run(setup, actors, serve_clients) {
@@ -74,6 +80,13 @@ pub fn run(args: &Args) -> ExitCode {
             fail(error, code)
         }
     }
+}
+
+/// The actor of Catenae: a region has a coordinator and at most a secondary one; its further sites have none.
+fn catenae(setup: &Setup) -> Option<catenae::Site> {
+    let names = setup.topology.regions().map(|region| setup.topology.name(region).to_owned()).collect();
+    let topology = Topology::new(names, setup.topology.shard_count().min(catenae::SITES_PER_REGION_MAX));
+    topology.has(setup.site).then(|| catenae::Site::new(setup.site, Arc::new(topology), setup.catenae.clone()))
 }
 
 /// Asks this process to stop, as SIGTERM does, once its standard input has ended.
@@ -87,12 +100,15 @@ fn stop_with_stdin() {
 
 /// Serves clients of PostgreSQL and of the Redis protocol until the site is to stop.
 async fn serve_clients(served: Served<Site>) -> io::Result<()> {
-    let Served { sql, resp, commits, quotas, quotas_home, status, mut stop } = served;
+    let Served { sql, resp, commits, catenae, quotas, quotas_home, status, mut stop } = served;
     let setup = status.setup();
     let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
     let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
     let options = ServerOptions { site: status.setup().site, ..ServerOptions::default() };
-    let gateway = Arc::new(Gateway::new(commits, status));
+    let gateways = Gateways {
+        catenae: catenae.map(|handle| Arc::new(CatenaeGateway::new(handle, Arc::clone(&status))) as Arc<dyn transaction::Gateway>),
+        replicated_commit: Arc::new(Gateway::new(commits, status)),
+    };
     let redis = async {
         match resp {
             Some(listener) => serve_redis(listener, &quotas_home, Arc::clone(&quotas), redis_options).await,
@@ -100,7 +116,7 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
         }
     };
     tokio::select! {
-        served = serve(sql, gateway, Some(Arc::clone(&quotas)), options) => served.map_err(|error| io::Error::other(error.to_string())),
+        served = serve(sql, gateways, Some(Arc::clone(&quotas)), options) => served.map_err(|error| io::Error::other(error.to_string())),
         served = redis => served,
         () = stop.requested() => Ok(()),
     }

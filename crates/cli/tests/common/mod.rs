@@ -154,6 +154,16 @@ impl Demo {
         client
     }
 
+    /// Connects to a database in the region at `index`.
+    pub async fn connect_to(&self, index: usize, database: &str) -> Result<Client, tokio_postgres::Error> {
+        let ready = self.ready();
+        let url = ready["regions"][index]["pg"].as_str().expect("an address").to_owned();
+        let mut config: tokio_postgres::Config = url.parse().expect("an address");
+        let (client, connection) = config.dbname(database).connect(NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
     /// Sends `signal` to the demo's own process, and waits for its end. Returns what is left of its temporary files.
     pub fn end(&mut self, signal: Signal) -> (std::process::ExitStatus, Vec<PathBuf>) {
         send(self.child.id(), signal);

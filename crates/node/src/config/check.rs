@@ -1,7 +1,8 @@
 //! From [`Config`] to [`Setup`]: what a configuration means, and everything about it that cannot be.
 
-use super::{Config, ConfigError, Limits, Quotas, Storage, Wan};
+use super::{Catenae, Config, ConfigError, Durability, Limits, Quotas, Storage, Wan};
 use crate::models::Models;
+use rhumb_commit::catenae::Config as CatenaeConfig;
 use rhumb_commit::placement::{Placement, REGIONS_MAX};
 use rhumb_core::{RttMatrix, SiteId, Span, Topology, wan};
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ pub const SITES_PER_REGION_MAX: usize = 64;
 const JITTER_MS_MAX: f64 = 10_000.0;
 const REQUESTS_MAX: u32 = 1_000_000;
 const CACHE_MIB: std::ops::RangeInclusive<u32> = 1..=1_048_576;
+/// Shorter epochs end faster than a message is handled, longer ones only wait.
+const CATENAE_EPOCH_MS: std::ops::RangeInclusive<u32> = 1..=1_000;
 /// A day.
 const EPOCH_S_MAX: u32 = 86_400;
 /// Each model is kept in memory, and again for its quota.
@@ -49,6 +52,8 @@ pub struct Setup {
     pub storage: Storage,
     /// Quotas.
     pub quotas: QuotaSetup,
+    /// Databases of protocol `catenae`.
+    pub catenae: CatenaeConfig,
     /// Bounds.
     pub limits: Limits,
 }
@@ -91,12 +96,14 @@ impl Setup {
         format!("{}/{}", self.topology.name(site.region), site.shard)
     }
 
-    /// A number that sites of one cluster share and those of another hardly can: FNV-1a over its name, its shape, and which
-    /// regions hold what. Sites that disagree on who votes must not hear each other.
+    /// A number that sites of one cluster share and those of another hardly can: FNV-1a over its name, its shape, which
+    /// regions hold what, and the epochs of Catenae. Sites that disagree on who votes, or when, must not hear each other.
     pub fn fingerprint(&self) -> u64 {
         let shape = self.topology.regions().map(|region| self.topology.name(region)).collect::<Vec<_>>().join("\n");
         let Placement { voters, passives, .. } = &self.placement;
-        let text = format!("{}\n{}\n{shape}\n{voters}\n{passives}", self.cluster, self.topology.shard_count());
+        let CatenaeConfig { epoch, durability, .. } = &self.catenae;
+        let shards = self.topology.shard_count();
+        let text = format!("{}\n{shards}\n{shape}\n{voters}\n{passives}\n{} {durability:?}", self.cluster, epoch.as_micros());
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
     }
 }
@@ -127,6 +134,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         return wrong("storage.cache_mib", format!("is {}; expected {low} to {high}", config.storage.cache_mib));
     }
     let quotas = resolve_quotas(&config.quotas, folder)?;
+    let catenae = resolve_catenae(&config.catenae)?;
     Ok(Setup {
         site,
         topology,
@@ -141,6 +149,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         placement,
         storage: config.storage,
         quotas,
+        catenae,
         limits: config.limits,
     })
 }
@@ -234,6 +243,19 @@ fn resolve_quotas(quotas: &Quotas, folder: &Path) -> Checked<QuotaSetup> {
     let models = Models::read(files.iter().map(|(name, path)| (*name, path.as_path())));
     let models = models.or_else(|(name, why)| wrong(format!("quotas.models.{name}"), why))?;
     Ok(QuotaSetup { epoch: Span::from_secs(u64::from(*epoch_s)), models })
+}
+
+fn resolve_catenae(catenae: &Catenae) -> Checked<CatenaeConfig> {
+    let Catenae { epoch_ms, durability } = catenae;
+    if !CATENAE_EPOCH_MS.contains(epoch_ms) {
+        let (low, high) = (CATENAE_EPOCH_MS.start(), CATENAE_EPOCH_MS.end());
+        return wrong("catenae.epoch_ms", format!("is {epoch_ms}; expected {low} to {high}"));
+    }
+    let durability = match durability {
+        Durability::Majority => rhumb_commit::catenae::Durability::Majority,
+        Durability::Region => rhumb_commit::catenae::Durability::Region,
+    };
+    Ok(CatenaeConfig { epoch: Span::from_millis(u64::from(*epoch_ms)), durability, ..CatenaeConfig::default() })
 }
 
 fn resolve_wan(wan: &Wan, topology: &Topology, folder: &Path) -> Checked<WanLinks> {

@@ -5,7 +5,7 @@
 //! its addresses, and keeps its data in a folder of its own within `data_dir`.
 
 use super::read::{parse, written};
-use super::{Config, ConfigError, Limits, Listen, OwnSite, Placement, Quotas, Region, Setup, Storage, Wan, default_cluster};
+use super::{Catenae, Config, ConfigError, Limits, Listen, OwnSite, Placement, Quotas, Region, Setup, Storage, Wan, default_cluster};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -50,6 +50,9 @@ pub struct Cluster {
     /// Quotas.
     #[serde(default)]
     pub quotas: Quotas,
+    /// Databases of protocol `catenae`.
+    #[serde(default)]
+    pub catenae: Catenae,
     /// Bounds that an operator may move.
     #[serde(default)]
     pub limits: Limits,
@@ -89,6 +92,7 @@ impl Cluster {
             placement: None,
             storage: Storage::default(),
             quotas: Quotas::default(),
+            catenae: Catenae::default(),
             limits: Limits::default(),
         }
     }
@@ -177,6 +181,7 @@ impl Cluster {
             placement: self.placement.clone(),
             storage: self.storage.clone(),
             quotas: self.quotas.clone(),
+            catenae: self.catenae.clone(),
             limits: self.limits.clone(),
         }
     }

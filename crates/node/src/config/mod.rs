@@ -49,6 +49,9 @@ pub struct Config {
     /// Quotas.
     #[serde(default)]
     pub quotas: Quotas,
+    /// Databases of protocol `catenae`. The same at every site.
+    #[serde(default)]
+    pub catenae: Catenae,
     /// Bounds that an operator may move.
     #[serde(default)]
     pub limits: Limits,
@@ -142,6 +145,32 @@ pub struct Quotas {
 impl Default for Quotas {
     fn default() -> Quotas {
         Quotas { epoch_s: 60, models: BTreeMap::new() }
+    }
+}
+
+/// Databases of protocol `catenae`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Catenae {
+    /// The length of an epoch, in milliseconds. Stays what it was when the cluster began: timestamps are made of it.
+    pub epoch_ms: u32,
+    /// When a commit is answered.
+    pub durability: Durability,
+}
+
+/// When a commit of Catenae is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Once a majority of regions has it on disk.
+    Majority,
+    /// Once its own region has it on disk; should that be lost, the others wait for it.
+    Region,
+}
+
+impl Default for Catenae {
+    fn default() -> Catenae {
+        Catenae { epoch_ms: 10, durability: Durability::Majority }
     }
 }
 

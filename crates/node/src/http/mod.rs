@@ -18,12 +18,13 @@ use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::Handle;
 use crate::status::Status;
 use crate::transport::{Direction, Fault};
-use crate::vitals::{self, Commits, Vitals};
+use crate::vitals::{self, Commits, Said};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use rhumb_commit::catenae::Site as Catenae;
 use rhumb_core::{SiteId, Span};
 use rhumb_quota::request::Status as QuotaVitals;
 use serde::{Deserialize, Serialize};
@@ -36,11 +37,16 @@ const EXTRA_MS_MAX: f64 = 60_000.0;
 pub const OPENAPI: &str = include_str!("../../openapi.json");
 
 /// The routes of a site.
-pub fn router<C: Commits, Q: KeepsQuotas>(status: Arc<Status>, commits: Handle<C>, quotas: Handle<Q>) -> Router {
+pub fn router<C: Commits, Q: KeepsQuotas>(
+    status: Arc<Status>,
+    commits: Handle<C>,
+    quotas: Handle<Q>,
+    catenae: Option<Handle<Catenae>>,
+) -> Router {
     let topology = Arc::new(status.setup().topology.clone());
     let of_quotas = quotas::router(Arc::new(Gateway::new(quotas.clone())), topology);
     let of_placement = placement::router(C::placements(commits.clone(), Arc::clone(&status)), status.shared_setup());
-    let site = Actors { status, commits, quotas };
+    let site = Actors { status, commits, quotas, catenae };
     let asked = site.clone();
     Router::new()
         .route("/healthz", get(healthz))
@@ -59,18 +65,32 @@ struct Actors<C: Commits, Q: KeepsQuotas> {
     status: Arc<Status>,
     commits: Handle<C>,
     quotas: Handle<Q>,
+    catenae: Option<Handle<Catenae>>,
 }
 
 impl<C: Commits, Q: KeepsQuotas> Clone for Actors<C, Q> {
     fn clone(&self) -> Actors<C, Q> {
-        Actors { status: Arc::clone(&self.status), commits: self.commits.clone(), quotas: self.quotas.clone() }
+        Actors {
+            status: Arc::clone(&self.status),
+            commits: self.commits.clone(),
+            quotas: self.quotas.clone(),
+            catenae: self.catenae.clone(),
+        }
     }
 }
 
 impl<C: Commits, Q: KeepsQuotas> Actors<C, Q> {
     /// What they say of themselves, asked at the same time.
-    async fn vitals(&self) -> (Option<Vitals>, Option<QuotaVitals>) {
-        tokio::join!(vitals::of_commits(&self.commits, &self.status), vitals::of_quotas(&self.quotas, &self.status))
+    async fn vitals(&self) -> Said {
+        let of_catenae = async {
+            match &self.catenae {
+                Some(catenae) => vitals::of_catenae(catenae, &self.status).await,
+                None => None,
+            }
+        };
+        let of_commits = vitals::of_commits(&self.commits, &self.status);
+        let (commits, quotas, catenae) = tokio::join!(of_commits, vitals::of_quotas(&self.quotas, &self.status), of_catenae);
+        Said { commits, quotas, catenae }
     }
 }
 
@@ -89,8 +109,7 @@ async fn readyz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
 }
 
 async fn metrics<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
-    let (commits, quotas) = site.vitals().await;
-    site.status.show_vitals(commits, quotas);
+    site.status.show_vitals(site.vitals().await);
     ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], site.status.metrics())
 }
 
@@ -107,6 +126,16 @@ struct Shown {
     transactions: Option<ShownTransactions>,
     /// Likewise.
     quotas: Option<ShownQuotas>,
+    /// Likewise, and at a site that does not run Catenae.
+    epochs: Option<ShownEpochs>,
+}
+
+#[derive(Serialize)]
+struct ShownEpochs {
+    sealed: u64,
+    settled: u64,
+    unsettled: usize,
+    passed_over: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -151,7 +180,7 @@ struct ShownPeer {
 }
 
 async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
-    let (commits, quotas) = site.vitals().await;
+    let Said { commits, quotas, catenae } = site.vitals().await;
     let status = &site.status;
     let (setup, now) = (status.setup(), status.now());
     let quotas = quotas.map(|QuotaVitals { quotas, waiting, redistributing, .. }| ShownQuotas { quotas, waiting, redistributing });
@@ -165,6 +194,12 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
             safe_lag_ms: lag.map(Span::as_millis_f64),
             reachable_regions: vitals.reachable.iter().map(|&region| setup.topology.name(region).to_owned()).collect(),
         }
+    });
+    let epochs = catenae.map(|vitals| ShownEpochs {
+        sealed: vitals.coordinator.0,
+        settled: vitals.settled.0,
+        unsettled: vitals.unsettled,
+        passed_over: vitals.passed_over.iter().map(|&region| setup.topology.name(region).to_owned()).collect(),
     });
     let ready = status.ready();
     let regions = status.regions().into_iter().map(|region| ShownRegion {
@@ -194,6 +229,7 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
         peers: peers.collect(),
         transactions,
         quotas,
+        epochs,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Databases, the commit protocol that each declares, and the settings that its sessions begin with.
 
-use crate::catalog::layout::{self, Entry, data_prefix, database_key, garbage_key, relations, settings_key};
+use crate::catalog::layout::{self, Entry, data_prefix, database_key, dropped_key, garbage_key, relations, settings_key};
 use crate::catalog::names::check_name;
 use crate::catalog::{CatalogView, DatabaseId};
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -13,7 +13,17 @@ use std::sync::Arc;
 /// The database that always exists.
 pub const DEFAULT_DATABASE: &str = "rhumb";
 /// The commit protocols that a database can declare; the first is the default.
-pub const PROTOCOLS: &[&str] = &["replicated_commit"];
+pub const PROTOCOLS: [(&str, Protocol); 2] = [("replicated_commit", Protocol::ReplicatedCommit), ("catenae", Protocol::Catenae)];
+
+/// A commit protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Votes of regions on every commit.
+    ReplicatedCommit,
+    /// One-shot transactions, by epochs.
+    Catenae,
+}
+
 /// The id of the database that always exists.
 pub(super) const DEFAULT_DATABASE_ID: DatabaseId = DatabaseId(1);
 
@@ -31,7 +41,13 @@ pub struct DatabaseDescriptor {
 impl DatabaseDescriptor {
     /// The database that always exists. It has no row in the catalog.
     pub(super) fn default_database() -> DatabaseDescriptor {
-        DatabaseDescriptor { id: DEFAULT_DATABASE_ID, name: DEFAULT_DATABASE.into(), protocol: PROTOCOLS[0].into() }
+        DatabaseDescriptor { id: DEFAULT_DATABASE_ID, name: DEFAULT_DATABASE.into(), protocol: PROTOCOLS[0].0.into() }
+    }
+
+    /// Its protocol. Error 0A000 if this version does not know it.
+    pub fn protocol(&self) -> SqlResult<Protocol> {
+        let known = PROTOCOLS.iter().find(|(name, _)| *name == self.protocol).map(|(_, protocol)| *protocol);
+        known.ok_or_else(|| SqlError::unsupported(format!("this version does not know the commit protocol \"{}\"", self.protocol)))
     }
 }
 
@@ -39,10 +55,11 @@ impl CatalogView {
     /// `CREATE DATABASE name WITH (protocol = …)`. Errors: 42P04; 22023 for an unknown protocol.
     pub async fn create_database(&mut self, txn: &mut dyn Transaction, name: &str, protocol: Option<&str>) -> SqlResult<()> {
         check_name(name)?;
-        let protocol = protocol.unwrap_or(PROTOCOLS[0]);
-        if !PROTOCOLS.contains(&protocol) {
+        let protocol = protocol.unwrap_or(PROTOCOLS[0].0);
+        let known = PROTOCOLS.map(|(name, _)| name);
+        if !known.contains(&protocol) {
             return Err(SqlError::new(SqlState::InvalidParameterValue, format!("unknown commit protocol \"{protocol}\""))
-                .with_hint(format!("The known protocols are: {}.", PROTOCOLS.join(", "))));
+                .with_hint(format!("The known protocols are: {}.", known.join(", "))));
         }
         let key = database_key(name);
         if name == DEFAULT_DATABASE || self.read_fresh(txn, std::slice::from_ref(&key)).await?[0].is_some() {
@@ -68,7 +85,11 @@ impl CatalogView {
         }
         self.remove(txn, key)?;
         self.remove(txn, settings_key(database.id))?;
-        txn.put(garbage_key(&data_prefix(database.id, None)), Value::default())?;
+        // What it holds goes where it is: here, or where its protocol keeps it.
+        match database.protocol()? {
+            Protocol::ReplicatedCommit => txn.put(garbage_key(&data_prefix(database.id, None)), Value::default())?,
+            Protocol::Catenae => txn.put(dropped_key(database.id), Value::default())?,
+        }
         Ok(true)
     }
 

@@ -3,11 +3,12 @@
 //! A table may hold more rows than a transaction may write, so `DROP` only notes the prefix of their keys. Ids are never
 //! used twice: nobody can reach those rows, nor add to them, and they can be deleted at leisure.
 
-use crate::catalog::layout::{garbage, garbage_prefix};
+use crate::catalog::DatabaseId;
+use crate::catalog::layout::{data_prefix, dropped, dropped_database, dropped_key, garbage, garbage_key, garbage_prefix, relations};
 use crate::error::{SqlError, SqlResult};
+use crate::keyspaces::Gateways;
 use rhumb_commit::transaction::{Gateway, ReadMode};
-use rhumb_core::KeyRange;
-use std::sync::Arc;
+use rhumb_core::{KeyRange, Value};
 use std::time::Duration;
 
 /// The most keys that one call deletes.
@@ -18,21 +19,66 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Reclaims what was dropped, for ever: looks after it at random moments, `every` apart on the average, so that the
 /// gateways of a cluster rarely meet.
-pub async fn keep_reclaiming(gateway: Arc<dyn Gateway>, every: Duration) {
+pub async fn keep_reclaiming(gateways: impl Into<Gateways>, every: Duration) {
+    let gateways = gateways.into();
+    let another_time = |error: SqlError| {
+        tracing::debug!(%error, "reclaims what was dropped another time");
+        false
+    };
     loop {
         tokio::time::sleep(every.mul_f64(0.5 + rand::random::<f64>())).await;
-        while reclaim(&*gateway).await.unwrap_or_else(|error| {
-            tracing::debug!(%error, "reclaims what was dropped another time");
-            false
-        }) {
-            tokio::time::sleep(PAUSE).await;
+        if let Some(catenae) = &gateways.catenae {
+            while hand_over(&*gateways.replicated_commit, &**catenae).await.unwrap_or_else(another_time) {}
+        }
+        for gateway in std::iter::once(&gateways.replicated_commit).chain(&gateways.catenae) {
+            while reclaim(&**gateway).await.unwrap_or_else(another_time) {
+                tokio::time::sleep(PAUSE).await;
+            }
         }
     }
+}
+
+/// Drops in its own key space what a database held whose name was dropped in that of the names. True if there may be more of
+/// them. Done twice, it does no harm.
+pub async fn hand_over(names: &dyn Gateway, own: &dyn Gateway) -> SqlResult<bool> {
+    let mut txn = names.begin(ReadMode::Optimistic).await?;
+    let note = txn.scan(dropped(), 1, false).await?.into_iter().next();
+    txn.rollback().await;
+    let Some(note) = note else { return Ok(false) };
+    let database = dropped_database(&note.key).ok_or_else(|| SqlError::corrupted("a note of a dropped database", "it names none"))?;
+    while drop_relations(own, database).await? {}
+    let mut txn = names.begin(ReadMode::Locking).await?;
+    txn.delete(note.key)?;
+    txn.commit().await?;
+    Ok(true)
+}
+
+/// Drops some relations of a database in which nothing can be created from then on. True if there may be more.
+async fn drop_relations(own: &dyn Gateway, database: DatabaseId) -> SqlResult<bool> {
+    let mut txn = own.begin(ReadMode::Locking).await?;
+    txn.put(dropped_key(database), Value::default())?;
+    let relations = txn.scan(relations(database), RECLAIM_KEYS, false).await?;
+    let may_be_more = relations.len() == RECLAIM_KEYS;
+    for relation in relations {
+        txn.delete(relation.key)?;
+    }
+    if !may_be_more {
+        txn.put(garbage_key(&data_prefix(database, None)), Value::default())?;
+    }
+    txn.commit().await?;
+    Ok(may_be_more)
 }
 
 /// Deletes some rows of dropped tables, indexes and databases, in a transaction of its own. True if there may be more. Two gateways that do so at once cost each
 /// other conflicts (40001), nothing else.
 pub async fn reclaim(gateway: &dyn Gateway) -> SqlResult<bool> {
+    // What this region knows will do to see that there is nothing, as there nearly always is.
+    let mut txn = gateway.begin(ReadMode::Optimistic).await?;
+    let nothing = txn.scan(garbage(), 1, false).await?.is_empty();
+    txn.rollback().await;
+    if nothing {
+        return Ok(false);
+    }
     let mut txn = gateway.begin(ReadMode::Locking).await?;
     let Some(note) = txn.scan(garbage(), 1, false).await?.into_iter().next() else {
         txn.rollback().await;

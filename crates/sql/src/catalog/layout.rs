@@ -6,7 +6,12 @@
 //!   [0][3][0] [database] name          → a relation: a table, or the table that an index belongs to
 //!   [0][4][0] prefix of dropped keys   → nothing: to be reclaimed
 //!   [0][5][0] [database]               → the settings that its sessions begin with
+//!   [0][6][0] [database]               → nothing: it is dropped, in a key space other than that of the names
 //! ```
+//!
+//! Each key space has all of that but the names of databases and their settings, which are in that of Replicated Commit alone. A
+//! database of another protocol that is dropped is noted there under 6, and what it holds is dropped later, in its own key space,
+//! where that note stays: nobody may create anything in it any more.
 //!
 //! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in `postcard`.
 //! Decoding is total, and checks what the rest of the crate relies on.
@@ -27,6 +32,7 @@ const DATABASES: TableId = TableId(2);
 const RELATIONS: TableId = TableId(3);
 const GARBAGE: TableId = TableId(4);
 const SETTINGS: TableId = TableId(5);
+const DROPPED: TableId = TableId(6);
 /// The first byte of every value that this version writes.
 const FORMAT: u8 = 1;
 
@@ -79,6 +85,21 @@ pub(super) fn relations(database: DatabaseId) -> KeyRange {
 
 pub(super) fn settings_key(database: DatabaseId) -> Key {
     Key::new([&index_prefix(CATALOG, SETTINGS, IndexId(0))[..], &database.0.to_be_bytes()].concat())
+}
+
+/// The key that says that a database is dropped.
+pub(super) fn dropped_key(database: DatabaseId) -> Key {
+    Key::new([&index_prefix(CATALOG, DROPPED, IndexId(0))[..], &database.0.to_be_bytes()].concat())
+}
+
+pub(super) fn dropped() -> KeyRange {
+    KeyRange::prefix(&index_prefix(CATALOG, DROPPED, IndexId(0)))
+}
+
+/// The database in a key made by [`dropped_key`].
+pub(super) fn dropped_database(key: &Key) -> Option<DatabaseId> {
+    let id = key.0.strip_prefix(&index_prefix(CATALOG, DROPPED, IndexId(0))[..])?;
+    Some(DatabaseId(u32::from_be_bytes(id.try_into().ok()?)))
 }
 
 pub(super) fn garbage() -> KeyRange {

@@ -28,9 +28,9 @@ mod view;
 mod tests;
 
 pub use cache::Catalog;
-pub use database::{DEFAULT_DATABASE, DatabaseDescriptor, PROTOCOLS};
+pub use database::{DEFAULT_DATABASE, DatabaseDescriptor, PROTOCOLS, Protocol};
 pub use descriptor::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableId};
-pub use garbage::{keep_reclaiming, reclaim};
+pub use garbage::{hand_over, keep_reclaiming, reclaim};
 pub use layout::{Entry, decode_entry, encode_entry};
 pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use spec::{ColumnSpec, IndexSpec, KeySpec, TableSpec};

@@ -2,7 +2,9 @@
 
 use crate::catalog::cache::Known;
 use crate::catalog::database::DEFAULT_DATABASE;
-use crate::catalog::layout::{Entry, counter_key, database_key, decode, decode_entry, encode, encode_entry, relation_key, relations};
+use crate::catalog::layout::{
+    Entry, counter_key, database_key, decode, decode_entry, dropped_key, encode, encode_entry, relation_key, relations,
+};
 use crate::catalog::{Catalog, DatabaseDescriptor, TableDescriptor};
 use crate::error::{SqlError, SqlResult, SqlState};
 use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
@@ -23,6 +25,8 @@ const LAST_RESERVED_ID: u32 = 1;
 #[derive(Debug)]
 pub struct CatalogView {
     catalog: Arc<Catalog>,
+    /// The one database that there is for it, where the names of databases are in another key space.
+    database: Option<Arc<DatabaseDescriptor>>,
     /// What this transaction was told already.
     used: BTreeMap<Key, Entry>,
     /// What it created, or dropped (`None`): to be read from its own writes.
@@ -38,6 +42,7 @@ impl CatalogView {
     pub(super) fn new(catalog: Arc<Catalog>) -> CatalogView {
         CatalogView {
             catalog,
+            database: None,
             used: BTreeMap::new(),
             changed: BTreeMap::new(),
             asks_nearby: false,
@@ -54,8 +59,24 @@ impl CatalogView {
         self
     }
 
+    /// The same view, within a database whose name is not kept in this key space.
+    pub fn within(mut self, database: Arc<DatabaseDescriptor>) -> CatalogView {
+        self.database = Some(database);
+        self
+    }
+
+    /// True if the names of databases are kept in this key space.
+    pub fn lists_databases(&self) -> bool {
+        self.database.is_none()
+    }
+
     /// The database of that name. Error 3D000.
     pub async fn database(&mut self, txn: &mut dyn Transaction, name: &str) -> SqlResult<Arc<DatabaseDescriptor>> {
+        match &self.database {
+            Some(database) if database.name == name => return Ok(database.clone()),
+            Some(_) => return Err(SqlError::undefined_database(name)),
+            None => {}
+        }
         if name == DEFAULT_DATABASE {
             return Ok(Arc::new(DatabaseDescriptor::default_database()));
         }
@@ -181,6 +202,10 @@ impl CatalogView {
 
     /// The database of that name as it is now, past the cache, so that the transaction depends on its existence.
     pub(super) async fn fresh_database(&mut self, txn: &mut dyn Transaction, name: &str) -> SqlResult<Arc<DatabaseDescriptor>> {
+        if let Some(database) = self.database.clone().filter(|database| database.name == name) {
+            let dropped = get_from_majority(txn, &[dropped_key(database.id)]).await?.remove(0);
+            return if dropped.value.is_none() { Ok(database) } else { Err(SqlError::undefined_database(name)) };
+        }
         if name == DEFAULT_DATABASE {
             return Ok(Arc::new(DatabaseDescriptor::default_database()));
         }

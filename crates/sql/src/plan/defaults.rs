@@ -50,7 +50,7 @@ impl Defaults {
     pub fn value(&self, engine: &Engine, column: usize) -> SqlResult<Datum> {
         let definition = &self.table.columns[column];
         let value = match &self.values[column] {
-            _ if definition.hidden => engine.row_ids.next(engine.gateway.now()),
+            _ if definition.hidden => engine.row_ids.next(engine.now()),
             None => definition.ty.null(),
             Some(expr) => expr.evaluate(engine, 1, |_, _| unreachable!("a default has no inputs"))?.pop().expect("one value for one row"),
         };

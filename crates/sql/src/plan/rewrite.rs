@@ -1,12 +1,12 @@
 //! What PostgreSQL's clients write and the query engine's planner does not know, rewritten in the parsed statement.
 //!
 //! - functions of the session (`current_user`, `version()` …) become constants;
-//! - the qualifiers `pg_catalog` and `public`, and the database's own name, are taken off names, and `rhumb.quotas` becomes one name;
+//! - the qualifiers `pg_catalog` and `public`, and the database's own name, are taken off names, and `rhumb.quotas` and the like become one name;
 //! - `OPERATOR(pg_catalog.~)` becomes the operator, and `COLLATE` is dropped: text is ordered by its bytes;
 //! - the types that only system tables have become text and numbers;
 //! - text cast to `uuid` is put into its canonical form.
 
-use super::system::QUOTAS;
+use super::system::OF_SITE;
 use crate::error::{SqlError, SqlResult};
 use crate::session::Facts;
 use crate::types::{SqlType, parse_text, to_text};
@@ -34,16 +34,16 @@ impl VisitorMut for Rewriter<'_> {
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<SqlError> {
         // A table of a schema goes by its own name in the rest of the statement.
         if let TableFactor::Table { name, alias: alias @ None, .. } = table
-            && is_quotas(name, &self.facts.database)
+            && let Some((table, _)) = of_site(name, &self.facts.database)
         {
-            *alias = Some(TableAlias { explicit: true, name: Ident::new("quotas"), columns: Vec::new(), at: None });
+            *alias = Some(TableAlias { explicit: true, name: Ident::new(table), columns: Vec::new(), at: None });
         }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<SqlError> {
-        if is_quotas(name, &self.facts.database) {
-            *name = ObjectName::from(vec![Ident::with_quote('"', QUOTAS)]);
+        if let Some((_, table)) = of_site(name, &self.facts.database) {
+            *name = ObjectName::from(vec![Ident::with_quote('"', table)]);
             return ControlFlow::Continue(());
         }
         match unqualified(name, &self.facts.database) {
@@ -146,14 +146,14 @@ fn operator(name: &str) -> Option<BinaryOperator> {
     })
 }
 
-/// True for `rhumb.quotas`, with or without the name of the session's database before it.
-fn is_quotas(name: &ObjectName, database: &str) -> bool {
+/// The table of the site that a name stands for, such as `rhumb.quotas`, with or without the name of the session's database before it.
+fn of_site(name: &ObjectName, database: &str) -> Option<(&'static str, &'static str)> {
     let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(crate::parse::fold)).collect();
-    match parts.as_deref() {
-        Some([qualifiers @ .., schema, table]) => {
-            schema == "rhumb" && table == "quotas" && (qualifiers.is_empty() || qualifiers == [database])
+    match parts.as_deref()? {
+        [qualifiers @ .., schema, table] if schema == "rhumb" && (qualifiers.is_empty() || qualifiers == [database]) => {
+            OF_SITE.into_iter().find(|(known, _)| table == known)
         }
-        _ => false,
+        _ => None,
     }
 }
 

@@ -52,7 +52,7 @@ impl Session {
     async fn attempt(&mut self, mode: ReadMode, prepared: &Prepared, parameters: &[Datum], again: bool) -> SqlResult<Outcome> {
         let options = self.facts.settings.commit_options();
         let kind = &prepared.statement.kind;
-        let handle = TransactionHandle::begin_repeatable(&self.engine, mode).await?;
+        let handle = TransactionHandle::begin_repeatable(&self.home, mode).await?;
         let run = async {
             let (plan, effect) = self.run_plan(&handle, prepared, parameters).await?;
             let effect = match effect {
@@ -91,7 +91,7 @@ impl Session {
     fn autocommit_mode(&self, prepared: &Prepared, attempt: u32) -> SqlResult<ReadMode> {
         let kind = &prepared.statement.kind;
         if let Some(text) = &prepared.statement.as_of {
-            return as_of::timestamp(text, self.engine.gateway.now()).map(ReadMode::Stale);
+            return as_of::timestamp(text, self.engine.now()).map(ReadMode::Stale);
         }
         let locks = matches!(kind, StatementKind::Query { for_update: true, .. });
         if self.begins_read_only() && (locks || writes(kind)) {

@@ -44,7 +44,7 @@ impl Session {
             State::Idle | State::Implicit(_) => {}
         }
         let mode = match as_of {
-            Some(text) => ReadMode::Stale(as_of::timestamp(text, self.engine.gateway.now())?),
+            Some(text) => ReadMode::Stale(as_of::timestamp(text, self.engine.now())?),
             None => self.mode_of(access),
         };
         self.state = State::Explicit(Open { mode, handle: None, settings: self.facts.settings.clone(), local: false });

@@ -113,7 +113,7 @@ impl Session {
         let table = {
             let mut active = handle.lock().await?;
             let name = fold(&unqualified(&copy.table, &self.facts.database)?);
-            let super::Active { txn, catalog } = &mut *active;
+            let super::Active { txn, catalog, .. } = &mut *active;
             catalog.table(txn.as_mut(), &self.facts.database, &name).await?
         };
         let columns: Vec<usize> = match copy.columns.as_slice() {

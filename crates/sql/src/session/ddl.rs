@@ -22,7 +22,13 @@ impl Session {
         if self.begins_read_only() && matches!(self.state, State::Idle) {
             return Err(SqlError::read_only(kind.name()));
         }
+        // Which databases there are is not kept where this session's transactions run.
+        let is_elsewhere = is_about_databases(kind) && !self.home.is_system();
         if company == Company::Batch || !matches!(self.state, State::Idle) {
+            if is_elsewhere {
+                let message = format!("{} cannot run inside a transaction of a database of protocol \"catenae\"", kind.name());
+                return Err(SqlError::new(SqlState::ActiveSqlTransaction, message).with_hint("Run it by itself, outside BEGIN."));
+            }
             let (handle, mode) = self.transaction().await?;
             if mode.is_read_only() {
                 return Err(SqlError::read_only(kind.name()));
@@ -30,9 +36,10 @@ impl Session {
             self.interrupt.within(self.change_catalog(&handle, kind)).await?;
             return Ok(tag);
         }
+        let home = if is_elsewhere { self.engine.keyspaces.system() } else { self.home.clone() };
         let mut attempt = 1;
         loop {
-            let handle = TransactionHandle::begin(&self.engine, ReadMode::Locking).await?;
+            let handle = TransactionHandle::begin(&home, ReadMode::Locking).await?;
             let result = match self.interrupt.within(self.change_catalog(&handle, kind)).await {
                 Ok(()) => handle.commit(self.facts.settings.commit_options()).await,
                 Err(error) => {
@@ -50,7 +57,7 @@ impl Session {
 
     async fn change_catalog(&self, handle: &TransactionHandle, kind: &StatementKind) -> SqlResult<()> {
         let mut active = handle.lock().await?;
-        let Active { txn, catalog } = &mut *active;
+        let Active { txn, catalog, .. } = &mut *active;
         let (txn, database) = (txn.as_mut(), self.facts.database.as_str());
         match kind {
             StatementKind::Create(Create::Database { name, if_not_exists, options }) => {
@@ -111,6 +118,16 @@ impl Session {
     }
 }
 
+/// True for statements about databases, as opposed to what one of them holds.
+fn is_about_databases(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::Create(Create::Database { .. })
+            | StatementKind::AlterDatabase { .. }
+            | StatementKind::Drop { object: ast::ObjectType::Database, .. }
+    )
+}
+
 fn protocol(options: &[(String, String)]) -> SqlResult<Option<&str>> {
     let mut protocol = None;
     for (name, value) in options {
@@ -118,9 +135,8 @@ fn protocol(options: &[(String, String)]) -> SqlResult<Option<&str>> {
             "protocol" => protocol = Some(value.as_str()),
             other => {
                 let message = format!("unrecognized option of a database: \"{other}\"");
-                return Err(
-                    SqlError::new(SqlState::InvalidParameterValue, message).with_hint("Write WITH (protocol = 'replicated_commit').")
-                );
+                return Err(SqlError::new(SqlState::InvalidParameterValue, message)
+                    .with_hint("Write WITH (protocol = 'replicated_commit') or WITH (protocol = 'catenae')."));
             }
         }
     }

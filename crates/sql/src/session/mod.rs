@@ -37,6 +37,7 @@ pub use transaction::{Active, TransactionHandle};
 
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::keyspaces::Home;
 use crate::types::SqlType;
 use interrupt::Interrupt;
 use prepared::Texts;
@@ -80,6 +81,7 @@ enum State {
 /// One client's session.
 pub struct Session {
     engine: Arc<Engine>,
+    home: Home,
     facts: Facts,
     state: State,
     texts: Texts,
@@ -102,11 +104,13 @@ pub enum Company {
 impl Session {
     /// A session of `user` in `database`. Error 3D000.
     pub async fn open(engine: Arc<Engine>, user: String, database: String, pid: i32) -> SqlResult<Session> {
-        let id =
-            begun(&engine, ReadMode::Snapshot, async |Active { txn, catalog }| catalog.database(txn.as_mut(), &database).await).await?.id;
-        let read = async |Active { txn, catalog }: &mut Active| catalog.database_settings(txn.as_mut(), id).await;
+        let system = engine.keyspaces.system();
+        let find = async |Active { txn, catalog, .. }: &mut Active| catalog.database(txn.as_mut(), &database).await;
+        let descriptor = begun(&system, ReadMode::Snapshot, find).await?;
+        let home = engine.keyspaces.home(&descriptor)?;
+        let read = async |Active { txn, catalog, .. }: &mut Active| catalog.database_settings(txn.as_mut(), descriptor.id).await;
         let mut notices = Vec::new();
-        let settings = match begun(&engine, ReadMode::Optimistic, read).await {
+        let settings = match begun(&system, ReadMode::Optimistic, read).await {
             // What needs no rows, such as quotas, can be had even so.
             Err(error) if error.state() == SqlState::CannotConnectNow => {
                 notices.push(error.with_hint("The session begins without the settings of its database."));
@@ -116,6 +120,7 @@ impl Session {
         };
         Ok(Session {
             engine,
+            home,
             facts: Facts { user, database, pid, settings },
             state: State::Idle,
             texts: Texts::default(),
@@ -184,9 +189,16 @@ impl Session {
     }
 }
 
+/// The names of all databases.
+pub async fn databases(engine: &Engine) -> SqlResult<Vec<String>> {
+    let list = async |Active { txn, catalog, .. }: &mut Active| catalog.databases(txn.as_mut()).await;
+    let databases = begun(&engine.keyspaces.system(), ReadMode::Snapshot, list).await?;
+    Ok(databases.iter().map(|database| database.name.clone()).collect())
+}
+
 /// What `read` reads in a transaction that ends with that.
-async fn begun<T>(engine: &Engine, mode: ReadMode, read: impl AsyncFnOnce(&mut Active) -> SqlResult<T>) -> SqlResult<T> {
-    let handle = TransactionHandle::begin(engine, mode).await?;
+async fn begun<T>(home: &Home, mode: ReadMode, read: impl AsyncFnOnce(&mut Active) -> SqlResult<T>) -> SqlResult<T> {
+    let handle = TransactionHandle::begin(home, mode).await?;
     let result = read(&mut *handle.lock().await?).await;
     handle.rollback(false).await;
     result

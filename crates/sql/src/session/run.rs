@@ -112,7 +112,7 @@ impl Session {
 
     /// Plans a statement in a transaction that ends with that.
     async fn plan_passing(&self, mode: ReadMode, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
-        let handle = TransactionHandle::begin_repeatable(&self.engine, mode).await?;
+        let handle = TransactionHandle::begin_repeatable(&self.home, mode).await?;
         let plan = self.interrupt.within(self.plan(&handle, prepared)).await;
         handle.rollback(plan.as_ref().is_err_and(SqlError::is_retryable)).await;
         plan
@@ -201,11 +201,11 @@ impl Session {
             let mode = self.batch_mode();
             self.state = State::Implicit(Open { mode, handle: None, settings: self.facts.settings.clone(), local: false });
         }
-        let engine = self.engine.clone();
+        let home = self.home.clone();
         let open = self.open_transaction().ok_or_else(SqlError::in_failed_transaction)?;
         let handle = match &open.handle {
             Some(handle) => handle.clone(),
-            None => open.handle.insert(TransactionHandle::begin(&engine, open.mode).await?).clone(),
+            None => open.handle.insert(TransactionHandle::begin(&home, open.mode).await?).clone(),
         };
         Ok((handle, open.mode))
     }

@@ -45,7 +45,7 @@ impl Session {
     }
 
     pub(super) fn show_regions(&self) -> Outcome {
-        let rows = self.engine.gateway.regions().iter().map(region_row).collect();
+        let rows = self.home.gateway().regions().iter().map(region_row).collect();
         Outcome::Rows { columns: columns_of_regions(), rows: buffered(rows), tag: Tag::Fixed("SHOW".into()) }
     }
 }

@@ -1,8 +1,8 @@
 //! A transaction in progress, shared between a session and the result streams that read through it.
 
 use crate::catalog::CatalogView;
-use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::keyspaces::Home;
 use rhumb_commit::transaction::{CommitOptions, ReadMode, Transaction, TxnError};
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ pub struct Active {
     pub txn: Box<dyn Transaction>,
     /// What it knows of the catalog.
     pub catalog: CatalogView,
+    /// Where it runs.
+    home: Home,
 }
 
 /// Shares a transaction. The session takes it out to end it; streams that read later are told so.
@@ -22,18 +24,19 @@ pub struct TransactionHandle(Arc<Mutex<Option<Active>>>);
 
 impl TransactionHandle {
     /// Begins a transaction.
-    pub async fn begin(engine: &Engine, mode: ReadMode) -> SqlResult<TransactionHandle> {
-        TransactionHandle::begin_with(engine, mode, engine.catalog.view()).await
+    pub async fn begin(home: &Home, mode: ReadMode) -> SqlResult<TransactionHandle> {
+        TransactionHandle::begin_with(home, mode, home.view()).await
     }
 
     /// Begins a transaction that runs again if it ends in a conflict.
-    pub async fn begin_repeatable(engine: &Engine, mode: ReadMode) -> SqlResult<TransactionHandle> {
-        TransactionHandle::begin_with(engine, mode, engine.catalog.view().asking_nearby()).await
+    pub async fn begin_repeatable(home: &Home, mode: ReadMode) -> SqlResult<TransactionHandle> {
+        TransactionHandle::begin_with(home, mode, home.view().asking_nearby()).await
     }
 
-    async fn begin_with(engine: &Engine, mode: ReadMode, catalog: CatalogView) -> SqlResult<TransactionHandle> {
-        let txn = engine.gateway.begin(mode).await?;
-        Ok(TransactionHandle(Arc::new(Mutex::new(Some(Active { txn, catalog })))))
+    async fn begin_with(home: &Home, mode: ReadMode, catalog: CatalogView) -> SqlResult<TransactionHandle> {
+        let mut txn = home.gateway().begin(mode).await?;
+        txn.follow(home.seen());
+        Ok(TransactionHandle(Arc::new(Mutex::new(Some(Active { txn, catalog, home: home.clone() })))))
     }
 
     /// The transaction, for one step.
@@ -49,6 +52,7 @@ impl TransactionHandle {
         match active.txn.commit().await {
             Ok(committed) => {
                 active.catalog.committed(committed.at);
+                active.home.saw(committed.at);
                 Ok(())
             }
             Err(error) => {

@@ -2,6 +2,7 @@
 
 mod copy;
 mod protocol;
+mod protocols;
 mod psql;
 mod quotas;
 mod retries;

@@ -1,5 +1,6 @@
 //! A server over a database in memory, on a port of its own.
 
+use rhumb_sql::keyspaces::Gateways;
 use rhumb_sql::server::{ServerOptions, serve};
 use rhumb_sql::testing::{LocalGateway, LocalQuotas};
 use std::net::SocketAddr;
@@ -30,10 +31,15 @@ impl Server {
 
     /// Starts one over a database that others may serve too.
     pub async fn over(gateway: LocalGateway, options: ServerOptions) -> Server {
+        Server::behind(Arc::new(gateway.clone()).into(), gateway, options).await
+    }
+
+    /// Starts one over databases of which `gateway` is that of the names.
+    pub async fn behind(gateways: Gateways, gateway: LocalGateway, options: ServerOptions) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let quotas = LocalQuotas::new();
-        tokio::spawn(serve(listener, Arc::new(gateway.clone()), Some(Arc::new(quotas.clone())), options));
+        tokio::spawn(serve(listener, gateways, Some(Arc::new(quotas.clone())), options));
         Server { address, gateway, quotas }
     }
 

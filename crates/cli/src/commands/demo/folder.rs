@@ -185,6 +185,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
         placement: shape.placement.clone(),
         storage: network.storage.clone(),
         quotas: network.quotas.clone(),
+        catenae: network.catenae.clone(),
         limits: Limits { stop_grace_ms: STOP_GRACE_MS, ..Limits::default() },
     }
 }

@@ -5,7 +5,7 @@ use super::ports::Ports;
 use crate::wan;
 use rhumb_commit::placement::Regions;
 use rhumb_core::{RegionId, RttMatrix, Span};
-use rhumb_node::config::{Cluster, Listen, Placement, Quotas, Storage, Wan, names_a_folder};
+use rhumb_node::config::{Catenae, Cluster, Listen, Placement, Quotas, Storage, Wan, names_a_folder};
 use std::path::Path;
 
 /// Regions without a profile, unless told otherwise.
@@ -34,6 +34,8 @@ pub struct Network {
     pub storage: Storage,
     /// Quotas.
     pub quotas: Quotas,
+    /// Databases of protocol `catenae`.
+    pub catenae: Catenae,
 }
 
 impl Network {
@@ -80,6 +82,7 @@ impl Network {
         network.placement = cluster.placement;
         network.storage = cluster.storage;
         network.quotas = cluster.quotas;
+        network.catenae = cluster.catenae;
         for model in network.quotas.models.values_mut() {
             *model = std::path::absolute(folder.join(&*model))
                 .map_err(|reason| DemoError::System { doing: "cannot find this folder", reason })?;
@@ -99,6 +102,7 @@ impl Network {
             ports: Vec::new(),
             storage: Storage::default(),
             quotas: Quotas::default(),
+            catenae: Catenae::default(),
         }
     }
 

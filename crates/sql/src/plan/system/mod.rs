@@ -1,9 +1,11 @@
-//! As much of `pg_catalog` as psql's `\dt`, `\d` and `\l` and the drivers' look-ups of types read, and `rhumb.quotas`.
+//! As much of `pg_catalog` as psql's `\dt`, `\d` and `\l` and the drivers' look-ups of types read, and the tables of
+//! this site: `rhumb.quotas`, `rhumb.epochs`.
 //!
 //! A statement that names a system table gets tables in memory, made for it from the descriptors, and the functions that
 //! print definitions. Catalogs of things that Rhumb does not have (publications, policies …) are always empty, so a query
 //! over one has no rows and is not planned at all: psql asks of them what the query engine cannot plan.
 
+mod epochs;
 mod functions;
 mod quotas;
 mod tables;
@@ -37,8 +39,11 @@ const EMPTY: [&str; 10] = [
     "pg_trigger",
 ];
 
-/// What `rhumb.quotas` is called once its schema is taken off: a name that no table of a database has by chance.
-pub const QUOTAS: &str = "rhumb.quotas";
+/// The tables of this site, by their names without the schema `rhumb`, and what they are called once it is taken off: names that no
+/// table of a database has by chance.
+pub const OF_SITE: [(&str, &str); 2] = [("quotas", QUOTAS), ("epochs", EPOCHS)];
+const QUOTAS: &str = "rhumb.quotas";
+const EPOCHS: &str = "rhumb.epochs";
 
 /// What a statement over system tables may name beyond the ordinary.
 #[derive(Default)]
@@ -51,19 +56,26 @@ pub struct System {
 
 /// True for the name of a system table.
 pub fn is_system_table(name: &str) -> bool {
-    name == QUOTAS || tables::NAMES.contains(&name)
+    OF_SITE.iter().any(|(_, known)| name == *known) || tables::NAMES.contains(&name)
 }
 
 impl System {
-    /// The system tables as the transaction sees them, and the quotas as this site does if they are among the `wanted`.
+    /// The system tables as the transaction sees them, and those of this site that are among the `wanted`.
     pub async fn load(cx: Planning<'_>, active: &mut Active, wanted: &[TableReference]) -> SqlResult<System> {
-        let databases = active.catalog.databases(active.txn.as_mut()).await?;
+        let databases = if active.catalog.lists_databases() {
+            active.catalog.databases(active.txn.as_mut()).await?.iter().map(|database| database.name.clone()).collect()
+        } else {
+            crate::session::databases(cx.engine).await?
+        };
         let user_tables = active.catalog.tables(active.txn.as_mut(), &cx.facts.database).await?;
-        let databases: Vec<String> = databases.iter().map(|database| database.name.clone()).collect();
         let mut tables = guarded(|| tables::make(&databases, &user_tables, &cx.facts.user))?;
         if wanted.iter().any(|name| name.table() == QUOTAS) {
             let infos = cx.engine.quotas()?.list().await?;
             tables.insert(QUOTAS.to_string(), guarded(|| quotas::make(&infos))?);
+        }
+        if wanted.iter().any(|name| name.table() == EPOCHS) {
+            let epochs = cx.engine.keyspaces.epochs().await?;
+            tables.insert(EPOCHS.to_string(), guarded(|| epochs::make(epochs.as_ref()))?);
         }
         Ok(System { tables, functions: functions::make(&user_tables, &cx.facts.user) })
     }

@@ -1,0 +1,403 @@
+//! Transactions of clients in this process, over the site's actor: what SQL sees of Catenae.
+//!
+//! ```text
+//!   first read ─▶ a snapshot of this region; all later reads are of the same one
+//!   writes     ─▶ buffered here
+//!   commit     ─▶ one one-shot transaction: what was read has not changed since; then the writes
+//! ```
+//!
+//! Which snapshot: a transaction that asks for the newest (`Locking`, `Active`, `Snapshot`) waits until its region has the epoch
+//! of now, so that it sees all that was acknowledged anywhere before it began. One that does not (`Optimistic`) is served at once,
+//! at what is settled here and holds the session's own last commit. Should it ask for the newest later on, it moves on to a
+//! newer snapshot, if what it has read is still the same there.
+//!
+//! A transaction that wrote nothing has read one snapshot and so needs no commit. One that wrote is validated in its
+//! place in the common order, so that nothing it read can have changed unnoticed: rows by their versions, ranges by the number
+//! of their rows and that none is newer than the snapshot.
+
+use crate::metrics::EpochMetrics;
+use crate::runtime::{Handle, Rejected};
+use crate::status::Status;
+use async_trait::async_trait;
+use rhumb_commit::buffer::WriteBuffer;
+use rhumb_commit::catenae::execution::Outcome;
+use rhumb_commit::catenae::operation::{Expected, Operation, Transaction as OneShot, UNCHANGED_ROWS_MAX};
+use rhumb_commit::catenae::{Answer, Freshness, Request, Site};
+use rhumb_commit::transaction::{self, CommitOptions, Committed, Epochs, ReadMode, RegionStatus, TxnError};
+use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The most rows that one read of a range asks for; a longer one takes several.
+const SCAN_PAGE: usize = 8_192;
+/// Bytes that a transaction may write; a little more than one that commits may.
+const WRITES_BYTES_MAX: usize = 2 << 20;
+
+/// The gateway of this site.
+pub struct Gateway {
+    handle: Handle<Site>,
+    status: Arc<Status>,
+}
+
+impl Gateway {
+    /// The gateway of the site behind `handle`.
+    pub fn new(handle: Handle<Site>, status: Arc<Status>) -> Gateway {
+        Gateway { handle, status }
+    }
+}
+
+#[async_trait]
+impl transaction::Gateway for Gateway {
+    async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
+        Ok(Box::new(Transaction {
+            handle: self.handle.clone(),
+            mode,
+            snapshot: None,
+            is_newest: false,
+            after: Timestamp::ZERO,
+            read: BTreeMap::new(),
+            ranges: Vec::new(),
+            unchecked: Vec::new(),
+            is_torn: false,
+            buffer: WriteBuffer::default(),
+            validates: false,
+            trips: 0,
+            metrics: self.status.epochs().clone(),
+        }))
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_time(self.status.now())
+    }
+
+    fn regions(&self) -> Vec<RegionStatus> {
+        self.status.regions()
+    }
+
+    async fn epochs(&self) -> Result<Option<Epochs>, TxnError> {
+        match ask(&self.handle, Request::Status).await? {
+            Answer::Status(status) => {
+                let topology = &self.status.setup().topology;
+                let passed_over = status.passed_over.iter().map(|&region| topology.name(region).to_owned()).collect();
+                Ok(Some(Epochs { status, passed_over }))
+            }
+            other => unexpected(&other),
+        }
+    }
+}
+
+/// A range that was read at the snapshot, and how many rows it holds there.
+#[derive(Clone, Debug)]
+struct Ranged {
+    range: KeyRange,
+    rows: u32,
+}
+
+/// A transaction of this site's gateway.
+struct Transaction {
+    handle: Handle<Site>,
+    mode: ReadMode,
+    /// As of when it reads, once it has read.
+    snapshot: Option<Timestamp>,
+    /// All that was acknowledged before it began to read is in its snapshot.
+    is_newest: bool,
+    /// Its snapshot holds this commit.
+    after: Timestamp,
+    /// The version of each row read or expected; zero if there is none.
+    read: BTreeMap<Key, Timestamp>,
+    ranges: Vec<Ranged>,
+    /// Of those expected, the ones not yet found in the snapshot.
+    unchecked: Vec<Key>,
+    /// Two versions of a row were read or expected: it cannot commit.
+    is_torn: bool,
+    buffer: WriteBuffer,
+    /// Its end is to find out whether what it read still holds.
+    validates: bool,
+    trips: u32,
+    /// Where it is counted.
+    metrics: EpochMetrics,
+}
+
+async fn ask(handle: &Handle<Site>, request: Request) -> Result<Answer, TxnError> {
+    match handle.ask(request).await {
+        Ok(Answer::Failed(error)) => Err(error),
+        Ok(answer) => Ok(answer),
+        Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
+    }
+}
+
+/// Has a transaction run; returns its place.
+async fn submit(handle: &Handle<Site>, transaction: OneShot) -> Result<Timestamp, TxnError> {
+    match handle.ask(Request::Run(transaction)).await {
+        Ok(Answer::Ran { at, outcome: Outcome::Done(_) }) => Ok(at),
+        Ok(Answer::Ran { outcome: Outcome::Rejected(_), .. }) => Err(changed()),
+        Ok(Answer::Failed(error)) => Err(error),
+        Ok(other) => unexpected(&other),
+        Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
+        Err(rejected @ Rejected::Busy) => Err(TxnError::Unavailable(rejected.to_string())),
+    }
+}
+
+fn unexpected(answer: &Answer) -> ! {
+    unreachable!("the site answered something else than was asked: {answer:?}")
+}
+
+/// The version by which a row that was read is recognized. Whether a missing one was deleted or never written is not kept for
+/// long.
+fn version(row: &Row) -> Timestamp {
+    if row.value.is_some() { row.version } else { Timestamp::ZERO }
+}
+
+fn changed() -> TxnError {
+    TxnError::Conflict("what the transaction read has changed since".into())
+}
+
+impl Transaction {
+    /// True if what it reads next must hold all that was acknowledged before.
+    fn wants_newest(&self) -> bool {
+        !self.is_newest && matches!(self.mode, ReadMode::Locking | ReadMode::Active | ReadMode::Snapshot)
+    }
+
+    fn freshness(&self) -> Freshness {
+        match (self.snapshot, self.mode) {
+            _ if self.wants_newest() => Freshness::Strict,
+            (Some(at), _) | (None, ReadMode::Stale(at)) => Freshness::At(at),
+            (None, _) if self.after > Timestamp::ZERO => Freshness::After(self.after),
+            (None, _) => Freshness::Settled,
+        }
+    }
+
+    /// Reads rows, and of ranges so many each, at the transaction's snapshot. With the first such read comes what makes sure that
+    /// the snapshot is the right one: expected rows, and what was read at an older snapshot.
+    async fn fetch(&mut self, keys: &[Key], range: Option<(KeyRange, u32)>, reverse: bool) -> Result<(Vec<Row>, Vec<Row>), TxnError> {
+        let freshness = self.freshness();
+        if freshness == Freshness::Strict && self.snapshot.is_some() {
+            self.move_on().await?;
+            return Box::pin(self.fetch(keys, range, reverse)).await;
+        }
+        let expected = std::mem::take(&mut self.unchecked);
+        let asked = keys.iter().chain(&expected).cloned().collect();
+        let (at, mut rows, mut ranges) = self.ask(asked, range.into_iter().collect(), reverse, freshness).await?;
+        let found = rows.split_off(keys.len());
+        if found.iter().any(|row| self.read.get(&row.key) != Some(&version(row))) {
+            return Err(changed());
+        }
+        self.snapshot = Some(at);
+        if freshness == Freshness::Strict {
+            self.is_newest = true;
+            self.trips += 1;
+        }
+        Ok((rows, ranges.pop().unwrap_or_default()))
+    }
+
+    async fn ask(
+        &self,
+        keys: Vec<Key>,
+        ranges: Vec<(KeyRange, u32)>,
+        reverse: bool,
+        freshness: Freshness,
+    ) -> Result<(Timestamp, Vec<Row>, Vec<Vec<Row>>), TxnError> {
+        match ask(&self.handle, Request::Read { keys, ranges, reverse, freshness }).await? {
+            Answer::Rows { at, rows, ranges } => Ok((at, rows, ranges)),
+            other => unexpected(&other),
+        }
+    }
+
+    /// Moves on to a snapshot that holds all that was acknowledged before now; a conflict if what was read is not the same there.
+    async fn move_on(&mut self) -> Result<(), TxnError> {
+        let rows: u64 = self.ranges.iter().map(|ranged| u64::from(ranged.rows)).sum();
+        if rows > UNCHANGED_ROWS_MAX {
+            return Err(too_large(&format!("the transaction depends on {rows} rows of ranges, at most {UNCHANGED_ROWS_MAX} are allowed")));
+        }
+        let keys: Vec<Key> = self.read.keys().cloned().collect();
+        let ranges = self.ranges.iter().map(|Ranged { range, rows }| (range.clone(), rows.saturating_add(1))).collect();
+        let (at, rows, ranges) = self.ask(keys, ranges, false, Freshness::Strict).await?;
+        self.trips += 1;
+        let before = self.snapshot.unwrap_or_default();
+        let same_rows = rows.iter().all(|row| self.read.get(&row.key) == Some(&version(row)));
+        let same =
+            |(then, now): (&Ranged, &Vec<Row>)| now.len() as u64 == u64::from(then.rows) && now.iter().all(|row| row.version <= before);
+        if !same_rows || !self.ranges.iter().zip(&ranges).all(same) {
+            return Err(changed());
+        }
+        self.unchecked.clear();
+        (self.snapshot, self.is_newest) = (Some(at), true);
+        Ok(())
+    }
+
+    /// Notes the version of a row that was read, or is expected; a conflict if it is another than before.
+    fn note(&mut self, key: Key, version: Timestamp) -> Result<(), TxnError> {
+        match *self.read.entry(key).or_insert(version) == version {
+            true => Ok(()),
+            false => Err(changed()),
+        }
+    }
+
+    /// Notes that a range was read, and held so many rows.
+    fn note_range(&mut self, range: KeyRange, rows: usize) {
+        let within = |known: &Ranged| known.range.start <= range.start && range.end <= known.range.end;
+        if !self.mode.is_read_only() && !range.is_empty() && !self.ranges.iter().any(within) {
+            self.ranges.push(Ranged { range, rows: u32::try_from(rows).unwrap_or(u32::MAX) });
+        }
+    }
+
+    fn check_writable(&self) -> Result<(), TxnError> {
+        if self.mode.is_read_only() {
+            return Err(TxnError::Invalid("cannot write in a read-only transaction".into()));
+        }
+        if self.buffer.bytes() > WRITES_BYTES_MAX {
+            return Err(too_large(&format!("the transaction writes more than {WRITES_BYTES_MAX} bytes")));
+        }
+        Ok(())
+    }
+
+    /// The one-shot transaction that validates and writes.
+    fn one_shot(self) -> OneShot {
+        let since = self.snapshot.unwrap_or_default();
+        let unchanged = |Ranged { range, rows }| Operation::Unchanged { range, rows, since };
+        let mut operations: Vec<Operation> = self.ranges.into_iter().map(unchanged).collect();
+        let mut read = self.read;
+        let compare = |key: &Key, version| Operation::Compare { key: key.clone(), expected: Expected::Version(version) };
+        for (key, value) in self.buffer.into_writes() {
+            operations.extend(read.remove(&key).map(|version| compare(&key, version)));
+            operations.push(match value {
+                Some(value) => Operation::Write { key, value },
+                None => Operation::Delete { key },
+            });
+        }
+        operations.extend(read.into_iter().map(|(key, version)| compare(&key, version)));
+        OneShot::new(operations)
+    }
+}
+
+fn too_large(why: &str) -> TxnError {
+    TxnError::TooLarge(format!("{why}: every region carries it out as a whole, so split it into several transactions"))
+}
+
+#[async_trait]
+impl transaction::Transaction for Transaction {
+    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+        let mut wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none()).cloned().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut found = Vec::new();
+        if !wanted.is_empty() {
+            found = self.fetch(&wanted, None, false).await?.0;
+            if !self.mode.is_read_only() {
+                found.iter().try_for_each(|row| self.note(row.key.clone(), version(row)))?;
+            }
+        }
+        let row = |key: &Key| {
+            self.buffer.row(key).unwrap_or_else(|| {
+                let at = found.binary_search_by(|row| row.key.cmp(key)).expect("every key not buffered was read");
+                found[at].clone()
+            })
+        };
+        Ok(keys.iter().map(row).collect())
+    }
+
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<Row>, TxnError> {
+        let mut rows = Vec::new();
+        let mut read = 0;
+        let mut rest = range.clone();
+        while !rest.is_empty() && rows.len() < limit {
+            // Rows that this transaction deleted count for the region.
+            let wanted = (limit - rows.len()).saturating_add(self.buffer.len()).min(SCAN_PAGE);
+            let (_, page) = self.fetch(&[], Some((rest.clone(), wanted as u32)), reverse).await?;
+            read += page.len();
+            let last = page.last().map(|row| row.key.clone()).filter(|_| page.len() == wanted);
+            let (covered, further) = match last {
+                None => (rest.clone(), KeyRange::new(rest.end.clone(), rest.end)),
+                Some(last) if reverse => (KeyRange::new(last.clone(), rest.end), KeyRange::new(rest.start, last)),
+                Some(last) => (KeyRange::new(rest.start, last.successor()), KeyRange::new(last.successor(), rest.end)),
+            };
+            rows.extend(self.buffer.overlay(page, &covered, reverse));
+            rest = further;
+        }
+        let covered = match reverse {
+            _ if rest.is_empty() => range,
+            true => KeyRange::new(rest.end, range.end),
+            false => KeyRange::new(range.start, rest.start),
+        };
+        self.note_range(covered, read);
+        rows.truncate(limit);
+        Ok(rows)
+    }
+
+    fn expect(&mut self, key: Key, version: Timestamp) {
+        self.after = self.after.max(version);
+        match self.read.get(&key) {
+            Some(before) => self.is_torn |= *before != version,
+            None => {
+                self.read.insert(key.clone(), version);
+                self.unchecked.push(key);
+            }
+        }
+    }
+
+    fn follow(&mut self, commit: Timestamp) {
+        self.after = self.after.max(commit);
+    }
+
+    fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError> {
+        self.buffer.write(key, Some(value));
+        self.check_writable()
+    }
+
+    fn delete(&mut self, key: Key) -> Result<(), TxnError> {
+        self.buffer.write(key, None);
+        self.check_writable()
+    }
+
+    fn forget_writes(&mut self) {
+        self.buffer = WriteBuffer::default();
+        self.validates = true;
+    }
+
+    fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError> {
+        if mode != self.mode && (mode.is_read_only() || self.mode.is_read_only()) {
+            return Err(TxnError::Invalid("a transaction begun read-only stays so, and no other becomes so".into()));
+        }
+        self.mode = mode;
+        Ok(())
+    }
+
+    fn set_commit(&mut self, _options: CommitOptions) {
+        // There is one way to commit.
+    }
+
+    fn mode(&self) -> ReadMode {
+        self.mode
+    }
+
+    fn trips(&self) -> u32 {
+        self.trips
+    }
+
+    async fn commit(mut self: Box<Self>) -> Result<Committed, TxnError> {
+        if self.is_torn {
+            return Err(changed());
+        }
+        if self.buffer.is_empty() {
+            if self.validates && !self.is_newest {
+                self.move_on().await?;
+            } else if !self.unchecked.is_empty() {
+                self.fetch(&[], None, false).await?;
+            }
+            return Ok(Committed { at: self.snapshot.unwrap_or(self.after), trips: self.trips });
+        }
+        let (handle, metrics, trips) = (self.handle.clone(), self.metrics.clone(), self.trips + 1);
+        let one_shot = self.one_shot();
+        one_shot.validate().map_err(|invalid| too_large(&invalid.to_string()))?;
+        let begun = Instant::now();
+        let outcome = submit(&handle, one_shot).await;
+        metrics.count(&outcome);
+        metrics.wait.observe(begun.elapsed().as_secs_f64());
+        outcome.map(|at| Committed { at, trips })
+    }
+
+    async fn rollback(self: Box<Self>) {
+        // Nobody has heard of it.
+    }
+}

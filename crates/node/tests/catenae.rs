@@ -1,0 +1,202 @@
+//! Transactions over the actors of Catenae, hosted by three sites in this process.
+
+mod common;
+
+use common::{configure, setup};
+use rhumb_commit::catenae::Site as Catenae;
+use rhumb_commit::transaction::{Committed, Gateway as _, ReadMode, Transaction, TxnError};
+use rhumb_core::{Key, KeyRange, Timestamp, Value};
+use rhumb_node::catenae::Gateway;
+use rhumb_node::frame::Service;
+use rhumb_node::metrics::Metrics;
+use rhumb_node::runtime::Site;
+use rhumb_store::{MemoryEngine, Store};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Running sites, and the gateway of each.
+async fn cluster() -> (Vec<Site>, Vec<Gateway>) {
+    let (configs, ports) = configure(&["a", "b", "c"], None).await;
+    let started = configs.iter().zip(ports).map(|(config, port)| {
+        let setup = setup(config);
+        let actor = Catenae::new(setup.site, Arc::new(setup.topology.clone()), setup.catenae.clone());
+        let mut site = Site::new(setup, Arc::new(Metrics::new())).expect("threads");
+        let store = Store::open(MemoryEngine::new()).expect("a store");
+        let handle = site.host(Service::Catenae, store, actor).expect("threads");
+        site.open(port);
+        let gateway = Gateway::new(handle, site.status());
+        (site, gateway)
+    });
+    started.unzip()
+}
+
+type Txn = Box<dyn Transaction>;
+
+async fn begin(gateway: &Gateway, mode: ReadMode) -> Txn {
+    gateway.begin(mode).await.expect("begun")
+}
+
+async fn write(gateway: &Gateway, rows: &[(&str, Option<&str>)]) -> Committed {
+    let mut txn = begin(gateway, ReadMode::Locking).await;
+    for (key, value) in rows {
+        match value {
+            Some(value) => txn.put((*key).into(), Value::from(*value)).expect("buffered"),
+            None => txn.delete((*key).into()).expect("buffered"),
+        }
+    }
+    txn.commit().await.expect("committed")
+}
+
+async fn get(txn: &mut Txn, key: &str) -> Option<String> {
+    let row = txn.get(&[key.into()]).await.expect("read").remove(0);
+    row.value.map(|value| String::from_utf8_lossy(&value.0).into_owned())
+}
+
+async fn scan(txn: &mut Txn, limit: usize, reverse: bool) -> Vec<String> {
+    let rows = txn.scan(KeyRange::prefix(b"k"), limit, reverse).await.expect("read");
+    rows.iter().map(|row| row.key.to_string()).collect()
+}
+
+async fn conflicts(txn: Txn) -> bool {
+    matches!(txn.commit().await, Err(TxnError::Conflict(_)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_regions_read_what_one_was_told() {
+    let (_sites, gateways) = cluster().await;
+    write(&gateways[0], &[("k1", Some("one")), ("k2", Some("two")), ("k4", Some("four"))]).await;
+    for gateway in &gateways {
+        for mode in [ReadMode::Locking, ReadMode::Snapshot, ReadMode::Active] {
+            let mut txn = begin(gateway, mode).await;
+            assert_eq!(get(&mut txn, "k2").await.as_deref(), Some("two"));
+            assert_eq!((get(&mut txn, "k3").await, txn.trips()), (None, 1));
+            assert_eq!(scan(&mut txn, 9, false).await, ["k1", "k2", "k4"]);
+            assert_eq!(
+                (scan(&mut txn, 2, false).await, scan(&mut txn, 2, true).await),
+                (vec!["k1".into(), "k2".into()], vec!["k4".into(), "k2".into()])
+            );
+            assert_eq!(txn.commit().await.expect("nothing to validate").trips, 1);
+        }
+    }
+    let mut txn = begin(&gateways[1], ReadMode::Snapshot).await;
+    assert!(matches!(txn.put("k1".into(), "x".into()), Err(TxnError::Invalid(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_reads_one_snapshot_and_its_own_writes() {
+    let (_sites, gateways) = cluster().await;
+    write(&gateways[0], &[("k1", Some("one")), ("k2", Some("two")), ("k3", Some("three"))]).await;
+    let mut txn = begin(&gateways[1], ReadMode::Locking).await;
+    assert_eq!(get(&mut txn, "k1").await.as_deref(), Some("one"));
+    write(&gateways[2], &[("k2", Some("other")), ("k5", Some("five"))]).await;
+    assert_eq!(get(&mut txn, "k2").await.as_deref(), Some("two"));
+    txn.delete("k1".into()).expect("buffered");
+    txn.put("k4".into(), "four".into()).expect("buffered");
+    assert_eq!((get(&mut txn, "k1").await, get(&mut txn, "k4").await.as_deref()), (None, Some("four")));
+    assert_eq!(
+        (scan(&mut txn, 2, false).await, scan(&mut txn, 2, true).await),
+        (vec!["k2".into(), "k3".into()], vec!["k4".into(), "k3".into()])
+    );
+    assert!(conflicts(txn).await, "k2 has changed, and k5 came");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_was_read_must_not_have_changed() {
+    let (_sites, gateways) = cluster().await;
+    let first = write(&gateways[0], &[("k1", Some("one")), ("k2", Some("two")), ("k3", Some("three"))]).await;
+    let cases: [(&str, &[(&str, Option<&str>)], bool); 6] = [
+        ("first two", &[("k3", Some("changed"))], false),
+        ("first two", &[("k11", Some("came"))], true),
+        ("last one", &[("k11", None)], false),
+        ("last one", &[("k4", Some("came"))], true),
+        ("last one", &[("k4", None)], true),
+        ("one missing", &[("k9", Some("came"))], true),
+    ];
+    for (read, other, refused) in cases {
+        let mut txn = begin(&gateways[1], ReadMode::Locking).await;
+        match read {
+            "first two" => drop(scan(&mut txn, 2, false).await),
+            "last one" => drop(scan(&mut txn, 1, true).await),
+            _ => assert_eq!(get(&mut txn, "k9").await, None),
+        }
+        write(&gateways[2], other).await;
+        txn.put("other".into(), "x".into()).expect("buffered");
+        assert_eq!(conflicts(txn).await, refused, "{read}: {other:?}");
+    }
+    // A descriptor that somebody has cached.
+    for (version, refused) in [(first.at, false), (first.at.previous(), true)] {
+        let mut txn = begin(&gateways[1], ReadMode::Optimistic).await;
+        txn.expect("k1".into(), version);
+        txn.put("other".into(), "x".into()).expect("buffered");
+        assert_eq!(conflicts(txn).await, refused);
+        let mut txn = begin(&gateways[1], ReadMode::Snapshot).await;
+        txn.expect("k1".into(), version);
+        assert_eq!(conflicts(txn).await, refused);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_settled_snapshot_moves_on_if_nothing_read_has_changed() {
+    let (_sites, gateways) = cluster().await;
+    let first = write(&gateways[0], &[("k1", Some("one")), ("k2", Some("two"))]).await;
+    let begun = async || {
+        let mut txn = begin(&gateways[1], ReadMode::Optimistic).await;
+        txn.follow(first.at);
+        assert_eq!((get(&mut txn, "k1").await.as_deref(), scan(&mut txn, 1, true).await.len(), txn.trips()), (Some("one"), 1, 0));
+        txn
+    };
+    let (mut moves, mut stays, mut validated, unvalidated) = (begun().await, begun().await, begun().await, begun().await);
+    write(&gateways[2], &[("a", Some("new"))]).await;
+    moves.set_mode(ReadMode::Locking).expect("allowed");
+    assert_eq!((get(&mut moves, "a").await.as_deref(), moves.trips()), (Some("new"), 1));
+    write(&gateways[2], &[("k3", Some("new"))]).await;
+    stays.set_mode(ReadMode::Locking).expect("allowed");
+    assert!(matches!(stays.get(&["a".into()]).await, Err(TxnError::Conflict(_))));
+    validated.forget_writes();
+    assert!(conflicts(validated).await);
+    assert!(!conflicts(unvalidated).await, "what it read was so, once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_past_can_be_read_and_transactions_have_bounds() {
+    let (_sites, gateways) = cluster().await;
+    let first = write(&gateways[0], &[("k1", Some("one"))]).await;
+    write(&gateways[1], &[("k1", Some("two"))]).await;
+    let mut txn = begin(&gateways[2], ReadMode::Stale(first.at)).await;
+    assert_eq!((get(&mut txn, "k1").await.as_deref(), txn.trips()), (Some("one"), 0));
+    let mut txn = begin(&gateways[2], ReadMode::Stale(Timestamp::from_bits(1))).await;
+    assert!(matches!(txn.get(&["k1".into()]).await, Err(TxnError::OutOfRange(_))));
+    let mut txn = begin(&gateways[0], ReadMode::Locking).await;
+    for number in 0..4_097 {
+        txn.put(Key::from(format!("{number}").as_str()), "x".into()).expect("buffered");
+    }
+    let Err(TxnError::TooLarge(why)) = txn.commit().await else { panic!("too many") };
+    assert!(why.contains("4097") && why.contains("split"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sites_that_are_asked_nothing_fall_silent_and_wake_when_one_is_asked() {
+    let (_sites, gateways) = cluster().await;
+    write(&gateways[0], &[("k1", Some("one"))]).await;
+    let sealed = async || {
+        let mut all = Vec::new();
+        for gateway in &gateways {
+            all.push(gateway.epochs().await.expect("answered").expect("it has epochs").status.coordinator);
+        }
+        all
+    };
+    let mut patience = 100;
+    loop {
+        let before = sealed().await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        if sealed().await == before {
+            break;
+        }
+        patience -= 1;
+        assert!(patience > 0, "they never fall silent");
+    }
+    write(&gateways[1], &[("k1", Some("two"))]).await;
+    for gateway in &gateways {
+        assert_eq!(get(&mut begin(gateway, ReadMode::Snapshot).await, "k1").await.as_deref(), Some("two"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Where databases live: a key space for each commit protocol.
+//!
+//! ```text
+//!   replicated_commit   names, protocols and settings of all databases · relations and rows of its own databases
+//!   catenae             relations and rows of its own databases
+//! ```
+//!
+//! A transaction runs in one key space, so all that it depends on lies there: what a database holds is with its protocol, the
+//! table descriptors among it. Which databases there are is for all protocols in one place. A session belongs to one database: it
+//! looks its own up there as it begins, and what it does then happens in its [`Home`].
+
+use crate::catalog::{Catalog, CatalogView, DatabaseDescriptor, Protocol};
+use crate::error::{SqlError, SqlResult};
+use rhumb_commit::transaction::{Epochs, Gateway};
+use rhumb_core::Timestamp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where transactions begin, by protocol.
+#[derive(Clone)]
+pub struct Gateways {
+    /// Of Replicated Commit.
+    pub replicated_commit: Arc<dyn Gateway>,
+    /// Of Catenae; a site beyond the second of its region has none.
+    pub catenae: Option<Arc<dyn Gateway>>,
+}
+
+impl<G: Gateway> From<Arc<G>> for Gateways {
+    /// Replicated Commit alone.
+    fn from(gateway: Arc<G>) -> Gateways {
+        Gateways { replicated_commit: gateway, catenae: None }
+    }
+}
+
+/// The key space of a protocol, as the sessions of a site share it.
+pub struct Keyspace {
+    /// Where transactions begin.
+    pub gateway: Arc<dyn Gateway>,
+    /// The descriptors read so far.
+    pub catalog: Arc<Catalog>,
+}
+
+impl Keyspace {
+    fn new(gateway: Arc<dyn Gateway>) -> Arc<Keyspace> {
+        Arc::new(Keyspace { gateway, catalog: Catalog::new() })
+    }
+}
+
+/// The key spaces of a site.
+pub struct Keyspaces {
+    /// Replicated Commit, and which databases there are.
+    pub system: Arc<Keyspace>,
+    catenae: Option<Arc<Keyspace>>,
+}
+
+impl Keyspaces {
+    /// Those behind `gateways`.
+    pub fn new(gateways: Gateways) -> Keyspaces {
+        Keyspaces { system: Keyspace::new(gateways.replicated_commit), catenae: gateways.catenae.map(Keyspace::new) }
+    }
+
+    /// How far this site is with epochs; `None` if it holds no databases of Catenae.
+    pub async fn epochs(&self) -> SqlResult<Option<Epochs>> {
+        match &self.catenae {
+            Some(keyspace) => Ok(keyspace.gateway.epochs().await?),
+            None => Ok(None),
+        }
+    }
+
+    /// Where statements about databases run.
+    pub fn system(&self) -> Home {
+        Home { keyspace: self.system.clone(), database: None, seen: Arc::default() }
+    }
+
+    /// Where the transactions of a session of `database` run. Error 0A000 if this site does not hold it.
+    pub fn home(&self, database: &Arc<DatabaseDescriptor>) -> SqlResult<Home> {
+        match database.protocol()? {
+            Protocol::ReplicatedCommit => Ok(self.system()),
+            Protocol::Catenae => {
+                let keyspace = self.catenae.clone().ok_or_else(|| {
+                    SqlError::unsupported("this site holds no databases of protocol \"catenae\"")
+                        .with_hint("Connect to the first or the second site of a region.")
+                })?;
+                Ok(Home { keyspace, database: Some(database.clone()), seen: Arc::default() })
+            }
+        }
+    }
+}
+
+/// Where a session's transactions run.
+#[derive(Clone)]
+pub struct Home {
+    keyspace: Arc<Keyspace>,
+    /// The database, where it is not to be found in the key space itself.
+    database: Option<Arc<DatabaseDescriptor>>,
+    /// The last commit that the session was told of.
+    seen: Arc<AtomicU64>,
+}
+
+impl Home {
+    /// Where transactions begin.
+    pub fn gateway(&self) -> &dyn Gateway {
+        &*self.keyspace.gateway
+    }
+
+    /// True if databases are created, altered and dropped here.
+    pub fn is_system(&self) -> bool {
+        self.database.is_none()
+    }
+
+    /// The catalog as one transaction uses it.
+    pub fn view(&self) -> CatalogView {
+        let view = self.keyspace.catalog.view();
+        match &self.database {
+            Some(database) => view.within(database.clone()),
+            None => view,
+        }
+    }
+
+    /// The last commit, or snapshot, that the session was told of.
+    pub fn seen(&self) -> Timestamp {
+        Timestamp::from_bits(self.seen.load(Ordering::Relaxed))
+    }
+
+    /// The session is told of a commit, or of a snapshot.
+    pub fn saw(&self, at: Timestamp) {
+        self.seen.fetch_max(at.bits(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,81 @@
+//! Databases of either protocol behind one server: each in its own key space, their names in one.
+
+use crate::support::{Server, code, strings};
+use rhumb_sql::catalog::{hand_over, reclaim};
+use rhumb_sql::keyspaces::Gateways;
+use rhumb_sql::server::ServerOptions;
+use rhumb_sql::testing::LocalGateway;
+use std::sync::Arc;
+
+/// A server of both protocols, and the key space of Catenae.
+async fn both() -> (Server, LocalGateway) {
+    let (names, own) = (LocalGateway::new(), LocalGateway::new());
+    let gateways = Gateways { replicated_commit: Arc::new(names.clone()), catenae: Some(Arc::new(own.clone())) };
+    (Server::behind(gateways, names, ServerOptions::default()).await, own)
+}
+
+#[tokio::test]
+async fn what_a_database_holds_is_with_its_protocol() {
+    let (server, own) = both().await;
+    let system = server.connect().await;
+    system.batch_execute("CREATE DATABASE shop WITH (protocol = 'catenae'); CREATE TABLE t (id INT)").await.expect("created");
+    let before = server.gateway.live_keys();
+    let shop = server.connect_to("shop").await.expect("connected");
+    shop.batch_execute("CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 10)").await.expect("created");
+    assert_eq!((strings(&shop, "SELECT n FROM t").await, strings(&system, "SELECT id FROM t").await), (vec!["10".into()], vec![]));
+    assert_eq!(server.gateway.live_keys(), before);
+    assert!(own.live_keys() > 0);
+    assert_eq!(strings(&shop, "SELECT datname FROM pg_database ORDER BY 1").await, ["rhumb", "shop"]);
+    assert_eq!(strings(&shop, "SELECT relname FROM pg_class WHERE relkind = 'r'").await, ["t"]);
+}
+
+#[tokio::test]
+async fn statements_about_databases_run_where_the_names_are() {
+    let (server, own) = both().await;
+    server.connect().await.batch_execute("CREATE DATABASE shop WITH (protocol = 'catenae')").await.expect("created");
+    let shop = server.connect_to("shop").await.expect("connected");
+    let before = own.live_keys();
+    shop.batch_execute("CREATE DATABASE other WITH (protocol = 'catenae')").await.expect("created");
+    shop.batch_execute("ALTER DATABASE other SET rhumb.read_mode = 'optimistic'").await.expect("altered");
+    assert_eq!(strings(&server.connect_to("other").await.expect("connected"), "SHOW rhumb.read_mode").await, ["optimistic"]);
+    assert_eq!(code(shop.batch_execute("CREATE DATABASE other").await), "42P04");
+    for together in ["BEGIN; CREATE DATABASE x; COMMIT", "SELECT 1; DROP DATABASE other"] {
+        assert_eq!(code(shop.batch_execute(together).await), "25001", "{together}");
+        shop.batch_execute("ROLLBACK").await.expect("over");
+    }
+    assert_eq!(code(shop.batch_execute("DROP DATABASE shop").await), "55006");
+    assert_eq!(own.live_keys(), before);
+}
+
+#[tokio::test]
+async fn what_a_dropped_database_held_is_dropped_where_it_is() {
+    let (server, own) = both().await;
+    let system = server.connect().await;
+    system.batch_execute("CREATE DATABASE shop WITH (protocol = 'catenae')").await.expect("created");
+    let shop = server.connect_to("shop").await.expect("connected");
+    shop.batch_execute("CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2)").await.expect("created");
+    system.batch_execute("DROP DATABASE shop").await.expect("dropped");
+    assert_eq!(code(server.connect_to("shop").await), "3D000");
+    while hand_over(&server.gateway, &own).await.expect("handed over") {}
+    while reclaim(&own).await.expect("reclaimed") {}
+    assert_eq!(code(shop.batch_execute("INSERT INTO t VALUES (3)").await), "42P01");
+    assert_eq!(code(shop.batch_execute("CREATE TABLE u (id INT)").await), "3D000");
+    // The last id given out, and the note that the database is no more.
+    assert_eq!(own.live_keys(), 2);
+    assert!(!hand_over(&server.gateway, &own).await.expect("nothing is left"));
+    system.batch_execute("CREATE DATABASE shop WITH (protocol = 'catenae')").await.expect("another of that name");
+    let shop = server.connect_to("shop").await.expect("connected");
+    shop.batch_execute("CREATE TABLE t (id INT)").await.expect("created");
+    assert_eq!(strings(&shop, "SELECT * FROM t").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn protocols_that_a_site_does_not_have_are_refused_with_a_hint() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let refused = client.batch_execute("CREATE DATABASE x WITH (protocol = 'paxos')").await.expect_err("refused");
+    let refused = refused.as_db_error().expect("an error of the server");
+    assert_eq!((refused.code().code(), refused.hint()), ("22023", Some("The known protocols are: replicated_commit, catenae.")));
+    client.batch_execute("CREATE DATABASE x WITH (protocol = 'catenae')").await.expect("other sites hold it");
+    assert_eq!(code(server.connect_to("x").await), "0A000");
+}
