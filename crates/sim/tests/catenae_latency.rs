@@ -201,8 +201,9 @@ fn rows_keep_a_processor_busy_and_a_slow_one_twice_as_long() {
     let read = Request::Read { keys, ranges: vec![], reverse: false, freshness: Freshness::Settled };
     cluster.run_to_before_end(Span::from_micros(7_000));
     let asked = cluster.world.now();
-    (0..2).for_each(|region| drop(cluster.world.submit(SiteId::new(region, 0), read.clone())));
-    cluster.world.submit(SiteId::new(0, 0), read);
+    for region in [0, 1, 0] {
+        cluster.world.submit(SiteId::new(region, 0), read.clone());
+    }
     let replies = cluster.replies(3, asked);
     let step = cluster.local.step;
     // A step or two of other messages may come between, no row.
