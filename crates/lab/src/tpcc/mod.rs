@@ -28,6 +28,7 @@ mod terminal;
 
 pub use check::check;
 pub use load::Load;
+pub(crate) use random::NuRand;
 pub use scale::Scale;
 pub use terminal::TpccTerminal;
 
@@ -38,7 +39,6 @@ use rhumb_core::Rng;
 use crate::bench::session::Session;
 use crate::bench::workload::{Seat, Workload};
 use crate::bench::{BenchError, ledger};
-use random::NuRand;
 
 const NAME: &str = "tpcc";
 

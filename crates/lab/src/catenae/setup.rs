@@ -1,0 +1,103 @@
+//! What one run is made of: a system, a workload, clients. Two runs of equal setups are equal.
+
+use super::parameters as p;
+use super::workload::Workload;
+use rhumb_commit::catenae::Durability;
+use rhumb_commit::paxos_commit::Concurrency;
+use rhumb_core::Span;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum System {
+    /// Catenae.
+    Catenae(When),
+    /// Paxos Commit over two-phase locking.
+    Locking,
+    /// Paxos Commit over optimistic concurrency control.
+    Optimistic,
+}
+
+/// When a batch of Catenae counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum When {
+    /// Once it is durable in its own region: the paper's rule.
+    Region,
+    /// Once it is durable in a majority of the regions, as what the other two systems commit: Rhumb's default.
+    Majority,
+}
+
+/// How clients ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Clients {
+    /// So many per server, each asking again as soon as it is answered.
+    Closed(u64),
+    /// So many transactions a second in all, at random moments, and so many in all.
+    Open {
+        /// Per second.
+        rate: u64,
+        /// In all.
+        count: u64,
+    },
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Setup {
+    /// What is measured.
+    pub system: System,
+    /// What is asked.
+    pub workload: Workload,
+    /// By whom.
+    pub clients: Clients,
+    /// How long a closed loop runs before it is measured.
+    pub warm_up: Span,
+    /// How long a closed loop is measured.
+    pub measured: Span,
+    /// The length of an epoch.
+    pub epoch: Span,
+    /// How much longer a hop between chain servers takes at the most.
+    pub jitter: Span,
+    /// Decides all that is random.
+    pub seed: u64,
+}
+
+impl Setup {
+    /// `system` under `workload` as the parameters have it.
+    pub fn new(system: System, workload: Workload, clients: Clients, seed: u64) -> Setup {
+        Setup { system, workload, clients, warm_up: p::WARM_UP, measured: p::MEASURED, epoch: p::EPOCH, jitter: p::JITTER, seed }
+    }
+}
+
+impl System {
+    /// All, Catenae first.
+    pub const ALL: [System; 4] = [System::Catenae(When::Region), System::Catenae(When::Majority), System::Locking, System::Optimistic];
+
+    /// Its name in tables and plots.
+    pub fn name(self) -> &'static str {
+        match self {
+            System::Catenae(When::Region) => "Catenae, region",
+            System::Catenae(When::Majority) => "Catenae, majority",
+            System::Locking => "2PL",
+            System::Optimistic => "OCC",
+        }
+    }
+
+    /// Of a baseline, its concurrency control.
+    pub(super) fn concurrency(self) -> Option<Concurrency> {
+        match self {
+            System::Catenae(_) => None,
+            System::Locking => Some(Concurrency::Locking),
+            System::Optimistic => Some(Concurrency::Optimistic),
+        }
+    }
+}
+
+impl When {
+    /// The protocol's word for it.
+    pub(super) fn durability(self) -> Durability {
+        match self {
+            When::Region => Durability::Region,
+            When::Majority => Durability::Majority,
+        }
+    }
+}
