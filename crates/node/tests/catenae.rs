@@ -104,13 +104,13 @@ async fn a_transaction_reads_one_snapshot_and_its_own_writes() {
 async fn only_what_was_read_must_not_have_changed() {
     let (_sites, gateways) = cluster().await;
     let first = write(&gateways[0], &[("k1", Some("one")), ("k2", Some("two")), ("k3", Some("three"))]).await;
-    let cases: [(&str, &[(&str, Option<&str>)], bool); 6] = [
-        ("first two", &[("k3", Some("changed"))], false),
-        ("first two", &[("k11", Some("came"))], true),
-        ("last one", &[("k11", None)], false),
-        ("last one", &[("k4", Some("came"))], true),
-        ("last one", &[("k4", None)], true),
-        ("one missing", &[("k9", Some("came"))], true),
+    let cases: [(&str, (&str, Option<&str>), bool); 6] = [
+        ("first two", ("k3", Some("changed")), false),
+        ("first two", ("k11", Some("came")), true),
+        ("last one", ("k11", None), false),
+        ("last one", ("k4", Some("came")), true),
+        ("last one", ("k4", None), true),
+        ("one missing", ("k9", Some("came")), true),
     ];
     for (read, other, refused) in cases {
         let mut txn = begin(&gateways[1], ReadMode::Locking).await;
@@ -119,7 +119,7 @@ async fn only_what_was_read_must_not_have_changed() {
             "last one" => drop(scan(&mut txn, 1, true).await),
             _ => assert_eq!(get(&mut txn, "k9").await, None),
         }
-        write(&gateways[2], other).await;
+        write(&gateways[2], &[other]).await;
         txn.put("other".into(), "x".into()).expect("buffered");
         assert_eq!(conflicts(txn).await, refused, "{read}: {other:?}");
     }
