@@ -35,7 +35,7 @@ enum Command {
     Sim(commands::sim::Args),
     Lab(commands::lab::Args),
     Forecast(commands::forecast::Args),
-    Plan(commands::plan::Args),
+    Plan(Box<commands::plan::Args>),
 }
 
 fn main() -> ExitCode {

@@ -197,10 +197,10 @@ async fn a_region_is_lost_and_back_while_money_moves() {
     let total = (ACCOUNTS * BALANCE).to_string();
     let sum = async |client: &Client| column(client, "SELECT sum(balance) FROM account").await;
     more(&count).await;
-    assert_eq!(sum(&observer).await, [total.clone()]);
+    assert_eq!(sum(&observer).await, std::slice::from_ref(&total));
     tokio::task::block_in_place(|| demo.chaos(&["kill", REGIONS[lost]]));
     more(&count).await;
-    assert_eq!(sum(&observer).await, [total.clone()], "without {}", REGIONS[lost]);
+    assert_eq!(sum(&observer).await, std::slice::from_ref(&total), "without {}", REGIONS[lost]);
     tokio::task::block_in_place(|| demo.chaos(&["restart", REGIONS[lost]]));
     let back = demo.connect_to(lost, "bank").await.expect("it is back");
     back.batch_execute("INSERT INTO transfer VALUES (-1, 0)").await.expect("and has its say");
@@ -217,7 +217,7 @@ async fn a_region_is_lost_and_back_while_money_moves() {
     }
     for (region, name) in REGIONS.iter().enumerate() {
         let client = demo.connect_to(region, "bank").await.expect("it serves");
-        assert_eq!(sum(&client).await, [total.clone()], "{name}");
+        assert_eq!(sum(&client).await, std::slice::from_ref(&total), "{name}");
         let found: BTreeSet<i64> =
             column(&client, "SELECT id FROM transfer").await.iter().map(|id| id.parse().expect("a number")).collect();
         let lost: Vec<&i64> = told.done.difference(&found).collect();

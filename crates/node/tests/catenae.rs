@@ -104,7 +104,7 @@ async fn a_transaction_reads_one_snapshot_and_its_own_writes() {
 async fn only_what_was_read_must_not_have_changed() {
     let (_sites, gateways) = cluster().await;
     let first = write(&gateways[0], &[("k1", Some("one")), ("k2", Some("two")), ("k3", Some("three"))]).await;
-    let cases: [(&str, (&str, Option<&str>), bool); 6] = [
+    let cases = [
         ("first two", ("k3", Some("changed")), false),
         ("first two", ("k11", Some("came")), true),
         ("last one", ("k11", None), false),
