@@ -106,7 +106,7 @@ mod tests {
         let mut control = Locking::default();
         assert_eq!(control.execute(txn(5), &writes(&["a", "b"])), [Change::Ready(txn(5))]);
         assert_eq!(control.execute(txn(7), &writes(&["b"])), [], "it is younger");
-        assert_eq!(control.execute(txn(3), &writes(&["b"])), [Change::Wounded(txn(5)), Change::Ready(txn(3))]);
+        assert_eq!(control.execute(txn(3), &writes(&["b"])), [Change::Ready(txn(3)), Change::Wounded(txn(5))]);
         assert_eq!(control.prepare(txn(5), &writes(&["a", "b"])), Err(Refusal::LockLost));
         assert_eq!(control.prepare(txn(3), &writes(&["b"])), Ok(()));
         assert_eq!(control.execute(txn(2), &writes(&["b"])), [], "who is voted for is wounded no more");
