@@ -1,6 +1,8 @@
 //! What a plan foretold, held against what was measured: `rhumb bench run … --plan plan.json`.
 //!
-//! The plan knows distances alone. What it says should come true within 5 % and 3 ms, which the work of the sites themselves may take: a transaction that takes longer meets something the plan does not know, such as load, conflicts, or another number of reads.
+//! The plan knows distances alone. What it says should come true within 5 % and 3 ms, which the work of the sites themselves may
+//! take: a transaction that takes longer meets something the plan does not know, such as load, conflicts, or another number of
+//! reads.
 
 use std::collections::BTreeMap;
 
