@@ -178,7 +178,7 @@ mod tests {
         let shown = || {
             let text = metrics.render();
             let ours = |line: &&str| {
-                ["transactions_", "attempts_", "safe_", "regions_", "quota", "epoch"]
+                ["transactions_", "attempts_", "safe_", "regions_", "quota", "epochs_", "epoch_transactions_unsettled", "epoch_regions_"]
                     .iter()
                     .any(|name| line.contains(&format!("rhumb_{name}")))
             };

@@ -146,10 +146,7 @@ impl Site {
         let at = self.clock.now(self.now);
         let Running { transaction, .. } = &running;
         let footprint = transaction.footprint();
-        let limits = transaction.operations.iter().filter_map(|operation| match operation {
-            Operation::Scan { limit, .. } => Some(*limit),
-            _ => None,
-        });
+        let limits = transaction.operations.iter().filter_map(|operation| Some(operation.range()?.1));
         let (ran, writes) = execution::evaluate(transaction, newest.rows.clone(), newest.live(limits));
         let versions = |rows: &BTreeMap<Key, Row>| rows.iter().map(|(key, row)| (key.clone(), row.version)).collect();
         let proposal = Proposal {
