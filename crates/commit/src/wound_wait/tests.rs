@@ -1,3 +1,5 @@
+//! The table against a naive one: no conflicting holders, no ring, all drain.
+
 use super::*;
 use proptest::prelude::*;
 use rhumb_core::{SiteId, Timestamp};

@@ -1,3 +1,5 @@
+//! Quorums of every policy under failures: that they intersect, and that assignments are the cheapest.
+
 use super::*;
 use proptest::prelude::*;
 use rhumb_core::SiteId;
