@@ -33,7 +33,8 @@ pub struct Drought {
     age: u32,
     /// How much longer it may last when this site asks again.
     ask_at: u32,
-    /// More than so many were left nowhere; none: some sites were not heard.
+    /// More than so many were left nowhere, and what was acquired or released here since is accounted for; none: some sites
+    /// were not heard.
     left: Option<u64>,
     /// Why fewer cannot be had either, if that is known.
     why: Option<String>,
@@ -82,6 +83,14 @@ impl Drought {
     /// There are tokens enough, or nobody has asked for a while.
     pub fn end(&mut self) {
         *self = Drought::none(self.first, self.max);
+    }
+
+    /// An operation was carried out with tokens of this site: so many fewer, or more, are left.
+    pub fn carried_out(&mut self, action: Action, amount: u64) {
+        self.left = self.left.map(|left| match action {
+            Action::Acquire => left.saturating_sub(amount),
+            Action::Release => left.saturating_add(amount),
+        });
     }
 
     /// Time passes; `asking`: a redistribution is under way, and a drought does not lapse just before it is decided.
@@ -152,6 +161,18 @@ mod tests {
         assert_eq!(drought.refusal(&release, &vm()), None);
         drought.end();
         assert_eq!(drought.refusal(&acquire(6), &vm()), None);
+    }
+
+    #[test]
+    fn what_is_acquired_and_released_here_changes_what_is_known_to_be_left() {
+        let mut drought = Drought::none(8, 40);
+        drought.begin(Some(80), 2, 0);
+        drought.carried_out(Action::Acquire, 80);
+        assert_eq!(drought.refusal(&acquire(1), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 1 }), "all are held");
+        drought.carried_out(Action::Release, 3);
+        let contended = Refusal::Unreachable { quota: vm(), why: CONTENDED.to_owned() };
+        assert_eq!(drought.refusal(&acquire(3), &vm()), Some(contended));
+        assert_eq!(drought.refusal(&acquire(4), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 4 }));
     }
 
     #[test]

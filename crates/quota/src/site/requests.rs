@@ -102,6 +102,7 @@ impl Site {
                 }
             };
             assert!(enough, "it was looked at before");
+            quota.drought.carried_out(operation.action, amount);
             self.outcome.accounts.insert(*link);
         }
         let done = Done { left: self.quotas[&id].account.tokens.left };
