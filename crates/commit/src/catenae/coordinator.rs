@@ -23,8 +23,8 @@ use super::reads::Read;
 use super::site::{Site, is_acceptor};
 use super::stream::Stream;
 use crate::transaction::TxnError;
-use rhumb_core::Effects;
 use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, RegionId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A client's transaction.
@@ -135,6 +135,12 @@ impl Site {
             return self.coordinator.heard;
         }
         Epoch::ended_by(self.now, self.config.epoch).max(self.coordinator.heard)
+    }
+
+    /// The epoch up to which `region` should have spoken. Who only stands by seals nothing, so that nobody can keep pace with its
+    /// clock: it goes by the epochs of others, save for the coordinator whose place it is to take.
+    pub(super) fn due(&self, region: RegionId) -> Epoch {
+        if self.only_stands_by() && region != self.me.region { self.coordinator.heard } else { self.ending() }
     }
 
     /// Seals the epoch that ends now, if there is a new one and not too many are under way.

@@ -87,11 +87,11 @@ impl Seat {
 impl Site {
     /// Looks after the seats of this site, at the end of an epoch.
     pub(super) fn look_after_seats(&mut self, fx: &mut Effects<Site>) {
-        let ending = self.ending();
         for region in self.topology.regions() {
+            let due = self.due(region);
             let covered = self.streams[usize::from(region.0)].covered();
             let seat = &mut self.seats[usize::from(region.0)];
-            let moves = covered > seat.covered || covered >= ending;
+            let moves = covered > seat.covered || covered >= due;
             if moves {
                 (seat.silent, seat.tries) = (0, 0);
             } else {
@@ -99,7 +99,7 @@ impl Site {
             }
             seat.covered = covered;
             if seat.leads_at().is_some() {
-                self.keep_leading(region, ending, fx);
+                self.keep_leading(region, due, fx);
             } else if self.wants_to_lead(region) {
                 self.prepare(region, fx);
             }
@@ -107,7 +107,7 @@ impl Site {
     }
 
     /// A leader repeats itself; one of another region's stream passes that over further.
-    fn keep_leading(&mut self, region: RegionId, ending: Epoch, fx: &mut Effects<Site>) {
+    fn keep_leading(&mut self, region: RegionId, due: Epoch, fx: &mut Effects<Site>) {
         let stream = &self.streams[usize::from(region.0)];
         let last = stream.last_epoch();
         let ahead = self.config.ahead_epochs;
@@ -117,8 +117,8 @@ impl Site {
             if self.streams[usize::from(region.0)].end() == before && self.repeats() {
                 self.say(region, Vec::new(), fx);
             }
-        } else if last <= ending.plus((self.config.window_epochs + ahead) / 2) {
-            self.pass_over(region, ending.plus(ahead), fx);
+        } else if last <= due.plus((self.config.window_epochs + ahead) / 2) {
+            self.pass_over(region, due.plus(ahead), fx);
         } else if self.repeats() {
             self.say(region, Vec::new(), fx);
         }
@@ -240,7 +240,7 @@ impl Site {
         fx.count(if region == self.me.region { "catenae.led_own" } else { "catenae.took_over" });
         self.say(region, new, fx);
         if region != self.me.region {
-            let until = self.ending().plus(self.config.ahead_epochs);
+            let until = self.due(region).plus(self.config.ahead_epochs);
             self.pass_over(region, until, fx);
         }
     }

@@ -178,6 +178,21 @@ fn a_secondary_coordinator_takes_over_for_its_region() {
 }
 
 #[test]
+fn a_site_that_only_stands_by_passes_nobody_over_by_its_own_clock() {
+    let mut stage = Stage::with_secondaries("A secondary coordinator whose clock is ahead, and a region whose clock is behind.");
+    let standby = SiteId::new(1, 1);
+    stage.strike(Fault::ClockJump { site: standby, by_micros: 1_000_000 });
+    stage.strike(Fault::ClockJump { site: A, by_micros: -1_000_000 });
+    stage.run(Span::from_millis(4_000));
+    let refused = stage.add(standby, &["x"], 1);
+    let served = stage.add(A, &["x"], 1);
+    stage.run(Span::from_millis(2_000));
+    assert!(stage.text(refused).contains("stands by"));
+    assert_eq!(number(&stage.answer(served)), 1);
+    assert_eq!(stage.probe("catenae.passed_over"), 0);
+}
+
+#[test]
 fn a_transaction_that_is_none_is_refused_at_once_and_changes_nothing() {
     let mut stage = Stage::new("A list that comes back to a key, and one without operations.");
     let add = |key: &str| Operation::Add { key: key.into(), amount: 1 };
