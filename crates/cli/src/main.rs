@@ -38,8 +38,19 @@ enum Command {
     Plan(Box<commands::plan::Args>),
 }
 
+impl Command {
+    /// True for a command that serves others. The rest end silently when nobody reads what they say, as in `rhumb plan … | head`.
+    fn serves(&self) -> bool {
+        matches!(self, Command::Demo(_) | Command::Start(_))
+    }
+}
+
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    let command = Cli::parse().command;
+    if !command.serves() {
+        sigpipe::reset();
+    }
+    match command {
         Command::Demo(args) => commands::demo::run(&args),
         Command::Start(args) => commands::start::run(&args),
         Command::Status(args) => commands::status::run(&args),

@@ -416,3 +416,16 @@ fn what_cannot_be_met_says_why_and_nothing_is_written() {
     let line = format!("{nowhere}: cannot be written: there is no folder {}", files.path("nowhere"));
     common::refused(&["plan", "--rtt", "aws_32", "--map", &nowhere], 1, &line);
 }
+
+#[test]
+fn nobody_who_reads_on_is_no_reason_to_complain() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rhumb"))
+        .args(["plan", "--rtt", "aws_32"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
