@@ -1,10 +1,14 @@
 //! Sites in clusters of sites, down to single ones: a binary tree.
 //!
-//! Sites are alike if all clients are about as far from one as from the other. The two clusters that are most alike are
-//! joined, again and again, by the mean difference of their sites. Any tree would do for the result; a good one lets clusters
-//! stand for their sites for long.
+//! Sites are alike if all clients are about as far from one as from the other; a client for which both are too far to be of
+//! use does not tell them apart. The two clusters that are most alike are joined, again and again, by the mean difference of
+//! their sites. Any tree would do for the result; a good one lets clusters stand for their sites for long.
 
+use crate::evaluate::quorum_us;
 use crate::problem::Problem;
+
+/// A site is of use to a client up to so many times the round trip to its majority in a good placement.
+const OF_USE: f64 = 1.35;
 
 /// Some sites.
 pub(super) struct Cluster {
@@ -21,11 +25,11 @@ pub(super) struct Cluster {
 pub(super) struct Hierarchy(pub Vec<Cluster>);
 
 impl Hierarchy {
-    /// The clusters of the candidates of `problem`, whose clients count by `weights`.
-    pub fn new(problem: &Problem, weights: &[u64]) -> Hierarchy {
+    /// The clusters of the candidates of `problem`, whose clients count by `weights` and would be served well by `replicas`.
+    pub fn new(problem: &Problem, weights: &[u64], replicas: &[usize]) -> Hierarchy {
         let sites = problem.candidates().len();
         let mut clusters: Vec<Cluster> = (0..sites).map(|site| Cluster { sites: vec![site], parts: None, spread: 0.0 }).collect();
-        let mut unlike = differences(problem, weights);
+        let mut unlike = differences(problem, weights, replicas);
         // The clusters not joined yet, each with the place that its differences stand at and the one that it is most like.
         let mut live: Vec<(usize, usize)> = (0..sites).map(|site| (site, site)).collect();
         let mut nearest: Vec<(f64, usize)> = (0..sites).map(|place| most_alike(&unlike, sites, &live, place)).collect();
@@ -61,13 +65,15 @@ impl Hierarchy {
     }
 }
 
-/// By how much the round trips to each site differ from those to each other, summed over clients.
-fn differences(problem: &Problem, weights: &[u64]) -> Vec<f64> {
+/// By how much the round trips to each site differ from those to each other, as far as they are of use, summed over clients.
+fn differences(problem: &Problem, weights: &[u64], replicas: &[usize]) -> Vec<f64> {
     let sites = problem.candidates().len();
     let mut unlike = vec![0.0; sites * sites];
     for (client, &weight) in problem.clients().iter().zip(weights) {
         let from = problem.matrix().from(client.region);
-        let lengths: Vec<f64> = problem.candidates().iter().map(|&region| weight as f64 * f64::from(from[region])).collect();
+        let of_use = OF_USE * f64::from(quorum_us(from, replicas));
+        let length = |region: &usize| weight as f64 * f64::from(from[*region]).min(of_use);
+        let lengths: Vec<f64> = problem.candidates().iter().map(length).collect();
         for (row, length) in unlike.chunks_exact_mut(sites).zip(&lengths) {
             for (unlike, other) in row.iter_mut().zip(&lengths) {
                 *unlike += (length - other).abs();
@@ -100,10 +106,11 @@ mod tests {
         let model = Model { protocol: Protocol::TwoRounds, reads: Reads::Passive, handoff: false, read_processing_us: 0 };
         let (objective, constraints, prices) = (Objective::Mean, Vec::new(), Vec::new());
         let problem = Problem::new(Request { matrix, clients, model, faults: 1, objective, constraints, prices }).expect("feasible");
-        let clusters = Hierarchy::new(&problem, problem.weights()).0;
+        let clusters = Hierarchy::new(&problem, problem.weights(), &[0, 1, 2]).0;
         let joined: Vec<(&[usize], f64)> = clusters[4..].iter().map(|cluster| (&cluster.sites[..], cluster.spread)).collect();
-        // Between 0 and 1 all four clients differ by one each; across, 0 and 100 by 100 + 100 + 90 + 98, and so on.
-        assert_eq!(joined[0], (&[0, 3][..], 4.0));
+        // Between 0 and 1 the clients there differ by one each. Those at 100 and 110 have their majority within 10 and do not care;
+        // between 100 and 110 all four differ by ten each.
+        assert_eq!(joined[0], (&[0, 3][..], 2.0));
         assert_eq!(joined[1], (&[1, 2][..], 40.0));
         assert_eq!(joined[2].0, &[0, 1, 2, 3]);
         assert_eq!(clusters[6].parts.map(|parts| parts[0] + parts[1]), Some(4 + 5));

@@ -32,6 +32,8 @@ const ROUNDS: u32 = 3;
 const PRICES_TRIED: u64 = 64;
 /// They are worth it if they cut off one node of so many.
 const PRICES_WORTH: u64 = 6;
+/// Where they were not, they are looked at once in so many nodes all the same: the next part of the search may be another case.
+const PRICES_AGAIN: u64 = 8;
 /// How many clusters of a node are tried.
 const TRIED_MAX: usize = 4;
 
@@ -71,7 +73,7 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
             Objective::RegionMean => vec![1; problem.clients().len()],
             _ => problem.weights().to_vec(),
         };
-        let hierarchy = Hierarchy::new(problem, &weights);
+        let hierarchy = Hierarchy::new(problem, &weights, &best.replicas);
         let bound = Bound::new(problem, Lengths::new(problem, &hierarchy), &weights);
         let evaluator = Evaluator::new(problem);
         let prices = bounds.site_prices.then(|| Prices::new(problem, &hierarchy.0, &bound, &weights));
@@ -120,7 +122,8 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
         let mut targets = targets.clone();
         let mut priced = None;
         let (looked, cut) = self.priced[chosen.len()];
-        let worth = looked < PRICES_TRIED || cut * PRICES_WORTH >= looked;
+        let again = self.counters.nodes[chosen.len()].is_multiple_of(PRICES_AGAIN);
+        let worth = again || looked < PRICES_TRIED || cut * PRICES_WORTH >= looked;
         if let Some(prices) = self.prices.as_mut().filter(|_| worth) {
             let rounds = if root { ROUNDS_AT_ROOT } else { ROUNDS };
             let value = prices.raise(&self.hierarchy.0, &self.bound, &held, &mut targets, rounds, self.best.cost as f64);
