@@ -34,6 +34,7 @@ soak: ## A thousand seeds of every scenario of the simulator with all faults on,
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim catenae --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim paxos-commit --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim quad --seeds $${SEEDS:-1000}
+	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim quad-cores-lost --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim samya --seeds $${SEEDS:-1000}
 
 fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame row" for some of them.

@@ -104,6 +104,11 @@ impl<A: Actor> World<A> {
         self.site(site).clock.read(self.now)
     }
 
+    /// What the world is made of.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// The shape of the cluster.
     pub fn topology(&self) -> &Topology {
         &self.config.topology

@@ -34,7 +34,7 @@ fn world() -> World<Site> {
 
 fn ask(world: &mut World<Site>, at: SiteId, request: Request) -> (Answer, Span) {
     let asked = world.now();
-    world.submit(at, request);
+    world.submit(at, request.into());
     let deadline = asked + Span::from_secs(5);
     assert!(world.run_until_reply(deadline).expect("nothing goes wrong"), "no answer");
     let reply = world.take_replies().remove(0);

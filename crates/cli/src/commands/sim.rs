@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use rhumb_sim::catenae::Catenae;
 use rhumb_sim::paxos_commit::PaxosCommit;
-use rhumb_sim::quad::Quad;
+use rhumb_sim::quad::{CoresLost, Quad};
 use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
@@ -57,6 +57,8 @@ enum ScenarioName {
     PaxosCommit,
     /// Two rounds over quorums by load and distance, or over other quorum systems: strictly serializable, nothing lost.
     Quad,
+    /// The same with all cores but one lost for good, and declared lost.
+    QuadCoresLost,
     /// Quotas: clients never hold more than the limit, and no token is minted, lost or acquired twice.
     Samya,
 }
@@ -71,6 +73,7 @@ pub fn run(args: &Args) -> ExitCode {
         ScenarioName::Catenae => simulate(&Catenae::default().with_calm(args.calm), args),
         ScenarioName::PaxosCommit => simulate(&PaxosCommit::default().with_calm(args.calm), args),
         ScenarioName::Quad => simulate(&Quad::default().with_calm(args.calm), args),
+        ScenarioName::QuadCoresLost => simulate(&CoresLost::default(), args),
         ScenarioName::Samya => simulate(&Samya::default().with_calm(args.calm), args),
     }
 }

@@ -1,9 +1,10 @@
 //! The spans and bounds of the protocol. Sites may have different ones: they cost time, never correctness.
 
+use super::quorums::Settings;
 use rhumb_core::Span;
 
 /// Settings of the protocol. Spans are counted in ticks, so that a clock that jumps changes none of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// How often a site looks at what waits, and tells the others that it is up.
     pub tick: Span,
@@ -19,8 +20,37 @@ pub struct Config {
     pub doubt_ticks: u64,
     /// A transaction that its client does not touch for so long is forgotten.
     pub abandoned_ticks: u64,
+    /// An attempt to change the configuration that takes longer is given up.
+    pub move_ticks: u64,
+    /// A site that is sealed for so long without hearing of a new configuration attempts one itself; one tick later for each site
+    /// that is up before it.
+    pub sealed_ticks: u64,
     /// How far timestamps may run ahead of the ceiling's last write.
     pub ceiling_lead: Span,
+    /// How quorums follow what is measured; none: only an operator changes them.
+    pub adaptation: Option<Adaptation>,
+}
+
+/// How quorums follow what is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adaptation {
+    /// Ticks of a period.
+    pub period_ticks: u64,
+    /// Transactions that this site can work for in a period, its own clients' and others'.
+    pub capacity: u64,
+    /// What quorums are built with.
+    pub settings: Settings,
+    /// `cores = auto`: how many there are follows from this, and not from the settings.
+    pub auto: Option<Availability>,
+}
+
+/// What availability is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Availability {
+    /// The share of time that a majority of the cores is to be up: 0 to 1.
+    pub wanted: f64,
+    /// The share of time that a site is up: 0 to 1.
+    pub of_site: f64,
 }
 
 impl Default for Config {
@@ -33,7 +63,10 @@ impl Default for Config {
             idle_ticks: 8,
             doubt_ticks: 4,
             abandoned_ticks: 240,
+            move_ticks: 12,
+            sealed_ticks: 8,
             ceiling_lead: Span::from_secs(3),
+            adaptation: None,
         }
     }
 }
@@ -46,5 +79,15 @@ pub const SESSIONS_MAX: usize = 20_000;
 pub const ROWS_MAX: usize = 10_000;
 /// Rows of one scan at the most; a client that wants more asks again.
 pub const SCAN_MAX: usize = 1_000;
+/// Requests that wait for the next configuration at a site, at the most.
+pub const WAITING_MAX: usize = 10_000;
+/// A load above it is none that a site can have: a thousand times its capacity.
+pub const LOAD_MAX_PERCENT: u64 = 100_000;
+/// A round trip above it is none.
+pub const RTT_MAX: Span = Span::from_secs(10);
+/// Rows counted each tick.
+pub const COUNTED_PAGE: usize = 1_000;
+/// Differences of a page.
+pub const DIFFERENCES_PAGE: usize = 1_000;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

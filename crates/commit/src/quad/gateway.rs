@@ -4,7 +4,8 @@
 //! decided did not happen, so that a gateway without a decision answers *abort*; a client is told *committed* once the whole write
 //! quorum has the commit on disk.
 
-use super::config::{OPEN_MAX, ROWS_MAX, SCAN_MAX};
+use super::config::{OPEN_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
+use super::configuration::Configuration;
 use super::message::{Note, Promise, Query};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
@@ -74,7 +75,9 @@ struct Decided {
     trips: u32,
     /// The client that waits.
     id: Option<RequestId>,
-    /// Those of the write quorum that have not confirmed.
+    /// All who are prepared.
+    participants: BTreeSet<SiteId>,
+    /// Those of the write quorum that have not confirmed; none: the transaction is settled.
     writers: BTreeSet<SiteId>,
     /// All who have not confirmed.
     missing: BTreeSet<SiteId>,
@@ -85,7 +88,11 @@ struct Decided {
 }
 
 fn over() -> TxnError {
-    TxnError::Conflict("an older transaction took locks of this one over, or a site lost them".into())
+    TxnError::Conflict("an older transaction took locks of this one over, a site lost them, or the quorums changed".into())
+}
+
+fn moved() -> TxnError {
+    TxnError::Conflict("the configuration of quorums changed; nothing was committed".into())
 }
 
 fn no_quorum(of: &str) -> TxnError {
@@ -95,8 +102,9 @@ fn no_quorum(of: &str) -> TxnError {
 impl Gateway {
     /// A decision that was found on disk.
     pub(super) fn restore(&mut self, record: DecisionRecord) {
-        let missing: BTreeSet<SiteId> = record.participants.into_iter().collect();
-        let decided = Decided { at: record.at, trips: 0, id: None, writers: BTreeSet::new(), missing, since: 0, told: 0 };
+        let participants: BTreeSet<SiteId> = record.participants.into_iter().collect();
+        let (writers, missing) = (participants.clone(), participants.clone());
+        let decided = Decided { at: record.at, trips: 0, id: None, participants, writers, missing, since: 0, told: 0 };
         self.decided.insert(record.txn, decided);
     }
 
@@ -108,6 +116,12 @@ impl Gateway {
 
 impl Site {
     pub(super) fn on_request(&mut self, now: Time, id: RequestId, request: Request, fx: &mut Effects<Site>) {
+        if !self.is_member() {
+            return fx.answer(id, Answer::Failed(TxnError::Unavailable(self.stranger())));
+        }
+        if self.sealed.is_some() && self.waits(&request) {
+            return self.waiting.push_back((id, request));
+        }
         let answer = match request {
             Request::Begin { mode: ReadMode::Stale(_) } => {
                 Err(TxnError::Invalid("QuAD has no reads in the past; begin in another mode".into()))
@@ -135,11 +149,49 @@ impl Site {
         fx.answer(id, answer.unwrap_or_else(Answer::Failed));
     }
 
+    /// True if a request is to wait for the next configuration: the first of a transaction. It keeps its age.
+    fn waits(&self, request: &Request) -> bool {
+        let (Request::Get { txn, .. } | Request::Scan { txn, .. } | Request::Commit { txn, .. }) = request else { return false };
+        let fresh = |open: &Open| matches!(open.doing, Doing::Idle) && open.number == 0;
+        self.waiting.len() < WAITING_MAX && self.gateway.open.get(txn).is_some_and(fresh)
+    }
+
+    /// The epoch is sealed here: transactions that have read, or prepare, cannot go on. What is decided is decided.
+    pub(super) fn interrupt(&mut self, fx: &mut Effects<Site>) {
+        let fresh = |open: &Open| matches!(open.doing, Doing::Idle) && open.number == 0;
+        let begun: Vec<TxnId> = self.gateway.open.iter().filter(|(_, open)| !fresh(open)).map(|(txn, _)| *txn).collect();
+        for txn in begun {
+            fx.count("quad.interrupted");
+            self.fail(txn, None, moved(), fx);
+        }
+    }
+
+    /// The epoch is over: `next` says what of its decisions counts.
+    pub(super) fn end_epoch(&mut self, next: &Configuration, batch: &mut Batch, fx: &mut Effects<Site>) {
+        self.interrupt(fx);
+        for (txn, decided) in std::mem::take(&mut self.gateway.decided) {
+            batch.delete_record(DECISIONS, txn_key(txn));
+            let Some(id) = decided.id else { continue };
+            fx.answer(
+                id,
+                if next.carried.iter().any(|carried| carried.txn == txn) {
+                    Answer::Committed(Committed { at: decided.at, trips: decided.trips })
+                } else if next.epoch == self.configuration.epoch.next() {
+                    // Had anybody been shown it, it would be settled, and its client would have been told.
+                    Answer::Failed(moved())
+                } else {
+                    Answer::Failed(TxnError::Unknown("the site missed a change of configuration while it committed".into()))
+                },
+            );
+        }
+    }
+
     fn begin(&mut self, now: Time) -> Result<Answer, TxnError> {
         if self.gateway.open.len() + self.gateway.decided.len() >= OPEN_MAX || !self.may_issue(now) {
             return Err(TxnError::Unavailable("this site can begin no more transactions at the moment".into()));
         }
         let txn = TxnId { began: self.clock.now(now), gateway: self.me };
+        self.monitor.serves();
         self.gateway.turn += 1;
         let (turn, since) = (self.gateway.turn, self.ticks);
         let (quorum, sessions) = (BTreeSet::new(), BTreeMap::new());
@@ -161,18 +213,20 @@ impl Site {
     }
 
     fn read(&mut self, id: RequestId, txn: TxnId, query: Query, fx: &mut Effects<Site>) {
-        let up = self.up();
+        let (up, epoch) = (self.up(), self.configuration.epoch);
         let Some(open) = self.go_on(id, txn, fx) else { return };
         let (turn, mut quorum) = (open.turn, open.quorum.clone());
         if quorum.is_empty() {
-            let Some(found) = self.quorums.read(self.me, &up, turn) else { return self.fail(txn, Some(id), no_quorum("read"), fx) };
+            let Some(found) = self.configuration.quorums.read(self.me, &up, turn) else {
+                return self.fail(txn, Some(id), no_quorum("read"), fx);
+            };
             quorum = found;
         }
         let open = self.gateway.open.get_mut(&txn).expect("it goes on");
         open.number += 1;
         open.trips += 1;
         for site in &quorum {
-            fx.send(*site, Note::Read { txn, number: open.number, query: query.clone() });
+            fx.send(*site, epoch.says(Note::Read { txn, number: open.number, query: query.clone() }));
         }
         open.quorum = quorum;
         open.doing = Doing::Reading { id, query, answers: BTreeMap::new() };
@@ -220,19 +274,21 @@ impl Site {
     }
 
     fn commit(&mut self, now: Time, id: RequestId, txn: TxnId, writes: Vec<(Key, Option<Value>)>, fx: &mut Effects<Site>) {
-        let (up, me) = (self.up(), self.me);
+        let (up, me, epoch) = (self.up(), self.me, self.configuration.epoch);
         let Some(open) = self.go_on(id, txn, fx) else { return };
         open.trips += 1;
         if writes.is_empty() {
             for (site, session) in &open.sessions {
-                fx.send(*site, Note::Confirm { txn, session: *session });
+                fx.send(*site, epoch.says(Note::Confirm { txn, session: *session }));
             }
             let missing: BTreeSet<SiteId> = open.sessions.keys().copied().collect();
             open.doing = Doing::Confirming { id, missing };
             return self.end_if_confirmed(now, txn, fx);
         }
         let turn = open.turn;
-        let Some(writers) = self.quorums.write(me, &up, turn) else { return self.fail(txn, Some(id), no_quorum("write"), fx) };
+        let Some(writers) = self.configuration.quorums.write(me, &up, turn) else {
+            return self.fail(txn, Some(id), no_quorum("write"), fx);
+        };
         #[cfg(feature = "planted")]
         let writers = match writers.last().copied().filter(|_| writers.len() > 1 && self.has_planted(Planted::QuorumTooSmall)) {
             Some(last) => writers.into_iter().filter(|site| *site != last).collect(),
@@ -242,7 +298,7 @@ impl Site {
         let all: BTreeSet<SiteId> = writers.iter().chain(open.sessions.keys()).copied().collect();
         for site in &all {
             let writes = if writers.contains(site) { writes.clone() } else { Vec::new() };
-            fx.send(*site, Note::Prepare { txn, session: open.sessions.get(site).copied(), writes });
+            fx.send(*site, epoch.says(Note::Prepare { txn, session: open.sessions.get(site).copied(), writes }));
         }
         open.doing = Doing::Preparing { id, writers, missing: all.clone(), all };
     }
@@ -257,6 +313,7 @@ impl Site {
         let Some(Open { doing: Doing::Confirming { id, missing }, trips, .. }) = self.gateway.open.get(&txn) else { return };
         if missing.is_empty() {
             fx.answer(*id, Answer::Committed(Committed { at: self.clock.now(now), trips: *trips }));
+            self.monitor.commits(false);
             self.gateway.open.remove(&txn);
         }
     }
@@ -276,13 +333,14 @@ impl Site {
     fn decide(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
         let open = self.gateway.open.remove(&txn).expect("it prepared");
         let Doing::Preparing { id, writers, all, .. } = open.doing else { unreachable!("it prepared") };
+        self.monitor.commits(true);
         let at = self.clock.now(now);
         let record = DecisionRecord { txn, at, participants: all.iter().copied().collect() };
         let mut batch = Batch::new();
         batch.put_record(DECISIONS, txn_key(txn), encode(&record));
         let mut persist = fx.persist(batch);
         for site in &all {
-            persist = persist.send(*site, Promise::Commit { txn, at });
+            persist = persist.send(*site, self.configuration.epoch.says(Promise::Commit { txn, at }));
         }
         let trips = open.trips + 1;
         let id = Some(id);
@@ -294,17 +352,25 @@ impl Site {
             }
             !early
         });
-        self.gateway.decided.insert(txn, Decided { at, trips, id, writers, missing: all, since: self.ticks, told: self.ticks });
+        let (missing, since) = (all.clone(), self.ticks);
+        self.gateway.decided.insert(txn, Decided { at, trips, id, participants: all, writers, missing, since, told: since });
     }
 
     pub(super) fn on_committed(&mut self, from: SiteId, txn: TxnId, fx: &mut Effects<Site>) {
+        let epoch = self.configuration.epoch;
         let Some(decided) = self.gateway.decided.get_mut(&txn) else { return };
         decided.missing.remove(&from);
+        let was_settled = decided.writers.is_empty();
         decided.writers.remove(&from);
-        if decided.writers.is_empty()
-            && let Some(id) = decided.id.take()
-        {
-            fx.answer(id, Answer::Committed(Committed { at: decided.at, trips: decided.trips }));
+        if was_settled {
+            fx.send(from, epoch.says(Note::Settled { txn }));
+        } else if decided.writers.is_empty() {
+            if let Some(id) = decided.id.take() {
+                fx.answer(id, Answer::Committed(Committed { at: decided.at, trips: decided.trips }));
+            }
+            for site in &decided.participants {
+                fx.send(*site, epoch.says(Note::Settled { txn }));
+            }
         }
         if decided.missing.is_empty() {
             self.gateway.decided.remove(&txn);
@@ -328,16 +394,20 @@ impl Site {
         }
     }
 
-    pub(super) fn on_inquire(&mut self, from: SiteId, txn: TxnId, fx: &mut Effects<Site>) {
+    pub(super) fn on_inquire(&mut self, from: SiteId, txn: TxnId, committed: bool, fx: &mut Effects<Site>) {
+        let epoch = self.configuration.epoch;
         match self.gateway.decided.get(&txn) {
-            Some(decided) => drop(fx.persist(Batch::new()).send(from, Promise::Commit { txn, at: decided.at })),
+            Some(decided) if committed && decided.writers.is_empty() => fx.send(from, epoch.says(Note::Settled { txn })),
+            Some(decided) => drop(fx.persist(Batch::new()).send(from, epoch.says(Promise::Commit { txn, at: decided.at }))),
             None if self.gateway.open.contains_key(&txn) => {}
-            None => fx.send(from, Note::Abort { txn }),
+            // A decision is forgotten only once all have confirmed it.
+            None if committed => fx.send(from, epoch.says(Note::Settled { txn })),
+            None => fx.send(from, epoch.says(Note::Abort { txn })),
         }
     }
 
     pub(super) fn tick_gateway(&mut self, fx: &mut Effects<Site>) {
-        let (ticks, config) = (self.ticks, self.config.clone());
+        let (ticks, config, epoch) = (self.ticks, self.config.clone(), self.configuration.epoch);
         let mut late = Vec::new();
         for (txn, open) in &self.gateway.open {
             let (patience, id) = match open.doing {
@@ -356,14 +426,14 @@ impl Site {
             if ticks >= decided.since + config.unknown_ticks
                 && let Some(id) = decided.id.take()
             {
-                let error = TxnError::Unknown("it will commit, but not all sites of its quorum have confirmed that".into());
+                let error = TxnError::Unknown("it was decided to commit, but not all sites of the quorum have confirmed that".into());
                 fx.answer(id, Answer::Failed(error));
             }
             if ticks >= decided.told + config.doubt_ticks {
                 decided.told = ticks;
                 let mut persist = fx.persist(Batch::new());
                 for site in &decided.missing {
-                    persist = persist.send(*site, Promise::Commit { txn: *txn, at: decided.at });
+                    persist = persist.send(*site, epoch.says(Promise::Commit { txn: *txn, at: decided.at }));
                 }
             }
         }
@@ -383,7 +453,7 @@ impl Site {
                 }
             }
             for site in touched {
-                fx.send(site, Note::Abort { txn });
+                fx.send(site, self.configuration.epoch.says(Note::Abort { txn }));
             }
         }
         for id in waiting {

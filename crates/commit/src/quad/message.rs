@@ -1,9 +1,75 @@
-//! What sites say to one another. Clients speak as they do to every protocol
-//! ([`Request`](crate::replicated_commit::Request), [`Answer`](crate::replicated_commit::Answer)).
+//! What sites say to one another, each message with its sender's epoch ([`Stamped`](super::Stamped)). Clients speak as they do to every
+//! protocol ([`Answer`](crate::replicated_commit::Answer)); besides, an operator may ask for a change.
 
-use rhumb_core::{Key, KeyRange, Row, Timestamp, TxnId, Value};
+use super::configuration::{Ballot, Carried, Configuration, Epoch, Goal};
+use rhumb_core::{Key, KeyRange, Row, SiteId, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+
+/// What a site is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// By a client.
+    Transaction(crate::replicated_commit::Request),
+    /// By an operator: another configuration. Answered by `Done` once it is decided.
+    Change(Goal),
+    /// By an operator, of a site that is no member: ask to become one. Answered by `Done` at once.
+    Join,
+}
+
+impl From<crate::replicated_commit::Request> for Request {
+    fn from(request: crate::replicated_commit::Request) -> Request {
+        Request::Transaction(request)
+    }
+}
+
+/// Where a page of differences begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cursor {
+    /// At the beginning.
+    Start,
+    /// After this difference.
+    Difference(Vec<u8>),
+    /// After this row, where all rows are gone through.
+    Row(Key),
+}
+
+/// A row that one site may lack: its key, its newest version at the source, the epoch of the difference (zero where all rows are gone
+/// through).
+pub type Difference = (Key, Timestamp, Epoch);
+
+/// What a site measured in a period.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Transactions that it worked for, its own clients' and others', over its capacity.
+    pub load_percent: u64,
+    /// Its own clients' that only read.
+    pub reads: u64,
+    /// Its own clients' that wrote.
+    pub writes: u64,
+    /// Rows there, deleted ones included.
+    pub rows: u64,
+    /// Rows written there since the epoch began, some of them twice.
+    pub written: u64,
+    /// True if it holds all that was committed before its epoch.
+    pub caught_up: bool,
+    /// The shortest round trip to each site, microseconds.
+    pub rtt_micros: BTreeMap<SiteId, u64>,
+}
+
+/// What a sealed site knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// What it has accepted of the next configuration, and in which ballot.
+    pub accepted: Option<(Ballot, Box<Configuration>)>,
+    /// It holds all that was committed before this epoch.
+    pub holds: Epoch,
+    /// Above all timestamps that it has seen.
+    pub clock: Timestamp,
+    /// Commits that stand here and are not settled.
+    pub unsettled: Vec<Carried>,
+}
 
 /// What is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +94,14 @@ pub enum Query {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the variants are documented; their fields are named after the types above
 pub enum Note {
-    /// The sender is up.
-    Ping,
+    /// The sender is up; what its clock showed when it said so.
+    Ping { sent: Time },
+    /// So is the receiver of a ping.
+    Pong { sent: Time },
+    /// To all members: what the sender measured in a period.
+    Measured { measured: Measured },
+    /// Of a site that is no member: it asks to become one.
+    Join,
     /// Gateway to its read quorum: lock this shared, and tell what it holds.
     Read { txn: TxnId, number: u32, query: Query },
     /// Replica: locked. The newest versions here, deletions included; `more` if a limit cut them off.
@@ -44,8 +116,30 @@ pub enum Note {
     Refused { txn: TxnId, session: Option<Timestamp> },
     /// Gateway: the transaction did not commit, and will not.
     Abort { txn: TxnId },
-    /// Replica that is prepared to the gateway: what came of it?
-    Inquire { txn: TxnId },
+    /// Replica that is prepared to the gateway: what came of it? `committed` if the commit stands here, and may not be shown yet.
+    Inquire { txn: TxnId, committed: bool },
+    /// Gateway: the commit stands at the whole write quorum, and may be shown.
+    Settled { txn: TxnId },
+    /// The receiver seems to be in a later epoch: which configuration is that?
+    Behind,
+    /// This was decided.
+    Decided { configuration: Box<Configuration> },
+    /// Mover to all members: stop serving this epoch, take part in no lower ballot, say what you know.
+    Seal { ballot: Ballot, goal: Goal },
+    /// Acceptor to a mover: there is a higher ballot.
+    Outbid { ballot: Ballot },
+    /// Mover to whoever is to hold all of this epoch: get it from these sealed sites; from `anchor` all that is older, too.
+    Reconcile { ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId> },
+    /// To a source: what was written from epoch `since` on and before epoch `before`?
+    Pull { number: u64, since: Epoch, before: Epoch, after: Cursor },
+    /// Source: this. `whole` if it no longer knows, and goes through all rows.
+    Differences { number: u64, entries: Vec<Difference>, next: Option<Cursor>, whole: bool },
+    /// To a source: these rows.
+    Fetch { number: u64, keys: Vec<Key> },
+    /// Source: here they are.
+    Copies { number: u64, rows: Vec<Row> },
+    /// Mover to all members: accept this as the next configuration.
+    Accept { ballot: Ballot, configuration: Box<Configuration> },
 }
 
 /// A message that promises something durable.
@@ -58,6 +152,12 @@ pub enum Promise {
     Commit { txn: TxnId, at: Timestamp },
     /// Replica, to the second round: the commit is on disk.
     Committed { txn: TxnId },
+    /// To the mover: nothing of this epoch is served here any more. What is known here.
+    Sealed { ballot: Ballot, report: Report },
+    /// To the mover: all that it named was got; so many rows were missing here.
+    Reconciled { ballot: Ballot, copied: u64 },
+    /// Acceptor to the mover: accepted.
+    Accepted { ballot: Ballot },
 }
 
 impl fmt::Display for Query {
@@ -77,7 +177,10 @@ impl fmt::Display for Query {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Note::Ping => write!(f, "ping"),
+            Note::Ping { .. } => write!(f, "ping"),
+            Note::Pong { .. } => write!(f, "pong"),
+            Note::Measured { measured } => write!(f, "measured: load {} %, {} rows", measured.load_percent, measured.rows),
+            Note::Join => write!(f, "join"),
             Note::Read { txn, number, query } => write!(f, "read {txn} {number} {query}"),
             Note::Rows { txn, number, rows, .. } => write!(f, "rows {txn} {number}: {}", rows.len()),
             Note::Confirm { txn, .. } => write!(f, "confirm {txn}"),
@@ -85,7 +188,21 @@ impl fmt::Display for Note {
             Note::Prepare { txn, writes, .. } => write!(f, "prepare {txn}: {} writes", writes.len()),
             Note::Refused { txn, .. } => write!(f, "refused {txn}"),
             Note::Abort { txn } => write!(f, "abort {txn}"),
-            Note::Inquire { txn } => write!(f, "inquire {txn}"),
+            Note::Inquire { txn, committed: false } => write!(f, "inquire {txn}"),
+            Note::Inquire { txn, committed: true } => write!(f, "inquire {txn}, committed"),
+            Note::Settled { txn } => write!(f, "settled {txn}"),
+            Note::Behind => write!(f, "behind"),
+            Note::Decided { configuration } => write!(f, "decided {configuration}"),
+            Note::Seal { ballot, .. } => write!(f, "seal {ballot}"),
+            Note::Outbid { ballot } => write!(f, "outbid by {ballot}"),
+            Note::Reconcile { ballot, anchor, sources } => write!(f, "reconcile {ballot} with {}, from {anchor}", sources.len()),
+            Note::Pull { number, since, before, .. } => write!(f, "pull {number}: {since} to before {before}"),
+            Note::Differences { number, entries, next, .. } => {
+                write!(f, "differences {number}: {}{}", entries.len(), if next.is_some() { " and more" } else { "" })
+            }
+            Note::Fetch { number, keys } => write!(f, "fetch {number}: {}", keys.len()),
+            Note::Copies { number, rows } => write!(f, "copies {number}: {}", rows.len()),
+            Note::Accept { ballot, configuration } => write!(f, "accept {ballot}: {configuration}"),
         }
     }
 }
@@ -96,6 +213,12 @@ impl fmt::Display for Promise {
             Promise::Prepared { txn, clock } => write!(f, "prepared {txn} above {clock}"),
             Promise::Commit { txn, at } => write!(f, "commit {txn} at {at}"),
             Promise::Committed { txn } => write!(f, "committed {txn}"),
+            Promise::Sealed { ballot, report } => {
+                write!(f, "sealed {ballot}: holds {}, {} unsettled", report.holds, report.unsettled.len())?;
+                report.accepted.as_ref().map_or(Ok(()), |(ballot, accepted)| write!(f, ", accepted {ballot}: {accepted}"))
+            }
+            Promise::Reconciled { ballot, copied } => write!(f, "reconciled {ballot}: {copied} copied"),
+            Promise::Accepted { ballot } => write!(f, "accepted {ballot}"),
         }
     }
 }

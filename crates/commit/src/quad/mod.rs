@@ -1,9 +1,10 @@
 //! QuAD: strict two-phase locking and two-phase commit over quorums that follow load and distance.
 //!
 //! The strongest sites are cores. A core reads at a majority of the cores and writes at all; a slave reads and writes at itself and a
-//! majority. Here is what transactions do under one configuration of quorums; [`quorums`] builds them. Source: Fetai, Stiemer and
-//! Schuldt, "QuAD: A Quorum Protocol for Adaptive Data Management in the Cloud", sections II and III. What differs from the paper,
-//! and why, stands in `docs/decisions/0016-quad.md`.
+//! majority; roles and quorums change while clients run. Here is what transactions do under one configuration; [`quorums`] builds
+//! quorums, and `mover.rs` shows how one configuration follows another. Source: Fetai, Stiemer and Schuldt, "QuAD: A Quorum Protocol for
+//! Adaptive Data Management in the Cloud", sections II to IV. What differs from the paper, and why, stands in
+//! `docs/decisions/0016-quad.md`.
 //!
 //! ```text
 //!   client        gateway, core or slave      read quorum        write quorum
@@ -15,9 +16,10 @@
 //!     ├────────────────▶├── Prepare (writes) ─────▶├──────────────────▶│ X locks, sync       first round
 //!     │                 │◀───────────────────────────────── Prepared ──┤
 //!     │                 │ sync: decided            │                   │
-//!     │                 ├── Commit (at) ──────────▶├──────────────────▶│ versions, sync      second round
-//!     │  committed      │◀──────────────────────────────── Committed ──┤ locks released
+//!     │                 ├── Commit (at) ──────────▶├──────────────────▶│ that it commits, sync   second round
+//!     │  committed      │◀──────────────────────────────── Committed ──┤
 //!     │◀────────────────┤
+//!     │                 ├── Settled ──────────────▶├──────────────────▶│ versions shown, locks released
 //! ```
 //!
 //! What holds at all times:
@@ -29,8 +31,11 @@
 //!    commit was asked for.
 //! 4. A commit timestamp lies above those of all that it conflicts with: it is above the clocks of all who prepared.
 //! 5. The gateway decides, on its disk. Without a decision there the outcome is *abort*; a decision stays until all who prepared know.
-//! 6. A client hears *committed* when the whole write quorum has the commit on disk.
+//! 6. A client hears *committed* when the whole write quorum has the commit on disk; nobody is shown what was written before.
 //! 7. Nobody deadlocks: [`wound_wait`](crate::wound_wait).
+//! 8. There is one configuration for each epoch, the same at all sites. A site serves only what was said in its own epoch, and nothing
+//!    once it is sealed.
+//! 9. A configuration comes into being only when one of its write quorums holds all that was acknowledged or shown before.
 //!
 //! | file | role |
 //! |---|---|
@@ -40,17 +45,28 @@
 //! | `gateway.rs` | a client's transaction: quorums, newest versions, the two rounds |
 //! | `replica.rs` | locks, sessions, prepared transactions |
 //! | `quorums/` | which sites are asked |
+//! | `configuration.rs` | epochs, and which sets of sites make a change safe |
+//! | `mover.rs`, `acceptor.rs` | a change: who brings it about; who seals, accepts and adopts |
+//! | `reconcile.rs` | difference objects: a site gets what it lacks |
+//! | `monitor.rs`, `manager.rs` | what is measured; which change is due |
 
+mod acceptor;
 mod config;
+mod configuration;
 mod gateway;
+mod manager;
 pub mod message;
+mod monitor;
+mod mover;
 #[cfg(feature = "planted")]
 pub mod planted;
 pub mod quorums;
+mod reconcile;
 pub mod records;
 mod replica;
 mod site;
 
-pub use config::Config;
-pub use message::{Note, Promise};
+pub use config::{Adaptation, Availability, Config};
+pub use configuration::{Ballot, Carried, Configuration, Epoch, Goal, Stamped, carries};
+pub use message::{Note, Promise, Request};
 pub use site::{Site, Timer};

@@ -18,17 +18,29 @@ pub enum Planted {
     DoubtEndsInAbort,
     /// A write leaves out one site of its quorum.
     QuorumTooSmall,
+    /// A message of an older epoch counts, and a sealed site goes on.
+    OldEpochServed,
+    /// Who is to hold all that was committed says so without having got it.
+    ActivatedUnreconciled,
+    /// A sealed site does not report commits that are not settled.
+    CommitsNotCarried,
+    /// A commit is shown to others as soon as it stands at one site.
+    ShownUnsettled,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 6] = [
+    pub const ALL: [Planted; 10] = [
         Planted::AnsweredAfterFirstRound,
         Planted::FirstForNewest,
         Planted::SessionsIgnored,
         Planted::ClocksIgnored,
         Planted::DoubtEndsInAbort,
         Planted::QuorumTooSmall,
+        Planted::OldEpochServed,
+        Planted::ActivatedUnreconciled,
+        Planted::CommitsNotCarried,
+        Planted::ShownUnsettled,
     ];
 }
 

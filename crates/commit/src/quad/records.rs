@@ -5,7 +5,12 @@
 //! | [`PREPARED`] | transaction | [`PreparedRecord`]: what it holds and writes here, until the outcome |
 //! | [`DECISIONS`] | transaction | [`DecisionRecord`]: that it commits, until all who are prepared know |
 //! | [`CEILING`] | empty | no timestamp above it was issued or seen by any life of this site |
+//! | [`ACCEPTOR`] | empty | [`AcceptorRecord`]: that the epoch is sealed, and what this site has promised and accepted of the next one |
+//! | [`CONFIGURATION`] | empty | [`Configuration`](super::Configuration): the latest that this site has adopted |
+//! | [`BASE`] | empty | [`Base`]: how much of the past is here |
+//! | [`DIFFERENCES`] | epoch, row key | that this row was written in that epoch: the difference objects |
 
+use super::configuration::{Ballot, Configuration, Epoch, Goal};
 use crate::replicated_commit::records::encode;
 use crate::wound_wait::{Lock, Mode};
 use rhumb_core::actor::Space;
@@ -18,6 +23,14 @@ pub const PREPARED: Space = Space(64);
 pub const DECISIONS: Space = Space(65);
 /// The ceiling of timestamps.
 pub const CEILING: Space = Space(66);
+/// The part in the consensus on the next configuration.
+pub const ACCEPTOR: Space = Space(67);
+/// The configuration.
+pub const CONFIGURATION: Space = Space(68);
+/// How much of the past is here.
+pub const BASE: Space = Space(69);
+/// Which rows were written in which epoch.
+pub const DIFFERENCES: Space = Space(70);
 
 /// A prepared transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +41,8 @@ pub struct PreparedRecord {
     pub reads: Vec<KeyRange>,
     /// What it writes.
     pub writes: Vec<(Key, Option<Value>)>,
+    /// The timestamp of its commit, once that stands here; not settled yet.
+    pub committed: Option<Timestamp>,
 }
 
 impl PreparedRecord {
@@ -50,6 +65,45 @@ pub struct DecisionRecord {
     pub participants: Vec<SiteId>,
 }
 
+/// What a site has promised and accepted of the next configuration. There is none as long as the epoch is not sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptorRecord {
+    /// No ballot below it is taken part in.
+    pub promised: Ballot,
+    /// What was last asked for.
+    pub goal: Goal,
+    /// What was accepted last, and in which ballot.
+    pub accepted: Option<(Ballot, Box<Configuration>)>,
+}
+
+/// How much of the past a site holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// All that was committed before this epoch is here; zero: nothing need be.
+    pub holds: Epoch,
+    /// Which rows were written is known from this epoch on.
+    pub kept: Epoch,
+}
+
+/// The key of a difference.
+pub fn difference_key(epoch: Epoch, key: &Key) -> Vec<u8> {
+    [&epoch.0.to_be_bytes()[..], &key.0].concat()
+}
+
+/// What a difference's key says; `None` if it is none.
+pub fn read_difference(record: &[u8]) -> Option<(Epoch, Key)> {
+    let (epoch, key) = record.split_first_chunk::<8>()?;
+    Some((Epoch(u64::from_be_bytes(*epoch)), Key::new(key.to_vec())))
+}
+
+/// Adds the versions that a transaction wrote in `epoch`, and that it did.
+pub fn put_versions(batch: &mut Batch, epoch: Epoch, at: Timestamp, writes: Vec<(Key, Option<Value>)>) {
+    for (key, value) in writes {
+        batch.put_record(DIFFERENCES, difference_key(epoch, &key), Vec::new());
+        batch.put_version(key, at, value);
+    }
+}
+
 /// The key of a transaction's record.
 pub fn txn_key(txn: TxnId) -> Vec<u8> {
     [&txn.began.bits().to_be_bytes()[..], &txn.gateway.region.0.to_be_bytes(), &txn.gateway.shard.to_be_bytes()].concat()
@@ -70,7 +124,8 @@ mod tests {
         let txn = |began, region| TxnId { began: Timestamp::from_bits(began), gateway: SiteId::new(region, 1) };
         assert!(txn_key(txn(1, 9)) < txn_key(txn(2, 0)) && txn_key(txn(2, 0)) < txn_key(txn(2, 1)));
         let reads = vec![KeyRange::new("a".into(), "c".into())];
-        let record = PreparedRecord { txn: txn(1, 0), reads, writes: vec![("b".into(), None), ("d".into(), Some("v".into()))] };
+        let record =
+            PreparedRecord { txn: txn(1, 0), reads, writes: vec![("b".into(), None), ("d".into(), Some("v".into()))], committed: None };
         assert_eq!(decode(&encode(&record)), Some(record.clone()));
         let modes: Vec<Mode> = record.locks().map(|lock| lock.mode).collect();
         assert_eq!(modes, [Mode::Shared, Mode::Exclusive, Mode::Exclusive]);

@@ -3,17 +3,20 @@
 //! ```text
 //!   (nothing) ── Read ──▶ session ── Confirm ──▶ released
 //!                            │
-//!                            └── Prepare ──▶ waits for exclusive locks ──▶ prepared, on disk ── Commit / Abort ──▶ released
+//!                            └── Prepare ──▶ waits for exclusive locks ──▶ prepared, on disk ── Abort ──▶ released
+//!                                                                              │
+//!                                                                              └── Commit ──▶ committed, on disk ── Settled ──▶ shown, released
 //! ```
 //!
 //! Invariants: rows leave only under a shared lock; a `Prepared` leaves only once locks and writes are on disk, and they stay until
 //! the gateway's outcome is known; a transaction prepares only in the session in which it read.
 
 use super::config::SESSIONS_MAX;
+use super::configuration::Carried;
 use super::message::{Note, Promise, Query};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
-use super::records::{PREPARED, PreparedRecord, put_ceiling, txn_key};
+use super::records::{PREPARED, PreparedRecord, put_ceiling, put_versions, txn_key};
 use super::site::{Loading, Site};
 use crate::replicated_commit::records::encode;
 use crate::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
@@ -65,6 +68,20 @@ impl Replica {
     /// How many transactions are prepared here.
     pub(super) fn prepared(&self) -> usize {
         self.prepared.len()
+    }
+
+    /// The transactions whose commit stands here and is not settled.
+    pub(super) fn unsettled(&self) -> Vec<Carried> {
+        let carried = |prepared: &Prepared| {
+            let PreparedRecord { txn, writes, committed, .. } = &prepared.record;
+            committed.map(|at| Carried { txn: *txn, at, writes: writes.clone() })
+        };
+        self.prepared.values().filter_map(carried).collect()
+    }
+
+    /// Everybody who is prepared here.
+    pub(super) fn prepared_transactions(&self) -> impl Iterator<Item = TxnId> + '_ {
+        self.prepared.keys().copied()
     }
 
     /// A prepared transaction that was found on disk.
@@ -119,8 +136,9 @@ impl Site {
     fn ask(&mut self, now: Time, txn: TxnId, locks: BTreeSet<Lock>, what: What, phase: Phase, fx: &mut Effects<Site>) {
         if !self.replica.sessions.contains_key(&txn) {
             if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now) {
-                return fx.send(txn.gateway, Note::Refused { txn, session: None });
+                return fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session: None }));
             }
+            self.monitor.serves();
             let name = self.clock.now(now);
             self.replica.sessions.insert(txn, Session { name, seen: self.ticks, number: 0, asked: None });
         }
@@ -183,7 +201,8 @@ impl Site {
             What::Prepare { writes } => {
                 self.replica.sessions.remove(&txn);
                 let shared = self.replica.table.held(txn).filter(|lock| lock.mode == Mode::Shared);
-                let record = PreparedRecord { txn, reads: shared.map(|lock| lock.range).collect(), writes };
+                let reads = shared.map(|lock| lock.range).collect();
+                let record = PreparedRecord { txn, reads, writes, committed: None };
                 self.replica.table.prepare(txn);
                 let mut batch = Batch::new();
                 batch.put_record(PREPARED, txn_key(txn), encode(&record));
@@ -195,41 +214,66 @@ impl Site {
 
     fn promise_prepared(&mut self, now: Time, txn: TxnId, batch: Batch, fx: &mut Effects<Site>) {
         let clock = self.clock.now(now);
-        fx.persist(batch).send(txn.gateway, Promise::Prepared { txn, clock });
+        fx.persist(batch).send(txn.gateway, self.configuration.epoch.says(Promise::Prepared { txn, clock }));
     }
 
     pub(super) fn on_read_loaded(&mut self, txn: TxnId, number: u32, session: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         // What was loaded is as of the lock; it counts only if the lock is still held.
         if self.replica.sessions.get(&txn).is_some_and(|held| held.name == session) {
-            fx.send(txn.gateway, Note::Rows { txn, number, session, rows, more });
+            fx.send(txn.gateway, self.configuration.epoch.says(Note::Rows { txn, number, session, rows, more }));
         }
     }
 
     pub(super) fn on_confirm(&mut self, now: Time, txn: TxnId, session: Timestamp, fx: &mut Effects<Site>) {
         if self.replica.sessions.get(&txn).is_some_and(|held| held.name == session) {
-            fx.send(txn.gateway, Note::Confirmed { txn });
+            fx.send(txn.gateway, self.configuration.epoch.says(Note::Confirmed { txn }));
             self.release(now, txn, fx);
         } else {
-            fx.send(txn.gateway, Note::Refused { txn, session: Some(session) });
+            fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session: Some(session) }));
         }
     }
 
+    /// The second round. The commit is on disk before it is confirmed; it is shown to others once it is settled: known to
+    /// stand at the whole write quorum, so that every reconfiguration finds it.
     pub(super) fn on_commit(&mut self, now: Time, txn: TxnId, at: Timestamp, fx: &mut Effects<Site>) {
         let mut batch = Batch::new();
         self.observe(at, &mut batch);
-        if let Some(prepared) = self.replica.prepared.remove(&txn) {
-            batch.delete_record(PREPARED, txn_key(txn));
-            for (key, value) in prepared.record.writes {
-                batch.put_version(key, at, value);
-            }
+        if let Some(prepared) = self.replica.prepared.get_mut(&txn) {
+            prepared.record.committed = Some(at);
+            prepared.since = self.ticks;
+            batch.put_record(PREPARED, txn_key(txn), encode(&prepared.record));
         }
-        fx.persist(batch).send(txn.gateway, Promise::Committed { txn });
+        fx.persist(batch).send(txn.gateway, self.configuration.epoch.says(Promise::Committed { txn }));
+        let shows_nothing = self.replica.prepared.get(&txn).is_some_and(|prepared| prepared.record.writes.is_empty());
+        #[cfg(feature = "planted")]
+        let shows_nothing = shows_nothing || self.has_planted(Planted::ShownUnsettled);
+        if shows_nothing {
+            self.on_settled(now, txn, fx);
+        }
+    }
+
+    pub(super) fn on_settled(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
+        let committed = |prepared: &Prepared| prepared.record.committed.is_some();
+        if !self.replica.prepared.get(&txn).is_some_and(committed) {
+            return;
+        }
+        let prepared = self.replica.prepared.remove(&txn).expect("it is committed here");
+        let mut batch = Batch::new();
+        batch.delete_record(PREPARED, txn_key(txn));
+        let at = prepared.record.committed.expect("it is committed here");
+        self.monitor.written += prepared.record.writes.len() as u64;
+        put_versions(&mut batch, self.configuration.epoch, at, prepared.record.writes);
+        fx.persist(batch);
         self.release(now, txn, fx);
     }
 
     pub(super) fn on_abort(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
-        if self.replica.prepared.remove(&txn).is_some() {
+        if let Some(prepared) = self.replica.prepared.get(&txn) {
+            if prepared.record.committed.is_some() {
+                return;
+            }
+            self.replica.prepared.remove(&txn);
             let mut batch = Batch::new();
             batch.delete_record(PREPARED, txn_key(txn));
             fx.persist(batch);
@@ -239,15 +283,17 @@ impl Site {
 
     /// Those who are in doubt ask; those who were not heard of lose their locks.
     pub(super) fn tick_replica(&mut self, now: Time, fx: &mut Effects<Site>) {
+        let epoch = self.configuration.epoch;
         for (txn, prepared) in &mut self.replica.prepared {
             if self.ticks >= prepared.since + self.config.doubt_ticks {
                 prepared.since = self.ticks;
                 #[cfg(feature = "planted")]
                 if self.planted == Some(Planted::DoubtEndsInAbort) {
-                    fx.send(self.me, Note::Abort { txn: *txn });
+                    fx.send(self.me, epoch.says(Note::Abort { txn: *txn }));
                     continue;
                 }
-                fx.send(txn.gateway, Note::Inquire { txn: *txn });
+                let committed = prepared.record.committed.is_some();
+                fx.send(txn.gateway, epoch.says(Note::Inquire { txn: *txn, committed }));
             }
         }
         let idle = |session: &Session| self.ticks >= session.seen + self.config.idle_ticks;
@@ -261,7 +307,7 @@ impl Site {
     /// Takes all from a transaction that is not prepared, and tells its gateway.
     fn drop_session(&mut self, txn: TxnId, fx: &mut Effects<Site>) -> Vec<Outcome> {
         let session = self.replica.sessions.remove(&txn).map(|session| session.name);
-        fx.send(txn.gateway, Note::Refused { txn, session });
+        fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session }));
         self.replica.table.release(txn)
     }
 

@@ -1,17 +1,24 @@
 //! A site: gateway of its clients and replica in one actor. Here are dispatch, recovery, and who is up.
 
+use super::acceptor::Sealed;
 use super::config::{Config, RECOVERY_PAGE};
+use super::configuration::{Configuration, Epoch, Stamped};
 use super::gateway::Gateway;
-use super::message::{Note, Promise};
+use super::message::{Cursor, Difference, Note, Promise, Request};
+use super::monitor::Monitor;
+use super::mover::Attempt;
+#[cfg(feature = "planted")]
+use super::planted::Planted;
 use super::quorums::Quorums;
-use super::records::{CEILING, DECISIONS, PREPARED, put_ceiling};
+use super::reconcile::Pulling;
+use super::records::{ACCEPTOR, BASE, Base, CEILING, CONFIGURATION, DECISIONS, PREPARED, put_ceiling};
 use super::replica::Replica;
 use crate::replicated_commit::records::decode;
-use crate::replicated_commit::{Answer, Request};
+use crate::replicated_commit::{self, Answer};
 use crate::transaction::TxnError;
-use rhumb_core::actor::{Actor, Body, Input, Load, Loaded, Space, Token};
+use rhumb_core::actor::{Actor, Body, Input, Load, Loaded, RequestId, Space, Token};
 use rhumb_core::{Batch, Effects, HybridClock, SiteId, Span, Time, Timestamp, TxnId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A timer of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +34,39 @@ pub(super) enum Loading {
     Read { txn: TxnId, number: u32, session: Timestamp },
     /// Records, after a start.
     Recovery(Space),
+    /// A page of differences, for a puller.
+    Differences { to: SiteId, number: u64, before: Epoch },
+    /// The versions of the rows on it.
+    Versions { to: SiteId, number: u64, epochs: Vec<Epoch>, next: Option<Cursor> },
+    /// A page of all rows, for a puller.
+    AllRows { to: SiteId, number: u64 },
+    /// Rows that it lacks.
+    Copies { to: SiteId, number: u64 },
+    /// The own versions of rows on a page of a source.
+    Compared { from: SiteId, number: u64, entries: Vec<Difference>, next: Option<Cursor> },
+    /// Differences that may be too old.
+    Old,
+    /// Rows, to count them.
+    Counted,
 }
 
 /// A site. See the module's first lines.
 #[derive(Debug)]
 pub struct Site {
     pub(super) me: SiteId,
-    pub(super) members: BTreeSet<SiteId>,
-    pub(super) quorums: Quorums,
+    pub(super) configuration: Configuration,
+    /// Set while the epoch is sealed here.
+    pub(super) sealed: Option<Sealed>,
+    /// How much of the past is here.
+    pub(super) base: Base,
+    /// A change of configuration that this site attempts.
+    pub(super) attempt: Option<Attempt>,
+    /// The highest round of ballots that it has heard of.
+    pub(super) rounds: u64,
+    pub(super) pulling: Option<Pulling>,
+    pub(super) monitor: Monitor,
+    /// Requests that wait for the next configuration.
+    pub(super) waiting: VecDeque<(RequestId, replicated_commit::Request)>,
     pub(super) config: Config,
     pub(super) clock: HybridClock,
     /// No timestamp above it is issued: it is on disk.
@@ -49,7 +81,7 @@ pub struct Site {
     heard: BTreeMap<SiteId, u64>,
     serving: bool,
     loads: BTreeMap<Token, Loading>,
-    tokens: Token,
+    pub(super) tokens: Token,
     pub(super) gateway: Gateway,
     pub(super) replica: Replica,
     #[cfg(feature = "planted")]
@@ -57,12 +89,20 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site `me` of a cluster with these quorums, before its start.
+    /// The site `me` of a cluster that began with these quorums, before its start. If it is in none of them, it may join.
     pub fn new(me: SiteId, quorums: Quorums, config: Config) -> Site {
+        let configuration = Configuration::first(quorums);
+        let holds = configuration.bases.get(&me).copied().unwrap_or_default();
         Site {
             me,
-            members: quorums.members(),
-            quorums,
+            configuration,
+            sealed: None,
+            base: Base { holds, kept: Epoch(0) },
+            attempt: None,
+            rounds: 0,
+            pulling: None,
+            monitor: Monitor::default(),
+            waiting: VecDeque::new(),
             config,
             clock: HybridClock::default(),
             ceiling: Timestamp::ZERO,
@@ -85,10 +125,42 @@ impl Site {
         self.replica.prepared() + self.gateway.undelivered()
     }
 
-    /// The sites that are up, as far as this one knows.
+    /// The configuration that this site has adopted.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// True if it has stopped serving its epoch.
+    pub fn is_sealed(&self) -> bool {
+        self.sealed.is_some()
+    }
+
+    /// True if all that was committed before its epoch is here.
+    pub fn is_caught_up(&self) -> bool {
+        self.base.holds >= self.configuration.epoch
+    }
+
+    /// True if the site takes part in its configuration.
+    pub(super) fn is_member(&self) -> bool {
+        self.configuration.bases.contains_key(&self.me)
+    }
+
+    /// Why a site that takes no part serves nobody.
+    pub(super) fn stranger(&self) -> String {
+        format!("site {} is no member of the configuration of {}; it may join", self.me, self.configuration.epoch)
+    }
+
+    /// The sites that are up, as far as this one knows, members or not.
+    pub(super) fn reachable(&self) -> BTreeSet<SiteId> {
+        let heard = self.heard.iter().filter(|(_, at)| **at + self.config.silent_ticks >= self.ticks);
+        heard.map(|(site, _)| *site).chain([self.me]).collect()
+    }
+
+    /// The members that are up, as far as this one knows.
     pub(super) fn up(&self) -> BTreeSet<SiteId> {
-        let heard = |site: &SiteId| self.heard.get(site).is_some_and(|at| at + self.config.silent_ticks >= self.ticks);
-        self.members.iter().copied().filter(|site| *site == self.me || heard(site)).collect()
+        let mut up = self.reachable();
+        up.retain(|site| self.configuration.bases.contains_key(site));
+        up
     }
 
     /// True if a timestamp issued now would be one that no other life of this site issues.
@@ -110,6 +182,13 @@ impl Site {
         match self.loads.remove(&token).expect("only what was asked for is loaded") {
             Loading::Read { txn, number, session } => self.on_read_loaded(txn, number, session, loaded, fx),
             Loading::Recovery(space) => self.on_records(now, space, loaded, fx),
+            Loading::Differences { to, number, before } => self.on_differences_loaded(to, number, before, loaded, fx),
+            Loading::Versions { to, number, epochs, next } => self.on_versions_loaded((to, number), epochs, next, loaded, fx),
+            Loading::AllRows { to, number } => self.on_all_rows_loaded(to, number, loaded, fx),
+            Loading::Copies { to, number } => self.on_copies_loaded(to, number, loaded, fx),
+            Loading::Compared { from, number, entries, next } => self.on_compared((from, number), entries, next, loaded, fx),
+            Loading::Old => self.on_old_loaded(loaded, fx),
+            Loading::Counted => self.on_counted(loaded),
         }
     }
 
@@ -119,13 +198,19 @@ impl Site {
         for (_, bytes) in &records {
             match space {
                 CEILING => self.clock = HybridClock::above(decode(bytes).expect(SOUND)),
+                CONFIGURATION => self.configuration = decode(bytes).expect(SOUND),
+                BASE => self.base = decode(bytes).expect(SOUND),
+                ACCEPTOR => self.sealed = Some(Sealed { record: decode(bytes).expect(SOUND), since: self.ticks, tries: 0 }),
                 DECISIONS => self.gateway.restore(decode(bytes).expect(SOUND)),
                 _ => self.replica.restore(decode(bytes).expect(SOUND)),
             }
         }
         match (space, records.last()) {
             (_, Some((last, _))) if more => self.recover(space, [last, &[0][..]].concat(), fx),
-            (CEILING, _) => self.recover(DECISIONS, Vec::new(), fx),
+            (CEILING, _) => self.recover(CONFIGURATION, Vec::new(), fx),
+            (CONFIGURATION, _) => self.recover(BASE, Vec::new(), fx),
+            (BASE, _) => self.recover(ACCEPTOR, Vec::new(), fx),
+            (ACCEPTOR, _) => self.recover(DECISIONS, Vec::new(), fx),
             (DECISIONS, _) => self.recover(PREPARED, Vec::new(), fx),
             _ => self.raise_ceiling(now, fx),
         }
@@ -146,8 +231,9 @@ impl Site {
     fn on_tick(&mut self, now: Time, fx: &mut Effects<Site>) {
         fx.set_timer(Timer::Tick, self.config.tick);
         self.ticks += 1;
-        for site in self.members.iter().filter(|site| **site != self.me) {
-            fx.send(*site, Note::Ping);
+        let epoch = self.configuration.epoch;
+        for site in self.configuration.bases.keys().filter(|site| **site != self.me) {
+            fx.send(*site, epoch.says(Note::Ping { sent: now }));
         }
         if !self.serving {
             return;
@@ -156,13 +242,60 @@ impl Site {
         if half > self.ceiling_written || self.ceiling_written > self.ceiling && self.ceilings.is_empty() {
             self.raise_ceiling(now, fx);
         }
-        self.tick_replica(now, fx);
+        if self.sealed.is_none() {
+            self.tick_replica(now, fx);
+        }
         self.tick_gateway(fx);
+        self.tick_sealed(fx);
+        self.tick_mover(fx);
+        self.tick_pulling(fx);
+        self.tick_monitor(fx);
     }
 
-    fn on_note(&mut self, now: Time, from: SiteId, note: Note, fx: &mut Effects<Site>) {
-        match note {
-            Note::Ping => {}
+    /// True if what was said in `epoch` is to be heard: only if this site is in the same one. Who is behind is told what it missed.
+    fn is_of_now(&self, from: SiteId, epoch: Epoch, fx: &mut Effects<Site>) -> bool {
+        let mine = self.configuration.epoch;
+        if epoch < mine {
+            let configuration = Box::new(self.configuration.clone());
+            fx.send(from, mine.says(Note::Decided { configuration }));
+        } else if epoch > mine {
+            fx.send(from, mine.says(Note::Behind));
+        }
+        #[cfg(feature = "planted")]
+        if self.has_planted(Planted::OldEpochServed) {
+            return epoch <= mine;
+        }
+        epoch == mine
+    }
+
+    /// True if transactions of the epoch go on here.
+    fn is_open(&self) -> bool {
+        #[cfg(feature = "planted")]
+        if self.has_planted(Planted::OldEpochServed) {
+            return self.is_member();
+        }
+        self.sealed.is_none() && self.is_member()
+    }
+
+    fn on_note(&mut self, now: Time, from: SiteId, Stamped { epoch, said }: Stamped<Note>, fx: &mut Effects<Site>) {
+        match said {
+            // These speak of epochs themselves.
+            Note::Behind => drop(self.is_of_now(from, Epoch(0), fx)),
+            Note::Decided { configuration } => self.on_decided(now, *configuration, fx),
+            Note::Pull { number, since, before, after } => self.on_pull(from, number, since, before, after, fx),
+            Note::Differences { number, entries, next, whole } => self.on_differences(from, number, (entries, next), whole, fx),
+            Note::Fetch { number, keys } => self.on_fetch(from, number, keys, fx),
+            Note::Copies { number, rows } => self.on_copies(from, number, rows, fx),
+            _ if !self.is_of_now(from, epoch, fx) => {}
+            Note::Ping { sent } => self.on_ping(from, sent, fx),
+            Note::Pong { sent } => self.on_pong(now, from, sent),
+            Note::Measured { measured } => self.on_measured(from, measured, fx),
+            Note::Join => self.on_join(from),
+            Note::Seal { ballot, goal } => self.on_seal(from, ballot, goal, fx),
+            Note::Outbid { ballot } => self.on_outbid(ballot, fx),
+            Note::Reconcile { ballot, anchor, sources } => self.on_reconcile(from, ballot, anchor, sources, fx),
+            Note::Accept { ballot, configuration } => self.on_accept(from, ballot, configuration, fx),
+            _ if !self.is_open() => {}
             Note::Read { txn, number, query } => self.on_read(now, txn, number, query, fx),
             Note::Rows { txn, number, session, rows, more } => self.on_rows(from, (txn, number, session), (rows, more), fx),
             Note::Confirm { txn, session } => self.on_confirm(now, txn, session, fx),
@@ -170,22 +303,31 @@ impl Site {
             Note::Prepare { txn, session, writes } => self.on_prepare(now, (txn, session), writes, fx),
             Note::Refused { txn, session } => self.on_refused(from, txn, session, fx),
             Note::Abort { txn } => self.on_abort(now, txn, fx),
-            Note::Inquire { txn } => self.on_inquire(from, txn, fx),
+            Note::Inquire { txn, committed } => self.on_inquire(from, txn, committed, fx),
+            Note::Settled { txn } => self.on_settled(now, txn, fx),
         }
     }
 
-    fn on_promise(&mut self, now: Time, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
-        match promise {
+    fn on_promise(&mut self, now: Time, from: SiteId, Stamped { epoch, said }: Stamped<Promise>, fx: &mut Effects<Site>) {
+        if !self.is_of_now(from, epoch, fx) {
+            return;
+        }
+        match said {
+            Promise::Sealed { ballot, report } => self.on_sealed(from, ballot, report, fx),
+            Promise::Reconciled { ballot, .. } => self.on_reconciled(from, ballot, fx),
+            Promise::Accepted { ballot } => self.on_accepted(from, ballot, fx),
+            // The decision is this site's own.
+            Promise::Committed { txn } => self.on_committed(from, txn, fx),
+            _ if !self.is_open() => {}
             Promise::Prepared { txn, clock } => self.on_prepared(now, from, txn, clock, fx),
             Promise::Commit { txn, at } => self.on_commit(now, txn, at, fx),
-            Promise::Committed { txn } => self.on_committed(from, txn, fx),
         }
     }
 }
 
 impl Actor for Site {
-    type Note = Note;
-    type Promise = Promise;
+    type Note = Stamped<Note>;
+    type Promise = Stamped<Promise>;
     type Timer = Timer;
     type Request = Request;
     type Answer = Answer;
@@ -206,7 +348,12 @@ impl Actor for Site {
             Input::Client { id, .. } if !self.serving => {
                 fx.answer(id, Answer::Failed(TxnError::Unavailable("this site is still reading its disk".into())));
             }
-            Input::Client { id, request } => self.on_request(now, id, request, fx),
+            Input::Client { id, request: Request::Transaction(request) } => self.on_request(now, id, request, fx),
+            Input::Client { id, request: Request::Change(goal) } => self.change(goal, Some(id), fx),
+            Input::Client { id, request: Request::Join } => {
+                self.monitor.join();
+                fx.answer(id, Answer::Done);
+            }
             Input::Message { from, body } => {
                 self.heard.insert(from, self.ticks);
                 match body {

@@ -6,22 +6,30 @@
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, one full copy in each or two, how quorums are built and how many
-//! cores there are, the loads that they are built from, a storm of all kinds of faults or many short crashes. The configuration stays
-//! as it is for the whole run.
+//! cores there are, the loads that they are built from, a storm of all kinds of faults or many short crashes, and whether the
+//! configuration stays as it is, or operators change it all the time ([`operator`]).
+
+mod configurations;
+mod lost;
+mod operator;
 
 use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
 use crate::history::{History, TxnNo};
 use crate::replicated_commit::client::{Client, Shared};
 use crate::replicated_commit::workload::{Reads, Workload};
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+pub use lost::CoresLost;
+use operator::Operator;
 use rhumb_commit::quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings};
 use rhumb_commit::quad::{self as protocol, Site};
-use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
+use rhumb_core::{Rng, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 const FAULTS_END: Time = Time::from_micros(14_000_000);
+/// Operators let the configuration be from then on, once all sites are members.
+const OPERATORS_END: Time = Time::from_micros(16_000_000);
 const CLIENTS_END: Time = Time::from_micros(26_000_000);
 const QUIET_END: Time = Time::from_micros(36_000_000);
 const RUN_END: Time = Time::from_micros(60_000_000);
@@ -49,6 +57,8 @@ struct Shape {
     policy: Policy,
     cores: usize,
     flaky: bool,
+    /// Operators who change the configuration.
+    operators: usize,
 }
 
 impl Shape {
@@ -60,18 +70,19 @@ impl Shape {
             policy: if rng.chance(0.6) { Policy::Quad } else { other },
             cores: rng.between(1, 5) as usize,
             flaky: rng.chance(0.3),
+            operators: *rng.pick(&[0, 1, 1, 2]).expect("some of them"),
         }
     }
+}
 
-    fn quorums(&self, config: &Config, rng: &mut Rng) -> Quorums {
-        let sites: Vec<SiteId> = config.topology.sites().collect();
-        let row = |from: &SiteId| sites.iter().map(|to| config.rtt.rtt(from.region, to.region).as_millis_f64()).collect();
-        let rtt_ms: Vec<Vec<f64>> = sites.iter().map(row).collect();
-        let load = sites.iter().map(|_| Some(rng.unit())).collect();
-        let measures = Measures::new(sites, load, &rtt_ms).expect("drawn so that they are sound");
-        let settings = Settings { policy: self.policy, cores: self.cores, score: ScoreWeights::default(), cost: CostWeights::default() };
-        settings.quorums(&measures, &BTreeSet::new())
-    }
+/// Some quorums of `sites`.
+fn quorums(config: &Config, sites: Vec<SiteId>, policy: Policy, cores: usize, rng: &mut Rng) -> Quorums {
+    let row = |from: &SiteId| sites.iter().map(|to| config.rtt.rtt(from.region, to.region).as_millis_f64()).collect();
+    let rtt_ms: Vec<Vec<f64>> = sites.iter().map(row).collect();
+    let load = sites.iter().map(|_| Some(rng.unit())).collect();
+    let measures = Measures::new(sites, load, &rtt_ms).expect("drawn so that they are sound");
+    let settings = Settings { policy, cores, score: ScoreWeights::default(), cost: CostWeights::default() };
+    settings.quorums(&measures, &BTreeSet::new())
 }
 
 impl Scenario for Quad {
@@ -101,6 +112,11 @@ impl Scenario for Quad {
             world.add_client(site, Client::new(clients, site.region, CLIENTS_END, workload, Rc::clone(&shared)));
             clients += 1;
         }
+        for _ in 0..shape.operators {
+            let operator = Operator::new(world.config().clone(), OPERATORS_END, rng.fork());
+            let site = *rng.pick(&world.topology().sites().collect::<Vec<_>>()).expect("a cluster has sites");
+            world.add_client(site, operator);
+        }
         let end = drive(&mut world, &shared, clients);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
@@ -124,7 +140,7 @@ impl Quad {
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool, rng: &mut Rng) -> World<Site> {
         let config = Config { tracing, ..Config::of_paper(shape.regions, shape.copies) };
-        let quorums = shape.quorums(&config, rng);
+        let quorums = quorums(&config, config.topology.sites().collect(), shape.policy, shape.cores, rng);
         #[cfg(feature = "planted")]
         let planted = self.planted;
         let factory = move |site, _life| {
@@ -139,6 +155,7 @@ impl Quad {
         if let Some(driver) = self.driver {
             world.plant(driver);
         }
+        world.observe(configurations::observer());
         world
     }
 }
@@ -149,7 +166,9 @@ fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) ->
     world.heal();
     world.run_until(QUIET_END)?;
     let before = shared.borrow().history.txns().len();
-    world.add_client(SiteId::new(0, 0), Client::final_reader(clients, RegionId(0), Rc::clone(shared)));
+    let members = configurations::latest(world).members();
+    let site = *members.first().expect("a configuration has members");
+    world.add_client(site, Client::final_reader(clients, site.region, Rc::clone(shared)));
     world.run_clients(RUN_END)?;
     let after = shared.borrow().history.txns().len();
     Ok((before..after).map(|no| TxnNo(no as u32)).collect())
@@ -168,5 +187,5 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo]) -> Result<(),
             return Err(format!("{site} has {unresolved:?} unresolved transactions at the end"));
         }
     }
-    Ok(())
+    configurations::at_rest(world)
 }

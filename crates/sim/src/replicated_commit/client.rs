@@ -222,8 +222,21 @@ impl Client {
     }
 }
 
-impl<A: Actor<Request = Request, Answer = Answer>> ClientProgram<A> for Client {
-    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
+impl<A: Actor<Answer = Answer>> ClientProgram<A> for Client
+where
+    A::Request: From<Request>,
+{
+    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<A::Request> {
+        match self.take(now, event) {
+            Next::Request(request) => Next::Request(request.into()),
+            Next::Wait(span) => Next::Wait(span),
+            Next::Done => Next::Done,
+        }
+    }
+}
+
+impl Client {
+    fn take(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
         match (&self.phase, event) {
             (_, ClientEvent::Started) => Next::Wait(self.workload.as_mut().map_or(Span::ZERO, Workload::think)),
             (_, ClientEvent::Woken) => self.begin(now),

@@ -1,0 +1,142 @@
+//! A site's part in a change of configuration: it seals its epoch, accepts what is proposed, and adopts what was decided.
+//!
+//! Consensus on the configuration of the next epoch is Paxos with one instance per epoch, whose acceptors are the members of this one. Its
+//! first phase is the seal.
+//!
+//! ```text
+//!   serving ── Seal, Accept ──▶ sealed ── Decided ──▶ serving the next epoch
+//!      └─────────────────────── Decided ────────────────────▲
+//! ```
+//!
+//! Invariants: nothing of a sealed epoch is served any more, over crashes too, so that what a site reports when it seals stays
+//! all that it knows; a promise holds: no lower ballot is taken part in; whatever was prepared or decided in an epoch that is over
+//! is dropped when the next one is adopted, but for what was carried.
+
+use super::configuration::{Ballot, Configuration, Epoch, Goal};
+use super::message::{Note, Promise, Report};
+#[cfg(feature = "planted")]
+use super::planted::Planted;
+use super::records::{ACCEPTOR, AcceptorRecord, BASE, Base, CONFIGURATION, PREPARED, put_versions, txn_key};
+use super::replica::Replica;
+use super::site::Site;
+use crate::replicated_commit::records::encode;
+use rhumb_core::{Batch, Effects, SiteId, Time};
+use std::collections::BTreeSet;
+
+/// A site's part in the change that ends its epoch.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    pub(super) record: AcceptorRecord,
+    /// The tick at which it last heard of an attempt.
+    pub(super) since: u64,
+    /// How often it has tried to end this state itself.
+    pub(super) tries: u64,
+}
+
+impl Site {
+    pub(super) fn on_seal(&mut self, from: SiteId, ballot: Ballot, goal: Goal, fx: &mut Effects<Site>) {
+        if self.is_outbid(from, ballot, fx) {
+            return;
+        }
+        let accepted = self.sealed.as_ref().and_then(|sealed| sealed.record.accepted.clone());
+        let unsettled = self.replica.unsettled();
+        #[cfg(feature = "planted")]
+        let unsettled = if self.has_planted(Planted::CommitsNotCarried) { Vec::new() } else { unsettled };
+        let report = Report { accepted: accepted.clone(), holds: self.base.holds, clock: self.clock.last(), unsettled };
+        let batch = self.seal(AcceptorRecord { promised: ballot, goal, accepted }, fx);
+        fx.persist(batch).send(from, self.configuration.epoch.says(Promise::Sealed { ballot, report }));
+    }
+
+    pub(super) fn on_accept(&mut self, from: SiteId, ballot: Ballot, configuration: Box<Configuration>, fx: &mut Effects<Site>) {
+        if self.is_outbid(from, ballot, fx) {
+            return;
+        }
+        let (quorums, members) = (configuration.quorums.clone(), configuration.members());
+        let goal = match &self.sealed {
+            Some(sealed) => sealed.record.goal.clone(),
+            None => Goal { quorums, members, lost: BTreeSet::new(), why: configuration.why.clone() },
+        };
+        let batch = self.seal(AcceptorRecord { promised: ballot, goal, accepted: Some((ballot, configuration)) }, fx);
+        fx.persist(batch).send(from, self.configuration.epoch.says(Promise::Accepted { ballot }));
+    }
+
+    fn is_outbid(&self, from: SiteId, ballot: Ballot, fx: &mut Effects<Site>) -> bool {
+        match &self.sealed {
+            _ if !self.is_member() => true,
+            Some(Sealed { record: AcceptorRecord { promised, .. }, .. }) if *promised > ballot => {
+                fx.send(from, self.configuration.epoch.says(Note::Outbid { ballot: *promised }));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Stops serving, if it has not stopped yet, and takes note of what is promised with that.
+    fn seal(&mut self, record: AcceptorRecord, fx: &mut Effects<Site>) -> Batch {
+        let mut batch = Batch::new();
+        batch.put_record(ACCEPTOR, Vec::new(), encode(&record));
+        let tries = self.sealed.as_ref().map_or(0, |sealed| sealed.tries);
+        if self.sealed.is_none() {
+            fx.count("quad.sealed");
+            self.interrupt(fx);
+        }
+        self.sealed = Some(Sealed { record, since: self.ticks, tries });
+        batch
+    }
+
+    /// What was decided is heard of.
+    pub(super) fn on_decided(&mut self, now: Time, configuration: Configuration, fx: &mut Effects<Site>) {
+        if configuration.epoch <= self.configuration.epoch {
+            return;
+        }
+        fx.trace(|| format!("adopts {configuration}"));
+        fx.count("quad.adopted");
+        let mut batch = Batch::new();
+        for txn in self.replica.prepared_transactions() {
+            batch.delete_record(PREPARED, txn_key(txn));
+        }
+        self.replica = Replica::default();
+        for carried in &configuration.carried {
+            fx.count("quad.carried");
+            self.observe(carried.at, &mut batch);
+            put_versions(&mut batch, Epoch(configuration.epoch.0 - 1), carried.at, carried.writes.clone());
+        }
+        self.observe(configuration.floor, &mut batch);
+        let holds = configuration.bases.get(&self.me).copied().unwrap_or_default().max(self.base.holds);
+        self.base = Base { holds, kept: self.base.kept.max(configuration.oldest_base()) };
+        batch.put_record(BASE, Vec::new(), encode(&self.base));
+        batch.put_record(CONFIGURATION, Vec::new(), encode(&configuration));
+        batch.delete_record(ACCEPTOR, Vec::new());
+        self.end_epoch(&configuration, &mut batch, fx);
+        self.sealed = None;
+        self.configuration = configuration;
+        self.monitor.written = 0;
+        fx.persist(batch);
+        self.end_attempt(fx);
+        self.prune(fx);
+        self.catch_up(fx);
+        for (id, request) in std::mem::take(&mut self.waiting) {
+            self.on_request(now, id, request, fx);
+        }
+    }
+
+    /// Whoever is sealed for long without news attempts a change itself: what was last asked for, and what there is in turns.
+    pub(super) fn tick_sealed(&mut self, fx: &mut Effects<Site>) {
+        let before_me = self.up().iter().take_while(|site| **site < self.me).count() as u64;
+        let patience = self.config.sealed_ticks + before_me;
+        let Some(sealed) = &mut self.sealed else { return };
+        if self.attempt.is_some() || self.ticks < sealed.since + patience {
+            return;
+        }
+        sealed.since = self.ticks;
+        sealed.tries += 1;
+        let goal = if sealed.tries % 2 == 1 {
+            sealed.record.goal.clone()
+        } else {
+            let (quorums, members) = (self.configuration.quorums.clone(), self.configuration.members());
+            Goal { quorums, members, lost: BTreeSet::new(), why: "an attempt to change was given up".into() }
+        };
+        fx.count("quad.taken_over");
+        self.attempt(goal, None, fx);
+    }
+}

@@ -1,0 +1,288 @@
+//! A configuration: which sites take part, with which quorums, and since which epoch. There is one at a time; consensus decides the next.
+//!
+//! What makes a change safe is said of sets of sites here, for all quorum systems at once:
+//!
+//! - a set *covers* a configuration if no write quorum avoids it: whatever was committed is known to one of the set;
+//! - a set *fences* it if no quorum at all avoids it: once the set has stopped, nobody can commit or confirm a read;
+//! - a set *carries* a configuration if it holds one of its write quorums: what all of the set hold counts as written there.
+//!
+//! For QuAD's cores and slaves these are the paper's cases: a majority of the cores covers and fences, and so do one core and all
+//! slaves, if the other cores are lost and not merely cut off. Section IV, "Online Reconfiguration", differs: it asks all sites.
+
+use super::quorums::Quorums;
+use rhumb_core::{Key, SiteId, Timestamp, TxnId, Value};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Counts configurations, from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// That of the first configuration.
+    pub const FIRST: Epoch = Epoch(1);
+
+    /// That of the next configuration.
+    pub fn next(self) -> Epoch {
+        Epoch(self.0 + 1)
+    }
+
+    /// A message that a site of this epoch sends.
+    pub fn says<T>(self, said: T) -> Stamped<T> {
+        Stamped { epoch: self, said }
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "e{}", self.0)
+    }
+}
+
+/// A message with its sender's epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamped<T> {
+    /// The epoch that the sender was in.
+    pub epoch: Epoch,
+    /// What it said.
+    pub said: T,
+}
+
+impl<T: fmt::Display> fmt::Display for Stamped<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.epoch, self.said)
+    }
+}
+
+/// Names an attempt to decide the next configuration; the higher one prevails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ballot {
+    /// Counts attempts.
+    pub round: u64,
+    /// Whose attempt it is.
+    pub mover: Option<SiteId>,
+}
+
+impl fmt::Display for Ballot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mover {
+            Some(mover) => write!(f, "{}/{mover}", self.round),
+            None => write!(f, "{}", self.round),
+        }
+    }
+}
+
+/// What a change of configuration is to bring about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goal {
+    /// The new quorums.
+    pub quorums: Quorums,
+    /// All sites that take part from then on.
+    pub members: BTreeSet<SiteId>,
+    /// Members of the old configuration that are lost for good, by an operator's word: they will never serve again as they are.
+    pub lost: BTreeSet<SiteId>,
+    /// For people: why.
+    pub why: String,
+}
+
+impl Goal {
+    /// These quorums of their own sites, with nobody declared lost.
+    pub fn of(quorums: Quorums, why: &str) -> Goal {
+        Goal { members: quorums.members(), quorums, lost: BTreeSet::new(), why: why.into() }
+    }
+
+    /// What is wrong with it, as a successor of `old`.
+    pub fn flaw(&self, old: &Configuration) -> Option<String> {
+        let strange = self.quorums.members().into_iter().find(|site| !self.members.contains(site));
+        let dead = self.lost.iter().find(|site| self.members.contains(site));
+        let unknown = self.lost.iter().find(|site| !old.bases.contains_key(site));
+        if self.quorums.cores().is_empty() {
+            Some("a configuration has at least one core".into())
+        } else if let Some(site) = strange {
+            Some(format!("site {site} stands in quorums and is no member"))
+        } else if let Some(site) = dead {
+            Some(format!("site {site} is declared lost and cannot be a member; it may join again later"))
+        } else {
+            unknown.map(|site| format!("site {site} is declared lost and was no member"))
+        }
+    }
+}
+
+/// A transaction whose commit a reconfiguration found, and that takes effect with the new configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// Which.
+    pub txn: TxnId,
+    /// Its commit timestamp.
+    pub at: Timestamp,
+    /// What it wrote.
+    pub writes: Vec<(Key, Option<Value>)>,
+}
+
+/// A configuration, as it was decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// Its number.
+    pub epoch: Epoch,
+    /// Its quorums.
+    pub quorums: Quorums,
+    /// All who take part, in the consensus on the next one too. Of each the latest epoch of which it is known to hold all that was
+    /// committed before: this one if it was reconciled for it.
+    pub bases: BTreeMap<SiteId, Epoch>,
+    /// No timestamp of an earlier epoch that anybody depends on is above it.
+    pub floor: Timestamp,
+    /// Transactions of the epoch before whose commits were found, not shown to anybody yet.
+    pub carried: Vec<Carried>,
+    /// For people: why it came.
+    pub why: String,
+}
+
+impl Configuration {
+    /// The first one: nothing was committed before.
+    pub fn first(quorums: Quorums) -> Configuration {
+        Configuration {
+            epoch: Epoch::FIRST,
+            bases: quorums.members().into_iter().map(|site| (site, Epoch::FIRST)).collect(),
+            quorums,
+            floor: Timestamp::ZERO,
+            carried: Vec::new(),
+            why: "the first".into(),
+        }
+    }
+
+    /// All who take part.
+    pub fn members(&self) -> BTreeSet<SiteId> {
+        self.bases.keys().copied().collect()
+    }
+
+    /// Those who hold all that was committed before.
+    pub fn holders(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.bases.iter().filter(|(_, base)| **base == self.epoch).map(|(site, _)| *site)
+    }
+
+    /// From which epoch on differences may still be asked for.
+    pub fn oldest_base(&self) -> Epoch {
+        self.bases.values().copied().min().unwrap_or(self.epoch)
+    }
+
+    /// True if whatever was committed in this epoch is known to one of `sites`.
+    pub fn is_covered_by(&self, sites: &BTreeSet<SiteId>) -> bool {
+        let rest: BTreeSet<SiteId> = self.members().difference(sites).copied().collect();
+        !rest.iter().any(|at| self.quorums.write(*at, &rest, 0).is_some())
+    }
+
+    /// True if nothing can be read or committed in this epoch without one of `sites`.
+    pub fn is_fenced_by(&self, sites: &BTreeSet<SiteId>) -> bool {
+        let rest: BTreeSet<SiteId> = self.members().difference(sites).copied().collect();
+        let quorum = |at: &SiteId| self.quorums.read(*at, &rest, 0).or_else(|| self.quorums.write(*at, &rest, 0));
+        !rest.iter().any(|at| quorum(at).is_some())
+    }
+
+    /// True if `promised` are enough for the consensus on what follows: a majority of all members; all but the lost, if an operator
+    /// has declared some lost.
+    pub fn is_quorate(&self, promised: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
+        if lost.is_empty() {
+            promised.iter().filter(|site| self.bases.contains_key(site)).count() * 2 > self.bases.len()
+        } else {
+            self.bases.keys().all(|site| lost.contains(site) || promised.contains(site))
+        }
+    }
+
+    /// True if the next configuration may be based on what `sealed` say, since `lost` are lost. If not, more of them are needed.
+    pub fn may_be_left(&self, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
+        let out: BTreeSet<SiteId> = sealed.union(lost).copied().collect();
+        self.is_quorate(sealed, lost) && self.is_covered_by(sealed) && self.is_fenced_by(&out)
+    }
+}
+
+/// True if what all of `sites` hold counts as written under `quorums`: they hold one of its write quorums.
+pub fn carries(quorums: &Quorums, sites: &BTreeSet<SiteId>) -> bool {
+    sites.iter().any(|at| quorums.write(*at, sites, 0).is_some())
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |sites: &mut dyn Iterator<Item = SiteId>| sites.map(|site| site.to_string()).collect::<Vec<_>>().join(" ");
+        let cores = names(&mut self.quorums.cores().iter().copied());
+        write!(
+            f,
+            "{}: cores {cores}; members {}; holders {}",
+            self.epoch,
+            names(&mut self.members().into_iter()),
+            names(&mut self.holders())
+        )?;
+        write!(f, "; {} carried", self.carried.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(n: u16) -> SiteId {
+        SiteId::new(n, 0)
+    }
+
+    fn set(of: &[u16]) -> BTreeSet<SiteId> {
+        of.iter().copied().map(site).collect()
+    }
+
+    /// Sites 0, 1 and 2 are cores, 3 and 4 slaves.
+    fn five() -> Configuration {
+        let cores: Vec<SiteId> = (0..3).map(site).collect();
+        let preference = (0..5).map(|n| (site(n), cores.clone())).collect();
+        Configuration::first(Quorums::Cores { cores, preference })
+    }
+
+    #[test]
+    fn a_majority_of_the_cores_covers_and_fences() {
+        assert!(five().is_covered_by(&set(&[0, 2])) && five().is_fenced_by(&set(&[0, 2])));
+        assert!(!five().is_covered_by(&set(&[1, 3])), "site 4 could have written with 0 and 2");
+        assert!(!five().may_be_left(&set(&[0, 2]), &set(&[])), "two of five are no majority");
+        assert!(five().may_be_left(&set(&[0, 2, 4]), &set(&[])));
+    }
+
+    #[test]
+    fn one_core_and_all_slaves_cover_and_fence_only_if_the_other_cores_are_lost() {
+        let left = set(&[1, 3, 4]);
+        assert!(five().is_covered_by(&left));
+        assert!(!five().is_fenced_by(&left), "the other two could still read");
+        assert!(!five().may_be_left(&left, &set(&[])));
+        assert!(five().may_be_left(&left, &set(&[0, 2])));
+        assert!(!five().may_be_left(&set(&[1, 3]), &set(&[0, 2])), "a slave is missing");
+        assert!(!five().may_be_left(&set(&[3, 4]), &set(&[0, 1, 2])), "no core is left");
+    }
+
+    #[test]
+    fn who_reads_anywhere_and_writes_everywhere_is_fenced_by_all_only() {
+        let all = Configuration::first(Quorums::WriteAll { sites: vec![site(0), site(1), site(2)] });
+        assert!(all.is_covered_by(&set(&[2])));
+        assert!(!all.is_fenced_by(&set(&[0, 2])), "site 1 could still read at home");
+        assert!(all.may_be_left(&set(&[0, 2]), &set(&[1])));
+    }
+
+    #[test]
+    fn what_a_write_quorum_holds_is_carried() {
+        let quorums = five().quorums;
+        assert!(carries(&quorums, &set(&[0, 1, 2])));
+        assert!(carries(&quorums, &set(&[0, 2, 3])), "as a slave writes");
+        assert!(!carries(&quorums, &set(&[0, 1])));
+    }
+
+    #[test]
+    fn a_goal_that_makes_no_sense_is_refused() {
+        let old = five();
+        let goal = Goal::of(old.quorums.clone(), "as before");
+        assert_eq!(goal.flaw(&old), None);
+        let flaw = |change: &dyn Fn(&mut Goal)| {
+            let mut goal = goal.clone();
+            change(&mut goal);
+            goal.flaw(&old).expect("something is wrong")
+        };
+        assert!(flaw(&|goal| goal.quorums = Quorums::WriteAll { sites: vec![] }).contains("at least one core"));
+        assert!(flaw(&|goal| goal.members.retain(|member| *member != site(4))).contains("r4.0 stands in quorums"));
+        assert!(flaw(&|goal| assert!(goal.lost.insert(site(4)))).contains("r4.0 is declared lost and cannot"));
+        assert!(flaw(&|goal| assert!(goal.lost.insert(site(9)))).contains("r9.0 is declared lost and was"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Which configuration is to come, from what was measured: a function of the members' last reports.
+//!
+//! ```text
+//!   a core is silent ────────────────────────────────▶ its place is filled, at once
+//!   a site asks to join ─────────────────────────────▶ it becomes a slave
+//!   a period ends: fewer cores than are asked for ───▶ as many as are
+//!   a period ends: scores, cores, assignment ────────▶ if the gain is worth the reconciliation and the interruption
+//! ```
+//!
+//! Source: section III-B. A change interrupts all sites, which equation 10 does not count, so that noise alone would move slaves
+//! to and fro; here a gain must be a named share of the score that there is.
+
+use super::config::Adaptation;
+use super::configuration::{Configuration, Goal};
+use super::message::Measured;
+use super::quorums::{Demand, Measures, Settings, kappa, mean_score, reconciliation_cost, weigh};
+use rhumb_core::SiteId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is known of a site.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Known {
+    /// The load expected in the next period, over its capacity; none if it has not run for a whole one lately.
+    pub(super) load: Option<f64>,
+    /// Its last report.
+    pub(super) measured: Measured,
+}
+
+/// Gains below this share of the score that there is are not worth an interruption.
+pub const GAIN_MIN: f64 = 0.05;
+
+/// The change that is due, if any. `settled`: a period has ended, so that scores may be compared.
+pub(super) fn plan(
+    old: &Configuration,
+    adaptation: &Adaptation,
+    known: &BTreeMap<SiteId, Known>,
+    up: &BTreeSet<SiteId>,
+    joining: &BTreeSet<SiteId>,
+    settled: bool,
+) -> Option<Goal> {
+    let newcomers: BTreeSet<SiteId> = joining.iter().copied().filter(|site| up.contains(site) && !old.bases.contains_key(site)).collect();
+    let members: BTreeSet<SiteId> = old.members().union(&newcomers).copied().collect();
+    let failed: BTreeSet<SiteId> = old.members().into_iter().filter(|site| !up.contains(site)).collect();
+    let measures = measures(&members, &failed, known)?;
+    let settings = Settings { cores: cores(adaptation, &members, &failed, known), ..adaptation.settings };
+    let quorums = settings.quorums(&measures, &failed);
+    let policy = settings.policy;
+    let goal = |why: String| Goal { quorums: quorums.clone(), members: members.clone(), lost: BTreeSet::new(), why };
+    let gone: Vec<String> = old.quorums.cores().iter().filter(|core| failed.contains(core)).map(|core| core.to_string()).collect();
+    if !newcomers.is_empty() {
+        let names: Vec<String> = newcomers.iter().map(|site| site.to_string()).collect();
+        return Some(goal(format!("{} joins", names.join(", "))));
+    }
+    if quorums == old.quorums {
+        return None;
+    }
+    if !gone.is_empty() && policy.replaces_failed() {
+        let is_better = !quorums.cores().iter().any(|core| failed.contains(core));
+        return is_better.then(|| goal(format!("{} is silent", gone.join(", "))));
+    }
+    if !settled || !policy.is_adaptive() {
+        return None;
+    }
+    let (wanted, there) = (quorums.cores().len(), old.quorums.cores().len());
+    if wanted > there {
+        return Some(goal(format!("{wanted} cores are to be there, and {there} are")));
+    }
+    let scores: BTreeMap<SiteId, f64> = measures.sites().iter().copied().zip(settings.scores(&measures)).collect();
+    let written = old.quorums.cores().iter().filter_map(|core| known.get(core)).map(|known| known.measured.written).max().unwrap_or(0);
+    let cost = |site: &SiteId| {
+        let rows = known.get(site).map_or(0, |known| known.measured.rows).max(written);
+        let is_behind = old.bases.get(site) != Some(&old.epoch) && known.get(site).is_none_or(|known| !known.measured.caught_up);
+        if is_behind { 1.0 } else { reconciliation_cost(written as usize, rows as usize) }
+    };
+    let cost = members.iter().map(|site| (*site, cost(site))).collect();
+    let verdict = weigh(&old.quorums, &quorums, &scores, &cost);
+    let is_worth_it = verdict.is_worth_it() && verdict.gain > GAIN_MIN * mean_score(&old.quorums, &scores);
+    is_worth_it.then(|| goal(format!("the mean score rises by {:.3}, at a cost of {:.3}", verdict.gain, verdict.cost)))
+}
+
+/// How many cores there are to be.
+fn cores(adaptation: &Adaptation, members: &BTreeSet<SiteId>, failed: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>) -> usize {
+    let Some(auto) = adaptation.auto else { return adaptation.settings.cores };
+    let sum = |of: fn(&Measured) -> u64| known.values().map(|known| of(&known.measured) as f64).sum::<f64>();
+    let capacity = adaptation.capacity.max(1) as f64;
+    let demand = Demand {
+        availability: auto.wanted,
+        site_availability: auto.of_site,
+        reads: sum(|measured| measured.reads) / capacity,
+        writes: sum(|measured| measured.writes) / capacity,
+    };
+    kappa(members.len() - failed.len(), demand).cores
+}
+
+fn measures(members: &BTreeSet<SiteId>, failed: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>) -> Option<Measures> {
+    let reported = |from: &SiteId, to: &SiteId| known.get(from).and_then(|known| known.measured.rtt_micros.get(to)).copied();
+    let between = |from: &SiteId, to: &SiteId| reported(from, to).or_else(|| reported(to, from));
+    let farthest = members.iter().flat_map(|from| members.iter().filter_map(move |to| between(from, to))).max().unwrap_or(0);
+    // Of whom nothing is known yet the worst is expected.
+    let rtt_ms = |from: &SiteId, to: &SiteId| if from == to { 0.0 } else { between(from, to).unwrap_or(farthest) as f64 / 1_000.0 };
+    let rtt_ms: Vec<Vec<f64>> = members.iter().map(|from| members.iter().map(|to| rtt_ms(from, to)).collect()).collect();
+    let load = |site: &SiteId| known.get(site).and_then(|known| known.load).filter(|_| !failed.contains(site));
+    Measures::new(members.iter().copied().collect(), members.iter().map(load).collect(), &rtt_ms).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::quorums::{CostWeights, Policy, ScoreWeights};
+    use super::super::{Availability, Epoch};
+    use super::*;
+
+    fn site(n: u16) -> SiteId {
+        SiteId::new(n, 0)
+    }
+
+    fn set(of: &[u16]) -> BTreeSet<SiteId> {
+        of.iter().copied().map(site).collect()
+    }
+
+    fn adaptation() -> Adaptation {
+        let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };
+        Adaptation { period_ticks: 40, capacity: 1_000, settings, auto: None }
+    }
+
+    /// Sites as far from one another as all, with these loads, a thousand rows, ten of which were written.
+    fn known(loads: &[f64]) -> BTreeMap<SiteId, Known> {
+        let rtt_micros: BTreeMap<SiteId, u64> = (0..loads.len() as u16).map(|n| (site(n), 40_000)).collect();
+        let measured = Measured { rows: 1_000, written: 10, caught_up: true, rtt_micros, ..Measured::default() };
+        loads.iter().enumerate().map(|(n, load)| (site(n as u16), Known { load: Some(*load), measured: measured.clone() })).collect()
+    }
+
+    fn first(loads: &[f64]) -> Configuration {
+        let members = (0..loads.len() as u16).map(site).collect();
+        let measures = measures(&members, &set(&[]), &known(loads)).expect("sound");
+        Configuration::first(adaptation().settings.quorums(&measures, &set(&[])))
+    }
+
+    fn planned(old: &Configuration, loads: &[f64], up: &[u16], joining: &[u16]) -> Option<Goal> {
+        plan(old, &adaptation(), &known(loads), &set(up), &set(joining), true)
+    }
+
+    #[test]
+    fn a_core_that_is_loaded_makes_place_for_a_slave_that_is_not() {
+        let old = first(&[0.1, 0.1, 0.5, 0.9]);
+        assert_eq!(old.quorums.cores(), [site(0), site(1)]);
+        let goal = planned(&old, &[0.9, 0.1, 0.1, 0.9], &[0, 1, 2, 3], &[]).expect("the load was swapped");
+        assert_eq!(goal.quorums.cores(), [site(1), site(2)]);
+        let then = Configuration { quorums: goal.quorums, ..old };
+        assert_eq!(planned(&then, &[0.9, 0.1, 0.1, 0.9], &[0, 1, 2, 3], &[]), None, "once");
+    }
+
+    #[test]
+    fn noise_moves_nobody() {
+        let old = first(&[0.50, 0.51, 0.52, 0.53]);
+        for noise in 0..200_u32 {
+            let load = |n: u32| 0.5 + 0.01 * f64::from((noise * 7 + n * 13) % 5);
+            assert_eq!(planned(&old, &[load(0), load(1), load(2), load(3)], &[0, 1, 2, 3], &[]), None);
+        }
+    }
+
+    #[test]
+    fn what_costs_more_than_it_gains_is_not_done() {
+        let old = first(&[0.1, 0.1, 0.5, 0.9]);
+        let mut dear = known(&[0.9, 0.1, 0.1, 0.9]);
+        dear.values_mut().for_each(|known| known.measured.written = 990);
+        assert_eq!(plan(&old, &adaptation(), &dear, &set(&[0, 1, 2, 3]), &set(&[]), true), None);
+    }
+
+    #[test]
+    fn a_silent_core_is_replaced_and_a_silent_slave_is_not() {
+        let old = first(&[0.1, 0.1, 0.5, 0.9]);
+        let goal = planned(&old, &[0.1, 0.1, 0.5, 0.9], &[1, 2, 3], &[]).expect("a core is silent");
+        assert_eq!((goal.quorums.cores(), &goal.why[..]), (&[site(1), site(2)][..], "r0.0 is silent"));
+        assert_eq!(goal.members, set(&[0, 1, 2, 3]), "it is a member still");
+        assert_eq!(planned(&old, &[0.1, 0.1, 0.5, 0.9], &[0, 1, 2], &[]), None);
+    }
+
+    #[test]
+    fn a_newcomer_is_a_slave_until_it_is_scored() {
+        let old = first(&[0.1, 0.1, 0.5]);
+        let mut with = known(&[0.1, 0.1, 0.5]);
+        with.insert(site(3), Known::default());
+        let goal = plan(&old, &adaptation(), &with, &set(&[0, 1, 2, 3]), &set(&[3]), false).expect("it joins");
+        assert_eq!((goal.quorums.cores(), goal.members), (&[site(0), site(1)][..], set(&[0, 1, 2, 3])));
+        let bases = goal.quorums.members().into_iter().map(|site| (site, Epoch::FIRST)).collect();
+        let then = Configuration { quorums: goal.quorums, bases, ..old };
+        let goal = planned(&then, &[0.9, 0.1, 0.5, 0.0], &[0, 1, 2, 3], &[]).expect("it is the strongest");
+        assert_eq!(goal.quorums.cores(), [site(3), site(1)]);
+    }
+
+    #[test]
+    fn cores_are_as_many_as_availability_takes() {
+        let auto = Some(Availability { wanted: 0.9999, of_site: 0.99 });
+        let adaptation = Adaptation { auto, ..adaptation() };
+        let old = first(&[0.1, 0.1, 0.1, 0.1, 0.1]);
+        let goal = plan(&old, &adaptation, &known(&[0.1, 0.1, 0.9, 0.1, 0.1]), &set(&[0, 1, 2, 3, 4]), &set(&[]), true);
+        let cores = cores(&adaptation, &set(&[0, 1, 2, 3, 4]), &set(&[]), &known(&[0.1; 5]));
+        assert_eq!(cores, 5, "three cores of which each is up 99 % are 99.97 %");
+        assert!(goal.is_none_or(|goal| goal.quorums.cores().len() == 5));
+    }
+}

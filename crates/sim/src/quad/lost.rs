@@ -1,0 +1,158 @@
+//! Cores lost for good, as many as may be: all but one, while no slave is. An operator declares them lost, and the rest goes on with all
+//! that was acknowledged.
+//!
+//! ```text
+//!   0 s ── clients ── 3 to 7 s: cores crash for good ── 2 s later: declared lost ── 20 s ── quiet ── 26 s: final reads, checks
+//! ```
+//!
+//! Links lose, double and delay messages for the first 12 seconds. The seed decides who is a core, when they crash, and whether one of them had
+//! been cut off before.
+
+use super::{configurations, quorums};
+use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
+use crate::history::TxnNo;
+use crate::replicated_commit::client::{Client, Shared};
+use crate::replicated_commit::workload::{Reads, Workload};
+use crate::{ClientEvent, ClientProgram, Config, Fault, LinkFaults, Links, Next, Place, Report, Scenario, SimError, World};
+use rhumb_commit::quad::quorums::{Policy, Quorums};
+use rhumb_commit::quad::{self as protocol, Goal, Request, Site};
+use rhumb_commit::replicated_commit::Answer;
+use rhumb_core::{Rng, SiteId, Span, Time};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+const DECLARED_AFTER: Span = Span::from_secs(2);
+const CLIENTS_END: Time = Time::from_micros(20_000_000);
+const QUIET_END: Time = Time::from_micros(26_000_000);
+const RUN_END: Time = Time::from_micros(40_000_000);
+/// Links are sound from then on.
+const WEATHER_END: Span = Span::from_secs(12);
+/// After that, this long until transactions must go through.
+const GRACE: Span = Span::from_secs(2);
+/// An operator who is refused asks again after this long.
+const AGAIN: Span = Span::from_millis(700);
+
+/// All cores but one are lost.
+#[derive(Clone, Debug, Default)]
+pub struct CoresLost {
+    /// A bug planted in the protocol.
+    #[cfg(feature = "planted")]
+    pub planted: Option<protocol::planted::Planted>,
+}
+
+/// Declares sites lost, until it is heard.
+struct Undertaker {
+    at: Time,
+    goal: Goal,
+}
+
+impl ClientProgram<Site> for Undertaker {
+    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
+        match event {
+            ClientEvent::Started => Next::Wait(self.at.since(now)),
+            ClientEvent::Woken => Next::Request(Request::Change(self.goal.clone())),
+            ClientEvent::Answered(Answer::Done) => Next::Done,
+            // An earlier attempt, of which this one learnt too late.
+            ClientEvent::Answered(Answer::Failed(error)) if error.to_string().contains("was no member") => Next::Done,
+            _ => Next::Wait(AGAIN),
+        }
+    }
+}
+
+impl Scenario for CoresLost {
+    fn name(&self) -> &'static str {
+        "quad-cores-lost"
+    }
+
+    fn run(&self, seed: u64, tracing: bool) -> Report {
+        let mut rng = Rng::seeded(seed);
+        let config = Config { tracing, ..Config::of_paper(5, 1) };
+        let sites: Vec<SiteId> = config.topology.sites().collect();
+        let cores = rng.between(2, 4) as usize;
+        let first = quorums(&config, sites.clone(), Policy::Quad, cores, &mut rng);
+        let mut lost = first.cores().to_vec();
+        rng.shuffle(&mut lost);
+        let survivor = lost.remove(0);
+        let lost: BTreeSet<SiteId> = lost.into_iter().collect();
+        let left: Vec<SiteId> = sites.iter().copied().filter(|site| !lost.contains(site)).collect();
+        let kappa = rng.between(1, 3) as usize;
+        let goal = Goal { lost: lost.clone(), ..Goal::of(quorums(&config, left.clone(), Policy::Quad, kappa, &mut rng), "cores are lost") };
+        let mut world = self.world(config, first, seed);
+        let at = Time::from_micros(rng.between(3_000_000, 7_000_000));
+        let weather = LinkFaults { loss: 0.05, duplicate: 0.1, jitter: Span::from_millis(30), ..LinkFaults::default() };
+        world.strike_at(Time::ZERO, Fault::Disturb { links: Links::ALL, faults: weather, span: Some(WEATHER_END) });
+        for site in &lost {
+            if rng.chance(0.3) {
+                let before = Span::from_micros(rng.below(2_000_000));
+                let links = Links::new(Place::Site(*site), Place::Everywhere);
+                world.strike_at(Time::from_micros(at.as_micros() - before.as_micros()), Fault::Cut { links, span: None });
+            }
+            world.strike_at(at, Fault::Crash { place: Place::Site(*site), down: None });
+        }
+        let shared = Rc::new(RefCell::new(Shared::default()));
+        for (number, site) in sites.iter().enumerate() {
+            let until = if lost.contains(site) { at } else { CLIENTS_END };
+            let workload = Workload::new(rng.fork(), Reads::Locking);
+            world.add_client(*site, Client::new(number as u32, site.region, until, workload, Rc::clone(&shared)));
+        }
+        let declares = *rng.pick(&left).expect("somebody is left");
+        world.add_client(declares, Undertaker { at: at + DECLARED_AFTER, goal });
+        let end = drive(&mut world, &shared, survivor);
+        let shared = shared.borrow();
+        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
+        report.count(&shared.history);
+        if let Ok(finals) = end {
+            let verdict = judge(&world, &shared, &finals, &left);
+            report.violation = shared.garbled.clone().or_else(|| verdict.err());
+        }
+        if tracing {
+            report.trace.push_str(&shared.history.to_string());
+        }
+        report
+    }
+}
+
+impl CoresLost {
+    fn world(&self, config: Config, first: Quorums, seed: u64) -> World<Site> {
+        #[cfg(feature = "planted")]
+        let planted = self.planted;
+        let factory = move |site, _life| {
+            let actor = Site::new(site, first.clone(), protocol::Config::default());
+            #[cfg(feature = "planted")]
+            let actor = actor.with_planted(planted);
+            actor
+        };
+        let mut world = World::new(config, seed, factory);
+        world.observe(configurations::observer());
+        world
+    }
+}
+
+/// Runs the clients, then the final reads at the core that is left; returns these.
+fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, reader: SiteId) -> Result<Vec<TxnNo>, SimError> {
+    world.run_until(QUIET_END)?;
+    let before = shared.borrow().history.txns().len();
+    let number = world.topology().sites().count() as u32;
+    world.add_client(reader, Client::final_reader(number, reader.region, Rc::clone(shared)));
+    world.run_clients(RUN_END)?;
+    let after = shared.borrow().history.txns().len();
+    Ok((before..after).map(|no| TxnNo(no as u32)).collect())
+}
+
+fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], left: &[SiteId]) -> Result<(), String> {
+    let text = |violation: crate::checkers::Violation| violation.to_string();
+    let history = &shared.history;
+    strict_serializability::check(history).map_err(text)?;
+    no_phantom::check(history).map_err(text)?;
+    no_lost_write::check(history, finals).map_err(text)?;
+    let demand = progress::Demand { committed_min: 10, committed_percent_min: 10 };
+    progress::check(history, Time::ZERO + WEATHER_END, GRACE, demand).map_err(text)?;
+    for site in left {
+        let unresolved = world.actor(*site).map(Site::unresolved);
+        if unresolved != Some(0) {
+            return Err(format!("{site} has {unresolved:?} unresolved transactions at the end"));
+        }
+    }
+    Ok(())
+}

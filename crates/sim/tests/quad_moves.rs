@@ -1,0 +1,352 @@
+//! A change of configuration at every step of a transaction, joining, leaving, and cores that are lost: each one by itself.
+
+use rhumb_commit::quad::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
+use rhumb_commit::quad::{Adaptation, Availability, Config as Protocol, Epoch, Goal, Request, Site};
+use rhumb_commit::replicated_commit::{Answer, Request as Ask};
+use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
+use rhumb_core::actor::RequestId;
+use rhumb_core::{RttMatrix, SiteId, Span, Value};
+use rhumb_sim::{Config, Fault, Links, Place, World};
+use std::collections::{BTreeMap, BTreeSet};
+
+const A: SiteId = SiteId::new(0, 0);
+const B: SiteId = SiteId::new(1, 0);
+const C: SiteId = SiteId::new(2, 0);
+const D: SiteId = SiteId::new(3, 0);
+const E: SiteId = SiteId::new(4, 0);
+
+/// `cores`, and `slaves` who ask them in this order.
+fn quorums(cores: &[SiteId], slaves: &[SiteId]) -> Quorums {
+    let preference: BTreeMap<SiteId, Vec<SiteId>> = cores.iter().chain(slaves).map(|site| (*site, cores.to_vec())).collect();
+    Quorums::Cores { cores: cores.to_vec(), preference }
+}
+
+fn goal(cores: &[SiteId], slaves: &[SiteId]) -> Goal {
+    Goal::of(quorums(cores, slaves), "a test's wish")
+}
+
+/// A world of so many sites, 40 ms from one another, that has run for a second.
+fn world(sites: usize, first: Quorums) -> World<Site> {
+    world_with(sites, first, None)
+}
+
+fn world_with(sites: usize, first: Quorums, adaptation: Option<Adaptation>) -> World<Site> {
+    let names = ["a", "b", "c", "d", "e"][..sites].iter().map(|name| (*name).to_owned()).collect();
+    let config = Config::new(RttMatrix::uniform(names, Span::from_millis(40)), 1);
+    let mut world = World::new(config, 1, move |site, _| {
+        Site::new(site, first.clone(), Protocol { adaptation: adaptation.clone(), ..Protocol::default() })
+    });
+    world.run_for(Span::from_millis(1_000)).expect("nothing goes wrong");
+    world
+}
+
+/// The answer to `id`, which must come within ten seconds.
+fn answer(world: &mut World<Site>, id: RequestId) -> Answer {
+    let end = world.now() + Span::from_secs(10);
+    while world.run_until_reply(end).expect("nothing goes wrong") {
+        if let Some(reply) = world.take_replies().into_iter().find(|reply| reply.id == id) {
+            return reply.answer.expect("the site is up");
+        }
+    }
+    panic!("request {id} is not answered");
+}
+
+fn ask(world: &mut World<Site>, at: SiteId, request: impl Into<Request>) -> Answer {
+    let id = world.submit(at, request.into());
+    answer(world, id)
+}
+
+fn change(world: &mut World<Site>, at: SiteId, goal: Goal) -> Answer {
+    ask(world, at, Request::Change(goal))
+}
+
+/// Reads `k` at `at` and commits; `value` is written if there is one.
+fn transaction(world: &mut World<Site>, at: SiteId, value: Option<&str>) -> Result<Option<Value>, TxnError> {
+    let txn = match ask(world, at, Ask::Begin { mode: ReadMode::Locking }) {
+        Answer::Began { txn } => txn,
+        Answer::Failed(error) => return Err(error),
+        other => panic!("{other:?}"),
+    };
+    let read = ask(world, at, Ask::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
+    let found = match read {
+        Answer::Rows { rows, .. } => rows[0].value.clone(),
+        Answer::Failed(error) => return Err(error),
+        other => panic!("{other:?}"),
+    };
+    let writes = value.map(|value| ("k".into(), Some(value.into()))).into_iter().collect();
+    match ask(world, at, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }) {
+        Answer::Committed(_) => Ok(found),
+        Answer::Failed(error) => Err(error),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The same, again until it succeeds.
+fn surely(world: &mut World<Site>, at: SiteId, value: Option<&str>) -> Option<Value> {
+    for _ in 0..20 {
+        if let Ok(found) = transaction(world, at, value) {
+            return found;
+        }
+        world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
+    }
+    panic!("nothing commits at {at}");
+}
+
+fn epoch(world: &World<Site>, at: SiteId) -> Epoch {
+    world.actor(at).expect("it is up").configuration().epoch
+}
+
+/// A transaction at `gateway` while, after so many events, B changes the configuration. Returns what its client was told, and
+/// whether the transaction was over before that.
+fn moved_at(gateway: SiteId, events: u64) -> (Result<Option<Value>, TxnError>, bool) {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    assert_eq!(surely(&mut world, A, Some("old")), None);
+    world.run_for(Span::from_millis(300)).expect("nothing goes wrong");
+    let begun = world.events();
+    let mut moving: Option<RequestId> = None;
+    let mut moved = None;
+    let mut steps = ["begin", "get", "commit"].into_iter();
+    let mut txn = None;
+    let mut outcome = None;
+    let mut waits: Option<RequestId> = None;
+    while outcome.is_none() {
+        if moving.is_none() && world.events() >= begun + events {
+            moving = Some(world.submit(B, Request::Change(goal(&[B, C, D], &[A]))));
+        }
+        if waits.is_none() {
+            let request = match steps.next() {
+                Some("begin") => Ask::Begin { mode: ReadMode::Locking },
+                Some("get") => Ask::Get { txn: txn.expect("begun"), mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] },
+                _ => Ask::Commit {
+                    txn: txn.expect("begun"),
+                    writes: vec![("k".into(), Some("new".into()))],
+                    expect: vec![],
+                    options: CommitOptions::default(),
+                },
+            };
+            waits = Some(world.submit(gateway, request.into()));
+        }
+        world.tick().expect("nothing goes wrong");
+        for reply in world.take_replies() {
+            if Some(reply.id) == moving {
+                moved = reply.answer;
+                continue;
+            }
+            waits = None;
+            match reply.answer.expect("the site is up") {
+                Answer::Began { txn: began } => txn = Some(began),
+                Answer::Rows { .. } => {}
+                Answer::Committed(_) => outcome = Some(Ok(None)),
+                Answer::Failed(error) => outcome = Some(Err(error)),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    let over = moving.is_none();
+    let outcome = outcome.expect("the loop ended");
+    if let Some(moving) = moving {
+        let moved = moved.unwrap_or_else(|| answer(&mut world, moving));
+        assert_eq!(moved, Answer::Done, "after {events} events");
+    }
+    world.run_for(Span::from_secs(3)).expect("nothing goes wrong");
+    let found = [A, B, C, D].map(|site| surely(&mut world, site, None));
+    let expected = match &outcome {
+        Ok(_) => vec![Some(Value::from("new"))],
+        Err(TxnError::Unknown(_)) => vec![Some("old".into()), Some("new".into())],
+        Err(error) => {
+            assert!(error.is_retryable(), "after {events} events: {error}");
+            vec![Some("old".into())]
+        }
+    };
+    assert!(expected.contains(&found[0]), "after {events} events {outcome:?}, and then {found:?}");
+    assert!(found.iter().all(|value| *value == found[0]), "after {events} events: {found:?}");
+    for site in [A, B, C, D] {
+        assert_eq!(world.actor(site).map(Site::unresolved), Some(0), "after {events} events at {site}");
+        assert_eq!(epoch(&world, site), Epoch(if over { 1 } else { 2 }), "after {events} events at {site}");
+    }
+    (outcome, over)
+}
+
+#[test]
+fn a_change_at_every_step_of_a_transaction_lets_it_finish_or_aborts_it() {
+    for gateway in [A, D] {
+        let (mut committed, mut aborted) = (0, 0);
+        for events in 0.. {
+            let (outcome, over) = moved_at(gateway, events);
+            if over {
+                break;
+            }
+            match outcome {
+                Ok(_) => committed += 1,
+                Err(_) => aborted += 1,
+            }
+        }
+        assert!(committed > 0 && aborted > 0, "at {gateway} {committed} committed and {aborted} aborted");
+    }
+}
+
+#[test]
+fn a_promoted_slave_has_what_it_had_missed() {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    surely(&mut world, A, Some("v"));
+    assert!(world.newest(D).is_empty(), "cores do not write at slaves");
+    assert_eq!(change(&mut world, B, goal(&[D], &[A, B, C])), Answer::Done);
+    world.run_for(Span::from_millis(200)).expect("nothing goes wrong");
+    assert_eq!(world.newest(D)[0].value, Some("v".into()));
+    assert_eq!(surely(&mut world, D, None), Some("v".into()));
+}
+
+#[test]
+fn a_site_joins_as_a_slave_and_another_leaves() {
+    let mut world = world(4, quorums(&[A, B], &[C]));
+    surely(&mut world, A, Some("v"));
+    let refused = transaction(&mut world, D, None).expect_err("it is no member");
+    assert_eq!(refused, TxnError::Unavailable("site r3.0 is no member of the configuration of e1; it may join".into()));
+    assert_eq!(change(&mut world, A, goal(&[A, B], &[C, D])), Answer::Done);
+    world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
+    assert_eq!(surely(&mut world, D, Some("w")), Some("v".into()));
+    assert!(world.actor(D).is_some_and(Site::is_caught_up));
+    assert_eq!(change(&mut world, D, goal(&[B, D], &[C])), Answer::Done);
+    world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
+    assert!(transaction(&mut world, A, None).expect_err("it has left").to_string().contains("r0.0 is no member"));
+    assert_eq!(surely(&mut world, C, None), Some("w".into()));
+}
+
+#[test]
+fn cores_that_are_merely_cut_off_are_not_left_behind() {
+    let mut world = world(5, quorums(&[A, B, C], &[D, E]));
+    surely(&mut world, D, Some("v"));
+    for site in [A, B] {
+        let links = Links::new(Place::Site(site), Place::Everywhere);
+        world.strike(&Fault::Crash { place: Place::Site(site), down: None });
+        world.strike(&Fault::Cut { links, span: None });
+    }
+    world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
+    let refused = change(&mut world, D, goal(&[C, D, E], &[]));
+    let missing = "the configuration cannot be left without more of its sites; missing: r0.0, r1.0";
+    assert_eq!(refused, Answer::Failed(TxnError::Unavailable(missing.into())));
+    assert_eq!(epoch(&world, C), Epoch(1));
+    let declared = Goal { lost: BTreeSet::from([A, B]), ..goal(&[C, D, E], &[]) };
+    assert_eq!(change(&mut world, D, declared), Answer::Done);
+    assert_eq!(surely(&mut world, E, Some("w")), Some("v".into()));
+    assert_eq!(surely(&mut world, C, None), Some("w".into()));
+}
+
+#[test]
+fn without_a_slave_too_nothing_is_based_on_one_core() {
+    let mut world = world(5, quorums(&[A, B, C], &[D, E]));
+    surely(&mut world, D, Some("v"));
+    for site in [A, B, E] {
+        world.strike(&Fault::Crash { place: Place::Site(site), down: None });
+    }
+    world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
+    let declared = Goal { lost: BTreeSet::from([A, B]), ..goal(&[C, D], &[]) };
+    let refused = change(&mut world, D, declared);
+    let missing = "the configuration cannot be left without more of its sites; missing: r4.0";
+    assert_eq!(refused, Answer::Failed(TxnError::Unavailable(missing.into())));
+}
+
+#[test]
+fn who_is_sealed_and_left_alone_ends_the_change() {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    surely(&mut world, A, Some("v"));
+    world.submit(B, Request::Change(goal(&[B, C, D], &[A])));
+    while world.probe("quad.sealed") < 3 {
+        world.tick().expect("nothing goes wrong");
+    }
+    world.strike(&Fault::Crash { place: Place::Site(B), down: None });
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    assert!(epoch(&world, A) > Epoch(1));
+    assert_eq!(epoch(&world, A), epoch(&world, D));
+    assert_eq!(surely(&mut world, D, None), Some("v".into()));
+}
+
+#[test]
+fn a_transaction_that_has_not_read_yet_waits_for_the_new_configuration() {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    let Answer::Began { txn } = ask(&mut world, A, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+    world.submit(B, Request::Change(goal(&[B, C, D], &[A])));
+    while !world.actor(A).is_some_and(Site::is_sealed) {
+        world.tick().expect("nothing goes wrong");
+    }
+    let rows = ask(&mut world, A, Ask::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
+    assert!(matches!(rows, Answer::Rows { .. }), "{rows:?}");
+    assert_eq!(epoch(&world, A), Epoch(2));
+}
+
+/// Two cores, or as many as `auto` says; periods of five seconds, in which a site can work for a hundred transactions.
+fn adaptation(auto: Option<Availability>) -> Option<Adaptation> {
+    let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };
+    Some(Adaptation { period_ticks: 20, capacity: 100, settings, auto })
+}
+
+fn cores(world: &World<Site>, at: SiteId) -> Vec<SiteId> {
+    let mut cores = world.actor(at).expect("it is up").configuration().quorums.cores().to_vec();
+    cores.sort();
+    cores
+}
+
+/// For `seconds` clients begin twenty transactions a second at `site` and think better of them.
+fn load(world: &mut World<Site>, site: SiteId, seconds: u64) {
+    for _ in 0..seconds * 20 {
+        if let Answer::Began { txn } = ask(world, site, Ask::Begin { mode: ReadMode::Locking }) {
+            ask(world, site, Ask::Rollback { txn });
+        }
+        world.run_for(Span::from_millis(50)).expect("nothing goes wrong");
+    }
+}
+
+#[test]
+fn a_core_that_gets_loaded_makes_place_within_two_periods_and_only_once() {
+    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    // Else all rows there are would have to be copied, which no gain is worth.
+    assert_eq!(change(&mut world, A, goal(&[A, B], &[C, D])), Answer::Done);
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    assert_eq!(cores(&world, A), [A, B], "nothing has changed");
+    let before = epoch(&world, B);
+    load(&mut world, A, 12);
+    let after = epoch(&world, B);
+    assert!(after > before && !cores(&world, B).contains(&A), "{:?} in {after}", cores(&world, B));
+    assert_eq!(surely(&mut world, D, None), Some("v".into()));
+    load(&mut world, A, 30);
+    assert_eq!(epoch(&world, B), after, "the load lasts, the change is over");
+}
+
+#[test]
+fn a_lost_core_is_replaced_and_comes_back_as_a_slave() {
+    let mut world = world_with(5, quorums(&[A, B, C], &[D, E]), {
+        let adaptation = adaptation(None).expect("there is one");
+        Some(Adaptation { settings: Settings { cores: 3, ..adaptation.settings }, ..adaptation })
+    });
+    surely(&mut world, A, Some("v"));
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    world.strike(&Fault::Crash { place: Place::Site(A), down: None });
+    world.run_for(Span::from_secs(4)).expect("nothing goes wrong");
+    assert!(!cores(&world, B).contains(&A), "{:?}", cores(&world, B));
+    assert_eq!(surely(&mut world, B, Some("w")), Some("v".into()));
+    world.strike(&Fault::Restart { place: Place::Site(A) });
+    world.run_for(Span::from_secs(4)).expect("nothing goes wrong");
+    assert_eq!(surely(&mut world, A, None), Some("w".into()));
+    assert_eq!(epoch(&world, A), epoch(&world, B));
+}
+
+#[test]
+fn a_site_that_asks_to_join_becomes_a_member() {
+    let mut world = world_with(4, quorums(&[A, B], &[C]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    assert_eq!(ask(&mut world, D, Request::Join), Answer::Done);
+    world.run_for(Span::from_secs(5)).expect("nothing goes wrong");
+    assert_eq!(surely(&mut world, D, None), Some("v".into()));
+    assert!(!cores(&world, D).contains(&D), "it has not run for a period");
+}
+
+#[test]
+fn cores_are_as_many_as_the_availability_asked_for_takes() {
+    let auto = Some(Availability { wanted: 0.9995, of_site: 0.99 });
+    let mut world = world_with(5, quorums(&[A], &[B, C, D, E]), adaptation(auto));
+    surely(&mut world, C, Some("v"));
+    world.strike(&Fault::Crash { place: Place::Site(E), down: Some(Span::from_secs(3)) });
+    world.run_for(Span::from_secs(15)).expect("nothing goes wrong");
+    assert_eq!(cores(&world, A).len(), 3, "three of which each is up 99 % of the time are 99.97 %");
+}
