@@ -126,7 +126,8 @@ impl Site {
     pub(super) fn on_pull(&mut self, from: SiteId, number: u64, since: Epoch, before: Epoch, after: Cursor, fx: &mut Effects<Site>) {
         let epoch = self.configuration.epoch;
         let is_sealed = epoch.next() == before && self.sealed.is_some();
-        if !is_sealed && !(epoch >= before && self.base.holds >= before) {
+        let is_past = epoch >= before && self.base.holds >= before;
+        if !is_sealed && !is_past {
             return;
         }
         if since < self.base.kept {
@@ -291,7 +292,7 @@ impl Site {
         batch.put_record(BASE, Vec::new(), encode(&self.base));
         let persist = fx.persist(batch);
         if let Some((mover, ballot)) = mover {
-            drop(persist.send(mover, self.configuration.epoch.says(Promise::Reconciled { ballot, copied })));
+            persist.send(mover, self.configuration.epoch.says(Promise::Reconciled { ballot, copied }));
         }
     }
 
