@@ -7,7 +7,7 @@
 //!
 //! The seed also decides the shape: three regions or five, one full copy in each or two, how quorums are built and how many
 //! cores there are, the loads that they are built from, a storm of all kinds of faults or many short crashes, and whether the
-//! configuration stays as it is, or operators change it all the time ([`operator`]).
+//! configuration stays as it is, or operators change it all the time (`operator.rs`).
 
 mod configurations;
 mod lost;
