@@ -35,6 +35,24 @@ fn promises_hold_under_all_faults() {
 }
 
 #[test]
+fn promises_hold_where_chains_cross_the_sites_of_a_region() {
+    let probes = probes(&run(&Catenae::default().with_crossing(), 0..SEEDS / 4));
+    println!("{probes:#?}");
+    for rare in ["catenae.crossing", "catenae.crossing_lost", "catenae.took_over", "catenae.failed_speculation"] {
+        assert!(probes.get(rare).is_some_and(|count| *count > 0), "{rare} never happened");
+    }
+}
+
+#[test]
+fn chains_that_cross_sites_end_where_nothing_goes_wrong() {
+    let reports = run(&Catenae::default().with_crossing().with_calm(true), 0..6);
+    let probes = probes(&reports);
+    assert!(probes["catenae.crossing"] > 0);
+    assert_eq!(probes.get("catenae.crossing_lost"), None);
+    assert!(reports.iter().all(|report| report.unknown == 0));
+}
+
+#[test]
 fn without_faults_nothing_is_unknown() {
     for report in run(&Catenae::default().with_calm(true), 0..6) {
         assert_eq!(report.unknown, 0, "{report}");

@@ -53,6 +53,8 @@ enum ScenarioName {
     MovingReplicas,
     /// Epochs and transaction chains: the same promises, and replicas identical at every settled epoch.
     Catenae,
+    /// The same with two sites in every region, and transaction chains across them.
+    CrossingChains,
     /// Two-phase locking and optimistic concurrency control, which Catenae is measured against: the same promises.
     PaxosCommit,
     /// Two rounds over quorums by load and distance, or over other quorum systems: strictly serializable, nothing lost.
@@ -71,6 +73,7 @@ pub fn run(args: &Args) -> ExitCode {
         ScenarioName::PlacedReplicas => simulate(&transactions(Replicas::Placed), args),
         ScenarioName::MovingReplicas => simulate(&transactions(Replicas::Moving), args),
         ScenarioName::Catenae => simulate(&Catenae::default().with_calm(args.calm), args),
+        ScenarioName::CrossingChains => simulate(&Catenae::default().with_crossing().with_calm(args.calm), args),
         ScenarioName::PaxosCommit => simulate(&PaxosCommit::default().with_calm(args.calm), args),
         ScenarioName::Quad => simulate(&Quad::default().with_calm(args.calm), args),
         ScenarioName::QuadCoresLost => simulate(&CoresLost::default(), args),

@@ -47,28 +47,28 @@ impl ChainServer {
     pub fn visit(&mut self, transaction: Identifier, resolver: &mut Resolver) -> Vec<Identifier> {
         self.waiting.insert(transaction);
         let mut passed = Vec::new();
-        while let Some(next) = self.waiting.iter().copied().find(|waiting| self.may_precommit(*waiting, resolver)) {
-            self.waiting.remove(&next);
-            self.precommit(next, resolver);
+        // What other servers settle only ever adds to what one has to wait for, so nobody need be asked again but after a
+        // pre-commit here.
+        while let Some(next) = self.waiting.iter().copied().find(|waiting| resolver.claim(*waiting, self.open(*waiting))) {
+            self.precommit(next);
             passed.push(next);
         }
         passed
     }
 
-    /// Rule 2. What other servers settle only ever adds to what it has to wait for, so nobody need be asked again but after a
-    /// pre-commit here.
-    fn may_precommit(&self, transaction: Identifier, resolver: &Resolver) -> bool {
-        self.others(transaction).all(|other| !resolver.is_before(other, transaction))
+    /// True if `transaction` has pre-committed here.
+    pub fn has_precommitted(&self, transaction: Identifier) -> bool {
+        self.precommitted.contains(&transaction)
     }
 
-    fn precommit(&mut self, transaction: Identifier, resolver: &mut Resolver) {
-        let others: Vec<Identifier> = self.others(transaction).collect();
-        others.into_iter().for_each(|other| resolver.put_before(transaction, other));
+    /// `transaction` pre-commits: the resolver has put it before those that are open here.
+    pub fn precommit(&mut self, transaction: Identifier) {
+        self.waiting.remove(&transaction);
         self.precommitted.insert(transaction);
     }
 
     /// Those it conflicts with here that have not pre-committed.
-    fn others(&self, transaction: Identifier) -> impl Iterator<Item = Identifier> + '_ {
+    pub fn open(&self, transaction: Identifier) -> impl Iterator<Item = Identifier> + Clone + '_ {
         let meets = self.footprints.get(&transaction).expect("a transaction passes forward before it comes back");
         meets.iter().copied().filter(|other| !self.precommitted.contains(other))
     }

@@ -19,8 +19,10 @@ pub struct Config {
     pub ahead_epochs: u64,
     /// After so many epochs a client is told that the outcome is unknown, or that its transaction was never sent.
     pub deadline_epochs: u64,
-    /// Chain servers of a site: partitions of its keys that transactions visit one after the other.
+    /// Chain servers of a region: partitions of its keys that transactions visit one after the other.
     pub chain_servers: u16,
+    /// Where they stand.
+    pub chain_sites: ChainSites,
     /// A region where nothing has been asked or told for so many epochs is quiet: it seals an epoch once another region has.
     pub linger_epochs: u64,
     /// Versions superseded for so many epochs are collected.
@@ -34,6 +36,15 @@ pub enum Durability {
     Region,
     /// Once it is durable in one region more than the largest minority of them. Nothing acknowledged is lost with a minority.
     Majority,
+}
+
+/// Where the chain servers of a region stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainSites {
+    /// All with its coordinator.
+    Coordinator,
+    /// On all its sites in turn.
+    Every,
 }
 
 impl Durability {
@@ -56,6 +67,7 @@ impl Default for Config {
             ahead_epochs: 250,
             deadline_epochs: 1_000,
             chain_servers: 4,
+            chain_sites: ChainSites::Coordinator,
             linger_epochs: 200,
             keep_epochs: 60_000,
         }
@@ -96,5 +108,11 @@ pub const RECOVERY_PAGE: usize = 4_096;
 pub const TRUNCATE_PAGE: u64 = 64;
 /// A region whose clock is behind what it has sealed seals its next epoch after so many ends of epochs all the same.
 pub const STUCK_TICKS: u64 = 8;
+/// Chains over several sites that are not through after so many ends of epochs are run again, by their coordinator alone.
+pub const CHAINS_PATIENCE_TICKS: u64 = 8;
+/// After that it runs all chains alone for so many ends of epochs.
+pub const CHAINS_ALONE_TICKS: u64 = 128;
+/// Visits to chain servers of a site that wait for an epoch's batches to be known there.
+pub const EARLY_VISITS_MAX: usize = 16_384;
 /// Versions are collected every so many epochs.
 pub const COLLECT_EVERY: u64 = 512;

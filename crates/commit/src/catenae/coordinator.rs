@@ -109,6 +109,11 @@ impl Site {
         self.coordinator.orders.push(order);
     }
 
+    /// Drops votes that are not sent: another site speaks for the region.
+    pub(super) fn forget_votes(&mut self) {
+        self.coordinator.orders.clear();
+    }
+
     /// Another region has sealed `epoch`.
     pub(super) fn heard_of(&mut self, epoch: Epoch) {
         self.coordinator.heard = self.coordinator.heard.max(epoch);

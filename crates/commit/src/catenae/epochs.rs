@@ -10,17 +10,18 @@
 //! the same, and a site that restarts may simply do it again: it reads as of the transaction's timestamp, and writes the
 //! same versions.
 
+use super::chains::EpochChains;
 use super::config::Config;
 use super::epoch::Epoch;
 use super::execution;
 use super::fetch::Fetch;
 use super::footprint::Footprint;
-use super::message::{Answer, Entry, Identifier, Note};
+use super::message::{Answer, Entry, Identifier};
 use super::operation::{Operation, Transaction};
 #[cfg(feature = "planted")]
 use super::planted::{Planted, local_order};
 use super::site::{Job, Site};
-use super::speculation::{Conflicts, Speculation, Visit};
+use super::speculation::Conflicts;
 #[cfg(feature = "planted")]
 use super::validation::Execution;
 use super::validation::{Verdict, Votes};
@@ -30,20 +31,28 @@ use std::collections::BTreeMap;
 
 /// What is agreed on of an epoch.
 #[derive(Debug, Default)]
-struct Content {
+pub(super) struct Content {
     batches: BTreeMap<RegionId, Vec<Transaction>>,
-    votes: Votes,
-    /// Once all batches are here: the transactions that conflict.
-    conflicts: Option<Conflicts>,
-    speculation: Option<Speculation>,
+    pub(super) votes: Votes,
+    /// Once all batches are here: the transactions that conflict, and what they touch.
+    pub(super) conflicts: Option<Conflicts>,
+    pub(super) footprints: BTreeMap<Identifier, Footprint>,
+    pub(super) chains: EpochChains,
     /// All of them have their place.
     is_placed: bool,
+}
+
+impl Content {
+    /// True while the votes have to give its conflicting transactions their places.
+    pub(super) fn is_judged(&self) -> bool {
+        self.conflicts.is_some() && !self.is_placed
+    }
 }
 
 /// The epochs that are not settled.
 #[derive(Debug, Default)]
 pub(super) struct Epochs {
-    contents: BTreeMap<Epoch, Content>,
+    pub(super) contents: BTreeMap<Epoch, Content>,
     /// The execution epoch: the batches of all up to it are here.
     pub(super) execution: Epoch,
     /// All up to it is settled.
@@ -97,7 +106,7 @@ impl Site {
         let due: Vec<Epoch> = gathered.map(|(epoch, _)| *epoch).collect();
         due.into_iter().for_each(|epoch| self.schedule(epoch, fx));
         self.close_votes();
-        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.conflicts.is_some() && !content.is_placed);
+        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged());
         let open: Vec<Epoch> = scheduled.map(|(epoch, _)| *epoch).collect();
         open.into_iter().for_each(|epoch| self.judge(epoch, fx));
         self.run_ready(fx);
@@ -117,34 +126,15 @@ impl Site {
         if !conflicts.is_empty() {
             fx.count("catenae.conflicting_epoch");
         }
-        let votes_in_time = self.streams[usize::from(self.me.region.0)].covered() < epoch.plus(self.config.window_epochs);
-        #[cfg(feature = "planted")]
-        let votes_in_time = votes_in_time || self.planted == Some(Planted::LateVoteCounts);
-        if !conflicts.is_empty() && votes_in_time && !content.votes.has(self.me.region) {
-            let footprint = |identifier: &Identifier| {
-                let footprint = self.ledger.footprint(*identifier).expect("what conflicts is not settled");
-                (*identifier, footprint.clone())
-            };
-            let footprints: BTreeMap<Identifier, Footprint> = conflicts.keys().map(footprint).collect();
-            let (speculation, visits) = Speculation::begin(epoch, self.config.chain_servers, &conflicts, &footprints);
-            content.speculation = Some(speculation);
-            visits.into_iter().for_each(|visit| send_on(self.me, visit, fx));
-        }
+        let footprint = |identifier: &Identifier| {
+            let footprint = self.ledger.footprint(*identifier).expect("what conflicts is not settled");
+            (*identifier, footprint.clone())
+        };
+        content.footprints = conflicts.keys().map(footprint).collect();
         content.is_placed = conflicts.is_empty();
         content.conflicts = Some(conflicts);
-    }
-
-    /// A transaction arrives at a chain server of this site.
-    pub(super) fn on_visit(&mut self, visit: Visit, fx: &mut Effects<Site>) {
-        let epoch = visit.transaction.epoch;
-        let Some(content) = self.epochs.contents.get_mut(&epoch) else { return };
-        let Some(speculation) = &mut content.speculation else { return };
-        let visits = speculation.visit(visit);
-        if let Some(order) = speculation.order() {
-            content.speculation = None;
-            self.vote(order);
-        }
-        visits.into_iter().for_each(|visit| send_on(self.me, visit, fx));
+        self.begin_chains(epoch, fx);
+        self.take_early_visits(epoch, fx);
     }
 
     /// A region whose stream has passed the window of an epoch has no vote on it any more.
@@ -278,8 +268,4 @@ impl Site {
             fx.answer(id, Answer::Ran { at, outcome: execution::evaluate(transaction, rows, vec![]).0 });
         }
     }
-}
-
-fn send_on(me: rhumb_core::SiteId, visit: Visit, fx: &mut Effects<Site>) {
-    fx.send(me, Note::Visit { transaction: visit.transaction, server: visit.server });
 }

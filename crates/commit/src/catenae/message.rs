@@ -4,7 +4,7 @@ use super::epoch::Epoch;
 use super::execution::Outcome;
 use super::operation::{Operation, Transaction};
 use crate::transaction::TxnError;
-use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Timestamp};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -52,6 +52,15 @@ pub struct Entry {
     pub orders: Vec<Order>,
 }
 
+/// One run of an epoch's chains over the sites of a region. What belongs to an earlier one is not minded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Crossing {
+    /// Where the resolver is: the site that speaks for the region.
+    pub coordinator: SiteId,
+    /// Its clock when it began.
+    pub began: Time,
+}
+
 /// How far a site has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
@@ -75,6 +84,14 @@ pub enum Note {
     Prepare { stream: RegionId, ballot: Ballot, after: u64 },
     /// Acceptor: another ballot is promised.
     Refused { stream: RegionId, promised: Ballot },
+    /// A transaction goes to the next chain server of its backward pass, on any site of the region.
+    Cross { crossing: Crossing, transaction: Identifier, server: u16 },
+    /// Chain server to resolver: a transaction has come, and meets these here, which have not pre-committed. May it be next?
+    Claim { crossing: Crossing, transaction: Identifier, server: u16, open: Vec<Identifier> },
+    /// Resolver to chain server: a transaction may pre-commit.
+    Granted { crossing: Crossing, transaction: Identifier, server: u16 },
+    /// Chain server to coordinator: a transaction is at the end of its backward pass.
+    Through { crossing: Crossing, transaction: Identifier },
 }
 
 /// A message that promises something durable.
@@ -216,6 +233,13 @@ impl fmt::Display for Identifier {
     }
 }
 
+impl fmt::Display for Crossing {
+    /// `r0.0@1.500000`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.coordinator, self.began)
+    }
+}
+
 impl fmt::Display for Ballot {
     /// `1@r0.0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -244,6 +268,13 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Note::Visit { transaction, server } => write!(f, "Visit {transaction} server {server}"),
+            Note::Cross { crossing, transaction, server } => write!(f, "Cross {crossing} {transaction} server {server}"),
+            Note::Claim { crossing, transaction, server, open } => {
+                write!(f, "Claim {crossing} {transaction} server {server} before")?;
+                open.iter().try_for_each(|other| write!(f, " {other}"))
+            }
+            Note::Granted { crossing, transaction, server } => write!(f, "Granted {crossing} {transaction} server {server}"),
+            Note::Through { crossing, transaction } => write!(f, "Through {crossing} {transaction}"),
             Note::Pull { stream, after } => write!(f, "Pull {stream} after #{after}"),
             Note::Chosen { stream, first, entries, more } => {
                 write!(f, "Chosen {stream}{}{}", Listed(*first, entries), if *more { " …" } else { "" })

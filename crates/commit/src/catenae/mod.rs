@@ -45,14 +45,18 @@
 //! | `replication.rs` | keeping streams alike, catching up |
 //! | `takeover.rs` | who leads a stream; passing over a silent region; the secondary coordinator |
 //! | `epochs.rs` | from agreed batches to settled epochs |
-//! | `chain.rs`, `resolver.rs`, `speculation.rs` | transaction chains: servers, implicit dependencies, one epoch's run |
+//! | `chain.rs`, `resolver.rs`, `speculation.rs` | transaction chains: servers, implicit dependencies, one epoch's run on one site |
+//! | `crossing.rs` | the same over all sites of a region |
+//! | `chains.rs` | which of the two, and what to do if it does not end |
 //! | `validation.rs` | votes, fingerprints, verdicts |
 //! | `ledger.rs` | what waits for what until it is settled |
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
 
 pub mod chain;
+mod chains;
 mod config;
 mod coordinator;
+pub mod crossing;
 pub mod epoch;
 mod epochs;
 pub mod execution;
@@ -74,6 +78,6 @@ pub mod stream;
 mod takeover;
 pub mod validation;
 
-pub use config::{Config, Durability};
+pub use config::{ChainSites, Config, Durability};
 pub use message::{Answer, Freshness, Note, Promise, Request, Status};
 pub use site::{SITES_PER_REGION_MAX, Site, Timer};

@@ -46,6 +46,16 @@ impl Resolver {
         }
     }
 
+    /// Rule 2: `transaction` claims to be the next at a chain server where `open`, which it conflicts with there, have not
+    /// pre-committed. Puts it before them and returns true, unless one of them must come before it.
+    pub fn claim(&mut self, transaction: Identifier, open: impl Iterator<Item = Identifier> + Clone) -> bool {
+        let is_next = open.clone().all(|other| !self.is_before(other, transaction));
+        if is_next {
+            open.for_each(|other| self.put_before(transaction, other));
+        }
+        is_next
+    }
+
     /// How many transactions must come before this one.
     pub fn rank(&self, transaction: Identifier) -> usize {
         self.before.get(&transaction).map_or(0, BTreeSet::len)
@@ -79,6 +89,15 @@ mod tests {
         resolver.put_before(id(2), id(3));
         assert!(resolver.is_before(id(1), id(4)));
         assert_eq!((1..=4).map(|place| resolver.rank(id(place))).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn whoever_claims_first_comes_first_and_may_claim_again() {
+        let mut resolver = Resolver::default();
+        assert!(resolver.claim(id(2), [id(1), id(3)].into_iter()));
+        assert!(!resolver.claim(id(1), [id(2)].into_iter()), "it must come after what it meets");
+        assert!(resolver.claim(id(1), [id(3)].into_iter()), "where it does not meet that, it is next");
+        assert!(resolver.claim(id(2), [id(1), id(3)].into_iter()));
     }
 
     #[test]

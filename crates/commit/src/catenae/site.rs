@@ -2,6 +2,7 @@
 //!
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way.
 
+use super::chains::Chains;
 use super::config::{COLLECT_EVERY, Config};
 use super::coordinator::Coordinator;
 use super::epoch::Epoch;
@@ -91,6 +92,7 @@ pub struct Site {
     pub(super) coordinator: Coordinator,
     pub(super) epochs: Epochs,
     pub(super) ledger: Ledger,
+    pub(super) chains: Chains,
     pub(super) reads: Reads,
     /// How far each site has come, as it last said.
     pub(super) progress: BTreeMap<SiteId, Progress>,
@@ -124,6 +126,7 @@ impl Site {
             coordinator: Coordinator::default(),
             epochs: Epochs::default(),
             ledger: Ledger::default(),
+            chains: Chains::default(),
             reads: Reads::default(),
             progress: BTreeMap::new(),
             truncated: Vec::new(),
@@ -190,6 +193,7 @@ impl Site {
         self.ticks += 1;
         self.wait_for_end_of_epoch(fx);
         self.look_after_seats(fx);
+        self.look_after_chains(fx);
         self.pull_gaps(fx);
         self.expire(fx);
         self.truncate(fx);
@@ -222,6 +226,10 @@ impl Site {
     fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
         match note {
             Note::Visit { transaction, server } => self.on_visit(Visit { transaction, server }, fx),
+            Note::Cross { crossing, transaction, server } => self.on_cross(crossing, Visit { transaction, server }, fx),
+            Note::Claim { crossing, transaction, server, open } => self.on_claim(crossing, Visit { transaction, server }, open, fx),
+            Note::Granted { crossing, transaction, server } => self.on_granted(crossing, Visit { transaction, server }, fx),
+            Note::Through { crossing, transaction } => self.on_through(crossing, transaction),
             Note::Pull { stream, after } => self.on_pull(from, stream, after, fx),
             Note::Chosen { stream, first, entries, more } => self.on_chosen(from, stream, first, entries, more, fx),
             Note::Prepare { stream, ballot, after } => self.on_prepare(from, stream, ballot, after, fx),

@@ -50,13 +50,8 @@ impl Speculation {
             under_way: BTreeMap::new(),
             through: Vec::new(),
         };
-        for (&transaction, others) in conflicts {
-            let own = &footprints[&transaction];
-            for server in (0..servers).filter(|server| chain::passes(own, *server, servers)) {
-                let here = |key: &_| chain::server_of(key, servers) == server;
-                let meets = others.iter().copied().filter(|other| own.meets(&footprints[other], here));
-                speculation.servers[usize::from(server)].leave_footprint(transaction, meets);
-            }
+        for (number, server) in (0..).zip(&mut speculation.servers) {
+            pass_forward(server, number, servers, conflicts, footprints);
         }
         let visits = conflicts.keys().filter_map(|&transaction| speculation.next_visit(transaction, servers)).collect();
         (speculation, visits)
@@ -89,13 +84,33 @@ impl Speculation {
 
     /// The order in which all of them ran, once all are through.
     pub fn order(&self) -> Option<Order> {
-        if !self.under_way.is_empty() {
-            return None;
+        self.under_way.is_empty().then(|| in_order(self.epoch, &self.through, &self.resolver))
+    }
+}
+
+/// The order of all transactions of an epoch: who has fewer before it comes first. That is an order without a cycle, and ties do not
+/// conflict.
+pub(super) fn in_order(epoch: Epoch, transactions: &[Identifier], resolver: &Resolver) -> Order {
+    let mut sequence = transactions.to_vec();
+    sequence.sort_by_key(|transaction| (resolver.rank(*transaction), *transaction));
+    Order { epoch, sequence }
+}
+
+/// The transactions of an epoch leave their footprints on one chain server of so many.
+pub(super) fn pass_forward(
+    server: &mut ChainServer,
+    number: u16,
+    servers: u16,
+    conflicts: &Conflicts,
+    footprints: &BTreeMap<Identifier, Footprint>,
+) {
+    let here = |key: &_| chain::server_of(key, servers) == number;
+    for (&transaction, others) in conflicts {
+        let own = &footprints[&transaction];
+        if chain::passes(own, number, servers) {
+            let meets = others.iter().copied().filter(|other| own.meets(&footprints[other], here));
+            server.leave_footprint(transaction, meets);
         }
-        let mut sequence = self.through.clone();
-        // Who has fewer before it comes first: that is an order without a cycle, and ties do not conflict.
-        sequence.sort_by_key(|transaction| (self.resolver.rank(*transaction), *transaction));
-        Some(Order { epoch: self.epoch, sequence })
     }
 }
 

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, secondary coordinators or none, the length of an epoch, when a batch
-//! counts, how soon a silent region is passed over, how unevenly the chain servers of a site work.
+//! counts, how soon a silent region is passed over, how unevenly the chain servers of a site work. In another scenario, chains cross the
+//! two sites of every region.
 
 pub(crate) mod client;
 pub(crate) mod counters;
@@ -17,7 +18,7 @@ use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_re
 use crate::history::TxnNo;
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
-use rhumb_commit::catenae::{self as protocol, Durability, Site};
+use rhumb_commit::catenae::{self as protocol, ChainSites, Durability, Site};
 use rhumb_core::{Key, RegionId, Rng, Row, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub struct Catenae {
     pub driver: Option<crate::Planted>,
     /// Nothing goes wrong.
     pub calm: bool,
+    /// Every region has two sites, and chain servers on both.
+    pub crossing: bool,
 }
 
 /// What a seed decides of the cluster.
@@ -64,6 +67,7 @@ struct Shape {
     /// Clocks are off by up to a second.
     skewed: bool,
     collects: bool,
+    chain_sites: ChainSites,
 }
 
 impl Shape {
@@ -78,7 +82,13 @@ impl Shape {
             flaky: rng.chance(0.3),
             skewed: rng.chance(0.4),
             collects: rng.chance(0.3),
+            chain_sites: ChainSites::Coordinator,
         }
+    }
+
+    /// The same with two sites in each region, and chain servers on both.
+    fn crossing(self) -> Shape {
+        Shape { shards: 2, chain_sites: ChainSites::Every, ..self }
     }
 
     fn config(&self) -> protocol::Config {
@@ -92,6 +102,7 @@ impl Shape {
             deadline_epochs: epochs(Span::from_secs(5)),
             linger_epochs: if self.impatient { 3 } else { protocol::Config::default().linger_epochs },
             keep_epochs: if self.collects { epochs(Span::from_secs(3)) } else { protocol::Config::default().keep_epochs },
+            chain_sites: self.chain_sites,
             ..protocol::Config::default()
         }
     }
@@ -104,7 +115,7 @@ impl Shape {
 
 impl Scenario for Catenae {
     fn name(&self) -> &'static str {
-        "catenae"
+        if self.crossing { "crossing-chains" } else { "catenae" }
     }
 
     fn options(&self) -> String {
@@ -114,6 +125,7 @@ impl Scenario for Catenae {
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
         let shape = Shape::draw(&mut rng);
+        let shape = if self.crossing { shape.crossing() } else { shape };
         let mut world = self.world(&shape, seed, tracing);
         let rates = if self.calm { FaultRates::none() } else { shape.rates() };
         let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
@@ -145,6 +157,12 @@ impl Catenae {
     /// The same with faults, or without.
     pub fn with_calm(mut self, calm: bool) -> Catenae {
         self.calm = calm;
+        self
+    }
+
+    /// The same with chain servers on both sites of every region.
+    pub fn with_crossing(mut self) -> Catenae {
+        self.crossing = true;
         self
     }
 

@@ -191,6 +191,52 @@ fn a_site_that_only_stands_by_passes_nobody_over_by_its_own_clock() {
 }
 
 #[test]
+fn a_secondary_coordinator_has_no_vote_of_its_own_that_would_keep_it_awake() {
+    let mut stage =
+        Stage::with_secondaries("Two transactions conflict; then nobody asks for anything. All fall quiet, and nobody takes over.");
+    let (first, second) = (stage.add(A, &["x"], 1), stage.add(B, &["x"], 1));
+    stage.run(Span::from_secs(30));
+    assert_eq!((number(&stage.answer(first)), number(&stage.answer(second))), (1, 2));
+    assert_eq!((stage.probe("catenae.prepare"), stage.probe("catenae.took_over")), (0, 0));
+}
+
+#[test]
+fn chains_cross_the_sites_of_a_region() {
+    let mut stage = Stage::with_crossing_chains(
+        "Two transactions of one epoch on the same two keys. Of the four chain servers of a region every other one is on its second site;\n\
+         the resolver is at its coordinator. Who comes first to the first server is first on both.",
+    );
+    stage.narrate("clients of r0 and r1 add to x and y");
+    let (first, second) = (stage.add(A, &["x", "y"], 1), stage.add(B, &["x", "y"], 1));
+    stage.run(WHILE);
+    assert_eq!((number(&stage.answer(first)), number(&stage.answer(second))), (1, 2));
+    assert_eq!((stage.probe("catenae.crossing"), stage.probe("catenae.crossing_lost")), (3, 0), "once in each region");
+    assert_eq!(stage.probe("catenae.chosen"), 12, "two transactions at six sites");
+    stage.check("chains_cross_the_sites_of_a_region");
+}
+
+#[test]
+fn chains_that_are_lost_between_sites_are_run_again_by_the_coordinator_alone() {
+    let mut stage = Stage::with_crossing_chains(
+        "The same, but the second site of r0 and that of r1 are down. Their coordinators run the chains again, alone, and vote\n\
+         all the same; the chains of the next epoch they run alone at once.",
+    );
+    stage.narrate("the second sites of r0 and r1 crash; clients of r0 and r1 add to x and y");
+    for region in [0, 1] {
+        stage.strike(Fault::Crash { place: Place::Site(SiteId::new(region, 1)), down: None });
+    }
+    let (first, second) = (stage.add(A, &["x", "y"], 1), stage.add(B, &["x", "y"], 1));
+    stage.run(Span::from_millis(1_200));
+    assert_eq!((number(&stage.answer(first)), number(&stage.answer(second))), (1, 2));
+    assert_eq!((stage.probe("catenae.crossing_lost"), stage.probe("catenae.failed_speculation")), (2, 0));
+    let (first, second) = (stage.add(A, &["x", "y"], 1), stage.add(B, &["x", "y"], 1));
+    stage.run(WHILE);
+    assert_eq!((number(&stage.answer(first)), number(&stage.answer(second))), (3, 4));
+    assert_eq!(stage.probe("catenae.crossing_lost"), 2, "they are not tried across sites again so soon");
+    stage.check("chains_that_are_lost_between_sites_are_run_again_by_the_coordinator_alone");
+}
+
+#[test]
 fn a_transaction_that_is_none_is_refused_at_once_and_changes_nothing() {
     let mut stage = Stage::new("A list that comes back to a key, and one without operations.");
     let add = |key: &str| Operation::Add { key: key.into(), amount: 1 };

@@ -4,7 +4,7 @@
 
 use rhumb_commit::catenae::execution::{Outcome, Output};
 use rhumb_commit::catenae::operation::{Operation, Transaction};
-use rhumb_commit::catenae::{Answer, Config as Protocol, Request, Site};
+use rhumb_commit::catenae::{Answer, ChainSites, Config as Protocol, Request, Site};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{RttMatrix, SiteId, Span};
 use rhumb_sim::{Config, Fault, Reply, World};
@@ -32,24 +32,30 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(goal: &str) -> Stage {
-        Stage::set(goal, 1, Span::ZERO)
+        Stage::set(goal, 1, Span::ZERO, ChainSites::Coordinator)
     }
 
     /// With chain servers that work unevenly.
     pub fn shaken(goal: &str) -> Stage {
-        Stage::set(goal, 1, Span::from_millis(3))
+        Stage::set(goal, 1, Span::from_millis(3), ChainSites::Coordinator)
     }
 
     /// With two sites in each region.
     pub fn with_secondaries(goal: &str) -> Stage {
-        Stage::set(goal, 2, Span::ZERO)
+        Stage::set(goal, 2, Span::ZERO, ChainSites::Coordinator)
     }
 
-    fn set(goal: &str, sites: u16, jitter: Span) -> Stage {
+    /// With chain servers on both of them.
+    pub fn with_crossing_chains(goal: &str) -> Stage {
+        Stage::set(goal, 2, Span::ZERO, ChainSites::Every)
+    }
+
+    fn set(goal: &str, sites: u16, jitter: Span, chain_sites: ChainSites) -> Stage {
         let names = ["a", "b", "c"].map(String::from).to_vec();
         let config = Config { tracing: true, ..Config::new(RttMatrix::uniform(names, Span::from_millis(60)), sites) };
         let topology = Arc::new(config.topology.clone());
-        let protocol = Protocol { epoch: EPOCH, window_epochs: 12, tolerance_epochs: 10, ahead_epochs: 40, ..Protocol::default() };
+        let waits = Protocol { window_epochs: 12, tolerance_epochs: 10, ahead_epochs: 40, ..Protocol::default() };
+        let protocol = Protocol { epoch: EPOCH, chain_sites, ..waits };
         let mut world = World::new(config, SEED, move |site, _| Site::new(site, Arc::clone(&topology), protocol.clone()));
         world.jitter_at_home(jitter);
         world.run_for(PROLOGUE).expect("nothing goes wrong");
@@ -189,7 +195,8 @@ fn of_interest(line: &str) -> Option<&str> {
         let key = if has_content(last) { line } else { says };
         return (line.contains('←') && (has_content(last) || !says.contains(" 0@"))).then_some(key);
     }
-    let shown = has(&["fault:", "starts life", "Visit", "Prepare", "Promised", "Pull", " · "]) && !line.contains("lost:");
+    let shown = has(&["fault:", "starts life", "Visit", "Cross", "Claim", "Granted", "Through", "Prepare", "Promised", "Pull", " · "])
+        && !line.contains("lost:");
     shown.then_some(line)
 }
 
