@@ -35,6 +35,25 @@ pub const LOCAL: LocalDelays = LocalDelays {
 /// in one process, so a hop waits for a thread and not for a network. The second table of Figure 1 shows what hangs on it.
 pub const JITTER: Span = Span::from_micros(10);
 
+/// The asymmetric setting (section IX, future work): transactions a second, by Zipf's law with exponent 1 as in Figure 1. Few, so that
+/// the slowest machines are not busy all the time.
+pub const RATE_OF_ASYMMETRY: u64 = 2_000;
+/// How fast the machines of one region work, in per cent of the others'.
+pub const SPEEDS_PERCENT: [u64; 4] = [100, 75, 50, 25];
+/// Messages between regions come up to so many milliseconds later.
+pub const LATE_MS: [u64; 4] = [0, 10, 30, 100];
+/// Of a hundred messages between regions so many are lost.
+pub const LOSS_PERCENT: [u64; 4] = [0, 1, 5, 10];
+/// Clients per server where all systems are compared on unequal machines.
+pub const CLIENTS_OF_ASYMMETRY: u64 = 10;
+
+/// Numbers of warehouses by which New-Order is measured: the fewer, the more contention. The paper gives none.
+pub const WAREHOUSES_OF_CONTENTION: [u64; 4] = [40, 10, 4, 1];
+/// The same on machines on which a row costs a quarter: a region of the paper has sixteen processors, a row of ours the time of one.
+pub const WAREHOUSES_OF_FAST_ROWS: [u64; 2] = [40, 10];
+/// What a row costs there.
+pub const FAST_ROW: Span = Span::from_micros(5);
+
 /// Records of the micro-benchmark (section VII.C).
 pub const RECORDS: u64 = 100_000;
 /// Records that one of its transactions touches, at most; at least one (section VII.C).

@@ -2,13 +2,13 @@
 
 use super::load::{self, LoadError};
 use super::parameters as p;
-use super::setup::{Clients, Setup, System};
+use super::setup::{Adversity, Clients, Setup, System};
 use crate::experiment::Progress;
 use hdrhistogram::Histogram;
 use rhumb_commit::{catenae, paxos_commit};
 use rhumb_core::actor::Actor;
-use rhumb_core::{Span, wan};
-use rhumb_sim::{Config, World};
+use rhumb_core::{SiteId, Span, Time, wan};
+use rhumb_sim::{Config, Fault, LinkFaults, Links, LocalDelays, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -95,7 +95,8 @@ pub fn run(setup: &Setup, progress: &mut dyn Progress) -> Result<Run, LoadError>
     };
     progress.begin(&format!("{}, {}, {clients}", setup.system.name(), setup.workload.name()));
     let matrix = wan::profile("gcp_39").expect("it ships").matrix().restrict(&p::REGIONS).expect("the profile has them");
-    let config = Config { local: p::LOCAL, events_max: p::EVENTS_MAX, ..Config::new(matrix, 1) };
+    let local = LocalDelays { row: setup.row, ..p::LOCAL };
+    let config = Config { local, events_max: p::EVENTS_MAX, ..Config::new(matrix, 1) };
     let topology = Arc::new(config.topology.clone());
     match setup.system {
         System::Catenae(when) => {
@@ -116,6 +117,13 @@ where
     A: Actor<Request = catenae::Request, Answer = catenae::Answer>,
 {
     world.jitter_at_home(setup.jitter);
+    let Adversity { speeds_percent, late, loss_percent } = setup.adversity;
+    let sites: Vec<SiteId> = world.topology().sites().collect();
+    sites.into_iter().zip(speeds_percent).for_each(|(site, percent)| world.set_speed(site, percent));
+    if late > Span::ZERO || loss_percent > 0 {
+        let faults = LinkFaults { jitter: late, loss: loss_percent as f64 / 100.0, ..LinkFaults::default() };
+        world.strike_at(Time::ZERO, Fault::Disturb { links: Links::ALL, faults, span: None });
+    }
     let meter = load::run(&mut world, setup, progress)?;
     Ok(Run { meter, probes: world.probes().clone() })
 }

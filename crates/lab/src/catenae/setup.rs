@@ -40,6 +40,17 @@ pub enum Clients {
     },
 }
 
+/// What the paper leaves to future work: machines and a network that are worse than its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Adversity {
+    /// By region: how fast its machines work.
+    pub speeds_percent: [u64; p::REGIONS.len()],
+    /// Each message between regions comes up to so much later, at random: messages overtake each other.
+    pub late: Span,
+    /// Of a hundred messages between regions so many are lost.
+    pub loss_percent: u64,
+}
+
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setup {
@@ -57,6 +68,10 @@ pub struct Setup {
     pub epoch: Span,
     /// How much longer a hop between chain servers takes at the most.
     pub jitter: Span,
+    /// What a row read or written costs a region's processors.
+    pub row: Span,
+    /// What is not as it should be.
+    pub adversity: Adversity,
     /// Decides all that is random.
     pub seed: u64,
 }
@@ -64,8 +79,24 @@ pub struct Setup {
 impl Setup {
     /// `system` under `workload` as the parameters have it.
     pub fn new(system: System, workload: Workload, clients: Clients, seed: u64) -> Setup {
-        Setup { system, workload, clients, warm_up: p::WARM_UP, measured: p::MEASURED, epoch: p::EPOCH, jitter: p::JITTER, seed }
+        Setup {
+            system,
+            workload,
+            clients,
+            warm_up: p::WARM_UP,
+            measured: p::MEASURED,
+            epoch: p::EPOCH,
+            jitter: p::JITTER,
+            row: p::LOCAL.row,
+            adversity: Adversity::NONE,
+            seed,
+        }
     }
+}
+
+impl Adversity {
+    /// Equal machines, and a network that is always as fast.
+    pub const NONE: Adversity = Adversity { speeds_percent: [100; p::REGIONS.len()], late: Span::ZERO, loss_percent: 0 };
 }
 
 impl System {

@@ -1,6 +1,7 @@
 //! What several experiments share: the table and the charts of systems over clients.
 
 use super::super::lab::Lab;
+use super::super::parameters::REGIONS;
 use super::super::run::Run;
 use super::super::setup::{System, When};
 use super::super::workload::Workload;
@@ -55,6 +56,27 @@ pub(super) fn over_clients(
     chart("Latency", "mean, ms", |run| run.meter.mean_ms());
     chart("Aborts", "per cent", |run| run.meter.abort_share() * 100.0);
     Ok(runs)
+}
+
+/// How speculation went in a run, in shares of its transactions.
+pub(super) struct Speculated {
+    /// Conflicted with another of their epoch.
+    pub(super) conflicting: f64,
+    /// Of these, those whose place was chosen.
+    pub(super) of_conflicting: f64,
+    /// Were speculated on right, or did not conflict.
+    pub(super) of_all: f64,
+}
+
+/// Counts how speculation went. Each of the regions has counted every transaction.
+pub(super) fn speculated(run: &Run) -> Speculated {
+    let [failed, chosen] = ["catenae.failed_speculation", "catenae.chosen"].map(|probe| run.probe(probe) as f64 / REGIONS.len() as f64);
+    let all = (run.meter.committed() + run.meter.aborted + run.meter.failed + run.meter.unanswered) as f64;
+    Speculated {
+        conflicting: ratio(chosen + failed, all),
+        of_conflicting: ratio(chosen, chosen + failed),
+        of_all: 1.0 - ratio(failed, all),
+    }
 }
 
 /// What Catenae is held to against each baseline.

@@ -8,27 +8,21 @@ use super::super::parameters::{JITTER, RATES};
 use super::super::run::Run;
 use super::super::setup::{Setup, System, When};
 use super::super::workload::{Skew, Workload};
-use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
+use super::common::{Speculated, speculated};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent};
 use rhumb_core::Span;
 
 const SKEWS: [Skew; 3] = [Skew::Uniform, Skew::Zipf(1), Skew::Zipf(2)];
 /// The skew of the second table.
 const JITTERED: Skew = Skew::Zipf(1);
-/// How unevenly the chain servers of a region work, for the second table.
-const JITTERS_US: [u64; 3] = [10, 100, 1_000];
-
-/// What share of the transactions was speculated on right, and of those that conflict.
-fn success(run: &Run) -> (f64, f64) {
-    let [failed, chosen] = ["catenae.failed_speculation", "catenae.chosen"].map(|probe| run.probe(probe) as f64 / 3.0);
-    let all = (run.meter.committed() + run.meter.aborted + run.meter.failed + run.meter.unanswered) as f64;
-    (1.0 - ratio(failed, all), ratio(chosen, chosen + failed))
-}
+/// How unevenly the chain servers of a region work, for the second table; zero: visits are made in the order in which they were sent, as
+/// in a Rhumb site, which puts messages to itself into one queue.
+const JITTERS_US: [u64; 4] = [0, 10, 100, 1_000];
 
 fn cells(run: &Run) -> [String; 7] {
-    let (of_all, of_conflicting) = success(run);
-    let conflicting = (run.probe("catenae.failed_speculation") + run.probe("catenae.chosen")) as f64 / 3.0;
+    let Speculated { conflicting, of_conflicting, of_all } = speculated(run);
     [
-        percent(ratio(conflicting, run.meter.committed() as f64)),
+        percent(conflicting),
         percent(of_conflicting),
         percent(of_all),
         one(run.meter.percentile_ms(0.5)),
@@ -49,7 +43,7 @@ pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome,
         let (mut points, mut lowest, mut lost) = (Vec::new(), 1.0f64, 0);
         for &rate in &rates {
             let run = lab.run(&setup(lab, skew, rate), progress)?;
-            let (of_all, _) = success(&run);
+            let of_all = speculated(&run).of_all;
             points.push((rate as f64, of_all * 100.0));
             lowest = lowest.min(of_all);
             lost += run.meter.aborted + run.meter.rejected + run.meter.failed + run.meter.unanswered;
