@@ -1,7 +1,12 @@
 //! Writes `seeds/`: inputs that the decoders take, made by the encoders, for the fuzzer to begin with. Run it after a
 //! change of format: `cargo run --example seeds` in this folder.
 
+use rhumb_commit::catenae::epoch::Epoch;
+use rhumb_commit::catenae::message as catenae;
+use rhumb_commit::catenae::operation::{Expected, Operation, Transaction};
 use rhumb_commit::placement::{Coordinators, Placement, Regions};
+use rhumb_commit::quad::message as quad;
+use rhumb_commit::quad::records as quad_records;
 use rhumb_commit::replicated_commit::message::{Attempt, Denial, How, LogEntry, LogHead, Meta, Part, Query, RangeCheck, ReadCheck};
 use rhumb_commit::replicated_commit::records::{self, LogRecord, PlacementRecord, PreparedRecord, VoteRecord};
 use rhumb_commit::replicated_commit::{Measured, Note, Promise};
@@ -26,12 +31,28 @@ fn main() {
     for (number, message) in notes().map(Body::<Note, Promise>::Note).into_iter().chain(promises().map(Body::Promise)).enumerate() {
         write("message", &format!("{number:02}"), &postcard::to_stdvec(&message).expect("plain data"));
     }
+    for (number, message) in catenae_messages().into_iter().enumerate() {
+        write("message", &format!("catenae-{number:02}"), &postcard::to_stdvec(&message).expect("plain data"));
+    }
+    for (number, message) in quad_messages().into_iter().enumerate() {
+        write("message", &format!("quad-{number:02}"), &postcard::to_stdvec(&message).expect("plain data"));
+    }
     let log = LogRecord { attempt: attempt(), at: timestamp(), keys: vec![Key::from("key")] };
     write("record", "vote", &records::encode(&VoteRecord { meta: meta(), vote: Vote::Yes, outcome: Some(Outcome::Committed) }));
     write("record", "prepared", &records::encode(&PreparedRecord { meta: meta(), part: part() }));
     write("record", "log", &records::encode(&log));
     let placed = PlacementRecord { placement: placement(), settled: 1, copied: true, enter: Regions::NONE };
     write("record", "placement", &records::encode(&placed));
+    write("record", "catenae-entry", &records::encode(&(catenae::Ballot::first(RegionId(1)), entry())));
+    write("record", "catenae-progress", &records::encode(&progress()));
+    write("record", "catenae-promise", &[&[0, 1], &records::encode(&catenae::Ballot::first(RegionId(1)))[..]].concat());
+    let prepared = quad_records::PreparedRecord { txn: txn(), reads: vec![range()], writes: part().writes };
+    write("record", "quad-prepared", &records::encode(&prepared));
+    let decision = quad_records::DecisionRecord { txn: txn(), at: timestamp(), participants: vec![SiteId::new(0, 1)] };
+    write("record", "quad-decision", &records::encode(&decision));
+    for (name, bytes) in quota_records() {
+        write("quota_record", name, &bytes);
+    }
     write("config", "two-regions.toml", config().to_toml().as_bytes());
     write("matrix", "three-regions.csv", b"# ms\nregion,a,b,c\na,0.5,10,20\nb,11,0.5,30\nc,20,30,0.5\n");
     write("resp", "array", b"*5\r\n$7\r\nACQUIRE\r\n$2\r\nvm\r\n$1\r\n1\r\n$2\r\nID\r\n$3\r\na\0b\r\n");
@@ -149,6 +170,109 @@ fn promises() -> [Promise; 11] {
         Promise::Stopped { epoch: 2, log_end: 9, read_upto: at },
         Promise::CopiedRows { from: Key::from("a"), rows: Vec::new(), next: Some(Key::from("b")), collected: at, epoch: 2 },
         Promise::Entries { entries: vec![LogEntry { seq, attempt: attempt(), at, writes: part().writes, partial: false }] },
+    ]
+}
+
+fn identifier(place: u16) -> catenae::Identifier {
+    catenae::Identifier { epoch: Epoch(170), region: RegionId(1), place }
+}
+
+/// An entry with every kind of operation, and a vote.
+fn entry() -> catenae::Entry {
+    let (key, value) = (Key::from("key"), Value::from("value"));
+    let expects = |expected| Operation::Compare { key: key.clone(), expected };
+    let operations = vec![
+        Operation::Scan { range: range(), limit: 9 },
+        Operation::Unchanged { range: range(), rows: 2, since: timestamp() },
+        expects(Expected::Version(timestamp())),
+        expects(Expected::Value(Some(value.clone()))),
+        Operation::Read { key: key.clone() },
+        Operation::Write { key: key.clone(), value: value.clone() },
+        Operation::Add { key: key.clone(), amount: -7 },
+        Operation::Insert { key: key.clone(), value },
+        Operation::Delete { key },
+    ];
+    let orders = vec![catenae::Order { epoch: Epoch(170), sequence: vec![identifier(1), identifier(0)] }];
+    catenae::Entry { author: SiteId::new(1, 0), epoch: Epoch(171), batch: vec![Transaction::new(operations)], orders }
+}
+
+fn progress() -> catenae::Progress {
+    catenae::Progress { settled: Epoch(160), entries: vec![(12, Epoch(160)), (300, Epoch(159))] }
+}
+
+fn catenae_messages() -> [Body<catenae::Note, catenae::Promise>; 14] {
+    use catenae::{Note, Promise};
+    let (stream, ballot) = (RegionId(1), catenae::Ballot { round: 300, site: SiteId::new(0, 1) });
+    let crossing = catenae::Crossing { coordinator: SiteId::new(1, 0), began: Time::from_micros(77) };
+    let (transaction, server) = (identifier(2), 3);
+    let entries = vec![entry()];
+    [
+        Body::Note(Note::Visit { transaction, server }),
+        Body::Note(Note::Pull { stream, after: 300 }),
+        Body::Note(Note::Chosen { stream, first: 1, entries: entries.clone(), more: true }),
+        Body::Note(Note::Prepare { stream, ballot, after: 3 }),
+        Body::Note(Note::Refused { stream, promised: ballot }),
+        Body::Note(Note::Cross { crossing, transaction, server }),
+        Body::Note(Note::Claim { crossing, transaction, server, open: vec![identifier(0)] }),
+        Body::Note(Note::Granted { crossing, transaction, server }),
+        Body::Note(Note::Through { crossing, transaction }),
+        Body::Promise(Promise::Epoch { stream, ballot, first: 7, entries }),
+        Body::Promise(Promise::Held { stream, ballot, upto: 8 }),
+        Body::Promise(Promise::Promised { stream, ballot, chosen: 6, accepted: vec![(7, ballot, entry())] }),
+        Body::Promise(Promise::Promised { stream, ballot: catenae::Ballot::CHOSEN, chosen: 0, accepted: vec![] }),
+        Body::Promise(Promise::Settled { progress: progress() }),
+    ]
+}
+
+fn quad_messages() -> [Body<quad::Note, quad::Promise>; 13] {
+    use quad::{Note, Promise};
+    let (txn, session, at) = (txn(), timestamp(), timestamp());
+    let row = Row { key: Key::from("a"), version: at, value: Some(Value::from("value")) };
+    let read = |query| Body::Note(Note::Read { txn, number: 1, query });
+    [
+        Body::Note(Note::Ping),
+        read(quad::Query::Keys(vec![Key::from("a")])),
+        read(quad::Query::Range { range: range(), limit: 9, reverse: true }),
+        Body::Note(Note::Rows { txn, number: 1, session, rows: vec![row], more: true }),
+        Body::Note(Note::Confirm { txn, session }),
+        Body::Note(Note::Confirmed { txn }),
+        Body::Note(Note::Prepare { txn, session: Some(session), writes: part().writes }),
+        Body::Note(Note::Refused { txn, session: None }),
+        Body::Note(Note::Abort { txn }),
+        Body::Note(Note::Inquire { txn }),
+        Body::Promise(Promise::Prepared { txn, clock: at }),
+        Body::Promise(Promise::Commit { txn, at }),
+        Body::Promise(Promise::Committed { txn }),
+    ]
+}
+
+/// A record of every kind that a quota site keeps.
+fn quota_records() -> [(&'static str, Vec<u8>); 6] {
+    use rhumb_quota::account::Account;
+    use rhumb_quota::avantan::{Recent, any, majority};
+    use rhumb_quota::catalog::{Definition, State};
+    use rhumb_quota::list::{Entry, List};
+    use rhumb_quota::name::Name;
+    use rhumb_quota::records::encode;
+    use rhumb_quota::spec::{Reallocation, Spec};
+    use rhumb_quota::tokens::Tokens;
+    let tokens = Tokens { left: 300, held: 7 };
+    let site = SiteId::new(1, 0);
+    let entry = Entry { site, version: 3, offered: tokens, kept: Tokens::default(), wanted: tokens, owed: 0 };
+    let list = List { reallocation: Reallocation::default(), count: false, gathered: Some(2), entries: vec![entry.clone()] };
+    let instance = any::Instance { leader: site, number: 4 };
+    let current = any::Current { instance, entry: entry.clone(), accepted: Some(list.clone()) };
+    let mut recent = Recent::default();
+    recent.remember(instance, &list);
+    let majority = majority::State { slot: 9, offer: Some(entry), offered_to: [(site, 2)].into(), ..majority::State::default() };
+    let name = Name::new("vm").expect("a name");
+    [
+        ("catalog", encode(&State::default()).to_vec()),
+        ("definition", encode(&Definition { name, spec: Spec::new(5_000), parent: None }).to_vec()),
+        ("account", encode(&Account { tokens, version: 3, ..Account::default() }).to_vec()),
+        ("majority", encode(&majority).to_vec()),
+        ("any", encode(&any::State { number: 4, over: [(site, 3)].into(), current: Some(current) }).to_vec()),
+        ("lists", encode(&recent).to_vec()),
     ]
 }
 

@@ -1,10 +1,10 @@
-//! A message between sites, of either service: never panics nor allocates more than it holds; it can be printed, and
+//! A message between sites, of any commit protocol or of quotas: never panics nor allocates more than it holds; it can be printed, and
 //! encodes back to the same message.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_commit::replicated_commit as commit;
+use rhumb_commit::{catenae::message as catenae, quad::message as quad, replicated_commit as commit};
 use rhumb_core::Body;
 use rhumb_node::runtime::{Wire, decode_message};
 use rhumb_quota::message as quota;
@@ -24,5 +24,7 @@ where
 
 fuzz_target!(|data: &[u8]| {
     check::<commit::Note, commit::Promise>(data);
+    check::<catenae::Note, catenae::Promise>(data);
+    check::<quad::Note, quad::Promise>(data);
     check::<quota::Note, quota::Promise>(data);
 });

@@ -1,9 +1,12 @@
-//! The records that a site keeps on disk: never panics nor allocates more than they hold; a record takes all of its bytes
+//! The records that a site keeps on disk, of any commit protocol: never panics nor allocates more than they hold; a record takes all of its bytes
 //! and encodes back to the same record.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use rhumb_commit::catenae::message::{Ballot, Entry, Progress};
+use rhumb_commit::catenae::records as catenae;
+use rhumb_commit::quad::records as quad;
 use rhumb_commit::replicated_commit::records::{LogRecord, PlacementRecord, PreparedRecord, VoteRecord, decode, encode};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
@@ -13,6 +16,17 @@ fuzz_target!(|data: &[u8]| {
     check::<PreparedRecord>(data);
     check::<LogRecord>(data);
     check::<PlacementRecord>(data);
+    check::<(Ballot, Entry)>(data);
+    check::<Progress>(data);
+    check::<quad::PreparedRecord>(data);
+    check::<quad::DecisionRecord>(data);
+    if let Some((region, index)) = catenae::decode_entry_key(data) {
+        assert_eq!(catenae::entry_key(region, index), data);
+    }
+    let (key, bytes) = data.split_at(data.len().min(2));
+    if let Some((region, ballot)) = catenae::decode_promise(key, bytes) {
+        assert_eq!(catenae::decode_promise(&region.0.to_be_bytes(), &encode(&ballot)), Some((region, ballot)));
+    }
 });
 
 fn check<T: Serialize + DeserializeOwned + Debug + PartialEq>(data: &[u8]) {
