@@ -14,7 +14,7 @@
 //!
 //! This file is data and rules. Invariants: of two transactions that meet at a server, the one granted first there comes first
 //! everywhere; claims and grants that come twice or in another order change nothing. What is lost is made up for by whoever
-//! runs this ([`chains`](super::chains)). Nothing here is durable, and nothing but a region's vote hangs on it.
+//! runs this, `chains.rs`. Nothing here is durable, and nothing but a region's vote hangs on it.
 
 use super::chain::ChainServer;
 use super::epoch::Epoch;

@@ -32,7 +32,8 @@ pub const LOCAL: LocalDelays = LocalDelays {
     row: Span::from_micros(20),
 };
 /// Hops between chain servers take up to so much longer, at random. It is short, as long as a step: the chain servers of a Rhumb site are
-/// in one process, so a hop waits for a thread and not for a network. The second table of Figure 1 shows what hangs on it.
+/// in one process, so a hop waits for a thread and not for a network. As all transactions of an epoch set out at one moment, any such
+/// chance shuffles them; the second table of Figure 1 shows what hangs on it, and how it is without.
 pub const JITTER: Span = Span::from_micros(10);
 
 /// The asymmetric setting (section IX, future work): transactions a second, by Zipf's law with exponent 1 as in Figure 1. Few, so that
