@@ -9,6 +9,8 @@
 //! protocol answers.
 
 use crate::catenae;
+use crate::catenae::execution::{Output, Rejection};
+use crate::catenae::operation::Operation;
 use async_trait::async_trait;
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use serde::{Deserialize, Serialize};
@@ -157,6 +159,20 @@ pub struct Epochs {
     pub passed_over: Vec<String>,
 }
 
+/// What became of operations that a transaction carried out at its commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operated {
+    /// They took effect; what each of them returned.
+    Done(Committed, Vec<Output>),
+    /// One of them failed, so nothing took effect.
+    Failed {
+        /// Which one, counted from 0.
+        place: usize,
+        /// Why.
+        why: Rejection,
+    },
+}
+
 /// A site as its own clients see it.
 #[async_trait]
 pub trait Gateway: Send + Sync + 'static {
@@ -168,6 +184,11 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// All regions, in the order of the cluster.
     fn regions(&self) -> Vec<RegionStatus>;
+
+    /// True if its transactions can [operate](Transaction::operate).
+    fn takes_operations(&self) -> bool {
+        false
+    }
 
     /// How far this site is with epochs; `None` if its protocol has none.
     async fn epochs(&self) -> Result<Option<Epochs>, TxnError> {
@@ -218,6 +239,16 @@ pub trait Transaction: Send {
 
     /// Commits. A transaction that wrote nothing commits too: its reads are validated unless its mode needs none.
     async fn commit(self: Box<Self>) -> Result<Committed, TxnError>;
+
+    /// Commits, and carries out `operations` as it does: they meet the rows as they are then, so nothing has to be read beforehand, and
+    /// nothing that others do makes the transaction fail. It must not have written anything itself.
+    ///
+    /// # Errors
+    /// Those of [`commit`](Transaction::commit); [`TxnError::TooLarge`] if they are too many; [`TxnError::Invalid`] where the
+    /// gateway does not [take operations](Gateway::takes_operations), or if they come back to a key that they have left.
+    async fn operate(self: Box<Self>, _operations: Vec<Operation>) -> Result<Operated, TxnError> {
+        Err(TxnError::Invalid("operations are not taken here".into()))
+    }
 
     /// Gives up.
     async fn rollback(self: Box<Self>);

@@ -5,6 +5,7 @@
 
 pub mod actor;
 pub mod csv_rows;
+pub mod fields;
 pub mod hlc;
 pub mod ids;
 pub mod key;

@@ -21,9 +21,9 @@ use crate::status::Status;
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::catenae::execution::Outcome;
-use rhumb_commit::catenae::operation::{Expected, Operation, Transaction as OneShot, UNCHANGED_ROWS_MAX};
+use rhumb_commit::catenae::operation::{Expected, Invalid, Operation, Transaction as OneShot, UNCHANGED_ROWS_MAX};
 use rhumb_commit::catenae::{Answer, Freshness, Request, Site};
-use rhumb_commit::transaction::{self, CommitOptions, Committed, Epochs, ReadMode, RegionStatus, TxnError};
+use rhumb_commit::transaction::{self, CommitOptions, Committed, Epochs, Operated, ReadMode, RegionStatus, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,6 +73,10 @@ impl transaction::Gateway for Gateway {
 
     fn regions(&self) -> Vec<RegionStatus> {
         self.status.regions()
+    }
+
+    fn takes_operations(&self) -> bool {
+        true
     }
 
     async fn epochs(&self) -> Result<Option<Epochs>, TxnError> {
@@ -127,11 +131,10 @@ async fn ask(handle: &Handle<Site>, request: Request) -> Result<Answer, TxnError
     }
 }
 
-/// Has a transaction run; returns its place.
-async fn submit(handle: &Handle<Site>, transaction: OneShot) -> Result<Timestamp, TxnError> {
+/// Has a transaction run; returns its place, and what became of it.
+async fn submit(handle: &Handle<Site>, transaction: OneShot) -> Result<(Timestamp, Outcome), TxnError> {
     match handle.ask(Request::Run(transaction)).await {
-        Ok(Answer::Ran { at, outcome: Outcome::Done(_) }) => Ok(at),
-        Ok(Answer::Ran { outcome: Outcome::Rejected(_), .. }) => Err(changed()),
+        Ok(Answer::Ran { at, outcome }) => Ok((at, outcome)),
         Ok(Answer::Failed(error)) => Err(error),
         Ok(other) => unexpected(&other),
         Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
@@ -250,6 +253,30 @@ impl Transaction {
             return Err(too_large(&format!("the transaction writes more than {WRITES_BYTES_MAX} bytes")));
         }
         Ok(())
+    }
+
+    /// Commits: validates, writes, and carries out `operations` after that.
+    async fn run(self, operations: Vec<Operation>) -> Result<Operated, TxnError> {
+        let (handle, metrics, trips) = (self.handle.clone(), self.metrics.clone(), self.trips + 1);
+        let mut one_shot = self.one_shot();
+        let own = one_shot.operations.len();
+        one_shot.operations.extend(operations);
+        one_shot.validate().map_err(|invalid| match invalid {
+            Invalid::Cyclic { .. } => invalid.into(),
+            invalid => too_large(&invalid.to_string()),
+        })?;
+        let begun = Instant::now();
+        let ran = submit(&handle, one_shot).await;
+        metrics.wait.observe(begun.elapsed().as_secs_f64());
+        let operated = ran.and_then(|(at, outcome)| match outcome {
+            Outcome::Done(mut outputs) => Ok(Operated::Done(Committed { at, trips }, outputs.split_off(own))),
+            Outcome::Rejected(why) => match why.place().checked_sub(own + 1) {
+                Some(place) => Ok(Operated::Failed { place, why }),
+                None => Err(changed()),
+            },
+        });
+        metrics.count(&operated);
+        operated
     }
 
     /// The one-shot transaction that validates and writes.
@@ -387,14 +414,21 @@ impl transaction::Transaction for Transaction {
             }
             return Ok(Committed { at: self.snapshot.unwrap_or(self.after), trips: self.trips });
         }
-        let (handle, metrics, trips) = (self.handle.clone(), self.metrics.clone(), self.trips + 1);
-        let one_shot = self.one_shot();
-        one_shot.validate().map_err(|invalid| too_large(&invalid.to_string()))?;
-        let begun = Instant::now();
-        let outcome = submit(&handle, one_shot).await;
-        metrics.count(&outcome);
-        metrics.wait.observe(begun.elapsed().as_secs_f64());
-        outcome.map(|at| Committed { at, trips })
+        match self.run(Vec::new()).await? {
+            Operated::Done(committed, _) => Ok(committed),
+            Operated::Failed { .. } => Err(changed()),
+        }
+    }
+
+    async fn operate(self: Box<Self>, operations: Vec<Operation>) -> Result<Operated, TxnError> {
+        if self.is_torn {
+            return Err(changed());
+        }
+        self.check_writable()?;
+        if !self.buffer.is_empty() {
+            return Err(TxnError::Invalid("a transaction that has written buffers what it does".into()));
+        }
+        self.run(operations).await
     }
 
     async fn rollback(self: Box<Self>) {

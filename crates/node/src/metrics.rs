@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-use rhumb_commit::transaction::TxnError;
+use rhumb_commit::transaction::{Operated, TxnError};
 use std::sync::atomic::AtomicU64;
 
 /// A measurement that is not a whole number.
@@ -307,9 +307,10 @@ impl ActorMetrics {
 
 impl EpochMetrics {
     /// Counts a transaction by what its client was told.
-    pub fn count<T>(&self, outcome: &Result<T, TxnError>) {
+    pub fn count(&self, outcome: &Result<Operated, TxnError>) {
         let outcome = match outcome {
-            Ok(_) => "committed",
+            Ok(Operated::Done(..)) => "committed",
+            Ok(Operated::Failed { .. }) => "refused",
             Err(TxnError::Conflict(_)) => "conflict",
             Err(TxnError::Unknown(_)) => "unknown",
             Err(_) => "refused",

@@ -10,6 +10,7 @@ use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use rhumb_commit::catenae::{self, Site as Catenae, Status as CatenaeVitals};
@@ -153,6 +154,12 @@ impl Collector for VitalMetrics {
                 ("epoch_regions_passed_over", "Regions for which another site speaks.", vitals.passed_over.len()),
             ];
             encode_counts(&mut encoder, counts)?;
+            let help = "Epochs that clients here waited for, sealed here and settled.";
+            let epochs = ConstCounter::new(vitals.settling.epochs);
+            epochs.encode(encoder.encode_descriptor("epochs_settled", help, None, epochs.metric_type())?)?;
+            let help = "Time from the end of these epochs until they were settled here, all together.";
+            let time = ConstCounter::new(vitals.settling.sum.as_millis_f64() / 1_000.0);
+            time.encode(encoder.encode_descriptor("epoch_settle", help, Some(&Unit::Seconds), time.metric_type())?)?;
         }
         Ok(())
     }
@@ -170,6 +177,7 @@ fn encode_counts<const N: usize>(encoder: &mut DescriptorEncoder, counts: [(&str
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
+    use rhumb_commit::catenae::Settling;
     use rhumb_commit::catenae::epoch::Epoch;
 
     #[test]
@@ -178,9 +186,19 @@ mod tests {
         let shown = || {
             let text = metrics.render();
             let ours = |line: &&str| {
-                ["transactions_", "attempts_", "safe_", "regions_", "quota", "epochs_", "epoch_transactions_unsettled", "epoch_regions_"]
-                    .iter()
-                    .any(|name| line.contains(&format!("rhumb_{name}")))
+                [
+                    "transactions_",
+                    "attempts_",
+                    "safe_",
+                    "regions_",
+                    "quota",
+                    "epochs_",
+                    "epoch_transactions_unsettled",
+                    "epoch_regions_",
+                    "epoch_settle",
+                ]
+                .iter()
+                .any(|name| line.contains(&format!("rhumb_{name}")))
             };
             text.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>()
         };
@@ -225,7 +243,8 @@ mod tests {
             "rhumb_quotas_redistributing 1",
         ];
         assert_eq!(shown(), expected);
-        let catenae = CatenaeVitals { coordinator: Epoch(9), settled: Epoch(5), unsettled: 3, ..CatenaeVitals::default() };
+        let settling = Settling { epochs: 4, sum: Span::from_millis(350), last: Span::from_millis(90) };
+        let catenae = CatenaeVitals { coordinator: Epoch(9), settled: Epoch(5), unsettled: 3, settling, ..CatenaeVitals::default() };
         metrics.vitals.show(Said { catenae: Some(catenae), ..Said::default() }, now);
         let expected = [
             "# HELP rhumb_epochs_behind Epochs that this site has sealed and not yet settled.",
@@ -237,6 +256,13 @@ mod tests {
             "# HELP rhumb_epoch_regions_passed_over Regions for which another site speaks.",
             "# TYPE rhumb_epoch_regions_passed_over gauge",
             "rhumb_epoch_regions_passed_over 0",
+            "# HELP rhumb_epochs_settled Epochs that clients here waited for, sealed here and settled.",
+            "# TYPE rhumb_epochs_settled counter",
+            "rhumb_epochs_settled_total 4",
+            "# HELP rhumb_epoch_settle_seconds Time from the end of these epochs until they were settled here, all together.",
+            "# TYPE rhumb_epoch_settle_seconds counter",
+            "# UNIT rhumb_epoch_settle_seconds seconds",
+            "rhumb_epoch_settle_seconds_total 0.35",
         ];
         assert_eq!(shown(), expected);
         metrics.vitals.show(Said::default(), now);

@@ -4,8 +4,10 @@ mod common;
 
 use common::{configure, setup};
 use rhumb_commit::catenae::Site as Catenae;
-use rhumb_commit::transaction::{Committed, Gateway as _, ReadMode, Transaction, TxnError};
-use rhumb_core::{Key, KeyRange, Timestamp, Value};
+use rhumb_commit::catenae::execution::{Output, Rejection};
+use rhumb_commit::catenae::operation::Operation;
+use rhumb_commit::transaction::{Committed, Gateway as _, Operated, ReadMode, Transaction, TxnError};
+use rhumb_core::{Key, KeyRange, Timestamp, Value, fields};
 use rhumb_node::catenae::Gateway;
 use rhumb_node::frame::Service;
 use rhumb_node::metrics::Metrics;
@@ -198,5 +200,67 @@ async fn sites_that_are_asked_nothing_fall_silent_and_wake_when_one_is_asked() {
     write(&gateways[1], &[("k1", Some("two"))]).await;
     for gateway in &gateways {
         assert_eq!(get(&mut begin(gateway, ReadMode::Snapshot).await, "k1").await.as_deref(), Some("two"));
+    }
+}
+
+fn field(number: i128) -> Value {
+    let mut value = vec![fields::FORMAT];
+    fields::push(&mut value, 3, &fields::integer_bytes(number));
+    Value::new(value)
+}
+
+fn adding(key: &str, amount: i128) -> Operation {
+    let change = fields::Change { field: 3, by: fields::By::Adding { amount, least: 0, most: 1_000 } };
+    Operation::Amend { key: key.into(), changes: vec![change] }
+}
+
+async fn operate(gateway: &Gateway, expected: &[(&str, Timestamp)], operations: Vec<Operation>) -> Result<Operated, TxnError> {
+    let mut txn = begin(gateway, ReadMode::Optimistic).await;
+    expected.iter().for_each(|(key, version)| txn.expect((*key).into(), *version));
+    txn.operate(operations).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_meet_the_rows_as_they_are_at_the_commit() {
+    let (_sites, gateways) = cluster().await;
+    let insert = Operation::Insert { key: "n".into(), value: field(0) };
+    let Ok(Operated::Done(table, _)) = operate(&gateways[0], &[], vec![insert.clone()]).await else { panic!("it was not there") };
+    // All at once, from everywhere, and nobody fails.
+    let add = |gateway| operate(gateway, &[("n", table.at)], vec![adding("m", 1), Operation::Read { key: "m".into() }]);
+    write(&gateways[1], &[("m", Some("\u{1}\u{3}\u{1}\u{5}"))]).await;
+    let all = futures::future::join_all((0..12).map(|client| add(&gateways[client % 3]))).await;
+    let mut sums: Vec<Option<Value>> = Vec::new();
+    for operated in all {
+        let Ok(Operated::Done(committed, mut outputs)) = operated else { panic!("{operated:?}") };
+        let (Some(Output::Row(row)), 1) = (outputs.pop(), committed.trips) else { panic!("one trip, and a row read last") };
+        sums.push(row.value);
+    }
+    sums.sort();
+    assert_eq!(sums, (6..18).map(|sum| Some(field(sum))).collect::<Vec<_>>());
+    // What fails says so, and what was expected beforehand is a conflict.
+    let Ok(Operated::Failed { place: 1, why }) = operate(&gateways[1], &[("n", table.at)], vec![adding("m", 1), insert]).await else {
+        panic!("it is there")
+    };
+    assert!(matches!(why, Rejection::Duplicate { .. }));
+    let Ok(Operated::Failed { place: 0, why: Rejection::OutOfBounds { field: 3, .. } }) =
+        operate(&gateways[2], &[], vec![adding("m", 1_000)]).await
+    else {
+        panic!("beyond its bounds")
+    };
+    let stale = operate(&gateways[2], &[("n", Timestamp::ZERO)], vec![adding("m", 1)]).await;
+    assert!(matches!(stale, Err(TxnError::Conflict(_))), "{stale:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_that_are_no_transaction_are_refused_with_the_reason() {
+    let (_sites, gateways) = cluster().await;
+    let many = (0..4_097).map(|number: u32| adding(&format!("k{number}"), 1)).collect();
+    for (operations, reason) in [
+        (many, "a transaction has at most 4096 operations; this one has 4097"),
+        (vec![adding("a", 1), adding("b", 1), adding("a", 1)], "operation 3 comes back to key a after others"),
+        (vec![Operation::Scan { range: KeyRange::prefix(b"k"), limit: 1_001 }], "a scan returns 1 to 1000 rows, not 1001"),
+    ] {
+        let refused = operate(&gateways[0], &[], operations).await.expect_err("refused");
+        assert!(refused.to_string().contains(reason), "{refused}");
     }
 }

@@ -10,7 +10,9 @@ pub use quotas::LocalQuotas;
 
 use crate::types::SqlType;
 use async_trait::async_trait;
-use rhumb_commit::transaction::{CommitOptions, Committed, Gateway, ReadMode, RegionStatus, Role, Transaction, TxnError};
+use rhumb_commit::catenae::execution::{Outcome as OneShotOutcome, evaluate};
+use rhumb_commit::catenae::operation::{Operation, Transaction as OneShot};
+use rhumb_commit::transaction::{CommitOptions, Committed, Gateway, Operated, ReadMode, RegionStatus, Role, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -41,6 +43,7 @@ pub const TYPES: [SqlType; 18] = [
 #[derive(Clone, Debug, Default)]
 pub struct LocalGateway {
     shared: Arc<Mutex<Shared>>,
+    operates: bool,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +63,11 @@ impl LocalGateway {
     /// An empty database.
     pub fn new() -> LocalGateway {
         LocalGateway::default()
+    }
+
+    /// An empty database whose commits carry out operations.
+    pub fn operating() -> LocalGateway {
+        LocalGateway { operates: true, ..LocalGateway::default() }
     }
 
     /// The reads answered so far, each `get` and each `scan` counting as one whatever the number of its keys.
@@ -145,6 +153,10 @@ impl Gateway for LocalGateway {
             trips: 0,
             options: CommitOptions::default(),
         }))
+    }
+
+    fn takes_operations(&self) -> bool {
+        self.operates
     }
 
     fn now(&self) -> Timestamp {
@@ -333,6 +345,26 @@ impl Transaction for LocalTransaction {
             shared.versions.entry(key).or_default().insert(at, value);
         }
         Ok(Committed { at, trips })
+    }
+
+    async fn operate(mut self: Box<Self>, operations: Vec<Operation>) -> Result<Operated, TxnError> {
+        let one_shot = OneShot::new(operations);
+        one_shot.validate().map_err(TxnError::from)?;
+        let (outcome, writes) = {
+            let shared = self.gateway.lock();
+            let rows = one_shot.footprint().keys.into_keys().map(|key| (key.clone(), shared.read(&key, Timestamp::MAX))).collect();
+            let ranges = one_shot.operations.iter().filter_map(Operation::range);
+            let scans =
+                ranges.map(|(range, limit)| shared.live(range, Timestamp::MAX).into_iter().take(limit as usize).collect()).collect();
+            evaluate(&one_shot, rows, scans)
+        };
+        match outcome {
+            OneShotOutcome::Rejected(why) => Ok(Operated::Failed { place: why.place() - 1, why }),
+            OneShotOutcome::Done(outputs) => {
+                writes.into_iter().try_for_each(|(key, value)| self.write(key, value))?;
+                self.commit().await.map(|committed| Operated::Done(committed, outputs))
+            }
+        }
     }
 
     async fn rollback(self: Box<Self>) {}

@@ -17,14 +17,14 @@
 
 use super::config::{BATCH_BYTES_MAX, BATCH_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
 use super::epoch::Epoch;
-use super::message::{Answer, Entry, Identifier, Note, Order};
+use super::message::{Answer, Entry, Identifier, Note, Order, Settling};
 use super::operation::Transaction;
 use super::reads::Read;
 use super::site::{Site, is_acceptor};
 use super::stream::Stream;
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, RegionId};
+use rhumb_core::{Effects, RegionId, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A client's transaction.
@@ -54,6 +54,10 @@ pub(super) struct Coordinator {
     /// Votes to send.
     orders: Vec<Order>,
     sealed: BTreeMap<Epoch, Sealed>,
+    /// When this site sealed epochs that clients wait for and that are not settled.
+    ended: BTreeMap<Epoch, Time>,
+    /// How long such took until they were.
+    pub(super) settling: Settling,
     /// Agreed on, with the tick in which they came.
     running: BTreeMap<Identifier, (RequestId, u64)>,
     /// The coordinator epoch.
@@ -178,6 +182,9 @@ impl Site {
         let batch = asked.iter().map(|(_, asked)| asked.transaction.clone()).collect();
         let entry = Entry { author: self.me, epoch, batch, orders: orders.clone() };
         let reads = std::mem::take(&mut self.coordinator.reads);
+        if !asked.is_empty() || !reads.is_empty() {
+            self.coordinator.ended.insert(epoch, self.now);
+        }
         self.coordinator.sealed.insert(epoch, Sealed { asked, reads, orders });
         self.coordinator.epoch = epoch;
         self.append(self.me.region, entry, fx);
@@ -197,11 +204,20 @@ impl Site {
             sealed.reads.into_iter().for_each(|read| self.read_once_settled(entry.epoch, read, fx));
         }
         let later = self.coordinator.sealed.split_off(&covered.plus(1));
-        for (_, lost) in std::mem::replace(&mut self.coordinator.sealed, later).into_iter().rev() {
+        for (epoch, lost) in std::mem::replace(&mut self.coordinator.sealed, later).into_iter().rev() {
             fx.count("catenae.lost_batch");
+            self.coordinator.ended.remove(&epoch);
             self.coordinator.reads.extend(lost.reads);
             self.coordinator.orders.extend(lost.orders);
             lost.asked.into_iter().rev().for_each(|(_, asked)| self.coordinator.queue.push_front(asked));
+        }
+    }
+
+    /// All up to `epoch` is settled: how long did what this site sealed take?
+    pub(super) fn measure_settling(&mut self, epoch: Epoch) {
+        let later = self.coordinator.ended.split_off(&epoch.plus(1));
+        for ended in std::mem::replace(&mut self.coordinator.ended, later).into_values() {
+            self.coordinator.settling.add(self.now.since(ended));
         }
     }
 

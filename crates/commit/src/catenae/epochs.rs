@@ -233,6 +233,7 @@ impl Site {
             self.epochs.settled = settled;
             self.epochs.contents = self.epochs.contents.split_off(&settled.plus(1));
             self.ledger.forget(settled);
+            self.measure_settling(settled);
             self.serve_reads(fx);
         }
     }

@@ -1,6 +1,7 @@
 //! What a transaction does to the rows that it finds: a pure function, the same in every region.
 
 use super::operation::{Expected, Operation, Transaction};
+use rhumb_core::fields::{self, Impossible};
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -63,6 +64,28 @@ pub enum Rejection {
         /// Which key.
         key: Key,
     },
+    /// A sum in a field of a row beyond its bounds.
+    #[error("operation {place}: field {field} of key {key} would leave its bounds")]
+    OutOfBounds {
+        /// Which operation.
+        place: usize,
+        /// Which key.
+        key: Key,
+        /// Which field.
+        field: u32,
+    },
+}
+
+impl Rejection {
+    /// Which operation it was, from 1.
+    pub fn place(&self) -> usize {
+        let (Rejection::Unexpected { place, .. }
+        | Rejection::Changed { place, .. }
+        | Rejection::Duplicate { place, .. }
+        | Rejection::NotANumber { place, .. }
+        | Rejection::OutOfBounds { place, .. }) = self;
+        *place
+    }
 }
 
 /// What a transaction writes: each key once; `None` removes the row.
@@ -128,6 +151,15 @@ impl State {
                 let number = number.ok_or_else(|| Rejection::NotANumber { place, key: key.clone() })?;
                 self.write(key, Some(Value::new(number.to_string().into_bytes())));
                 return Ok(Output::Number(number));
+            }
+            Operation::Amend { key, changes } => {
+                if let Some(value) = &self.row(key).value {
+                    let changed = fields::changed(&value.0, changes).map_err(|why| match why {
+                        Impossible::OutOfBounds { field } => Rejection::OutOfBounds { place, key: key.clone(), field },
+                        Impossible::Malformed(_) => Rejection::NotANumber { place, key: key.clone() },
+                    })?;
+                    self.write(key, Some(Value::new(changed)));
+                }
             }
         }
         Ok(Output::Nothing)
@@ -208,6 +240,28 @@ mod tests {
         assert!(!holds(vec![row("k1", 3), row("k2", 8)]), "one was written");
         assert!(!holds(vec![row("k1", 3), row("k2", 7), row("k3", 8)]), "one came");
         assert!(!holds(vec![row("k1", 3), row("k3", 8)]), "one came and one went");
+    }
+
+    #[test]
+    fn fields_are_amended_where_there_is_a_row() {
+        let value = |number: i128| {
+            let mut value = vec![fields::FORMAT];
+            fields::push(&mut value, 7, &fields::integer_bytes(number));
+            Value::new(value)
+        };
+        let by = fields::By::Adding { amount: 5, least: -10, most: 10 };
+        let amend = |key: &str| Operation::Amend { key: key.into(), changes: vec![fields::Change { field: 7, by: by.clone() }] };
+        let transaction = Transaction::new(vec![amend("a"), amend("a"), amend("b")]);
+        let rows = |number| {
+            let row = |key: &str, value| (Key::from(key), Row { key: key.into(), version: Timestamp::from_bits(5), value });
+            BTreeMap::from([row("a", Some(value(number))), row("b", None)])
+        };
+        let (outcome, writes) = evaluate(&transaction, rows(-4), vec![]);
+        assert_eq!((outcome, writes), (Outcome::Done(vec![Output::Nothing; 3]), vec![("a".into(), Some(value(6)))]));
+        let (outcome, writes) = evaluate(&transaction, rows(1), vec![]);
+        let beyond = Rejection::OutOfBounds { place: 2, key: "a".into(), field: 7 };
+        assert_eq!((outcome, writes), (Outcome::Rejected(beyond), vec![]));
+        assert!(matches!(run(vec![amend("a")], &[("a", Some("text"))]).0, Outcome::Rejected(Rejection::NotANumber { .. })));
     }
 
     #[test]

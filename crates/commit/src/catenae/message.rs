@@ -4,7 +4,7 @@ use super::epoch::Epoch;
 use super::execution::Outcome;
 use super::operation::{Operation, Transaction};
 use crate::transaction::TxnError;
-use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -183,6 +183,29 @@ pub struct Status {
     pub unsettled: usize,
     /// Regions that somebody else speaks for.
     pub passed_over: Vec<RegionId>,
+    /// How long it took to settle what this site sealed.
+    pub settling: Settling,
+}
+
+/// How long it took, from an epoch's end at a site until all of it was settled there. Of epochs in which a client of the site had asked
+/// for something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settling {
+    /// How many there were.
+    pub epochs: u64,
+    /// All together.
+    pub sum: Span,
+    /// The last of them.
+    pub last: Span,
+}
+
+impl Settling {
+    /// One more.
+    pub(super) fn add(&mut self, span: Span) {
+        self.epochs += 1;
+        self.sum = self.sum + span;
+        self.last = span;
+    }
 }
 
 impl Status {

@@ -79,5 +79,5 @@ mod takeover;
 pub mod validation;
 
 pub use config::{ChainSites, Config, Durability};
-pub use message::{Answer, Freshness, Note, Promise, Request, Status};
+pub use message::{Answer, Freshness, Note, Promise, Request, Settling, Status};
 pub use site::{SITES_PER_REGION_MAX, Site, Timer};

@@ -6,6 +6,7 @@
 
 use super::footprint::Footprint;
 use crate::transaction::TxnError;
+use rhumb_core::fields::Change;
 use rhumb_core::{Key, KeyRange, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -52,6 +53,8 @@ pub enum Operation {
     Insert { key: Key, value: Value },
     /// Removes the row; no harm if it is not there.
     Delete { key: Key },
+    /// Changes fields of the row, a value [made of fields](rhumb_core::fields); no harm if it is not there. Fails if a sum leaves its bounds.
+    Amend { key: Key, changes: Vec<Change> },
 }
 
 /// A transaction: its operations, in order.
@@ -115,7 +118,8 @@ impl Operation {
             | Operation::Add { key, .. }
             | Operation::Compare { key, .. }
             | Operation::Insert { key, .. }
-            | Operation::Delete { key } => Some(key),
+            | Operation::Delete { key }
+            | Operation::Amend { key, .. } => Some(key),
         }
     }
 
@@ -142,6 +146,7 @@ impl Operation {
             Operation::Read { key } | Operation::Add { key, .. } | Operation::Compare { key, .. } | Operation::Delete { key } => {
                 key.0.len()
             }
+            Operation::Amend { key, changes } => key.0.len() + changes.iter().map(Change::bytes).sum::<usize>(),
         }
     }
 }
@@ -226,6 +231,7 @@ impl fmt::Display for Operation {
             Operation::Unchanged { range, rows, since } => write!(f, "{range}={rows}@{since}"),
             Operation::Insert { key, .. } => write!(f, "i{key}"),
             Operation::Delete { key } => write!(f, "d{key}"),
+            Operation::Amend { key, .. } => write!(f, "a{key}"),
         }
     }
 }

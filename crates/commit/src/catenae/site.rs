@@ -162,6 +162,7 @@ impl Site {
             settled: self.epochs.settled,
             unsettled: self.ledger.len(),
             passed_over: self.topology.regions().filter(passed_over).collect(),
+            settling: self.coordinator.settling,
         }
     }
 

@@ -7,11 +7,12 @@ use super::evaluate::constant;
 use super::keys::Keys;
 use crate::catalog::{Index, IndexId, TableDescriptor};
 use crate::error::SqlResult;
-use crate::table::{ScanSpec, SearchedIndex};
+use crate::table::{ScanSpec, SearchedIndex, primary_key};
 use crate::types::{Datum, SqlType, coerce};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
+use rhumb_core::Key;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 
@@ -78,9 +79,25 @@ impl Access {
         }
     }
 
+    /// True if the keys alone say which rows satisfy the conditions.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
     /// True if at most one row can be found.
     pub fn is_single(&self) -> bool {
         matches!(&self.path, Path::Points { columns, .. } if columns.iter().all(|values| values.len() == 1))
+    }
+
+    /// The keys of rows by their primary keys; `None` if these are not known without a read.
+    pub fn points(&self, table: &TableDescriptor, parameters: &[Datum]) -> SqlResult<Option<Vec<Key>>> {
+        match self.resolve(table, parameters)? {
+            Keys::Points { index: None, keys } => {
+                let keys = keys.iter().filter_map(|values| primary_key(table, values).transpose());
+                keys.collect::<SqlResult<_>>().map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The keys, given the values of the parameters.
@@ -212,7 +229,7 @@ fn comparison_type(ty: &SqlType) -> SqlType {
 }
 
 /// `value` as the column holds it, or `None` if the column cannot hold it unchanged.
-fn exact(ty: &SqlType, value: Datum) -> Option<Datum> {
+pub fn exact(ty: &SqlType, value: Datum) -> Option<Datum> {
     if value.is_null() {
         return Some(ty.null());
     }

@@ -5,6 +5,7 @@ use super::conflict::{self, Update};
 use super::defaults::Defaults;
 use super::evaluate::{Compiled, Scope, constant};
 use super::expression::{Compiler, Expressions};
+use super::operations::{CONDITIONAL, Steps, Unfit};
 use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection};
@@ -259,6 +260,25 @@ impl InsertPlan {
             };
         }
         Ok(row)
+    }
+
+    /// The same as operations, if its rows are known beforehand and a key that is taken is an error.
+    pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
+        let (Source::Values(rows), OnConflict::Error) = (&self.source, &self.on_conflict) else { return Ok(Err(CONDITIONAL)) };
+        let mut steps = Steps::new(self.table.clone());
+        for cells in rows {
+            steps.insert(self.row(cx, cells)?)?;
+        }
+        Ok(Ok(steps))
+    }
+
+    /// What is told of rows inserted.
+    pub fn written(&self, cx: Running<'_>, rows: &[Row]) -> SqlResult<Effect> {
+        let returning = match &self.returning {
+            Some(returning) => returning.rows(cx.engine, rows, cx.parameters)?,
+            None => Vec::new(),
+        };
+        Ok(Effect::Written { count: rows.len(), returning })
     }
 
     async fn insert(&self, cx: Running<'_>, rows: Vec<Row>, done: &mut Done) -> SqlResult<()> {

@@ -21,6 +21,7 @@ mod insert;
 mod keys;
 mod modify;
 mod names;
+mod operations;
 mod parameters;
 mod query;
 mod resolver;
@@ -35,6 +36,7 @@ mod tokens;
 
 pub use defaults::Defaults;
 pub use modify::delete_all;
+pub use operations::{Steps, Unfit};
 pub use result::{Effect, ResultColumn, RowStream};
 pub use rewrite::unqualified;
 pub use tokens::TokensPlan;
@@ -46,6 +48,7 @@ use crate::parse::StatementKind;
 use crate::session::{Active, Facts, TransactionHandle};
 use crate::types::{Datum, SqlType};
 use datafusion::sql::sqlparser::ast;
+use rhumb_commit::catenae::execution::Output;
 use std::sync::Arc;
 
 /// A statement that is ready to run.
@@ -145,6 +148,27 @@ impl Plan {
             }
         }
         true
+    }
+
+    /// What it does as operations that a commit carries out, if that can be said without reading anything.
+    pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
+        match &self.body {
+            Body::Select(plan) => plan.operations(cx),
+            Body::Insert(plan) => plan.operations(cx),
+            Body::Modify(plan) => plan.operations(cx),
+            Body::Query(_) | Body::Singleton(_) => Ok(Err(operations::CONDITIONAL)),
+        }
+    }
+
+    /// What its operations did, given what they returned.
+    pub fn operated(&self, cx: Running<'_>, steps: Steps, outputs: Vec<Output>) -> SqlResult<Effect> {
+        let rows = steps.rows(outputs)?;
+        match &self.body {
+            Body::Select(plan) => plan.read(cx, rows),
+            Body::Insert(plan) => plan.written(cx, &rows),
+            Body::Modify(plan) => plan.written(cx, &rows),
+            Body::Query(_) | Body::Singleton(_) => Err(SqlError::internal("a query of the engine has no operations")),
+        }
     }
 
     /// Runs it.

@@ -3,9 +3,10 @@
 //! All rows are found before the first is written, so that a statement never meets its own changes.
 
 use super::access::Access;
-use super::assignment::{self, Assignments, assigned};
+use super::assignment::{self, Amendments, Assignments, assigned};
 use super::evaluate::{Compiled, Scope};
 use super::expression::{Expressions, holds_query};
+use super::operations::{CONDITIONAL, Steps, Unfit};
 use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection, input_of};
@@ -47,7 +48,11 @@ enum Source {
 #[derive(Debug)]
 enum Change {
     Delete,
-    Update(Assignments),
+    Update {
+        assignments: Assignments,
+        /// The same, where the rows need not be read for it.
+        amendments: Option<Amendments>,
+    },
     /// The columns whose new values the query gives.
     UpdateFromQuery(Vec<usize>),
 }
@@ -143,7 +148,10 @@ fn plan_by_keys(
     let filter = filter.map(|filter| compiler.compile(filter)).transpose()?;
     let change = match assignments {
         None => Change::Delete,
-        Some(assignments) => Change::Update(Assignments::compile(assignments, &compiler)?),
+        Some(assignments) => {
+            let amendments = Amendments::compile(&assignments, &table, &compiler)?;
+            Change::Update { assignments: Assignments::compile(assignments, &compiler)?, amendments }
+        }
     };
     let returning = returning.map(|planned| planned.compile(&compiler, &table)).transpose()?;
     let columns = returning.as_ref().map(|returning| returning.columns.clone());
@@ -211,7 +219,7 @@ impl ModifyPlan {
                 table::delete(active.txn.as_mut(), &self.table, &rows)?;
                 rows
             }
-            Change::Update(assignments) => {
+            Change::Update { assignments, .. } => {
                 let new = assignments.apply(cx.engine, &self.table, &rows, |row, input| input_of(&rows[row], cx.parameters, input))?;
                 self.update(active.txn.as_mut(), rows, new).await?
             }
@@ -226,11 +234,33 @@ impl ModifyPlan {
             }
         };
         drop(active);
+        self.written(cx, &results)
+    }
+
+    /// What is told of the rows written.
+    pub fn written(&self, cx: Running<'_>, rows: &[Row]) -> SqlResult<Effect> {
         let returning = match &self.returning {
-            Some(returning) => returning.rows(cx.engine, &results, cx.parameters)?,
+            Some(returning) => returning.rows(cx.engine, rows, cx.parameters)?,
             None => Vec::new(),
         };
-        Ok(Effect::Written { count: results.len(), returning })
+        Ok(Effect::Written { count: rows.len(), returning })
+    }
+
+    /// The same as operations, if it touches rows by their primary keys and nothing that it writes depends on what they hold.
+    pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
+        let Source::Keys { access, .. } = &self.rows else { return Ok(Err(CONDITIONAL)) };
+        let Some(keys) = access.points(&self.table, cx.parameters)?.filter(|_| access.is_complete()) else { return Ok(Err(CONDITIONAL)) };
+        let mut steps = Steps::new(self.table.clone());
+        match &self.change {
+            Change::Delete if self.table.indexes.is_empty() => keys.into_iter().for_each(|key| steps.delete(key)),
+            Change::Update { amendments: Some(amendments), .. } => {
+                let Some(changes) = amendments.changes(cx.engine, &self.table, cx.parameters)? else { return Ok(Err(CONDITIONAL)) };
+                keys.into_iter().for_each(|key| steps.amend(key, changes.clone()));
+            }
+            // Index entries lie where the values of the row say.
+            _ => return Ok(Err(CONDITIONAL)),
+        }
+        Ok(Ok(steps))
     }
 
     async fn update(&self, txn: &mut dyn Transaction, old: Vec<Row>, new: Vec<Row>) -> SqlResult<Vec<Row>> {

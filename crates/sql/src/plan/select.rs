@@ -3,18 +3,23 @@
 use super::access::Access;
 use super::evaluate::{Compiled, Scope, constant};
 use super::expression::{Expressions, holds_query};
+use super::keys::Keys;
+use super::operations::{CONDITIONAL, Steps, Unfit};
 use super::parameters::Parameters;
 use super::returning::{self, Projection, input_of};
 use super::system::is_system_table;
 use super::{Body, Effect, Plan, Planning, Running, analyze};
 use crate::catalog::TableDescriptor;
+use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::fold;
 use crate::session::Active;
+use crate::table::{self, Row};
 use crate::types::{Datum, SqlType, coerce};
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
+use rhumb_commit::catenae::operation::SCAN_ROWS_MAX;
 use std::sync::Arc;
 
 /// A SELECT on the fast path.
@@ -178,9 +183,7 @@ impl SelectPlan {
     /// Runs it; rows are read as the stream is polled.
     pub fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
         let select = self.0.clone();
-        let count = |expr: &Option<Expr>, name| expr.as_ref().map(|expr| row_count(expr, cx.parameters, name)).transpose();
-        let limit = count(&select.limit, "LIMIT")?.flatten();
-        let offset = count(&select.offset, "OFFSET")?.flatten().unwrap_or(0);
+        let (limit, offset) = select.counts(cx.parameters)?;
         let keys = select.access.resolve(&select.table, cx.parameters)?.reversed(select.reverse);
         let rows = keys.with_limit(limit.map(|limit| limit.saturating_add(offset))).open(select.table.clone());
         let (handle, engine, parameters) = (cx.handle.clone(), cx.engine.clone(), cx.parameters.to_vec());
@@ -192,25 +195,67 @@ impl SelectPlan {
                     return Ok(None);
                 }
                 let mut active = handle.lock().await?;
-                let mut page = rows.next_page(active.txn.as_mut()).await?;
+                let page = rows.next_page(active.txn.as_mut()).await?;
                 drop(active);
                 if page.is_empty() {
                     return Ok(None);
                 }
-                if let Some(filter) = &select.filter {
-                    let mut kept = filter.select(&engine, page.len(), |row, input| input_of(&page[row], &parameters, input))?.into_iter();
-                    page.retain(|_| kept.next() == Some(true));
-                }
-                let skipped = skip.min(page.len());
-                page.drain(..skipped);
-                skip -= skipped;
-                page.truncate(left);
-                left -= page.len();
-                let projected = select.projection.rows(&engine, &page, &parameters)?;
-                Ok(Some((projected, (rows, skip, left))))
+                let shown = select.shown(&engine, &parameters, page, &mut skip, &mut left)?;
+                Ok(Some((shown, (rows, skip, left))))
             }
         });
         Ok(Effect::Rows(pages.boxed()))
+    }
+}
+
+impl SelectPlan {
+    /// The same as operations, if it reads rows by their primary keys, or so many at the beginning of a range of them.
+    pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
+        let select = &*self.0;
+        let mut steps = Steps::new(select.table.clone());
+        if let Some(keys) = select.access.points(&select.table, cx.parameters)? {
+            keys.into_iter().for_each(|key| steps.read(key));
+            return Ok(Ok(steps));
+        }
+        let (limit, offset) = select.counts(cx.parameters)?;
+        let Keys::Range { spec, complete: true } = select.access.resolve(&select.table, cx.parameters)? else {
+            return Ok(Err(CONDITIONAL));
+        };
+        let rows = limit.and_then(|limit| u32::try_from(limit.saturating_add(offset)).ok());
+        match (table::primary_range(&select.table, &spec)?, rows) {
+            (Some(range), Some(limit @ 1..=SCAN_ROWS_MAX)) if !select.reverse && !range.is_empty() => steps.scan(range, limit),
+            _ => return Ok(Err(CONDITIONAL)),
+        }
+        Ok(Ok(steps))
+    }
+
+    /// What is told of the rows read.
+    pub fn read(&self, cx: Running<'_>, rows: Vec<Row>) -> SqlResult<Effect> {
+        let (limit, mut skip) = self.0.counts(cx.parameters)?;
+        let shown = self.0.shown(cx.engine, cx.parameters, rows, &mut skip, &mut limit.unwrap_or(usize::MAX))?;
+        Ok(Effect::Rows(futures::stream::once(std::future::ready(Ok(shown))).boxed()))
+    }
+}
+
+impl Select {
+    /// LIMIT and OFFSET.
+    fn counts(&self, parameters: &[Datum]) -> SqlResult<(Option<usize>, usize)> {
+        let count = |expr: &Option<Expr>, name| expr.as_ref().map(|expr| row_count(expr, parameters, name)).transpose();
+        Ok((count(&self.limit, "LIMIT")?.flatten(), count(&self.offset, "OFFSET")?.flatten().unwrap_or(0)))
+    }
+
+    /// What of a page of rows is shown, after `skip` rows that satisfy the conditions, and up to `left` of them.
+    fn shown(&self, engine: &Engine, parameters: &[Datum], mut page: Vec<Row>, skip: &mut usize, left: &mut usize) -> SqlResult<Vec<Row>> {
+        if let Some(filter) = &self.filter {
+            let mut kept = filter.select(engine, page.len(), |row, input| input_of(&page[row], parameters, input))?.into_iter();
+            page.retain(|_| kept.next() == Some(true));
+        }
+        let skipped = (*skip).min(page.len());
+        page.drain(..skipped);
+        *skip -= skipped;
+        page.truncate(*left);
+        *left -= page.len();
+        self.projection.rows(engine, &page, parameters)
     }
 }
 

@@ -6,6 +6,7 @@
 //! Should the session want no locks, it reads an active replica then: what a passive one has may be as old as before.
 //! A statement that only reads does so at one timestamp and needs no commit; its first rows are fetched before any is
 //! sent, so that it too can run again.
+//! Before all that it is tried as [operations](super::one_shot), where the database takes such.
 
 use super::prepared::Prepared;
 use super::run::{outcome, writes};
@@ -31,22 +32,28 @@ const BACKOFF_MILLIS_MAX: u64 = 200;
 impl Session {
     /// Runs a statement as a transaction of its own.
     pub(super) async fn autocommit(&mut self, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Outcome> {
+        if let Some(outcome) = self.one_shot_statement(prepared, parameters).await? {
+            return Ok(outcome);
+        }
         let mut attempt = 0;
         loop {
             let mode = self.autocommit_mode(prepared, attempt)?;
             attempt += 1;
             match self.attempt(mode, prepared, parameters, attempt > 1).await {
                 Err(error) if attempt == 1 && mode.is_optimistic() && may_depend_on_rows(&error) => {}
-                Err(error) if error.is_retryable() && attempt < AUTOCOMMIT_ATTEMPTS_MAX => {
-                    let pause = async {
-                        tokio::time::sleep(backoff(attempt)).await;
-                        Ok(())
-                    };
-                    self.interrupt.within(pause).await?;
-                }
+                Err(error) if error.is_retryable() && attempt < AUTOCOMMIT_ATTEMPTS_MAX => self.back_off(attempt).await?,
                 result => return result,
             }
         }
+    }
+
+    /// Waits before the attempt after `attempt`.
+    pub(super) async fn back_off(&self, attempt: u32) -> SqlResult<()> {
+        let pause = async {
+            tokio::time::sleep(backoff(attempt)).await;
+            Ok(())
+        };
+        self.interrupt.within(pause).await
     }
 
     async fn attempt(&mut self, mode: ReadMode, prepared: &Prepared, parameters: &[Datum], again: bool) -> SqlResult<Outcome> {

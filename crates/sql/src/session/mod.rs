@@ -17,6 +17,7 @@ mod copy;
 mod ddl;
 mod facts;
 mod interrupt;
+mod one_shot;
 mod outcome;
 mod prepared;
 mod quota;

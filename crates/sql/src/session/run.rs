@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// The plan of a statement as this transaction sees its tables.
-    async fn plan(&self, handle: &TransactionHandle, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
+    pub(super) async fn plan(&self, handle: &TransactionHandle, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
         let mut active = handle.lock().await?;
         let before = prepared.plan();
         if let Some(plan) = &before

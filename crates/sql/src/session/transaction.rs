@@ -3,7 +3,8 @@
 use crate::catalog::CatalogView;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Home;
-use rhumb_commit::transaction::{CommitOptions, ReadMode, Transaction, TxnError};
+use rhumb_commit::catenae::operation::Operation;
+use rhumb_commit::transaction::{CommitOptions, Operated, ReadMode, Transaction, TxnError};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
@@ -57,6 +58,25 @@ impl TransactionHandle {
             }
             Err(error) => {
                 // It may be the fault of a stale descriptor.
+                active.catalog.invalidate();
+                Err(SqlError::from(error))
+            }
+        }
+    }
+
+    /// Commits, and carries out `operations`. Errors as of [`commit`](Self::commit).
+    pub async fn operate(&self, operations: Vec<Operation>) -> SqlResult<Operated> {
+        let ended = || SqlError::new(SqlState::NoActiveSqlTransaction, "the transaction of these operations has ended");
+        let mut active = self.0.lock().await.take().ok_or_else(ended)?;
+        match active.txn.operate(operations).await {
+            Ok(operated) => {
+                if let Operated::Done(committed, _) = &operated {
+                    active.catalog.committed(committed.at);
+                    active.home.saw(committed.at);
+                }
+                Ok(operated)
+            }
+            Err(error) => {
                 active.catalog.invalidate();
                 Err(SqlError::from(error))
             }

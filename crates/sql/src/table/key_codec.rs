@@ -33,6 +33,12 @@ const UUID_BYTES: usize = 16;
 #[error("{0}")]
 pub struct Malformed(pub &'static str);
 
+impl From<rhumb_core::fields::Malformed> for Malformed {
+    fn from(rhumb_core::fields::Malformed(why): rhumb_core::fields::Malformed) -> Malformed {
+        Malformed(why)
+    }
+}
+
 /// Appends the encoding of `value`, which has the variant that `ty` uses.
 pub(super) fn encode(out: &mut Vec<u8>, ty: &SqlType, value: &Datum) -> SqlResult<()> {
     if value.is_null() {

@@ -10,6 +10,7 @@
 mod backfill;
 mod key_codec;
 mod layout;
+pub mod operations;
 mod row_codec;
 mod row_id;
 mod rows;
@@ -29,8 +30,8 @@ pub(crate) use layout::index_prefix;
 pub use layout::{KEY_BYTES_MAX, PRIMARY, decode_row};
 pub use row_id::RowIds;
 pub(crate) use row_id::{ROW_ID_COLUMN, ROW_ID_TYPE};
-pub use rows::{get_by_index, get_by_primary_key};
-pub use scan::{Cursor, SCAN_PAGE_ROWS, ScanSpec, SearchedIndex};
+pub use rows::{get_by_index, get_by_primary_key, primary_key};
+pub use scan::{Cursor, SCAN_PAGE_ROWS, ScanSpec, SearchedIndex, primary_range};
 pub use write::{Inserted, OnConflict, delete, insert, update};
 
 use crate::types::Datum;

@@ -83,7 +83,8 @@ pub(super) fn dangling(txn: &dyn Transaction, index: &Index) -> SqlError {
     }
 }
 
-fn primary_key(table: &TableDescriptor, values: &[Datum]) -> SqlResult<Option<Key>> {
+/// The key of the row with this primary key; `None` if a value is NULL: it has no row.
+pub fn primary_key(table: &TableDescriptor, values: &[Datum]) -> SqlResult<Option<Key>> {
     check_length(values, table.primary_key.len())?;
     if values.iter().any(Datum::is_null) { Ok(None) } else { row_key(table, values.iter()).map(Some) }
 }

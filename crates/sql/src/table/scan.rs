@@ -102,6 +102,11 @@ impl Cursor {
     }
 }
 
+/// The keys that a scan in the order of the primary key covers; `None` if it is in another.
+pub fn primary_range(table: &TableDescriptor, spec: &ScanSpec) -> SqlResult<Option<KeyRange>> {
+    if spec.index == SearchedIndex::Primary { range(table, None, spec).map(Some) } else { Ok(None) }
+}
+
 /// The keys that a scan covers.
 fn range(table: &TableDescriptor, index: Option<&Index>, spec: &ScanSpec) -> SqlResult<KeyRange> {
     let (id, columns) = index.map_or((PRIMARY, &table.primary_key), |index| (index.id, &index.columns));

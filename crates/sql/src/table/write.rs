@@ -188,7 +188,7 @@ async fn conflicting_rows(
     Ok(positions.zip(rows).collect())
 }
 
-fn check_row(table: &TableDescriptor, row: &Row) -> SqlResult<()> {
+pub(super) fn check_row(table: &TableDescriptor, row: &Row) -> SqlResult<()> {
     if row.len() != table.columns.len() {
         return Err(SqlError::internal(format!("a row of {} values was given to table \"{}\"", row.len(), table.name)));
     }
@@ -201,7 +201,7 @@ fn check_row(table: &TableDescriptor, row: &Row) -> SqlResult<()> {
     }
 }
 
-fn duplicate(table: &TableDescriptor, index: IndexId, row: &Row) -> SqlError {
+pub(super) fn duplicate(table: &TableDescriptor, index: IndexId, row: &Row) -> SqlError {
     match table.indexes.iter().find(|candidate| candidate.id == index) {
         None => SqlError::duplicate_key(&table.primary_key_name, &key_text(table, &table.primary_key, row)),
         Some(Index { name, columns, .. }) => SqlError::duplicate_key(name, &key_text(table, columns, row)),

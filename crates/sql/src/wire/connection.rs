@@ -186,6 +186,11 @@ impl Connection {
             self.output.put(Answer::EmptyQueryResponse(EmptyQueryResponse::new()))?;
         }
         let company = if statements.len() == 1 { Company::Alone } else { Company::Batch };
+        match self.session.one_shot(&statements).await {
+            Ok(None) => {}
+            Ok(Some(outcomes)) => return self.answer_all(&statements, outcomes).await,
+            Err(error) => return Ok(Err(error)),
+        }
         for statement in statements.iter() {
             match self.session.execute(statement, &[], company).await {
                 Ok(outcome) => {
@@ -194,6 +199,16 @@ impl Connection {
                     }
                 }
                 Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Sends what statements did that ran as one.
+    async fn answer_all(&mut self, statements: &[Arc<Prepared>], outcomes: Vec<Outcome>) -> Result<SqlResult<()>, Ending> {
+        for (statement, outcome) in statements.iter().zip(outcomes) {
+            if let Err(error) = self.answer(statement, outcome, Company::Batch).await? {
+                return Ok(Err(error));
             }
         }
         Ok(Ok(()))

@@ -11,13 +11,14 @@ use rhumb_commit::catenae::Status;
 use rhumb_commit::transaction::Epochs;
 use std::sync::Arc;
 
-const COLUMNS: [(&str, SqlType); 6] = [
+const COLUMNS: [(&str, SqlType); 7] = [
     ("sealed", SqlType::Int8),
     ("complete", SqlType::Int8),
     ("settled", SqlType::Int8),
     ("behind", SqlType::Int8),
     ("unsettled", SqlType::Int8),
     ("passed_over", SqlType::Text),
+    ("settle_ms", SqlType::Float8),
 ];
 
 /// Makes the table.
@@ -29,7 +30,8 @@ pub fn make(epochs: Option<&Epochs>) -> Result<Arc<dyn TableSource>> {
         let Status { coordinator, execution, settled, unsettled, .. } = status;
         let numbers = [coordinator.0, execution.0, settled.0, status.behind(), *unsettled as u64].map(number);
         let regions = Some(passed_over.join(", ")).filter(|regions| !regions.is_empty());
-        numbers.into_iter().chain([Datum::Utf8(regions)]).collect::<Vec<_>>()
+        let settle = (status.settling.epochs > 0).then(|| status.settling.last.as_millis_f64());
+        numbers.into_iter().chain([Datum::Utf8(regions), Datum::Float64(settle)]).collect::<Vec<_>>()
     };
     let rows: Vec<_> = epochs.into_iter().map(row).collect();
     let batch = batch_of(&schema, rows.len(), |row, column| rows[row][column].clone())?;
