@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Demo, code};
+use common::{Demo, code, get};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -58,6 +58,80 @@ async fn statements_and_transactions_of_all_regions_are_one_order() {
     a_transaction_sees_one_snapshot_and_its_own_writes(&clients).await;
     what_was_read_may_not_have_changed(&clients).await;
     the_names_of_databases_are_elsewhere(&demo, &clients).await;
+}
+
+/// How often each region raises the same row.
+const RAISES: usize = 8;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_travels_never_fails_and_is_measured() {
+    let (demo, clients) = start().await;
+    clients[0]
+        .batch_execute("CREATE TABLE item (id INT PRIMARY KEY, n INT NOT NULL); INSERT INTO item VALUES (1, 0)")
+        .await
+        .expect("created");
+    clients[0].batch_execute("CREATE TABLE raise (region INT, number INT, PRIMARY KEY (region, number))").await.expect("created");
+    let raises = clients.iter().enumerate().map(async |(region, client)| {
+        // The first may find that it does not know the tables yet.
+        client
+            .batch_execute("UPDATE item SET n = n + 0 WHERE id = 1; DELETE FROM raise WHERE region = -1 AND number = 0")
+            .await
+            .expect("done");
+        let before = metric(&demo, region, CONFLICTS);
+        for number in 0..RAISES {
+            let text = format!("UPDATE item SET n = n + 1 WHERE id = 1; INSERT INTO raise VALUES ({region}, {number})");
+            match number % 3 {
+                0 => client.batch_execute("UPDATE item SET n = n + 1 WHERE id = 1").await.expect("it travels"),
+                1 => client.batch_execute(&text).await.expect("it travels"),
+                _ => client.batch_execute(&format!("BEGIN; {text}; COMMIT")).await.expect("it travels"),
+            }
+        }
+        assert_eq!(metric(&demo, region, CONFLICTS), before, "{}", REGIONS[region]);
+    });
+    futures::future::join_all(raises).await;
+    let all = (REGIONS.len() * RAISES).to_string();
+    for (region, client) in clients.iter().enumerate() {
+        assert_eq!(column(client, "SELECT n FROM item").await, std::slice::from_ref(&all));
+        assert_eq!(column(client, "SELECT sealed >= settled AND complete >= settled AND settled > 0 FROM rhumb.epochs").await, ["t"]);
+        // It takes half of a wide-area round trip at the least, in either way of telling.
+        assert_eq!(column(client, "SELECT settle_ms > 10 AND passed_over IS NULL FROM rhumb.epochs").await, ["t"]);
+        let (epochs, seconds) =
+            (metric(&demo, region, "rhumb_epochs_settled_total"), metric(&demo, region, "rhumb_epoch_settle_seconds_total"));
+        assert!(epochs >= 1.0 && seconds / epochs > 0.01, "{epochs} epochs took {seconds} s");
+        assert!(metric(&demo, region, "rhumb_epoch_transactions_total{outcome=\"committed\"}") >= RAISES as f64);
+        assert!(metric(&demo, region, "rhumb_epoch_commit_seconds_count") >= RAISES as f64);
+        assert!(metric(&demo, region, "rhumb_epoch_regions_passed_over") == 0.0);
+        assert!(metric(&demo, region, "rhumb_epochs_behind") >= 0.0);
+    }
+    bad_input_is_refused_with_the_reason(&clients[1]).await;
+}
+
+const CONFLICTS: &str = "rhumb_epoch_transactions_total{outcome=\"conflict\"}";
+
+/// A metric of a region's site; zero if it is not there.
+fn metric(demo: &Demo, region: usize, name: &str) -> f64 {
+    let ready = demo.ready();
+    let http = ready["regions"][region]["http"].as_str().expect("an address");
+    let text = get(http.trim_end_matches('/'), "/metrics");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or(0.0)
+}
+
+async fn bad_input_is_refused_with_the_reason(client: &Client) {
+    let refused = async |text: &str| {
+        let error = client.batch_execute(text).await.expect_err("refused");
+        let error = error.as_db_error().expect("an error of the server");
+        (error.code().code().to_owned(), error.message().to_owned())
+    };
+    let rows: Vec<String> = (0..4_200).map(|number| format!("(9, {number})")).collect();
+    let (state, message) = refused(&format!("INSERT INTO raise VALUES {}", rows.join(", "))).await;
+    assert_eq!((state.as_str(), message.contains("at most 4096 operations")), ("54000", true), "{message}");
+    let text: Vec<String> = rows[..900].iter().map(|row| format!("INSERT INTO raise VALUES {row}")).collect();
+    client.batch_execute(&text.join("; ")).await.expect("so many fit");
+    assert_eq!(refused("UPDATE item SET n = n + 2147483647 WHERE id = 1").await.0, "22003");
+    // Which key is written depends on what is read: that is validated instead, and done.
+    client.batch_execute("INSERT INTO raise SELECT n, -1 FROM item; UPDATE item SET n = n + 1 WHERE id = 1").await.expect("validated");
+    assert_eq!(column(client, "SELECT count(*) FROM raise WHERE number = -1").await, ["1"]);
 }
 
 async fn a_transaction_sees_one_snapshot_and_its_own_writes(clients: &[Client]) {

@@ -175,8 +175,8 @@ async fn a_table_that_became_another_is_noticed() {
     let other = Server::over(server.gateway.clone(), ServerOptions::default()).await.connect().await;
     other.batch_execute("UPDATE t SET n = n + 1 WHERE id = 1").await.expect("updated");
     client.batch_execute("DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY, name text, n int)").await.expect("created");
-    other.batch_execute("INSERT INTO t (id, name, n) VALUES (1, 'x', 5)").await.expect("into the new one");
-    other.batch_execute("UPDATE t SET n = n + 1 WHERE id = 1").await.expect("updated");
+    other.batch_execute("INSERT INTO t (id, name, n) VALUES (7, 'x', 5)").await.expect("into the new one");
+    other.batch_execute("UPDATE t SET n = n + 1 WHERE id = 7").await.expect("updated");
     assert_eq!(strings(&client, "SELECT name, n FROM t").await, ["x", "6"]);
 }
 
