@@ -161,9 +161,11 @@ impl Site {
             return;
         }
         if epoch <= last {
-            // Not long ahead of the clocks: they will come. Far ahead, a clock was wrong: on, at a slower pace.
+            // Not long ahead of this clock: it will come. Far ahead, a clock was wrong: on, at a slower pace. What others have sealed says
+            // nothing about that, for theirs may have been just as wrong, or they may be quiet.
             self.coordinator.stuck += 1;
-            if last.0 - epoch.0 <= 2 * self.config.ahead_epochs || self.coordinator.stuck < STUCK_TICKS {
+            let by_clock = Epoch::ended_by(self.now, self.config.epoch);
+            if last.0.saturating_sub(by_clock.0) <= 2 * self.config.ahead_epochs || self.coordinator.stuck < STUCK_TICKS {
                 return;
             }
             fx.count("catenae.clock_behind");
