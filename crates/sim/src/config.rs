@@ -35,12 +35,15 @@ pub struct LocalDelays {
     /// What one row read from the store, or one version written there, keeps the processor of the site busy, beyond the step that
     /// asked for it. Inputs meanwhile wait.
     pub row: Span,
+    /// What a client's request keeps the processor of the site busy before it is taken up, beyond its step: what a gateway does that is
+    /// no part of the actor, such as reading and planning statements. Inputs meanwhile wait.
+    pub request: Span,
 }
 
 impl LocalDelays {
     /// No delay at all: what is left is the wide area.
     pub const NONE: LocalDelays =
-        LocalDelays { message: Span::ZERO, step: Span::ZERO, load: Span::ZERO, sync: Span::ZERO, row: Span::ZERO };
+        LocalDelays { message: Span::ZERO, step: Span::ZERO, load: Span::ZERO, sync: Span::ZERO, row: Span::ZERO, request: Span::ZERO };
 }
 
 impl Default for LocalDelays {
@@ -52,6 +55,7 @@ impl Default for LocalDelays {
             load: Span::from_micros(50),
             sync: Span::from_millis(1),
             row: Span::ZERO,
+            request: Span::ZERO,
         }
     }
 }

@@ -91,13 +91,17 @@ impl<A: Actor> World<A> {
     }
 
     fn schedule_turn(&mut self, site: SiteId) {
-        let (now, step) = (self.now, self.config.local.step);
+        let (now, local) = (self.now, self.config.local);
         let state = self.site_mut(site);
-        let (lives, stalled_until, step) = (state.lives, state.stalled_until, state.work(step));
+        let (lives, stalled_until) = (state.lives, state.stalled_until);
+        let (step, request) = (state.work(local.step), state.work(local.step + local.request));
         let Some(life) = &mut state.life else { return };
-        if !life.turning && !life.inbox.is_empty() {
+        if !life.turning
+            && let Some(first) = life.inbox.front()
+        {
             life.turning = true;
-            let turn = now.max(life.busy_until) + step;
+            let work = if matches!(first, Input::Client { .. }) { request } else { step };
+            let turn = now.max(life.busy_until) + work;
             self.schedule.push(turn.max(stalled_until), Event::Turn { site, life: lives });
         }
     }

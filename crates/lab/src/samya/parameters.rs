@@ -60,6 +60,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     load: Span::from_micros(50),
     sync: Span::from_millis(1),
     row: Span::ZERO,
+    request: Span::ZERO,
 };
 
 /// The window of the moving averages of throughput (section 5.3).

@@ -1,8 +1,8 @@
 //! Clients: one request at a time, told when their site is lost; and what ends a run.
 
-use crate::toy::{Answer, C, I, Register, Request, five_regions, lines, one_site, world};
+use crate::toy::{Answer, C, I, LOCAL, Register, Request, five_regions, lines, one_site, world};
 use rhumb_core::{Span, Time};
-use rhumb_sim::{ClientEvent, ClientProgram, Config, Fault, Links, Next, Place, REFUSED_AFTER, SimError};
+use rhumb_sim::{ClientEvent, ClientProgram, Config, Fault, Links, LocalDelays, Next, Place, REFUSED_AFTER, SimError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -38,6 +38,22 @@ fn a_client_asks_one_thing_after_the_other() {
     let done = ClientEvent::Answered(Answer::Done);
     assert_eq!(*log.borrow(), [(1_000, ClientEvent::Started), (2_020, done.clone()), (3_040, done)]);
     assert_eq!((world.clients_left(), world.now()), (0, Time::from_micros(3_040)));
+}
+
+#[test]
+fn a_request_keeps_its_site_busy_before_it_is_taken_up() {
+    let local = LocalDelays { request: Span::from_micros(400), ..LOCAL };
+    let mut world = world(Config { local, ..one_site() }, 1);
+    world.set_speed(C, 50);
+    let log = Log::default();
+    world.run_until(Time::from_micros(2_000)).expect("runs");
+    world.add_client(C, Writer { left: 1, log: log.clone() });
+    world.add_client(C, Writer { left: 1, log: log.clone() });
+    assert_eq!(world.run_clients(Time::from_micros(9_000)), Ok(true));
+    let answered: Vec<u64> = log.borrow()[2..].iter().map(|(at, _)| *at).collect();
+    let (busy, synced, step) = (2 * (400 + 10), 1_000, 2 * 10);
+    let first = 2_000 + busy + synced + step;
+    assert_eq!(answered, [first, first + synced], "the second one's sync waits for the first one's");
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     load: Span::from_micros(50),
     sync: Span::from_micros(1_000),
     row: Span::ZERO,
+    request: Span::ZERO,
 };
 
 #[derive(Clone, Debug)]
