@@ -8,9 +8,17 @@ use std::fs;
 #[test]
 fn every_table_and_figure_is_listed() {
     let list = done(&["lab", "list"]);
-    for name in
-        ["samya-table4", "samya-table6", "samya-figure8", "samya-figure17", "gplacer-figure2", "gplacer-figure12", "catenae-figure7"]
-    {
+    for name in [
+        "samya-table4",
+        "samya-table6",
+        "samya-figure8",
+        "samya-figure17",
+        "gplacer-figure2",
+        "gplacer-figure12",
+        "catenae-figure7",
+        "quad-figure4",
+        "quad-figure10",
+    ] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
     }
 }

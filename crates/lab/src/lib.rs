@@ -4,7 +4,7 @@
 //! an unknown outcome from a failure, a bounded loader, a closed and an open loop, and a report that holds every latency against the physical floor of the
 //! network. A workload never measures; the driver never knows a table.
 //!
-//! [`quota`] does the same to quotas, over the Redis protocol. [`samya`], [`gplacer`] and [`catenae`] repeat published evaluations in virtual time, with what every [`experiment`] has. [`mod@forecast`] trains models of demand and sets them side by side. [`plot`] draws what any of them measured.
+//! [`quota`] does the same to quotas, over the Redis protocol. [`samya`], [`gplacer`], [`catenae`] and [`quad`] repeat published evaluations in virtual time, with what every [`experiment`] has. [`mod@forecast`] trains models of demand and sets them side by side. [`plot`] draws what any of them measured.
 
 pub mod bank;
 pub mod bench;
@@ -14,6 +14,7 @@ pub mod forecast;
 pub mod gplacer;
 mod output;
 pub mod plot;
+pub mod quad;
 pub mod quota;
 pub mod samya;
 pub mod statements;

@@ -4,7 +4,7 @@ use super::fail;
 use clap::Args as ClapArgs;
 use indicatif::{ProgressBar, ProgressStyle};
 use rhumb_lab::experiment::{Evaluation, Options, Outcome, Progress};
-use rhumb_lab::{Output, catenae, gplacer, samya};
+use rhumb_lab::{Output, catenae, gplacer, quad, samya};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -16,7 +16,12 @@ const QUICK: usize = 12;
 
 /// All evaluations.
 fn evaluations(options: Options) -> Vec<Box<dyn Evaluation>> {
-    vec![Box::new(samya::evaluation(options)), Box::new(gplacer::evaluation(options)), Box::new(catenae::evaluation(options))]
+    vec![
+        Box::new(samya::evaluation(options)),
+        Box::new(gplacer::evaluation(options)),
+        Box::new(catenae::evaluation(options)),
+        Box::new(quad::evaluation(options)),
+    ]
 }
 
 /// Repeat the experiments of published evaluations in virtual time, each figure beside the paper's.
@@ -32,6 +37,7 @@ fn evaluations(options: Options) -> Vec<Box<dyn Evaluation>> {
   rhumb lab samya --all --seed 7 --out lab       all of Samya's evaluation; several minutes for each experiment
   rhumb lab gplacer --all --out lab              all of GPlacer's
   rhumb lab catenae --all --out lab              Catenae's, beside its baselines
+  rhumb lab quad --all --out lab                 QuAD's, beside other quorum systems
 
 Exit code 0: done, whether or not a figure is as good as the paper's; 1: an experiment failed; 2: there is no such experiment."
 )]
