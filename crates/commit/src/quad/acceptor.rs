@@ -102,7 +102,9 @@ impl Site {
             put_versions(&mut batch, Epoch(configuration.epoch.0 - 1), carried.at, carried.writes.clone());
         }
         self.observe(configuration.floor, &mut batch);
-        let holds = configuration.bases.get(&self.me).copied().unwrap_or_default().max(self.base.holds);
+        // What was told of this site in an epoch that it passed over, with the commits carried into that, does not count.
+        let reconciled = configuration.bases.get(&self.me) == Some(&configuration.epoch);
+        let holds = if reconciled { configuration.epoch } else { self.base.holds };
         self.base = Base { holds, kept: self.base.kept.max(configuration.oldest_base()) };
         batch.put_record(BASE, Vec::new(), encode(&self.base));
         batch.put_record(CONFIGURATION, Vec::new(), encode(&configuration));

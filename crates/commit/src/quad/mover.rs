@@ -128,7 +128,8 @@ impl Site {
         }
         attempt.reports.insert(from, report);
         let sealed: BTreeSet<SiteId> = attempt.reports.keys().copied().collect();
-        if !self.configuration.is_quorate(&sealed, &attempt.goal.lost) {
+        // Its own seal is on disk before it proposes anything, so that it does not begin the same ballot again after a crash.
+        if !sealed.contains(&self.me) || !self.configuration.is_quorate(&sealed, &attempt.goal.lost) {
             return;
         }
         let accepted = attempt.reports.values().filter_map(|report| report.accepted.as_ref()).max_by_key(|(ballot, _)| *ballot);

@@ -61,6 +61,37 @@ fn an_optimistic_local_read_is_validated_by_the_votes() {
 }
 
 #[test]
+fn nobody_is_shown_two_states_of_a_row() {
+    let mut cluster =
+        Cluster::new(1, "A row changes, and another appears, between two reads without locks: by range, then by key, and back.");
+    cluster.put(R0, &[("k1", "1")]);
+    let optimistic = ReadMode::Optimistic;
+    let begin = |cluster: &mut Cluster| cluster.begin(R0, optimistic);
+    let (by_range, by_key, next) = (begin(&mut cluster), begin(&mut cluster), begin(&mut cluster));
+    let found = cluster.scan(by_range, optimistic, "k", "l");
+    assert_eq!(cluster.values(found), [Some("1".into())]);
+    let found = cluster.get(by_key, optimistic, &["k1", "k2"]);
+    assert_eq!(cluster.values(found), [Some("1".into()), None]);
+    let found = cluster.scan(next, optimistic, "k", "k2");
+    assert_eq!(cluster.values(found), [Some("1".into())]);
+    let again = cluster.get(by_range, optimistic, &["k1", "k2"]);
+    assert_eq!(cluster.values(again), [Some("1".into()), None], "nothing has changed yet");
+    cluster.put(R0, &[("k1", "2"), ("k2", "1")]);
+    let changed = TxnError::Conflict("a row changed between two reads of it".into());
+    for read in [
+        cluster.get(by_range, optimistic, &["k1"]),
+        cluster.get(by_range, optimistic, &["k2"]),
+        cluster.scan(by_key, optimistic, "k2", "l"),
+        cluster.scan(by_key, optimistic, "k", "k2"),
+        cluster.scan(next, optimistic, "k1", "l"),
+    ] {
+        assert_eq!(cluster.failed(read), changed);
+    }
+    let unseen = cluster.get(next, optimistic, &["k2"]);
+    assert_eq!(cluster.values(unseen), [Some("1".into())], "it was outside of the range");
+}
+
+#[test]
 fn a_stale_read_may_return_what_was_overwritten() {
     let mut cluster = Cluster::new(
         1,

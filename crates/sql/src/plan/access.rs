@@ -166,6 +166,8 @@ impl Conditions {
             Expr::Between(Between { expr, negated: false, low, high }) if is_constant(low) && is_constant(high) => {
                 if let Some(column) = column_of(table, expr) {
                     self.compare(column, Operator::GtEq, low);
+                    // Two conditions: either may give way to another bound of the column.
+                    self.count += 1;
                     self.compare(column, Operator::LtEq, high);
                 }
             }

@@ -67,7 +67,8 @@ impl Amendments {
     pub fn compile(planned: &Planned, table: &TableDescriptor, compiler: &Compiler<'_>) -> SqlResult<Option<Amendments>> {
         let mut amendments = Vec::with_capacity(planned.len());
         for (column, expr) in planned {
-            if !operations::stands_alone(table, *column) {
+            // Values are the same for all rows, so they must not come from a function that gives each row another.
+            if !operations::stands_alone(table, *column) || expr.is_volatile() {
                 return Ok(None);
             }
             let amendment = match summand(table, *column, expr) {

@@ -5,7 +5,7 @@ use super::conflict::{self, Update};
 use super::defaults::Defaults;
 use super::evaluate::{Compiled, Scope, constant};
 use super::expression::{Compiler, Expressions};
-use super::operations::{CONDITIONAL, Steps, Unfit};
+use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection};
@@ -265,6 +265,9 @@ impl InsertPlan {
     /// The same as operations, if its rows are known beforehand and a key that is taken is an error.
     pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
         let (Source::Values(rows), OnConflict::Error) = (&self.source, &self.on_conflict) else { return Ok(Err(CONDITIONAL)) };
+        if !self.returning.as_ref().is_none_or(Projection::is_of_columns) {
+            return Ok(Err(FALLIBLE));
+        }
         let mut steps = Steps::new(self.table.clone());
         for cells in rows {
             steps.insert(self.row(cx, cells)?)?;

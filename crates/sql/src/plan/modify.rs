@@ -6,7 +6,7 @@ use super::access::Access;
 use super::assignment::{self, Amendments, Assignments, assigned};
 use super::evaluate::{Compiled, Scope};
 use super::expression::{Expressions, holds_query};
-use super::operations::{CONDITIONAL, Steps, Unfit};
+use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection, input_of};
@@ -250,6 +250,9 @@ impl ModifyPlan {
     pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
         let Source::Keys { access, .. } = &self.rows else { return Ok(Err(CONDITIONAL)) };
         let Some(keys) = access.points(&self.table, cx.parameters)?.filter(|_| access.is_complete()) else { return Ok(Err(CONDITIONAL)) };
+        if !self.returning.as_ref().is_none_or(Projection::is_of_columns) {
+            return Ok(Err(FALLIBLE));
+        }
         let mut steps = Steps::new(self.table.clone());
         match &self.change {
             Change::Delete if self.table.indexes.is_empty() => keys.into_iter().for_each(|key| steps.delete(key)),

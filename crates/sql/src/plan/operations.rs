@@ -19,8 +19,10 @@ use std::sync::Arc;
 /// Why a statement cannot be said as operations.
 pub type Unfit = &'static str;
 
-/// The one reason that there is.
+/// It has to be read before it is known what to do.
 pub const CONDITIONAL: Unfit = "which keys it touches, or what it writes, depends on what is read";
+/// It is computed from the rows once all is committed, when no error may come any more.
+pub const FALLIBLE: Unfit = "what it shows is more than columns as they are";
 
 /// The operations of a statement.
 #[derive(Debug)]

@@ -99,6 +99,11 @@ impl Planned {
 }
 
 impl Projection {
+    /// True if it shows columns as they are, which no row can make fail.
+    pub fn is_of_columns(&self) -> bool {
+        self.items.iter().all(|item| matches!(item, Body::Column(_)))
+    }
+
     /// The rows that it makes of rows of the table.
     pub fn rows(&self, engine: &Engine, rows: &[Row], parameters: &[Datum]) -> SqlResult<Vec<Row>> {
         let mut results: Vec<Row> = rows.iter().map(|_| Vec::with_capacity(self.items.len())).collect();

@@ -4,7 +4,7 @@ use super::access::Access;
 use super::evaluate::{Compiled, Scope, constant};
 use super::expression::{Expressions, holds_query};
 use super::keys::Keys;
-use super::operations::{CONDITIONAL, Steps, Unfit};
+use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::parameters::Parameters;
 use super::returning::{self, Projection, input_of};
 use super::system::is_system_table;
@@ -212,12 +212,15 @@ impl SelectPlan {
     /// The same as operations, if it reads rows by their primary keys, or so many at the beginning of a range of them.
     pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
         let select = &*self.0;
+        let (limit, offset) = select.counts(cx.parameters)?;
+        if !select.projection.is_of_columns() || !(select.access.is_complete() || select.filter.is_none()) {
+            return Ok(Err(FALLIBLE));
+        }
         let mut steps = Steps::new(select.table.clone());
         if let Some(keys) = select.access.points(&select.table, cx.parameters)? {
             keys.into_iter().for_each(|key| steps.read(key));
             return Ok(Ok(steps));
         }
-        let (limit, offset) = select.counts(cx.parameters)?;
         let Keys::Range { spec, complete: true } = select.access.resolve(&select.table, cx.parameters)? else {
             return Ok(Err(CONDITIONAL));
         };

@@ -84,6 +84,8 @@ impl Session {
             }
             Ok((plan, effect)) => {
                 handle.commit(options).await?;
+                // Too late to be late.
+                self.interrupt.restart(None);
                 Ok(outcome(kind, &plan, effect))
             }
         }

@@ -16,12 +16,12 @@ use super::prepared::Prepared;
 use super::run::{check_parameters, outcome, writes};
 use super::transaction::TransactionHandle;
 use super::{Session, State};
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::{AccessMode, StatementKind, Transaction};
 use crate::plan::{Effect, Plan, Running, Steps};
 use crate::types::Datum;
 use rhumb_commit::catenae::execution::Output;
-use rhumb_commit::catenae::operation::Operation;
+use rhumb_commit::catenae::operation::{OPERATIONS_MAX, Operation};
 use rhumb_commit::transaction::{Operated, ReadMode};
 use rhumb_core::Key;
 use std::collections::BTreeMap;
@@ -113,10 +113,19 @@ impl Session {
 
     async fn operate_once(&mut self, statements: &[Bound<'_>]) -> SqlResult<Attempt> {
         let handle = TransactionHandle::begin_repeatable(&self.home, ReadMode::Optimistic).await?;
-        // What is wrong with a statement it is told where it runs by itself.
-        let Ok(Some(planned)) = self.interrupt.within(self.steps(&handle, statements)).await else {
-            handle.rollback(false).await;
-            return Ok(Attempt::Unfit);
+        let planned = match self.interrupt.within(self.steps(&handle, statements)).await {
+            Ok(Some(planned)) => planned,
+            unfit => {
+                handle.rollback(false).await;
+                return Ok(match unfit {
+                    // It would not be told again: nobody cancels twice, and by then the new plan is the current one.
+                    Err(error) if matches!(error.state(), SqlState::QueryCanceled | SqlState::FeatureNotSupported) => {
+                        Attempt::Failed(error)
+                    }
+                    // What else is wrong with a statement it is told where it runs by itself.
+                    _ => Attempt::Unfit,
+                });
+            }
         };
         let Some(merged) = Merged::of(planned.iter().map(|(_, steps)| steps.operations())) else {
             handle.rollback(false).await;
@@ -129,6 +138,8 @@ impl Session {
                 return Ok(Attempt::Failed(planned[statement].1.blame(step, &why)));
             }
         };
+        // It is committed: too late to be late.
+        self.interrupt.restart(None);
         let mut parts: Vec<Vec<(usize, Output)>> = planned.iter().map(|_| Vec::new()).collect();
         merged.places.into_iter().zip(outputs).for_each(|((statement, step), output)| parts[statement].push((step, output)));
         let mut effects = Vec::with_capacity(planned.len());
@@ -161,6 +172,9 @@ impl Session {
     }
 }
 
+/// Rows that the ranges of a list may hold together.
+const SCANNED_ROWS_MAX: u32 = 10_000;
+
 /// The operations of several statements as one list.
 struct Merged {
     operations: Vec<Operation>,
@@ -171,7 +185,7 @@ struct Merged {
 impl Merged {
     /// Puts those on one key together, in their order. No operation depends on what another one returned, so that changes nothing but
     /// for ranges, which are read as they were before: `None` if one holds a key that was written by a statement before. `None`
-    /// if there is nothing to do, too.
+    /// if there is nothing to do, too, or too much: then fewer may do, of the rows that there are.
     fn of<'a>(statements: impl Iterator<Item = &'a [Operation]>) -> Option<Merged> {
         let mut ranges = Vec::new();
         let mut chains: Vec<Vec<((usize, usize), Operation)>> = Vec::new();
@@ -201,8 +215,10 @@ impl Merged {
                 }
             }
         }
+        let scanned: u32 = ranges.iter().filter_map(|(_, operation)| operation.range()).map(|(_, limit)| limit).sum();
         let (places, operations): (Vec<_>, Vec<_>) = ranges.into_iter().chain(chains.into_iter().flatten()).unzip();
-        (!operations.is_empty()).then_some(Merged { operations, places })
+        let fits = operations.len() <= OPERATIONS_MAX && scanned <= SCANNED_ROWS_MAX;
+        (fits && !operations.is_empty()).then_some(Merged { operations, places })
     }
 }
 

@@ -116,8 +116,8 @@ async fn what_depends_on_the_row_is_read() {
 #[tokio::test]
 async fn rows_are_inserted_and_deleted_unread() {
     let (server, client) = server().await;
-    let insert = "INSERT INTO t (id, n, tag) VALUES (3, 30, 'c'), (4, 40, NULL) RETURNING id, n + 1";
-    assert_eq!(at_once(&server, &client, insert).await, told(&["3 31", "4 41", "#2"]));
+    let insert = "INSERT INTO t (id, n, tag) VALUES (3, 30, 'c'), (4, 40, NULL) RETURNING id, n";
+    assert_eq!(at_once(&server, &client, insert).await, told(&["3 30", "4 40", "#2"]));
     let duplicate = client.batch_execute("INSERT INTO t (id) VALUES (5), (3)").await.expect_err("3 is taken");
     let duplicate = duplicate.as_db_error().expect("an error of the server");
     assert_eq!((duplicate.code().code(), duplicate.constraint()), ("23505", Some("t_pkey")));
@@ -149,6 +149,29 @@ async fn a_text_is_one_transaction_of_operations() {
     assert_eq!(code(client.batch_execute("SELECT 1").await), "25P02");
     client.batch_execute("ROLLBACK").await.expect("over");
     assert_eq!(strings(&client, "SELECT n FROM t WHERE id = 1").await, ["6"]);
+}
+
+#[tokio::test]
+async fn an_error_in_what_is_shown_comes_before_the_commit() {
+    let (_server, client) = server().await;
+    for sql in [
+        "UPDATE t SET n = n + 1 WHERE id = 1 RETURNING 10 / (n - 11)",
+        "INSERT INTO t (id, n) VALUES (3, 0) RETURNING 1 / n",
+        "INSERT INTO t (id, n) VALUES (3, 0); SELECT 1 / (n - 10) FROM t WHERE id = 1",
+        "INSERT INTO t (id, n) VALUES (3, 0); SELECT name FROM t WHERE id = 1 AND 1 / (n - 10) > 0",
+        "BEGIN; UPDATE t SET n = n + 1 WHERE id = 1 RETURNING 10 / (n - 11); COMMIT",
+    ] {
+        assert_eq!(code(client.batch_execute(sql).await), "22012", "{sql}");
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    assert_eq!(strings(&client, "SELECT string_agg(id || ' ' || coalesce(n, 0), ', ' ORDER BY id) FROM t").await, ["1 10, 2 0"]);
+}
+
+#[tokio::test]
+async fn what_differs_from_row_to_row_is_not_sent_once_for_all() {
+    let (_server, client) = server().await;
+    client.batch_execute("UPDATE t SET name = uuid() WHERE id IN (1, 2)").await.expect("updated");
+    assert_eq!(strings(&client, "SELECT count(DISTINCT name) FROM t").await, ["2"]);
 }
 
 #[tokio::test]

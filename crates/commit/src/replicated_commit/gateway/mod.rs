@@ -32,6 +32,14 @@ struct RangeEvidence {
     rows: Vec<(Key, Timestamp)>,
 }
 
+impl RangeEvidence {
+    /// The version of `key`, if it was found.
+    fn version(&self, key: &Key) -> Option<Timestamp> {
+        let place = self.rows.binary_search_by(|(found, _)| found.cmp(key)).ok()?;
+        Some(self.rows[place].1)
+    }
+}
+
 /// An open transaction.
 #[derive(Debug)]
 struct Txn {

@@ -431,6 +431,8 @@ impl Txn {
             Asked::Scan { scan, .. } => {
                 let (rows, covered, more, evidence) = merge_scan(scan, pending);
                 if validated {
+                    let found = evidence.iter().flat_map(|range| &range.rows);
+                    found.into_iter().try_for_each(|(key, version)| self.compare(key, *version))?;
                     evidence.into_iter().try_for_each(|range| self.remember_range(range))?;
                 }
                 Ok((rows, Some(covered), more))
@@ -438,15 +440,26 @@ impl Txn {
         }
     }
 
-    fn remember_row(&mut self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
-        match self.rows.get(key) {
-            Some(known) if *known != version => Err(TxnError::Conflict("a row changed between two reads of it".into())),
-            Some(_) => Ok(()),
-            None => {
-                self.rows.insert(key.clone(), version);
-                self.count_evidence(1)
-            }
+    /// Holds a row against what this transaction has read before, by its key or in a range: nobody is shown two states of it.
+    fn compare(&self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
+        let known = self.rows.get(key).copied().or_else(|| {
+            let mut covering = self.ranges.iter().filter(|known| known.range.contains(key)).peekable();
+            covering.peek()?;
+            // A range has evidence of every shard, and the row is in that of its own.
+            Some(covering.find_map(|known| known.version(key)).unwrap_or(Timestamp::ZERO))
+        });
+        match known {
+            Some(known) if known != version => Err(TxnError::Conflict("a row changed between two reads of it".into())),
+            _ => Ok(()),
         }
+    }
+
+    fn remember_row(&mut self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
+        self.compare(key, version)?;
+        if self.rows.insert(key.clone(), version).is_none() {
+            self.count_evidence(1)?;
+        }
+        Ok(())
     }
 
     fn remember_range(&mut self, range: RangeEvidence) -> Result<(), TxnError> {
