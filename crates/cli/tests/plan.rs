@@ -276,7 +276,7 @@ async fn the_sites_of_a_cluster_are_started_one_by_one() {
     plan(&["--rtt", "paper_replicated_commit_5", "-o", &cluster]);
     let mut text = fs::read_to_string(&cluster).expect("written");
     // The documented ports may be taken on this machine.
-    let free: Vec<TcpListener> = (0..12).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+    let free: Vec<TcpListener> = (0..12).map(|_| common::lasting_port()).collect();
     let documented = (0..3).flat_map(|site| [26257, 6380, 8080, 27257].map(|first| first + site));
     for (listener, port) in free.iter().zip(documented) {
         let address = listener.local_addr().expect("bound").to_string();

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 /// The configuration of a cluster of one site, with free ports.
 fn config(folder: &Path) -> String {
     let ports: Vec<u16> = (0..3)
-        .map(|_| TcpListener::bind("127.0.0.1:0").expect("a port"))
+        .map(|_| common::lasting_port())
         .collect::<Vec<_>>()
         .iter()
         .map(|listener| listener.local_addr().expect("bound").port())

@@ -22,8 +22,7 @@ async fn configs(regions: &[&str], folder: &Path) -> Vec<Config> {
     drop(ports);
     for config in &mut configs {
         config.data_dir = folder.join(&config.site.region);
-        let port = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        config.listen.http = port.local_addr().expect("bound");
+        config.listen.http = common::lasting_port().await.local_addr().expect("bound");
     }
     configs
 }

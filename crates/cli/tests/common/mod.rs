@@ -5,9 +5,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -15,6 +16,14 @@ use tokio_postgres::{Client, NoTls};
 
 /// Demos choose their ports one after the other.
 static ONE_DEMO: Mutex<()> = Mutex::new(());
+
+/// A port that stays free when it is given up, for a site to bind: below those that systems give to outgoing connections, and each
+/// time another.
+pub fn lasting_port() -> TcpListener {
+    static NEXT: AtomicU16 = AtomicU16::new(21_000);
+    let mut ports = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
+    ports.find_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()).expect("a free port")
+}
 
 /// Runs `rhumb` with these arguments to its end.
 pub fn rhumb(arguments: &[&str]) -> Output {

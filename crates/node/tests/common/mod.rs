@@ -19,9 +19,10 @@ use rhumb_quota::request::{self as quotas, Answer, Status as QuotaVitals};
 use rhumb_store::{Engine, MemoryEngine, Store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -210,11 +211,23 @@ impl Actor for ToyQuotas {
     }
 }
 
+/// A port that stays free when it is given up, for a process to bind: below those that systems give to outgoing connections, and
+/// each time another.
+pub async fn lasting_port() -> TcpListener {
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    loop {
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
+        if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+            return listener;
+        }
+    }
+}
+
 /// The configurations of a cluster of one site per region, on free ports, and its bound peer ports.
 pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<TcpListener>) {
     let mut ports = Vec::new();
     for _ in regions {
-        ports.push(TcpListener::bind("127.0.0.1:0").await.expect("a free port"));
+        ports.push(lasting_port().await);
     }
     let address = |index: usize| ports[index].local_addr().expect("bound");
     let all: Vec<Region> =
