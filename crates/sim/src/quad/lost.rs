@@ -2,7 +2,7 @@
 //! that was acknowledged.
 //!
 //! ```text
-//!   0 s ── clients ── 3 to 7 s: cores crash for good ── 2 s later: declared lost ── 20 s ── quiet ── 26 s: final reads, checks
+//!   0 s ── clients ── 3 to 7 s: cores crash for good ── 2 s later: declared lost ── 28 s ── quiet ── 34 s: final reads, checks
 //! ```
 //!
 //! Links lose, double and delay messages for the first 12 seconds. The seed decides who is a core, when they crash, and whether one of them had
@@ -23,9 +23,10 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 const DECLARED_AFTER: Span = Span::from_secs(2);
-const CLIENTS_END: Time = Time::from_micros(20_000_000);
-const QUIET_END: Time = Time::from_micros(26_000_000);
-const RUN_END: Time = Time::from_micros(40_000_000);
+/// The clients of the sites that are left begin a transaction or two in a second.
+const CLIENTS_END: Time = Time::from_micros(28_000_000);
+const QUIET_END: Time = Time::from_micros(34_000_000);
+const RUN_END: Time = Time::from_micros(48_000_000);
 /// Links are sound from then on.
 const WEATHER_END: Span = Span::from_secs(12);
 /// After that, this long until transactions must go through.
