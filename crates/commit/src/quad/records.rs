@@ -6,7 +6,7 @@
 //! | [`DECISIONS`] | transaction | [`DecisionRecord`]: that it commits, until all who are prepared know |
 //! | [`CEILING`] | empty | no timestamp above it was issued or seen by any life of this site |
 //! | [`ACCEPTOR`] | empty | [`AcceptorRecord`]: that the epoch is sealed, and what this site has promised and accepted of the next one |
-//! | [`CONFIGURATION`] | empty | [`Configuration`](super::Configuration): the latest that this site has adopted |
+//! | [`CONFIGURATION`] | empty | [`Configuration`]: the latest that this site has adopted |
 //! | [`BASE`] | empty | [`Base`]: how much of the past is here |
 //! | [`DIFFERENCES`] | epoch, row key | that this row was written in that epoch: the difference objects |
 
