@@ -164,9 +164,13 @@ impl Site {
         let (me, rank) = (self.cluster.me, self.cluster.rank() as u32);
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         match &ending {
-            Ending::Decided { list, .. } if list.entry(me).is_some() => {
+            Ending::Decided { list, led } if list.entry(me).is_some() => {
                 fx.count("quota.redistribution.applied");
                 quota.granted(&self.config);
+                if !list.count {
+                    // Before anybody is served: what is taken then is no longer left.
+                    self.learn(id, list, *led);
+                }
             }
             Ending::Decided { .. } => fx.count("quota.redistribution.without"),
             Ending::Dead(_) => {
@@ -174,6 +178,7 @@ impl Site {
                 quota.rest = self.config.rest_ticks * (1 + rank);
             }
         }
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
         let leads = if quota.protocol.is_idle() { quota.leads.take() } else { None };
         match (&ending, leads) {
             (Ending::Decided { list, .. }, _) if list.count => self.answer_readers(id, list),
@@ -231,10 +236,7 @@ impl Site {
                 true => self.verdict(list, true),
                 false => return,
             },
-            Ending::Decided { list, led } => {
-                self.learn(id, list, *led);
-                self.verdict(list, *led)
-            }
+            Ending::Decided { list, led } => self.verdict(list, *led),
             Ending::Dead(Cause::Busy) => {
                 Verdict { contended: true, ..Verdict::unknown("other sites are redistributing".into(), TRIES_MAX) }
             }
