@@ -39,6 +39,20 @@ fn a_limit_lowered_below_what_is_held_takes_effect_as_clients_release() {
 }
 
 #[test]
+fn what_a_scarce_redistribution_brought_and_is_taken_counts_as_gone() {
+    let mut cluster = Cluster::new(3, "One site needs all that is left, another expects to. Who is served knows that nothing is left.");
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R1, "vm", 10);
+    let rest = cluster.acquire(R0, "vm", 20);
+    cluster.settle();
+    assert!(cluster.outcome(rest).is_ok());
+    let more = cluster.acquire(R0, "vm", 1);
+    cluster.settle();
+    let vm = Name::new("vm").expect("a name");
+    assert_eq!(cluster.outcome(more), Err(Refusal::Exceeded { quota: vm, wanted: 1 }));
+}
+
+#[test]
 fn an_exact_read_counts_all_tokens_at_one_moment() {
     let mut cluster = Cluster::new(
         3,
