@@ -2,7 +2,7 @@
 
 use super::super::lab::Lab;
 use super::super::parameters::REGIONS;
-use super::super::run::Run;
+use super::super::run::{Meter, Run};
 use super::super::setup::{System, When};
 use super::super::workload::Workload;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
@@ -14,6 +14,18 @@ pub(super) const CATENAE: System = System::Catenae(When::Region);
 
 /// Runs by system and clients per server.
 pub(super) type Runs = BTreeMap<(System, u64), Rc<Run>>;
+
+/// What a table says of a run: transactions a second; the mean, the median and the 99th percentile in ms; the share that was aborted; failures.
+pub(super) fn cells(meter: &Meter) -> [String; 6] {
+    [
+        one(meter.throughput()),
+        one(meter.mean_ms()),
+        one(meter.percentile_ms(0.5)),
+        one(meter.percentile_ms(0.99)),
+        percent(meter.abort_share()),
+        (meter.failed + meter.rejected).to_string(),
+    ]
+}
 
 /// All systems under `workload` at all these numbers of clients: a table, and charts of throughput, latency and aborts.
 pub(super) fn over_clients(
@@ -29,17 +41,8 @@ pub(super) fn over_clients(
     for system in System::ALL {
         for &count in clients {
             let run = lab.run(&lab.closed(system, workload, count), progress)?;
-            let meter = &run.meter;
-            sheet.row([
-                system.name().to_owned(),
-                count.to_string(),
-                one(meter.throughput()),
-                one(meter.mean_ms()),
-                one(meter.percentile_ms(0.5)),
-                one(meter.percentile_ms(0.99)),
-                percent(meter.abort_share()),
-                (meter.failed + meter.rejected).to_string(),
-            ]);
+            let [tps, mean, p50, p99, aborted, failed] = cells(&run.meter);
+            sheet.row([system.name().to_owned(), count.to_string(), tps, mean, p50, p99, aborted, failed]);
             runs.insert((system, count), run);
         }
     }

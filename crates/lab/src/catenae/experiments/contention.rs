@@ -7,8 +7,8 @@ use super::super::lab::Lab;
 use super::super::parameters as p;
 use super::super::setup::{Setup, System};
 use super::super::workload::Workload;
-use super::common::CATENAE;
-use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
+use super::common::{CATENAE, cells};
+use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, ratio};
 use rhumb_core::Span;
 use std::collections::BTreeMap;
 
@@ -31,16 +31,8 @@ fn by_warehouses(lab: &mut Lab, row: Span, all: &[u64], outcome: &mut Outcome, p
             let run = lab.run(&setup, progress)?;
             let meter = &run.meter;
             measured.insert((system, count), (meter.throughput(), meter.mean_ms()));
-            sheet.row([
-                count.to_string(),
-                system.name().to_owned(),
-                one(meter.throughput()),
-                one(meter.mean_ms()),
-                one(meter.percentile_ms(0.5)),
-                one(meter.percentile_ms(0.99)),
-                percent(meter.abort_share()),
-                (meter.failed + meter.rejected).to_string(),
-            ]);
+            let [tps, mean, p50, p99, aborted, failed] = cells(meter);
+            sheet.row([count.to_string(), system.name().to_owned(), tps, mean, p50, p99, aborted, failed]);
         }
         for baseline in [System::Locking, System::Optimistic] {
             let ((tps, mean), (their_tps, their_mean)) = (measured[&(CATENAE, count)], measured[&(baseline, count)]);
