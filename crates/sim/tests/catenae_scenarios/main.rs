@@ -2,11 +2,13 @@
 //! `UPDATE_GOLDEN=1 cargo test -p rhumb-sim --test catenae_scenarios` records them anew.
 
 mod stage;
+#[path = "../support/mod.rs"]
+mod support;
 
 use rhumb_commit::catenae::operation::{Operation, Transaction};
 use rhumb_core::{SiteId, Span};
 use rhumb_sim::{Fault, Links, Place};
-use stage::{A, B, C, Stage, number};
+use stage::{A, B, C, Epochs, Stage, number};
 
 const WHILE: Span = Span::from_millis(700);
 

@@ -1,0 +1,3 @@
+//! What the golden scenarios of all protocols share.
+
+pub mod stage;
