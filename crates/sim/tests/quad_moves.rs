@@ -5,8 +5,8 @@ use rhumb_commit::quad::{Adaptation, Availability, Config as Protocol, Epoch, Go
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{RttMatrix, SiteId, Span, Value};
-use rhumb_sim::{Config, Fault, Links, Place, World};
+use rhumb_core::{RttMatrix, SiteId, Span, TxnId, Value};
+use rhumb_sim::{Config, Fault, LinkFaults, Links, Place, World};
 use std::collections::{BTreeMap, BTreeSet};
 
 const A: SiteId = SiteId::new(0, 0);
@@ -274,7 +274,7 @@ fn a_transaction_that_has_not_read_yet_waits_for_the_new_configuration() {
     assert_eq!(epoch(&world, A), Epoch(2));
 }
 
-/// Two cores, or as many as `auto` says; periods of five seconds, in which a site can work for a hundred transactions.
+/// Two cores, or as many as `auto` says; periods of five seconds; a site can have a hundred transactions in progress.
 fn adaptation(auto: Option<Availability>) -> Option<Adaptation> {
     let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };
     Some(Adaptation { period_ticks: 20, capacity: 100, settings, auto })
@@ -286,13 +286,20 @@ fn cores(world: &World<Site>, at: SiteId) -> Vec<SiteId> {
     cores
 }
 
-/// For `seconds` clients begin twenty transactions a second at `site` and think better of them.
+/// For `seconds` clients have twenty transactions in progress at `site`, of a second each, and think better of them.
 fn load(world: &mut World<Site>, site: SiteId, seconds: u64) {
-    for _ in 0..seconds * 20 {
-        if let Answer::Began { txn } = ask(world, site, Ask::Begin { mode: ReadMode::Locking }) {
+    for _ in 0..seconds {
+        let end = world.now() + Span::from_secs(1);
+        let begun: Vec<TxnId> = (0..20)
+            .filter_map(|_| match ask(world, site, Ask::Begin { mode: ReadMode::Locking }) {
+                Answer::Began { txn } => Some(txn),
+                _ => None,
+            })
+            .collect();
+        world.run_for(end.since(world.now())).expect("nothing goes wrong");
+        for txn in begun {
             ask(world, site, Ask::Rollback { txn });
         }
-        world.run_for(Span::from_millis(50)).expect("nothing goes wrong");
     }
 }
 
@@ -349,4 +356,23 @@ fn cores_are_as_many_as_the_availability_asked_for_takes() {
     world.strike(&Fault::Crash { place: Place::Site(E), down: Some(Span::from_secs(3)) });
     world.run_for(Span::from_secs(15)).expect("nothing goes wrong");
     assert_eq!(cores(&world, A).len(), 3, "three of which each is up 99 % of the time are 99.97 %");
+}
+
+#[test]
+fn a_core_that_moves_far_away_makes_place_once() {
+    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    world.run_for(Span::from_secs(60)).expect("nothing goes wrong");
+    let before = epoch(&world, B);
+    assert_eq!(cores(&world, B), [A, B], "all are as near as all");
+    let far = LinkFaults { delay: Span::from_millis(80), ..LinkFaults::default() };
+    for links in [Links::new(Place::Site(A), Place::Everywhere), Links::new(Place::Everywhere, Place::Site(A))] {
+        world.strike(&Fault::Disturb { links, faults: far, span: None });
+    }
+    world.run_for(Span::from_secs(20)).expect("nothing goes wrong");
+    let after = epoch(&world, B);
+    assert_eq!((after, cores(&world, B).contains(&A)), (before.next(), false), "{:?}", cores(&world, B));
+    assert_eq!(surely(&mut world, D, None), Some("v".into()));
+    world.run_for(Span::from_secs(120)).expect("nothing goes wrong");
+    assert_eq!(epoch(&world, B), after, "the distance lasts, the change is over");
 }

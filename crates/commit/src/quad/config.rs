@@ -36,7 +36,7 @@ pub struct Config {
 pub struct Adaptation {
     /// Ticks of a period.
     pub period_ticks: u64,
-    /// Transactions that this site can work for in a period, its own clients' and others'.
+    /// Transactions of its own clients that this site can have in progress at a time.
     pub capacity: u64,
     /// What quorums are built with.
     pub settings: Settings,
@@ -82,7 +82,7 @@ pub const SCAN_MAX: usize = 1_000;
 /// Requests that wait for the next configuration at a site, at the most.
 pub const WAITING_MAX: usize = 10_000;
 /// A load above it is none that a site can have: a thousand times its capacity.
-pub const LOAD_MAX_PERCENT: u64 = 100_000;
+pub const LOAD_MAX_PPM: u64 = 1_000_000_000;
 /// A round trip above it is none.
 pub const RTT_MAX: Span = Span::from_secs(10);
 /// Rows counted each tick.

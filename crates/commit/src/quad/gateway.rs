@@ -108,6 +108,11 @@ impl Gateway {
         self.decided.insert(record.txn, decided);
     }
 
+    /// How many transactions are in progress, as far as their clients know.
+    pub(super) fn in_progress(&self) -> usize {
+        self.open.len() + self.decided.values().filter(|decided| decided.id.is_some()).count()
+    }
+
     /// How many transactions are decided and not known to all who prepared.
     pub(super) fn undelivered(&self) -> usize {
         self.decided.len()
@@ -191,7 +196,6 @@ impl Site {
             return Err(TxnError::Unavailable("this site can begin no more transactions at the moment".into()));
         }
         let txn = TxnId { began: self.clock.now(now), gateway: self.me };
-        self.monitor.serves();
         self.gateway.turn += 1;
         let (turn, since) = (self.gateway.turn, self.ticks);
         let (quorum, sessions) = (BTreeSet::new(), BTreeMap::new());

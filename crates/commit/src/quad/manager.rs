@@ -7,13 +7,14 @@
 //!   a period ends: scores, cores, assignment ────────▶ if the gain is worth the reconciliation and the interruption
 //! ```
 //!
-//! Source: section III-B. A change interrupts all sites, which equation 10 does not count, so that noise alone would move slaves
-//! to and fro; here a gain must be a named share of the score that there is.
+//! Source: section III-B. A change interrupts all sites, which equation 10 does not count, so that noise alone would move roles
+//! to and fro. Here a gain must be a named share of the score that there is, and be one even if the forecasts err as they have erred
+//! so far, and against it: those who would be asked more have that much more to do than expected, those who would be asked less that much less.
 
 use super::config::Adaptation;
 use super::configuration::{Configuration, Goal};
 use super::message::Measured;
-use super::quorums::{Demand, Measures, Settings, kappa, mean_score, reconciliation_cost, weigh};
+use super::quorums::{Demand, Estimate, Measures, Scoring, Settings, asked_more_and_less, kappa, mean_score, reconciliation_cost, weigh};
 use rhumb_core::SiteId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,17 +22,30 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Known {
     /// The load expected in the next period, over its capacity; none if it has not run for a whole one lately.
-    pub(super) load: Option<f64>,
+    pub(super) load: Option<Estimate>,
+    /// The latency to expect under it, milliseconds.
+    pub(super) latency_ms: Option<Estimate>,
     /// Its last report.
     pub(super) measured: Measured,
+}
+
+impl Known {
+    /// How busy it will be.
+    fn busy(&self, scoring: Scoring) -> Option<Estimate> {
+        match scoring {
+            Scoring::Load => self.load,
+            Scoring::Latency => self.latency_ms,
+        }
+    }
 }
 
 /// Gains below this share of the score that there is are not worth an interruption.
 pub const GAIN_MIN: f64 = 0.05;
 
-/// The change that is due, if any. `settled`: a period has ended, so that scores may be compared.
+/// The change that is due, if any. `settled`: a period has ended, so that scores may be compared. `age`: so many periods `old` has lasted.
 pub(super) fn plan(
     old: &Configuration,
+    age: u64,
     adaptation: &Adaptation,
     known: &BTreeMap<SiteId, Known>,
     up: &BTreeSet<SiteId>,
@@ -41,7 +55,9 @@ pub(super) fn plan(
     let newcomers: BTreeSet<SiteId> = joining.iter().copied().filter(|site| up.contains(site) && !old.bases.contains_key(site)).collect();
     let members: BTreeSet<SiteId> = old.members().union(&newcomers).copied().collect();
     let failed: BTreeSet<SiteId> = old.members().into_iter().filter(|site| !up.contains(site)).collect();
-    let measures = measures(&members, &failed, known)?;
+    let scoring = adaptation.settings.score.scoring;
+    let busy = |site: &SiteId| known.get(site).filter(|_| !failed.contains(site)).and_then(|known| known.busy(scoring));
+    let measures = measures(&members, known, |site| busy(site).map(|expected| expected.value))?;
     let settings = Settings { cores: cores(adaptation, &members, &failed, known), ..adaptation.settings };
     let quorums = settings.quorums(&measures, &failed);
     let policy = settings.policy;
@@ -65,12 +81,23 @@ pub(super) fn plan(
     if wanted > there {
         return Some(goal(format!("{wanted} cores are to be there, and {there} are")));
     }
+    let (more, less) = asked_more_and_less(&old.quorums, &quorums);
+    let against = |site: &SiteId| {
+        busy(site).map(|Estimate { value, error }| match (more.contains(site), less.contains(site)) {
+            (true, _) => value + error,
+            (_, true) => (value - error).max(0.0),
+            _ => value,
+        })
+    };
+    let measures = self::measures(&members, known, against)?;
     let scores: BTreeMap<SiteId, f64> = measures.sites().iter().copied().zip(settings.scores(&measures)).collect();
     let written = old.quorums.cores().iter().filter_map(|core| known.get(core)).map(|known| known.measured.written).max().unwrap_or(0);
     let cost = |site: &SiteId| {
         let rows = known.get(site).map_or(0, |known| known.measured.rows).max(written);
         let is_behind = old.bases.get(site) != Some(&old.epoch) && known.get(site).is_none_or(|known| !known.measured.caught_up);
-        if is_behind { 1.0 } else { reconciliation_cost(written as usize, rows as usize) }
+        let cost = if is_behind { 1.0 } else { reconciliation_cost(written as usize, rows as usize) };
+        // A reconciliation comes once, and its gain with every period of the new configuration: as many are expected as the old one had.
+        cost / age.max(1) as f64
     };
     let cost = members.iter().map(|site| (*site, cost(site))).collect();
     let verdict = weigh(&old.quorums, &quorums, &scores, &cost);
@@ -82,25 +109,22 @@ pub(super) fn plan(
 fn cores(adaptation: &Adaptation, members: &BTreeSet<SiteId>, failed: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>) -> usize {
     let Some(auto) = adaptation.auto else { return adaptation.settings.cores };
     let sum = |of: fn(&Measured) -> u64| known.values().map(|known| of(&known.measured) as f64).sum::<f64>();
-    let capacity = adaptation.capacity.max(1) as f64;
-    let demand = Demand {
-        availability: auto.wanted,
-        site_availability: auto.of_site,
-        reads: sum(|measured| measured.reads) / capacity,
-        writes: sum(|measured| measured.writes) / capacity,
-    };
+    let (reads, writes) = (sum(|measured| measured.reads), sum(|measured| measured.writes));
+    let load: f64 = known.values().filter_map(|known| known.load).map(|load| load.value).sum();
+    let share = |of: f64| if of > 0.0 { load * of / (reads + writes) } else { 0.0 };
+    let demand = Demand { availability: auto.wanted, site_availability: auto.of_site, reads: share(reads), writes: share(writes) };
     kappa(members.len() - failed.len(), demand).cores
 }
 
-fn measures(members: &BTreeSet<SiteId>, failed: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>) -> Option<Measures> {
+/// `busy`: how busy each site is, in whatever unit.
+fn measures(members: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>, busy: impl Fn(&SiteId) -> Option<f64>) -> Option<Measures> {
     let reported = |from: &SiteId, to: &SiteId| known.get(from).and_then(|known| known.measured.rtt_micros.get(to)).copied();
     let between = |from: &SiteId, to: &SiteId| reported(from, to).or_else(|| reported(to, from));
     let farthest = members.iter().flat_map(|from| members.iter().filter_map(move |to| between(from, to))).max().unwrap_or(0);
     // Of whom nothing is known yet the worst is expected.
     let rtt_ms = |from: &SiteId, to: &SiteId| if from == to { 0.0 } else { between(from, to).unwrap_or(farthest) as f64 / 1_000.0 };
     let rtt_ms: Vec<Vec<f64>> = members.iter().map(|from| members.iter().map(|to| rtt_ms(from, to)).collect()).collect();
-    let load = |site: &SiteId| known.get(site).and_then(|known| known.load).filter(|_| !failed.contains(site));
-    Measures::new(members.iter().copied().collect(), members.iter().map(load).collect(), &rtt_ms).ok()
+    Measures::new(members.iter().copied().collect(), members.iter().map(busy).collect(), &rtt_ms).ok()
 }
 
 #[cfg(test)]
@@ -122,21 +146,26 @@ mod tests {
         Adaptation { period_ticks: 40, capacity: 1_000, settings, auto: None }
     }
 
+    fn expected(value: f64) -> Option<Estimate> {
+        Some(Estimate { value, error: 0.0 })
+    }
+
     /// Sites as far from one another as all, with these loads, a thousand rows, ten of which were written.
     fn known(loads: &[f64]) -> BTreeMap<SiteId, Known> {
         let rtt_micros: BTreeMap<SiteId, u64> = (0..loads.len() as u16).map(|n| (site(n), 40_000)).collect();
         let measured = Measured { rows: 1_000, written: 10, caught_up: true, rtt_micros, ..Measured::default() };
-        loads.iter().enumerate().map(|(n, load)| (site(n as u16), Known { load: Some(*load), measured: measured.clone() })).collect()
+        let known = |load: &f64| Known { load: expected(*load), latency_ms: None, measured: measured.clone() };
+        loads.iter().enumerate().map(|(n, load)| (site(n as u16), known(load))).collect()
     }
 
     fn first(loads: &[f64]) -> Configuration {
         let members = (0..loads.len() as u16).map(site).collect();
-        let measures = measures(&members, &set(&[]), &known(loads)).expect("sound");
+        let measures = measures(&members, &known(loads), |site| Some(loads[site.region.0 as usize])).expect("sound");
         Configuration::first(adaptation().settings.quorums(&measures, &set(&[])))
     }
 
     fn planned(old: &Configuration, loads: &[f64], up: &[u16], joining: &[u16]) -> Option<Goal> {
-        plan(old, &adaptation(), &known(loads), &set(up), &set(joining), true)
+        plan(old, 1, &adaptation(), &known(loads), &set(up), &set(joining), true)
     }
 
     #[test]
@@ -159,11 +188,25 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_that_may_be_an_error_moves_nobody() {
+        let old = first(&[0.1, 0.1, 0.5, 0.9]);
+        let planned = |error: f64| {
+            let mut known = known(&[0.3, 0.1, 0.2, 0.9]);
+            known.values_mut().for_each(|known| known.load.iter_mut().for_each(|load| load.error = error));
+            plan(&old, 1, &adaptation(), &known, &set(&[0, 1, 2, 3]), &set(&[]), true)
+        };
+        assert!(planned(0.02).is_some());
+        assert_eq!(planned(0.06), None, "0.24 and 0.26 are as likely");
+    }
+
+    #[test]
     fn what_costs_more_than_it_gains_is_not_done() {
         let old = first(&[0.1, 0.1, 0.5, 0.9]);
         let mut dear = known(&[0.9, 0.1, 0.1, 0.9]);
         dear.values_mut().for_each(|known| known.measured.written = 990);
-        assert_eq!(plan(&old, &adaptation(), &dear, &set(&[0, 1, 2, 3]), &set(&[]), true), None);
+        let planned = |age| plan(&old, age, &adaptation(), &dear, &set(&[0, 1, 2, 3]), &set(&[]), true);
+        assert_eq!(planned(1), None);
+        assert!(planned(20).is_some(), "what has lasted for long is expected to last again");
     }
 
     #[test]
@@ -180,7 +223,7 @@ mod tests {
         let old = first(&[0.1, 0.1, 0.5]);
         let mut with = known(&[0.1, 0.1, 0.5]);
         with.insert(site(3), Known::default());
-        let goal = plan(&old, &adaptation(), &with, &set(&[0, 1, 2, 3]), &set(&[3]), false).expect("it joins");
+        let goal = plan(&old, 1, &adaptation(), &with, &set(&[0, 1, 2, 3]), &set(&[3]), false).expect("it joins");
         assert_eq!((goal.quorums.cores(), goal.members), (&[site(0), site(1)][..], set(&[0, 1, 2, 3])));
         let bases = goal.quorums.members().into_iter().map(|site| (site, Epoch::FIRST)).collect();
         let then = Configuration { quorums: goal.quorums, bases, ..old };
@@ -193,7 +236,7 @@ mod tests {
         let auto = Some(Availability { wanted: 0.9999, of_site: 0.99 });
         let adaptation = Adaptation { auto, ..adaptation() };
         let old = first(&[0.1, 0.1, 0.1, 0.1, 0.1]);
-        let goal = plan(&old, &adaptation, &known(&[0.1, 0.1, 0.9, 0.1, 0.1]), &set(&[0, 1, 2, 3, 4]), &set(&[]), true);
+        let goal = plan(&old, 1, &adaptation, &known(&[0.1, 0.1, 0.9, 0.1, 0.1]), &set(&[0, 1, 2, 3, 4]), &set(&[]), true);
         let cores = cores(&adaptation, &set(&[0, 1, 2, 3, 4]), &set(&[]), &known(&[0.1; 5]));
         assert_eq!(cores, 5, "three cores of which each is up 99 % are 99.97 %");
         assert!(goal.is_none_or(|goal| goal.quorums.cores().len() == 5));

@@ -42,8 +42,10 @@ pub type Difference = (Key, Timestamp, Epoch);
 /// What a site measured in a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Transactions that it worked for, its own clients' and others', over its capacity.
-    pub load_percent: u64,
+    /// Transactions of its own clients that were in progress at a time, on average, over its capacity, in millionths.
+    pub load_ppm: u64,
+    /// How long what arrived there had to wait, on average, microseconds.
+    pub latency_micros: u64,
     /// Its own clients' that only read.
     pub reads: u64,
     /// Its own clients' that wrote.
@@ -179,7 +181,7 @@ impl fmt::Display for Note {
         match self {
             Note::Ping { .. } => write!(f, "ping"),
             Note::Pong { .. } => write!(f, "pong"),
-            Note::Measured { measured } => write!(f, "measured: load {} %, {} rows", measured.load_percent, measured.rows),
+            Note::Measured { measured } => write!(f, "measured: load {:.1} %, {} rows", measured.load_ppm as f64 / 10_000.0, measured.rows),
             Note::Join => write!(f, "join"),
             Note::Read { txn, number, query } => write!(f, "read {txn} {number} {query}"),
             Note::Rows { txn, number, rows, .. } => write!(f, "rows {txn} {number}: {}", rows.len()),

@@ -1,21 +1,27 @@
 //! What a site measures in each period, what the others tell of theirs, and who acts on it.
 //!
 //! ```text
-//!   each tick:    Ping ──▶ Pong           the shortest round trip of the period
-//!   each period:  Measured ──▶ all members    transactions, load over capacity, rows
+//!   each tick:    Ping ──▶ Pong           the shortest round trip of the period; to itself: how long what arrives has to wait
+//!   each period:  Measured ──▶ all members    transactions, load over capacity, latency, rows
 //!   then:         the first member that is up plans (`manager.rs`) and, if something is due, changes the configuration
 //! ```
 //!
 //! All members hear all reports, so that whoever comes first knows the past. Two that both take themselves for the first do no harm:
 //! consensus decides. A report that cannot be is dropped and counted.
+//!
+//! **The load of a site is what its own clients have in progress**, not how much it does. What it does hangs on the quorums: cores work for
+//! others, so that each would seem the wrong one as soon as it is a core. Nor is it how many transactions its clients end: near cores these
+//! go faster, and the sites that are near would seem the loaded ones. Clients that wait for their answers have as many in progress
+//! under any quorums; the others have fewer where they are served faster, so that a good choice looks better, not worse.
 
-use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PERCENT, RTT_MAX};
+use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, RTT_MAX};
+use super::configuration::Epoch;
 use super::manager::{Known, plan};
 use super::message::{Measured, Note};
-use super::quorums::Forecast;
+use super::quorums::{Distance, Forecast, LatencyModel};
 use super::site::{Loading, Site};
 use rhumb_core::actor::{Load, Loaded};
-use rhumb_core::{Effects, Key, KeyRange, SiteId, Time, Timestamp};
+use rhumb_core::{Effects, Key, KeyRange, SiteId, Span, Time, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is measured at a site, and heard from others.
@@ -23,14 +29,18 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Monitor {
     /// Of the running period.
     now: Measured,
-    /// Transactions that this site has worked for in it, as gateway or as replica.
-    served: u64,
+    /// Transactions in progress, summed over the ticks of it.
+    in_progress: u64,
+    /// What it sent itself: how often, and how long it took, in sum.
+    own: (u64, Span),
     /// Rows written in this epoch.
     pub(super) written: u64,
     /// Rows of the last count, and how far the next one has come.
     rows: u64,
     counted: (Option<Key>, u64),
     heard: BTreeMap<SiteId, Heard>,
+    /// The epoch, and at which tick of this life it began.
+    since: (Epoch, u64),
     /// Sites that asked to join, and when.
     joining: BTreeMap<SiteId, u64>,
     /// This site asks to join.
@@ -40,17 +50,15 @@ pub(super) struct Monitor {
 #[derive(Debug, Default)]
 struct Heard {
     forecast: Forecast,
+    latency: LatencyModel,
+    distances: BTreeMap<SiteId, Distance>,
+    /// With these distances.
     last: Measured,
     /// The tick at which it was heard.
     at: u64,
 }
 
 impl Monitor {
-    /// A transaction begins here, or asks this replica for the first time.
-    pub(super) fn serves(&mut self) {
-        self.served += 1;
-    }
-
     /// A transaction commits here as gateway.
     pub(super) fn commits(&mut self, writes: bool) {
         if writes { self.now.writes += 1 } else { self.now.reads += 1 }
@@ -63,8 +71,13 @@ impl Monitor {
 }
 
 impl Site {
-    pub(super) fn on_ping(&mut self, from: SiteId, sent: Time, fx: &mut Effects<Site>) {
-        if self.config.adaptation.is_some() {
+    pub(super) fn on_ping(&mut self, now: Time, from: SiteId, sent: Time, fx: &mut Effects<Site>) {
+        if from == self.me {
+            if sent <= now && now.since(sent) <= RTT_MAX {
+                let (count, sum) = self.monitor.own;
+                self.monitor.own = (count + 1, sum + now.since(sent));
+            }
+        } else if self.config.adaptation.is_some() {
             fx.send(from, self.configuration.epoch.says(Note::Pong { sent }));
         }
     }
@@ -82,23 +95,35 @@ impl Site {
     }
 
     pub(super) fn on_measured(&mut self, from: SiteId, measured: Measured, fx: &mut Effects<Site>) {
-        if measured.load_percent > LOAD_MAX_PERCENT {
-            fx.trace(|| format!("{from} reports a load of {} %, which cannot be", measured.load_percent));
+        if measured.load_ppm > LOAD_MAX_PPM || measured.latency_micros > RTT_MAX.as_micros() {
+            fx.trace(|| format!("{from} reports a load of {} ppm, which cannot be", measured.load_ppm));
             return fx.count("quad.absurd_load");
         }
         let heard = self.monitor.heard.entry(from).or_default();
-        heard.forecast.observe(measured.load_percent as f64 / 100.0);
-        (heard.last, heard.at) = (measured, self.ticks);
+        let load = measured.load_ppm as f64 / 1e6;
+        heard.forecast.observe(load);
+        heard.latency.observe(load, measured.latency_micros as f64 / 1e3);
+        for (to, micros) in &measured.rtt_micros {
+            heard.distances.entry(*to).and_modify(|distance| distance.observe(*micros)).or_insert(Distance::new(*micros));
+        }
+        heard.distances.retain(|to, _| measured.rtt_micros.contains_key(to));
+        let rtt_micros = heard.distances.iter().map(|(to, distance)| (*to, distance.micros())).collect();
+        (heard.last, heard.at) = (Measured { rtt_micros, ..measured }, self.ticks);
     }
 
-    pub(super) fn tick_monitor(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn tick_monitor(&mut self, now: Time, fx: &mut Effects<Site>) {
         if self.monitor.joins && !self.is_member() {
             for site in self.configuration.bases.keys() {
                 fx.send(*site, self.configuration.epoch.says(Note::Join));
             }
         }
         let Some(adaptation) = self.config.adaptation.clone() else { return };
+        if self.monitor.since.0 != self.configuration.epoch {
+            self.monitor.since = (self.configuration.epoch, self.ticks);
+        }
         self.count_on(fx);
+        self.monitor.in_progress += self.gateway.in_progress() as u64;
+        fx.send(self.me, self.configuration.epoch.says(Note::Ping { sent: now }));
         let period = adaptation.period_ticks.max(1);
         if self.ticks.is_multiple_of(period) {
             self.end_period(&adaptation, fx);
@@ -111,9 +136,11 @@ impl Site {
     }
 
     fn end_period(&mut self, adaptation: &Adaptation, fx: &mut Effects<Site>) {
-        let served = std::mem::take(&mut self.monitor.served);
+        let in_progress = std::mem::take(&mut self.monitor.in_progress);
+        let (count, own) = std::mem::take(&mut self.monitor.own);
         let measured = Measured {
-            load_percent: served * 100 / adaptation.capacity.max(1),
+            load_ppm: in_progress * 1_000_000 / (adaptation.period_ticks.max(1) * adaptation.capacity.max(1)),
+            latency_micros: own.as_micros() / count.max(1),
             rows: self.monitor.rows,
             written: self.monitor.written,
             caught_up: self.is_caught_up(),
@@ -137,11 +164,14 @@ impl Site {
         }
         let (ticks, lately) = (self.ticks, 2 * adaptation.period_ticks);
         self.monitor.joining.retain(|_, at| *at + self.config.silent_ticks >= ticks);
-        let known =
-            |heard: &Heard| Known { load: heard.forecast.next().filter(|_| heard.at + lately >= ticks), measured: heard.last.clone() };
+        let known = |heard: &Heard| {
+            let load = heard.forecast.next().filter(|_| heard.at + lately >= ticks);
+            Known { load, latency_ms: load.and_then(|load| heard.latency.expect_ms(load)), measured: heard.last.clone() }
+        };
         let known = self.monitor.heard.iter().map(|(site, heard)| (*site, known(heard))).collect();
+        let age = (ticks - self.monitor.since.1) / adaptation.period_ticks.max(1);
         let joining: BTreeSet<SiteId> = self.monitor.joining.keys().copied().collect();
-        if let Some(goal) = plan(&self.configuration, adaptation, &known, &up, &joining, is_settled) {
+        if let Some(goal) = plan(&self.configuration, age, adaptation, &known, &up, &joining, is_settled) {
             fx.count("quad.planned");
             self.change(goal, None, fx);
         }

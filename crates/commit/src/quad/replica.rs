@@ -138,7 +138,6 @@ impl Site {
             if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now) {
                 return fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session: None }));
             }
-            self.monitor.serves();
             let name = self.clock.now(now);
             self.replica.sessions.insert(txn, Session { name, seen: self.ticks, number: 0, asked: None });
         }

@@ -249,7 +249,7 @@ impl Site {
         self.tick_sealed(fx);
         self.tick_mover(fx);
         self.tick_pulling(fx);
-        self.tick_monitor(fx);
+        self.tick_monitor(now, fx);
     }
 
     /// True if what was said in `epoch` is to be heard: only if this site is in the same one. Who is behind is told what it missed.
@@ -287,7 +287,7 @@ impl Site {
             Note::Fetch { number, keys } => self.on_fetch(from, number, keys, fx),
             Note::Copies { number, rows } => self.on_copies(from, number, rows, fx),
             _ if !self.is_of_now(from, epoch, fx) => {}
-            Note::Ping { sent } => self.on_ping(from, sent, fx),
+            Note::Ping { sent } => self.on_ping(now, from, sent, fx),
             Note::Pong { sent } => self.on_pong(now, from, sent),
             Note::Measured { measured } => self.on_measured(from, measured, fx),
             Note::Join => self.on_join(from),

@@ -5,6 +5,7 @@
 
 use super::system::Quorums;
 use rhumb_core::SiteId;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What new quorums gain and cost.
@@ -41,12 +42,23 @@ pub fn weigh(old: &Quorums, new: &Quorums, scores: &BTreeMap<SiteId, f64>, cost:
 /// The mean over all sites' read and write quorums of the product of their scores (equation 9). A site itself is left out of
 /// its quorums as a slave: it is in all of them, before and after. A site without a score counts as one of zero.
 pub fn mean_score(quorums: &Quorums, scores: &BTreeMap<SiteId, f64>) -> f64 {
+    let all = core_parts(quorums);
+    let score = |cores: &Vec<SiteId>| cores.iter().map(|site| scores.get(site).copied().unwrap_or(0.0)).product::<f64>();
+    if all.is_empty() { 0.0 } else { all.iter().map(score).sum::<f64>() / all.len() as f64 }
+}
+
+/// The sites that are in more quorums of `new` than of `old` as cores, and those that are in fewer.
+pub fn asked_more_and_less(old: &Quorums, new: &Quorums) -> (BTreeSet<SiteId>, BTreeSet<SiteId>) {
+    let count = |quorums: &Quorums, site: SiteId| core_parts(quorums).iter().filter(|cores| cores.contains(&site)).count();
+    let members: BTreeSet<SiteId> = old.members().union(&new.members()).copied().collect();
+    let of = |wanted: Ordering| members.iter().copied().filter(|site| count(new, *site).cmp(&count(old, *site)) == wanted).collect();
+    (of(Ordering::Greater), of(Ordering::Less))
+}
+
+/// The cores of each read and write quorum of all sites.
+fn core_parts(quorums: &Quorums) -> Vec<Vec<SiteId>> {
     let members = quorums.members();
     let of_site = |site: &SiteId| [quorums.read(*site, &members, 0), quorums.write(*site, &members, 0)];
-    let all: Vec<BTreeSet<SiteId>> = members.iter().flat_map(of_site).flatten().collect();
-    let score = |quorum: &BTreeSet<SiteId>| {
-        let cores = quorum.iter().filter(|site| quorums.cores().contains(site));
-        cores.map(|site| scores.get(site).copied().unwrap_or(0.0)).product::<f64>()
-    };
-    if all.is_empty() { 0.0 } else { all.iter().map(score).sum::<f64>() / all.len() as f64 }
+    let cores = |quorum: BTreeSet<SiteId>| quorum.into_iter().filter(|site| quorums.cores().contains(site)).collect();
+    members.iter().flat_map(of_site).flatten().map(cores).collect()
 }

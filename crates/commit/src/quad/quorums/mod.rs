@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   transactions, capacity ──▶ load ──▶ forecast (8) ──┐
-//!              latency, load ──▶ predicted latency ────┼─▶ measures ──▶ scores (2, 3) ──▶ cores ──▶ assignment (4–7)
+//!       or latency, load ──▶ predicted latency ────────┼─▶ measures ──▶ scores (2, 3) ──▶ cores ──▶ assignment (4–7)
 //!                              round-trip times ───────┘                    │                          │
 //!                                                                           └──▶ gain (9, 10) ◀── quorums of all sites
 //! ```
@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `measures.rs` | what is known of the sites |
 //! | `forecast.rs`, `latency.rs` | the next period's load; the latency to expect of it |
+//! | `estimate.rs`, `distance.rs` | what an expectation may be out by; what is noise and what a lasting change |
 //! | `scores.rs` | how strong a site is, which are cores |
 //! | `assignment.rs` | which majority of the cores a slave is assigned to |
 //! | `system.rs` | a configuration's quorums, with what is up |
@@ -27,6 +28,8 @@
 //! | `gain.rs` | whether new quorums are worth their reconciliation |
 
 mod assignment;
+mod distance;
+mod estimate;
 mod forecast;
 mod gain;
 mod grid;
@@ -42,13 +45,15 @@ mod tree;
 mod tests;
 
 pub use assignment::{CostWeights, assign, majorities};
+pub use distance::{DISTANCE_MICROS, DISTANCE_PERCENT, Distance};
+pub use estimate::{Estimate, SURPRISE};
 pub use forecast::{ALPHAS, Forecast};
-pub use gain::{Verdict, mean_score, reconciliation_cost, weigh};
+pub use gain::{Verdict, asked_more_and_less, mean_score, reconciliation_cost, weigh};
 pub use kappa::{Demand, Kappa, Reason, kappa};
 pub use latency::{LATENCY_WINDOW, LatencyModel};
 pub use measures::{MeasureError, Measures};
 pub use policy::{Policy, Settings};
-pub use scores::{ScoreWeights, scores, strongest};
+pub use scores::{ScoreWeights, Scoring, scores, strongest};
 pub use system::{Choice, Quorums};
 
 /// Cores at the most: a slave chooses among all their majorities, 462 for eleven.

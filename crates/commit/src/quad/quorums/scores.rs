@@ -3,19 +3,33 @@
 use super::measures::Measures;
 use serde::{Deserialize, Serialize};
 
-/// What counts how much; a score is between 0 and their sum.
+/// What tells how busy a site is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scoring {
+    /// Its load.
+    #[default]
+    Load,
+    /// How long it will take for what it is asked under that load: where machines are unequal.
+    Latency,
+}
+
+/// What counts how much; a score is between 0 and the sum of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreWeights {
     /// `w_rtt`, of distance.
     pub rtt: f64,
     /// `w_load`, of load.
     pub load: f64,
+    /// What load is.
+    #[serde(default)]
+    pub scoring: Scoring,
 }
 
 impl Default for ScoreWeights {
     /// Both alike; the paper names no weights.
     fn default() -> ScoreWeights {
-        ScoreWeights { rtt: 0.5, load: 0.5 }
+        ScoreWeights { rtt: 0.5, load: 0.5, scoring: Scoring::Load }
     }
 }
 

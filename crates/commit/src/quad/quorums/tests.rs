@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use rhumb_core::SiteId;
+use rhumb_core::{Rng, SiteId};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn site(n: usize) -> SiteId {
@@ -49,7 +49,7 @@ fn a_score_is_that_of_equations_two_and_three() {
     let two = measures(&[0.5, 1.0, 0.0], &[&[0.0, 30.0, 40.0], &[30.0, 0.0, 0.0], &[40.0, 0.0, 0.0]]);
     // Norms of the rows: 50, 30, 40.
     let expected = [0.4 * (1.0 - 1.0) + 0.6 * 0.5, 0.4 * (1.0 - 0.6), 0.4 * (1.0 - 0.8) + 0.6 * 1.0];
-    let scores = scores(&two, ScoreWeights { rtt: 0.4, load: 0.6 });
+    let scores = scores(&two, ScoreWeights { rtt: 0.4, load: 0.6, scoring: Scoring::Load });
     assert!(scores.iter().zip(expected).all(|(score, expected)| close(*score, expected)), "{scores:?}");
     assert_eq!(strongest(&two, &scores, 2), [2, 0]);
 }
@@ -60,7 +60,7 @@ fn nothing_is_divided_by_a_maximum_of_zero() {
     assert_eq!(scores(&idle, ScoreWeights::default()), [1.0, 1.0]);
     assert_eq!(assign(&idle, &[0], &[1], CostWeights::default()), [[0]]);
     let alone = measures(&[0.3], &[&[0.0]]);
-    assert_eq!(scores(&alone, ScoreWeights { rtt: 1.0, load: 1.0 }), [1.0]);
+    assert_eq!(scores(&alone, ScoreWeights { rtt: 1.0, load: 1.0, scoring: Scoring::Load }), [1.0]);
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn the_factor_that_erred_least_speaks() {
     for _ in 0..3 {
         constant.observe(0.4);
     }
-    assert!(close(constant.next().expect("three periods"), 0.4));
-    // A load that steps up and stays: the quickest factor errs least.
-    let mut step = Forecast::default();
-    for load in [0.0, 1.0, 1.0, 1.0] {
-        step.observe(load);
+    assert!(close(constant.next().expect("three periods").value, 0.4));
+    // A load that rises all the time: the quickest factor errs least.
+    let mut ramp = Forecast::default();
+    for load in [1.0, 2.0, 3.0] {
+        ramp.observe(load);
     }
-    assert_eq!(step.alpha(), Some(0.9));
-    assert!(close(step.next().expect("periods"), 1.0 - 0.1_f64.powi(3)), "equation 8, three times");
+    assert_eq!(ramp.alpha(), Some(0.9));
+    assert!(close(ramp.next().expect("periods").value, 0.9 * 3.0 + 0.1 * (0.9 * 2.0 + 0.1)), "equation 8, twice");
     // One that alternates: the slowest does.
     let mut alternating = Forecast::default();
     for period in 0..40 {
@@ -159,22 +159,70 @@ fn the_factor_that_erred_least_speaks() {
     assert_eq!(alternating.alpha(), Some(0.1));
 }
 
+/// A load that is noise: between half and three halves of `mean`.
+fn noise(rng: &mut Rng, mean: f64) -> f64 {
+    mean * (0.5 + rng.below(1_001) as f64 / 1_000.0)
+}
+
+#[test]
+fn a_load_that_changed_for_good_is_expected_after_two_periods_however_long_there_was_noise() {
+    let (mut forecast, mut rng) = (Forecast::default(), Rng::seeded(1));
+    for _ in 0..700 {
+        forecast.observe(noise(&mut rng, 0.1));
+    }
+    let Estimate { value, error } = forecast.next().expect("periods");
+    assert!((0.08..0.12).contains(&value) && (0.02..0.03).contains(&error), "{value} {error}");
+    forecast.observe(0.4);
+    assert!(forecast.next().is_some_and(|next| next.value < 0.16), "one period may be a burst");
+    forecast.observe(0.4);
+    let after = forecast.next().expect("periods");
+    assert!(close(after.value, 0.4) && after.error < 0.03, "{after:?}");
+    // A burst that ends is none.
+    let mut burst = Forecast::default();
+    for load in [0.1, 0.1, 0.1, 0.1, 0.1, 0.9, 0.1, 0.9, 0.1] {
+        burst.observe(load);
+    }
+    assert!(burst.next().is_some_and(|next| next.error > 0.2), "it counts as an error");
+}
+
+#[test]
+fn a_distance_is_another_one_after_two_periods_that_say_so() {
+    let mut distance = Distance::new(40_000);
+    let mut heard = |micros| {
+        distance.observe(micros);
+        distance.micros()
+    };
+    assert_eq!([41_000, 43_900, 36_100, 60_000, 40_500].map(&mut heard), [40_000; 5], "noise, and a burst");
+    assert_eq!([60_000, 80_000, 81_000].map(&mut heard), [40_000, 40_000, 80_000], "it rose, and then stayed");
+    let mut near = Distance::new(200);
+    [600, 650, 100, 90].into_iter().for_each(|micros| near.observe(micros));
+    assert_eq!(near.micros(), 200, "what differs by less than a step of the network is the same");
+}
+
 #[test]
 fn latency_is_expected_on_a_line_through_the_periods() {
+    let expected = |model: &LatencyModel, load| model.expect_ms(Estimate { value: load, error: 0.0 }).map(|expected| expected.value);
     let mut model = LatencyModel::default();
-    assert_eq!(model.expect_ms(0.5), None);
+    assert_eq!(expected(&model, 0.5), None);
     model.observe(0.2, 14.0);
-    assert_eq!(model.expect_ms(0.9), Some(14.0), "one period tells no slope");
+    assert_eq!(expected(&model, 0.9), Some(14.0), "one period tells no slope");
     model.observe(0.6, 22.0);
-    assert!(close(model.expect_ms(0.9).expect("two periods"), 28.0));
+    assert!(close(expected(&model, 0.9).expect("two periods"), 28.0));
+    let doubtful = model.expect_ms(Estimate { value: 0.9, error: 0.1 }).expect("two periods");
+    assert!(close(doubtful.error, (14.0 + 8.0) / 2.0 + 20.0 * 0.1), "what the line was out by, and what the load may be: {doubtful:?}");
     let mut noise = LatencyModel::default();
     noise.observe(0.2, 20.0);
     noise.observe(0.6, 10.0);
-    assert_eq!(noise.expect_ms(0.9), Some(15.0), "less latency under more load is noise");
+    assert_eq!(expected(&noise, 0.9), Some(15.0), "less latency under more load is noise");
     for period in 0..2 * LATENCY_WINDOW {
         model.observe(period as f64, 5.0);
     }
-    assert!(close(model.expect_ms(0.9).expect("many periods"), 5.0), "what is long ago is forgotten");
+    assert!(close(expected(&model, 0.9).expect("many periods"), 5.0), "what is long ago is forgotten");
+    let mut slowed = LatencyModel::default();
+    for latency in [5.0, 5.0, 5.0, 5.0, 5.0, 50.0, 50.0] {
+        slowed.observe(0.3, latency);
+    }
+    assert!(expected(&slowed, 0.3).is_some_and(|latency| latency > 45.0), "two periods in a row: the machine is another one");
 }
 
 #[test]
