@@ -4,6 +4,7 @@
 use rhumb_commit::catenae::epoch::Epoch;
 use rhumb_commit::catenae::message as catenae;
 use rhumb_commit::catenae::operation::{Expected, Operation, Transaction};
+use rhumb_commit::catenae::stream_id::StreamId;
 use rhumb_commit::placement::{Coordinators, Placement, Regions};
 use rhumb_commit::quad::message as quad;
 use rhumb_commit::quad::records as quad_records;
@@ -43,9 +44,9 @@ fn main() {
     write("record", "log", &records::encode(&log));
     let placed = PlacementRecord { placement: placement(), settled: 1, copied: true, enter: Regions::NONE };
     write("record", "placement", &records::encode(&placed));
-    write("record", "catenae-entry", &records::encode(&(catenae::Ballot::first(RegionId(1)), entry())));
+    write("record", "catenae-entry", &records::encode(&(catenae::Ballot::first(StreamId::first(RegionId(1))), entry())));
     write("record", "catenae-progress", &records::encode(&progress()));
-    write("record", "catenae-promise", &[&[0, 1], &records::encode(&catenae::Ballot::first(RegionId(1)))[..]].concat());
+    write("record", "catenae-promise", &[&[0, 1], &records::encode(&catenae::Ballot::first(StreamId::first(RegionId(1))))[..]].concat());
     let prepared = quad_records::PreparedRecord { txn: txn(), reads: vec![range()], writes: part().writes };
     write("record", "quad-prepared", &records::encode(&prepared));
     let decision = quad_records::DecisionRecord { txn: txn(), at: timestamp(), participants: vec![SiteId::new(0, 1)] };
@@ -174,7 +175,7 @@ fn promises() -> [Promise; 11] {
 }
 
 fn identifier(place: u16) -> catenae::Identifier {
-    catenae::Identifier { epoch: Epoch(170), region: RegionId(1), place }
+    catenae::Identifier { epoch: Epoch(170), stream: StreamId::new(RegionId(1), 1), place }
 }
 
 /// An entry with every kind of operation, and a vote.
@@ -200,11 +201,12 @@ fn progress() -> catenae::Progress {
     catenae::Progress { settled: Epoch(160), entries: vec![(12, Epoch(160)), (300, Epoch(159))] }
 }
 
-fn catenae_messages() -> [Body<catenae::Note, catenae::Promise>; 14] {
+fn catenae_messages() -> [Body<catenae::Note, catenae::Promise>; 16] {
     use catenae::{Note, Promise};
-    let (stream, ballot) = (RegionId(1), catenae::Ballot { round: 300, site: SiteId::new(0, 1) });
+    let (stream, ballot) = (StreamId::first(RegionId(1)), catenae::Ballot { round: 300, site: SiteId::new(0, 1) });
     let crossing = catenae::Crossing { coordinator: SiteId::new(1, 0), began: Time::from_micros(77) };
     let (transaction, server) = (identifier(2), 3);
+    let name = catenae::Forwarded { life: Epoch(7), number: 300 };
     let entries = vec![entry()];
     [
         Body::Note(Note::Visit { transaction, server }),
@@ -216,11 +218,13 @@ fn catenae_messages() -> [Body<catenae::Note, catenae::Promise>; 14] {
         Body::Note(Note::Claim { crossing, transaction, server, open: vec![identifier(0)] }),
         Body::Note(Note::Granted { crossing, transaction, server }),
         Body::Note(Note::Through { crossing, transaction }),
+        Body::Note(Note::Forward { stream, name, until: Epoch(202), transaction: entry().batch.remove(0) }),
         Body::Promise(Promise::Epoch { stream, ballot, first: 7, entries }),
         Body::Promise(Promise::Held { stream, ballot, upto: 8 }),
         Body::Promise(Promise::Promised { stream, ballot, chosen: 6, accepted: vec![(7, ballot, entry())] }),
         Body::Promise(Promise::Promised { stream, ballot: catenae::Ballot::CHOSEN, chosen: 0, accepted: vec![] }),
         Body::Promise(Promise::Settled { progress: progress() }),
+        Body::Promise(Promise::Sealed { name, index: 300, place: 1 }),
     ]
 }
 

@@ -20,12 +20,12 @@ fuzz_target!(|data: &[u8]| {
     check::<Progress>(data);
     check::<quad::PreparedRecord>(data);
     check::<quad::DecisionRecord>(data);
-    if let Some((region, index)) = catenae::decode_entry_key(data) {
-        assert_eq!(catenae::entry_key(region, index), data);
+    if let Some((stream, index)) = catenae::decode_entry_key(data) {
+        assert_eq!(catenae::entry_key(stream, index), data);
     }
     let (key, bytes) = data.split_at(data.len().min(2));
-    if let Some((region, ballot)) = catenae::decode_promise(key, bytes) {
-        assert_eq!(catenae::decode_promise(&region.0.to_be_bytes(), &encode(&ballot)), Some((region, ballot)));
+    if let Some((stream, ballot)) = catenae::decode_promise(key, bytes) {
+        assert_eq!(catenae::decode_promise(&stream.to_be_bytes(), &encode(&ballot)), Some((stream, ballot)));
     }
 });
 

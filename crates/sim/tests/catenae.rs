@@ -44,6 +44,16 @@ fn promises_hold_where_chains_cross_the_sites_of_a_region() {
 }
 
 #[test]
+fn promises_hold_where_a_region_has_two_coordinators() {
+    let probes = probes(&run(&Catenae::default().with_namespaces(), 0..SEEDS / 4));
+    println!("{probes:#?}");
+    let rare = ["catenae.forwarded", "catenae.taken_back", "catenae.not_taken", "catenae.took_over", "catenae.failed_speculation"];
+    for rare in rare {
+        assert!(probes.get(rare).is_some_and(|count| *count > 0), "{rare} never happened");
+    }
+}
+
+#[test]
 fn chains_that_cross_sites_end_where_nothing_goes_wrong() {
     let reports = run(&Catenae::default().with_crossing().with_calm(true), 0..6);
     let probes = probes(&reports);
@@ -54,7 +64,8 @@ fn chains_that_cross_sites_end_where_nothing_goes_wrong() {
 
 #[test]
 fn without_faults_nothing_is_unknown() {
-    for report in run(&Catenae::default().with_calm(true), 0..6) {
+    let two_coordinators = Catenae::default().with_namespaces().with_calm(true);
+    for report in run(&Catenae::default().with_calm(true), 0..6).into_iter().chain(run(&two_coordinators, 0..6)) {
         assert_eq!(report.unknown, 0, "{report}");
     }
 }

@@ -13,7 +13,16 @@ use rhumb_sim::{Config, LocalDelays, World};
 use std::sync::Arc;
 
 const EPOCH: Span = Span::from_millis(10);
+/// From a site to another one of its region.
+const HOP: Span = Span::from_micros(100);
 const SETTLED: Time = Time::from_micros(1_000_000);
+
+/// A cluster of three regions with two coordinators each, whose machines take no time; the wide area and the way between two sites of a
+/// region are left.
+struct TwoCoordinators {
+    world: World<Site>,
+    rtt: RttMatrix,
+}
 
 struct Cluster {
     world: World<Site>,
@@ -78,10 +87,8 @@ impl Cluster {
         votes[1]
     }
 
-    /// Lets the world run up to so long before the end of an epoch.
     fn run_to_before_end(&mut self, remainder: Span) {
-        let next = (self.world.now().as_micros() / EPOCH.as_micros() + 20) * EPOCH.as_micros();
-        self.world.run_until(Time::from_micros(next).minus(remainder)).expect("nothing goes wrong");
+        run_to_before_end(&mut self.world, remainder);
     }
 
     /// The replies to all that was submitted, each with the region and how long it took since `asked`.
@@ -96,6 +103,46 @@ impl Cluster {
         replies.sort_by_key(|(region, ..)| *region);
         replies
     }
+}
+
+impl TwoCoordinators {
+    fn new(rtt: RttMatrix) -> TwoCoordinators {
+        let mut config = Config::new(rtt.clone(), 2);
+        config.local = LocalDelays { message: HOP, ..LocalDelays::NONE };
+        let topology = Arc::new(config.topology.clone());
+        let protocol = Protocol { epoch: EPOCH, coordinators: 2, ..Protocol::default() };
+        let mut world = World::new(config, 1, move |site, _| Site::new(site, Arc::clone(&topology), protocol.clone()));
+        world.run_until(SETTLED).expect("nothing goes wrong");
+        TwoCoordinators { world, rtt }
+    }
+
+    fn one_way(&self, from: SiteId, to: SiteId) -> Span {
+        match from.region == to.region {
+            true if from == to => Span::ZERO,
+            true => HOP,
+            false => self.rtt.one_way(from.region, to.region),
+        }
+    }
+
+    /// From the end of an epoch until the entry of the coordinator `of` counts at `at`: it is there, and so is word from the nearest of
+    /// the sites of that number in the other regions.
+    fn entry_counts(&self, of: SiteId, at: SiteId) -> Span {
+        let others = (0..3).map(|region| SiteId::new(region, of.shard)).filter(|site| *site != of);
+        let held = others.map(|by| self.one_way(of, by) + self.one_way(by, at)).min().expect("there are others");
+        held.max(self.one_way(of, at))
+    }
+
+    /// From the end of an epoch until all of it is known at `at`: the entries of all six coordinators.
+    fn epoch_known(&self, at: SiteId) -> Span {
+        let coordinators = (0..3).flat_map(|region| (0..2).map(move |shard| SiteId::new(region, shard)));
+        coordinators.map(|of| self.entry_counts(of, at)).max().expect("six of them")
+    }
+}
+
+/// Lets the world run up to so long before the end of an epoch.
+fn run_to_before_end(world: &mut World<Site>, remainder: Span) {
+    let next = (world.now().as_micros() / EPOCH.as_micros() + 20) * EPOCH.as_micros();
+    world.run_until(Time::from_micros(next).minus(remainder)).expect("nothing goes wrong");
 }
 
 fn add(key: &str) -> Request {
@@ -140,6 +187,30 @@ fn without_conflict_it_takes_the_round_trip_to_the_majority_where_that_is_longer
     let local = cluster.local.step * 4 + cluster.local.sync * 2 + cluster.local.load;
     assert_eq!(took, remainder + Span::from_millis(94) + local);
     assert_eq!(took, remainder + cluster.epoch_known(0) + cluster.run());
+}
+
+#[test]
+fn with_two_coordinators_it_takes_as_long_whichever_of_them_has_the_namespace() {
+    let mut cluster = TwoCoordinators::new(matrix(46, 94, 72));
+    let remainder = Span::from_micros(3_300);
+    for at in (0..3).flat_map(|region| (0..2).map(move |shard| SiteId::new(region, shard))) {
+        let mut forwarded = Vec::new();
+        for key in ["x", "y", "z", "w"] {
+            let before = cluster.world.probe("catenae.forwarded");
+            run_to_before_end(&mut cluster.world, remainder);
+            let asked = cluster.world.now();
+            cluster.world.submit(at, add(key));
+            assert!(cluster.world.run_until_reply(asked + Span::from_secs(1)).expect("nothing goes wrong"), "it is answered");
+            let reply = cluster.world.take_replies().remove(0);
+            assert!(matches!(reply.answer, Some(Answer::Ran { .. })), "{reply:?}");
+            // The way to the other coordinator is within the rest of the epoch.
+            assert_eq!(reply.at.since(asked), remainder + cluster.epoch_known(at), "{key} at {at}");
+            forwarded.push(cluster.world.probe("catenae.forwarded") > before);
+        }
+        assert!(forwarded.contains(&true) && forwarded.contains(&false), "{forwarded:?} at {at}");
+    }
+    // What the second coordinator of the farthest region says counts at the first one here when the second one here has it, too.
+    assert_eq!(cluster.epoch_known(SiteId::new(0, 0)), Span::from_millis(47) + HOP);
 }
 
 #[test]

@@ -68,6 +68,12 @@ fn every_bug_planted_in_catenae_is_caught() {
 }
 
 #[test]
+fn every_bug_planted_in_the_forwarding_of_catenae_is_caught() {
+    let scenario = Catenae::default().with_namespaces();
+    assert_all_caught(rhumb_commit::catenae::planted::Planted::FORWARDING, |bug| Catenae { planted: Some(bug), ..scenario.clone() });
+}
+
+#[test]
 fn every_bug_planted_in_paxos_commit_is_caught() {
     assert_all_caught(rhumb_commit::paxos_commit::planted::Planted::ALL, |bug| PaxosCommit {
         planted: Some(bug),

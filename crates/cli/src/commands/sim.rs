@@ -55,6 +55,8 @@ enum ScenarioName {
     Catenae,
     /// The same with two sites in every region, and transaction chains across them.
     CrossingChains,
+    /// The same with two coordinators in every region, each for a part of the namespaces.
+    CatenaeNamespaces,
     /// Two-phase locking and optimistic concurrency control, which Catenae is measured against: the same promises.
     PaxosCommit,
     /// Two rounds over quorums by load and distance, or over other quorum systems: strictly serializable, nothing lost.
@@ -74,6 +76,7 @@ pub fn run(args: &Args) -> ExitCode {
         ScenarioName::MovingReplicas => simulate(&transactions(Replicas::Moving), args),
         ScenarioName::Catenae => simulate(&Catenae::default().with_calm(args.calm), args),
         ScenarioName::CrossingChains => simulate(&Catenae::default().with_crossing().with_calm(args.calm), args),
+        ScenarioName::CatenaeNamespaces => simulate(&Catenae::default().with_namespaces().with_calm(args.calm), args),
         ScenarioName::PaxosCommit => simulate(&PaxosCommit::default().with_calm(args.calm), args),
         ScenarioName::Quad => simulate(&Quad::default().with_calm(args.calm), args),
         ScenarioName::QuadCoresLost => simulate(&CoresLost::default(), args),

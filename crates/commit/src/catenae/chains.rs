@@ -12,6 +12,7 @@ use super::epoch::Epoch;
 use super::message::{Crossing, Identifier, Note, Order};
 use super::site::Site;
 use super::speculation::{Speculation, Visit};
+use super::stream_id::StreamId;
 use super::{chain, epochs::Content};
 use rhumb_core::{Effects, SiteId};
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ impl Site {
     /// Sends the conflicting transactions of a scheduled epoch on their chains, if this region's vote is still to come and this site
     /// is to make it.
     pub(super) fn begin_chains(&mut self, epoch: Epoch, fx: &mut Effects<Site>) {
-        let leads = self.seats[self.own()].leads_at().is_some();
+        let leads = self.speaks_for_region();
         let one_site = self.config.chain_sites == ChainSites::Coordinator || self.topology.shard_count() == 1;
         let alone = one_site || self.ticks < self.chains.alone_until;
         let (me, servers, began) = (self.me, self.config.chain_servers, self.now);
@@ -68,9 +69,14 @@ impl Site {
         transactions.into_iter().for_each(|transaction| self.cross_next(crossing, Visit { transaction, server: servers }, fx));
     }
 
+    /// True for the leader of the region's first stream, where its votes stand.
+    fn speaks_for_region(&self) -> bool {
+        self.seats[StreamId::first(self.me.region)].leads_at().is_some()
+    }
+
     /// True if a vote on `epoch` would still count.
     fn votes_in_time(&self, epoch: Epoch) -> bool {
-        let in_time = self.streams[self.own()].covered() < epoch.plus(self.config.window_epochs);
+        let in_time = self.streams[StreamId::first(self.me.region)].covered() < epoch.plus(self.config.window_epochs);
         #[cfg(feature = "planted")]
         let in_time = in_time || self.has_planted(super::planted::Planted::LateVoteCounts);
         in_time
@@ -79,7 +85,7 @@ impl Site {
     /// At the end of an epoch: begins chains that this site has to run since it speaks for the region, and those again that have not
     /// ended in time.
     pub(super) fn look_after_chains(&mut self, fx: &mut Effects<Site>) {
-        if self.only_stands_by() {
+        if self.me.shard > 0 && !self.speaks_for_region() {
             self.forget_votes();
         }
         let settled = self.epochs.settled;

@@ -1,7 +1,8 @@
 //! The spans and bounds of the protocol. Safety depends on three of them being the same at every site and for ever:
-//! `epoch`, `failures` and `window_epochs`. The others may differ.
+//! `epoch`, `durability` and `window_epochs`; so must `coordinators` be, for sites to know what streams there are. The others may differ.
 
-use rhumb_core::Span;
+use super::stream_id::STREAM_REGIONS_MAX;
+use rhumb_core::{Span, Topology};
 
 /// Settings of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub struct Config {
     pub epoch: Span,
     /// When a batch counts.
     pub durability: Durability,
+    /// Coordinators of a region, each with a stream and a part of the namespaces: the first sites of the region, at most all of them.
+    pub coordinators: u16,
     /// A region's vote on an epoch counts if it comes within so many epochs; after that the others settle without it.
     pub window_epochs: u64,
     /// The delay tolerance: a region whose epochs have not come for so many epochs is passed over, by ballot.
@@ -62,6 +65,7 @@ impl Default for Config {
         Config {
             epoch: Span::from_millis(10),
             durability: Durability::Majority,
+            coordinators: 1,
             window_epochs: 100,
             tolerance_epochs: 100,
             ahead_epochs: 250,
@@ -76,8 +80,10 @@ impl Default for Config {
 
 impl Config {
     /// # Panics
-    /// If the settings contradict one another.
-    pub(super) fn check(&self) {
+    /// If the settings contradict one another, or the cluster.
+    pub(super) fn check(&self, topology: &Topology) {
+        assert!((1..=topology.shard_count()).contains(&self.coordinators), "each coordinator of a region is a site of it");
+        assert!(topology.region_count() <= STREAM_REGIONS_MAX, "a cluster of Catenae has at most {STREAM_REGIONS_MAX} regions");
         assert!(self.epoch > Span::ZERO && self.chain_servers > 0, "epochs have a length and keys a chain server");
         assert!(self.ahead_epochs > self.window_epochs, "whoever is passed over has no vote to wait for");
     }
@@ -85,6 +91,12 @@ impl Config {
 
 /// Requests that wait for the end of an epoch.
 pub const QUEUE_MAX: usize = 16_384;
+/// Transactions that a site has forwarded to other coordinators; beyond that it carries them itself.
+pub const FORWARDED_MAX: usize = 16_384;
+/// A transaction that is forwarded may be sealed in the next so many epochs. After that it is taken back.
+pub const FORWARD_EPOCHS: u64 = 32;
+/// Whoever seals it holds that many to be at most so many: clocks differ.
+pub const FORWARD_EPOCHS_MAX: u64 = 2 * FORWARD_EPOCHS;
 /// Transactions of one region in one epoch.
 pub const BATCH_MAX: usize = 1_024;
 /// Bytes of transactions of one region in one epoch after which no more are taken.

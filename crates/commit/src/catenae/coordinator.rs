@@ -15,59 +15,35 @@
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
 //! is executed; an offset beyond the delay tolerance starts a [takeover](super::takeover).
 
-use super::config::{BATCH_BYTES_MAX, BATCH_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
+use super::config::{QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
+use super::desk::{Asked, Asker, Desk, Sealed};
 use super::epoch::Epoch;
 use super::message::{Answer, Entry, Identifier, Note, Order, Settling};
 use super::operation::Transaction;
 use super::reads::Read;
-use super::site::{Site, is_acceptor};
+use super::site::Site;
 use super::stream::Stream;
+use super::stream_id::StreamId;
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, RegionId, Time};
-use std::collections::{BTreeMap, VecDeque};
-
-/// A client's transaction.
-#[derive(Debug)]
-struct Asked {
-    id: RequestId,
-    transaction: Transaction,
-    /// The tick in which it came.
-    since: u64,
-}
-
-/// What a site has sealed and does not know to be chosen or lost.
-#[derive(Debug)]
-struct Sealed {
-    /// Each with its place in the batch.
-    asked: Vec<(u16, Asked)>,
-    reads: Vec<Read>,
-    orders: Vec<Order>,
-}
+use rhumb_core::{Effects, Time};
+use std::collections::BTreeMap;
 
 /// Requests on their way.
 #[derive(Debug, Default)]
 pub(super) struct Coordinator {
-    queue: VecDeque<Asked>,
-    /// Strict reads that wait for the end of the epoch.
-    reads: Vec<Read>,
-    /// Votes to send.
-    orders: Vec<Order>,
-    sealed: BTreeMap<Epoch, Sealed>,
+    /// By stream of the region.
+    desks: Vec<Desk>,
     /// When this site sealed epochs that clients wait for and that are not settled.
     ended: BTreeMap<Epoch, Time>,
     /// How long such took until they were.
     pub(super) settling: Settling,
     /// Agreed on, with the tick in which they came.
     running: BTreeMap<Identifier, (RequestId, u64)>,
-    /// The coordinator epoch.
-    pub(super) epoch: Epoch,
-    /// The highest epoch that another region has sealed.
+    /// The highest epoch that another coordinator has sealed.
     heard: Epoch,
     /// The tick until which it is not quiet.
     awake_until: u64,
-    /// Ticks in a row in which there was no new epoch to seal.
-    stuck: u64,
 }
 
 impl Site {
@@ -79,18 +55,18 @@ impl Site {
         if self.only_stands_by() {
             return self.refuse(id, fx);
         }
-        if self.coordinator.queue.len() >= QUEUE_MAX {
+        if self.coordinator.waiting() >= QUEUE_MAX {
             fx.count("catenae.queue_full");
             let full = format!("{QUEUE_MAX} transactions wait for the end of an epoch already");
             return fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
         }
         self.stay_awake();
-        self.coordinator.queue.push_back(Asked { id, transaction, since: self.ticks });
+        self.direct(Asked { by: Asker::Client(id), transaction, since: self.ticks }, false, fx);
     }
 
     /// True for a secondary coordinator that has nothing to say.
     pub(super) fn only_stands_by(&self) -> bool {
-        !is_acceptor(self.me) && self.seats[self.own()].leads_at().is_none()
+        self.me.shard >= self.config.coordinators && self.seats[self.own()].leads_at().is_none()
     }
 
     /// Sends a client to the coordinator, which is asked what is new: should it not answer, this site is to take over.
@@ -98,24 +74,25 @@ impl Site {
         self.stay_awake();
         let stream = &self.streams[self.own()];
         let (coordinator, after) = (stream.promised().site, stream.chosen());
-        fx.send(coordinator, Note::Pull { stream: self.me.region, after });
+        fx.send(coordinator, Note::Pull { stream: self.own(), after });
         let why = format!("{} stands by: the coordinator of its region is {coordinator}", self.me);
         fx.answer(id, Answer::Failed(TxnError::Unavailable(why)));
     }
 
     /// A read that must see all that ended before it: it waits for an epoch that this site seals from now on.
     pub(super) fn read_strictly(&mut self, read: Read) {
-        self.coordinator.reads.push(read);
+        let own = self.own();
+        self.coordinator.desk(own).reads.push(read);
     }
 
     /// This region's vote, to be sent with the next epoch.
     pub(super) fn vote(&mut self, order: Order) {
-        self.coordinator.orders.push(order);
+        self.coordinator.desk(StreamId::first(self.me.region)).orders.push(order);
     }
 
     /// Drops votes that are not sent: another site speaks for the region.
     pub(super) fn forget_votes(&mut self) {
-        self.coordinator.orders.clear();
+        self.coordinator.desk(StreamId::first(self.me.region)).orders.clear();
     }
 
     /// Another region has sealed `epoch`.
@@ -132,6 +109,7 @@ impl Site {
     pub(super) fn is_quiet(&self) -> bool {
         self.ticks >= self.coordinator.awake_until
             && self.coordinator.is_idle()
+            && self.forwarding.is_idle()
             && self.no_read_waits()
             && self.ledger.is_empty()
             && self.epochs.is_empty()
@@ -146,16 +124,15 @@ impl Site {
         Epoch::ended_by(self.now, self.config.epoch).max(self.coordinator.heard)
     }
 
-    /// The epoch up to which `region` should have spoken. Who only stands by seals nothing, so that nobody can keep pace with its
+    /// The epoch up to which a stream should have spoken. Who only stands by seals nothing, so that nobody can keep pace with its
     /// clock: it goes by the epochs of others, save for the coordinator whose place it is to take.
-    pub(super) fn due(&self, region: RegionId) -> Epoch {
-        if self.only_stands_by() && region != self.me.region { self.coordinator.heard } else { self.ending() }
+    pub(super) fn due(&self, stream: StreamId) -> Epoch {
+        if self.only_stands_by() && stream.region() != self.me.region { self.coordinator.heard } else { self.ending() }
     }
 
-    /// Seals the epoch that ends now, if there is a new one and not too many are under way.
-    pub(super) fn seal(&mut self, fx: &mut Effects<Site>) {
-        let stream = &self.streams[self.own()];
-        let last = stream.last_epoch().max(self.coordinator.epoch);
+    /// Seals the epoch that ends now in a stream that this site leads, if there is a new one and not too many are under way.
+    pub(super) fn seal(&mut self, id: StreamId, fx: &mut Effects<Site>) {
+        let last = self.streams[id].last_epoch().max(self.coordinator.desk(id).epoch);
         let mut epoch = self.ending();
         if epoch <= last && self.is_quiet() {
             return;
@@ -163,55 +140,72 @@ impl Site {
         if epoch <= last {
             // Not long ahead of this clock: it will come. Far ahead, a clock was wrong: on, at a slower pace. What others have sealed says
             // nothing about that, for theirs may have been just as wrong, or they may be quiet.
-            self.coordinator.stuck += 1;
+            let desk = self.coordinator.desk(id);
+            desk.stuck += 1;
             let by_clock = Epoch::ended_by(self.now, self.config.epoch);
-            if last.0.saturating_sub(by_clock.0) <= 2 * self.config.ahead_epochs || self.coordinator.stuck < STUCK_TICKS {
+            if last.0.saturating_sub(by_clock.0) <= 2 * self.config.ahead_epochs || desk.stuck < STUCK_TICKS {
                 return;
             }
             fx.count("catenae.clock_behind");
             epoch = last.plus(1);
         }
-        self.coordinator.stuck = 0;
+        let desk = self.coordinator.desk(id);
+        desk.stuck = 0;
+        let stream = &self.streams[id];
         if stream.end() - stream.chosen() >= UNCHOSEN_MAX || stream.unchosen_bytes() >= UNCHOSEN_BYTES_MAX {
             return fx.count("catenae.too_far_ahead");
         }
-        let asked: Vec<(u16, Asked)> = (0..).zip(self.coordinator.take_batch()).collect();
+        let asked: Vec<(u16, Asked)> = (0..).zip(desk.take_batch(epoch)).collect();
         let window = self.config.window_epochs;
-        let mut orders = std::mem::take(&mut self.coordinator.orders);
+        let mut orders = std::mem::take(&mut desk.orders);
+        let reads = std::mem::take(&mut desk.reads);
         #[cfg(feature = "planted")]
         let window = if self.has_planted(super::planted::Planted::LateVoteCounts) { u64::MAX } else { window };
         orders.retain(|order| epoch <= order.epoch.plus(window));
         let batch = asked.iter().map(|(_, asked)| asked.transaction.clone()).collect();
         let entry = Entry { author: self.me, epoch, batch, orders: orders.clone() };
-        let reads = std::mem::take(&mut self.coordinator.reads);
         if !asked.is_empty() || !reads.is_empty() {
             self.coordinator.ended.insert(epoch, self.now);
         }
-        self.coordinator.sealed.insert(epoch, Sealed { asked, reads, orders });
-        self.coordinator.epoch = epoch;
-        self.append(self.me.region, entry, fx);
+        let forwarded = asked.iter().filter_map(|(place, asked)| match asked.by {
+            Asker::Client(_) => None,
+            Asker::Site { site, name, .. } => Some((site, name, *place)),
+        });
+        let forwarded: Vec<_> = forwarded.collect();
+        let desk = self.coordinator.desk(id);
+        desk.sealed.insert(epoch, Sealed { asked, reads, orders });
+        desk.epoch = epoch;
+        self.append(id, entry, fx);
+        self.tell_sealed(id, forwarded, fx);
     }
 
-    /// An entry of this region's stream is chosen: what became of that which this site has sealed?
-    pub(super) fn resolve_sealed(&mut self, entry: &Entry, void: bool, fx: &mut Effects<Site>) {
-        let covered = self.streams[self.own()].covered();
+    /// An entry of a stream of this region is chosen: what became of that which this site has sealed?
+    pub(super) fn resolve_sealed(&mut self, id: StreamId, entry: &Entry, void: bool, fx: &mut Effects<Site>) {
+        let covered = self.streams[id].covered();
+        let is_own = id == self.own();
         if !void
             && entry.author == self.me
-            && let Some(sealed) = self.coordinator.sealed.remove(&entry.epoch)
+            && let Some(sealed) = self.coordinator.desk(id).sealed.remove(&entry.epoch)
         {
+            if is_own {
+                self.forwarding.has_spoken(entry.epoch);
+            }
             for (place, asked) in sealed.asked {
-                let identifier = Identifier { epoch: entry.epoch, region: self.me.region, place };
-                self.coordinator.running.insert(identifier, (asked.id, asked.since));
+                if let Asker::Client(request) = asked.by {
+                    self.coordinator.runs(Identifier { epoch: entry.epoch, stream: id, place }, request, asked.since);
+                }
             }
             sealed.reads.into_iter().for_each(|read| self.read_once_settled(entry.epoch, read, fx));
         }
-        let later = self.coordinator.sealed.split_off(&covered.plus(1));
-        for (epoch, lost) in std::mem::replace(&mut self.coordinator.sealed, later).into_iter().rev() {
+        let Coordinator { desks, ended, .. } = &mut self.coordinator;
+        let desk = &mut desks[usize::from(id.number())];
+        let later = desk.sealed.split_off(&covered.plus(1));
+        for (epoch, lost) in std::mem::replace(&mut desk.sealed, later).into_iter().rev() {
             fx.count("catenae.lost_batch");
-            self.coordinator.ended.remove(&epoch);
-            self.coordinator.reads.extend(lost.reads);
-            self.coordinator.orders.extend(lost.orders);
-            lost.asked.into_iter().rev().for_each(|(_, asked)| self.coordinator.queue.push_front(asked));
+            ended.remove(&epoch);
+            desk.reads.extend(lost.reads);
+            desk.orders.extend(lost.orders);
+            lost.asked.into_iter().rev().for_each(|(_, asked)| desk.queue.push_front(asked));
         }
     }
 
@@ -227,21 +221,26 @@ impl Site {
     pub(super) fn expire(&mut self, fx: &mut Effects<Site>) {
         let Some(mut deadline) = self.ticks.checked_sub(self.config.deadline_epochs) else { return };
         self.expire_reads(deadline, fx);
+        self.expire_forwarded(deadline, fx);
         if self.only_stands_by() {
             // What was not sealed while it led never will be.
             deadline = self.ticks;
         }
-        let reads = std::mem::take(&mut self.coordinator.reads);
-        self.coordinator.reads = self.expire_unsealed_reads(reads, deadline, fx);
-        while self.coordinator.queue.front().is_some_and(|asked| asked.since <= deadline) {
-            let asked = self.coordinator.queue.pop_front().expect("there is a first one");
-            let why = "this region could not agree with the others on an epoch in time; nothing was committed";
-            fx.answer(asked.id, Answer::Failed(TxnError::Unavailable(why.into())));
+        let mut reads = Vec::new();
+        for desk in &mut self.coordinator.desks {
+            reads.append(&mut desk.reads);
+            while desk.queue.front().is_some_and(|asked| asked.since <= deadline) {
+                let asked = desk.queue.pop_front().expect("there is a first one");
+                let why = "this region could not agree with the others on an epoch in time; nothing was committed";
+                asked.fail(TxnError::Unavailable(why.into()), fx);
+            }
         }
+        let own = self.own();
+        self.coordinator.desk(own).reads = self.expire_unsealed_reads(reads, deadline, fx);
         let deadline = self.ticks - self.config.deadline_epochs;
-        for sealed in self.coordinator.sealed.values_mut() {
+        for sealed in self.coordinator.desks.iter_mut().flat_map(|desk| desk.sealed.values_mut()) {
             for (_, asked) in sealed.asked.extract_if(.., |(_, asked)| asked.since <= deadline) {
-                fx.answer(asked.id, Answer::Failed(TxnError::Unknown("the other regions have not confirmed it in time".into())));
+                asked.fail(TxnError::Unknown("the other regions have not confirmed it in time".into()), fx);
             }
         }
         self.coordinator.running.retain(|_, (id, since)| {
@@ -260,20 +259,39 @@ impl Site {
 }
 
 impl Coordinator {
-    /// True if nothing is on its way but empty epochs.
-    fn is_idle(&self) -> bool {
-        let is_empty = |sealed: &Sealed| sealed.asked.is_empty() && sealed.reads.is_empty() && sealed.orders.is_empty();
-        let waits = !self.queue.is_empty() || !self.reads.is_empty() || !self.orders.is_empty() || !self.running.is_empty();
-        !waits && self.sealed.values().all(is_empty)
+    /// In a region of so many coordinators.
+    pub(super) fn new(coordinators: u16) -> Coordinator {
+        Coordinator { desks: (0..coordinators).map(|_| Desk::default()).collect(), ..Coordinator::default() }
     }
 
-    fn take_batch(&mut self) -> Vec<Asked> {
-        let mut bytes = 0;
-        let fits = self.queue.iter().take(BATCH_MAX).take_while(|asked| {
-            bytes += asked.transaction.bytes();
-            bytes <= BATCH_BYTES_MAX
-        });
-        let count = fits.count();
-        self.queue.drain(..count).collect()
+    /// What this site has in hand for a stream of its region.
+    pub(super) fn desk(&mut self, stream: StreamId) -> &mut Desk {
+        &mut self.desks[usize::from(stream.number())]
+    }
+
+    /// Earlier lives have sealed the epochs up to `epoch` in a stream.
+    pub(super) fn resume(&mut self, stream: StreamId, epoch: Epoch) {
+        let desk = self.desk(stream);
+        (desk.epoch, desk.resumed) = (epoch, epoch);
+    }
+
+    /// The coordinator epoch.
+    pub(super) fn epoch(&self) -> Epoch {
+        self.desks.iter().map(|desk| desk.epoch).max().unwrap_or_default()
+    }
+
+    /// What a client asked for in tick `since` is agreed on.
+    pub(super) fn runs(&mut self, identifier: Identifier, id: RequestId, since: u64) {
+        self.running.insert(identifier, (id, since));
+    }
+
+    /// Requests that wait for the end of an epoch.
+    fn waiting(&self) -> usize {
+        self.desks.iter().map(|desk| desk.queue.len()).sum()
+    }
+
+    /// True if nothing is on its way but empty epochs.
+    fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.desks.iter().all(Desk::is_idle)
     }
 }

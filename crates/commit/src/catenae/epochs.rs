@@ -1,7 +1,7 @@
 //! From agreed batches to settled epochs: scheduling, speculation, votes, execution.
 //!
 //! ```text
-//!   batches of all regions here ─▶ scheduled ─▶ no conflict ───────────────────────────────▶ placed ─▶ run ─▶ settled
+//!   batches of all streams here ─▶ scheduled ─▶ no conflict ───────────────────────────────▶ placed ─▶ run ─▶ settled
 //!                                      └─▶ conflict ─▶ chains ─▶ vote ─▶ votes of a majority ───┘
 //! ```
 //!
@@ -22,17 +22,18 @@ use super::operation::{Operation, Transaction};
 use super::planted::{Planted, local_order};
 use super::site::{Job, Site};
 use super::speculation::Conflicts;
+use super::stream_id::StreamId;
 #[cfg(feature = "planted")]
 use super::validation::Execution;
 use super::validation::{Verdict, Votes};
 use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Loaded, RegionId, Timestamp};
+use rhumb_core::{Batch, Effects, Loaded, Timestamp};
 use std::collections::BTreeMap;
 
 /// What is agreed on of an epoch.
 #[derive(Debug, Default)]
 pub(super) struct Content {
-    batches: BTreeMap<RegionId, Vec<Transaction>>,
+    batches: BTreeMap<StreamId, Vec<Transaction>>,
     pub(super) votes: Votes,
     /// Once all batches are here: the transactions that conflict, and what they touch.
     pub(super) conflicts: Option<Conflicts>,
@@ -77,7 +78,7 @@ impl Epochs {
 
 impl Site {
     /// An entry is chosen, and counts.
-    pub(super) fn take_entry(&mut self, region: RegionId, entry: Entry) {
+    pub(super) fn take_entry(&mut self, id: StreamId, entry: Entry) {
         let Config { window_epochs, .. } = self.config;
         if !entry.is_empty() {
             self.stay_awake();
@@ -87,12 +88,12 @@ impl Site {
             let counts = order.epoch < entry.epoch && entry.epoch <= order.epoch.plus(window_epochs);
             #[cfg(feature = "planted")]
             let counts = counts || self.planted == Some(Planted::LateVoteCounts);
-            if counts && order.epoch > epochs.settled {
-                epochs.contents.entry(order.epoch).or_default().votes.cast(region, order);
+            if counts && id.is_first() && order.epoch > epochs.settled {
+                epochs.contents.entry(order.epoch).or_default().votes.cast(id.region(), order);
             }
         }
         if !entry.batch.is_empty() && entry.epoch > epochs.settled {
-            epochs.contents.entry(entry.epoch).or_default().batches.insert(region, entry.batch);
+            epochs.contents.entry(entry.epoch).or_default().batches.insert(id, entry.batch);
         }
     }
 
@@ -117,8 +118,8 @@ impl Site {
     fn schedule(&mut self, epoch: Epoch, fx: &mut Effects<Site>) {
         let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
         let mut transactions = Vec::new();
-        for (&region, batch) in &mut content.batches {
-            let named = (0..).zip(std::mem::take(batch)).map(|(place, transaction)| (Identifier { epoch, region, place }, transaction));
+        for (&stream, batch) in &mut content.batches {
+            let named = (0..).zip(std::mem::take(batch)).map(|(place, transaction)| (Identifier { epoch, stream, place }, transaction));
             transactions.extend(named);
         }
         let conflicts = self.ledger.register(transactions);
@@ -137,10 +138,10 @@ impl Site {
         self.take_early_visits(epoch, fx);
     }
 
-    /// A region whose stream has passed the window of an epoch has no vote on it any more.
+    /// A region whose first stream has passed the window of an epoch has no vote on it any more.
     fn close_votes(&mut self) {
-        for (region, stream) in self.topology.regions().zip(&self.streams) {
-            let covered = stream.covered();
+        for region in self.topology.regions() {
+            let covered = self.streams[StreamId::first(region)].covered();
             let closed = |(epoch, _): &(&Epoch, &mut Content)| epoch.plus(self.config.window_epochs) <= covered;
             for (_, content) in self.epochs.contents.iter_mut().take_while(closed).filter(|(_, content)| !content.is_placed) {
                 content.votes.close(region);

@@ -177,10 +177,11 @@ impl Ledger {
 mod tests {
     use super::*;
     use crate::catenae::operation::Operation;
+    use crate::catenae::stream_id::StreamId;
     use rhumb_core::RegionId;
 
     fn id(epoch: u64, place: u16) -> Identifier {
-        Identifier { epoch: Epoch(epoch), region: RegionId(0), place }
+        Identifier { epoch: Epoch(epoch), stream: StreamId::first(RegionId(0)), place }
     }
 
     fn writes(keys: &[&str]) -> Transaction {

@@ -3,24 +3,25 @@
 use super::epoch::Epoch;
 use super::execution::Outcome;
 use super::operation::{Operation, Transaction};
+use super::stream_id::StreamId;
 use crate::transaction::TxnError;
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A transaction that is part of a batch: which epoch, whose batch, which place in it. Identifiers order those transactions
+/// A transaction that is part of a batch: which epoch, which stream's batch, which place in it. Identifiers order those transactions
 /// whose order speculation could not settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Identifier {
     /// The epoch.
     pub epoch: Epoch,
-    /// The region that received it.
-    pub region: RegionId,
-    /// Its place in that region's batch.
+    /// The stream that carries it.
+    pub stream: StreamId,
+    /// Its place in that stream's batch.
     pub place: u16,
 }
 
-/// A ballot on a region's stream: who leads it. The site at the head of the region leads ballot zero.
+/// A ballot on a stream: who leads it. The stream's head leads ballot zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ballot {
     /// Counts up.
@@ -39,7 +40,7 @@ pub struct Order {
 }
 
 /// An entry of a region's stream: what the region says at the end of an epoch. The epochs since the entry before hold nothing
-/// of this region.
+/// of this stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {
     /// Who sealed it; a site seals an epoch once.
@@ -61,12 +62,21 @@ pub struct Crossing {
     pub began: Time,
 }
 
+/// How a site calls a transaction that it has forwarded. No two are called the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Forwarded {
+    /// The first epoch in which the site said something of its own since it started: no other life of it has the same.
+    pub life: Epoch,
+    /// Counts up.
+    pub number: u64,
+}
+
 /// How far a site has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// All up to this epoch is settled here.
     pub settled: Epoch,
-    /// By region: the last entry of its stream that is in there, and its epoch.
+    /// By stream: the last of its entries that is in there, and the epoch up to which it is covered by then.
     pub entries: Vec<(u64, Epoch)>,
 }
 
@@ -77,13 +87,13 @@ pub enum Note {
     /// A transaction goes to the next chain server of its backward pass.
     Visit { transaction: Identifier, server: u16 },
     /// I have the stream up to `after`; what comes then?
-    Pull { stream: RegionId, after: u64 },
+    Pull { stream: StreamId, after: u64 },
     /// These entries, from `first` on, are chosen; `more` of them are known here.
-    Chosen { stream: RegionId, first: u64, entries: Vec<Entry>, more: bool },
+    Chosen { stream: StreamId, first: u64, entries: Vec<Entry>, more: bool },
     /// Whoever wants to lead a stream to all acceptors: what have you accepted after `after`?
-    Prepare { stream: RegionId, ballot: Ballot, after: u64 },
+    Prepare { stream: StreamId, ballot: Ballot, after: u64 },
     /// Acceptor: another ballot is promised.
-    Refused { stream: RegionId, promised: Ballot },
+    Refused { stream: StreamId, promised: Ballot },
     /// A transaction goes to the next chain server of its backward pass, on any site of the region.
     Cross { crossing: Crossing, transaction: Identifier, server: u16 },
     /// Chain server to resolver: a transaction has come, and meets these here, which have not pre-committed. May it be next?
@@ -92,6 +102,8 @@ pub enum Note {
     Granted { crossing: Crossing, transaction: Identifier, server: u16 },
     /// Chain server to coordinator: a transaction is at the end of its backward pass.
     Through { crossing: Crossing, transaction: Identifier },
+    /// To the coordinator of its namespace: run this, if you seal it in `stream` and in no epoch after `until`.
+    Forward { stream: StreamId, name: Forwarded, until: Epoch, transaction: Transaction },
 }
 
 /// A message that promises something durable.
@@ -100,14 +112,16 @@ pub enum Note {
 pub enum Promise {
     /// Leader of a stream to everybody: its entries from `first` on, at this ballot; the last of them and the one before at
     /// least.
-    Epoch { stream: RegionId, ballot: Ballot, first: u64, entries: Vec<Entry> },
+    Epoch { stream: StreamId, ballot: Ballot, first: u64, entries: Vec<Entry> },
     /// To everybody: this site holds what that ballot's leader has said of the stream, up to `upto`.
-    Held { stream: RegionId, ballot: Ballot, upto: u64 },
+    Held { stream: StreamId, ballot: Ballot, upto: u64 },
     /// Acceptor to whoever prepares: it accepts nothing below this ballot any more; what it has accepted after `chosen`,
     /// each with its ballot.
-    Promised { stream: RegionId, ballot: Ballot, chosen: u64, accepted: Vec<(u64, Ballot, Entry)> },
+    Promised { stream: StreamId, ballot: Ballot, chosen: u64, accepted: Vec<(u64, Ballot, Entry)> },
     /// To everybody: this site needs nothing any more of what it has settled.
     Settled { progress: Progress },
+    /// To who forwarded a transaction: this site has it in its entry at place `index` of the stream, at this place of the batch.
+    Sealed { name: Forwarded, index: u64, place: u16 },
 }
 
 /// How new a read must be.
@@ -234,9 +248,9 @@ impl Entry {
 }
 
 impl Ballot {
-    /// The ballot at which the head of `region` leads from the beginning.
-    pub fn first(region: RegionId) -> Ballot {
-        Ballot { round: 0, site: SiteId { region, shard: 0 } }
+    /// The ballot at which the head of `stream` leads from the beginning.
+    pub fn first(stream: StreamId) -> Ballot {
+        Ballot { round: 0, site: stream.head() }
     }
 
     /// Above every ballot: known to be chosen.
@@ -252,7 +266,7 @@ impl From<Operation> for Transaction {
 impl fmt::Display for Identifier {
     /// `e7.r1.0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.epoch, self.region, self.place)
+        write!(f, "{}.{}.{}", self.epoch, self.stream, self.place)
     }
 }
 
@@ -260,6 +274,13 @@ impl fmt::Display for Crossing {
     /// `r0.0@1.500000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.coordinator, self.began)
+    }
+}
+
+impl fmt::Display for Forwarded {
+    /// `e7#1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.life, self.number)
     }
 }
 
@@ -298,6 +319,7 @@ impl fmt::Display for Note {
             }
             Note::Granted { crossing, transaction, server } => write!(f, "Granted {crossing} {transaction} server {server}"),
             Note::Through { crossing, transaction } => write!(f, "Through {crossing} {transaction}"),
+            Note::Forward { stream, name, until, transaction } => write!(f, "Forward {stream} {name} until {until} {transaction}"),
             Note::Pull { stream, after } => write!(f, "Pull {stream} after #{after}"),
             Note::Chosen { stream, first, entries, more } => {
                 write!(f, "Chosen {stream}{}{}", Listed(*first, entries), if *more { " …" } else { "" })
@@ -318,6 +340,7 @@ impl fmt::Display for Promise {
                 accepted.iter().try_for_each(|(index, ballot, entry)| write!(f, " #{index} {ballot} {entry}"))
             }
             Promise::Settled { progress } => write!(f, "Settled {}", progress.settled),
+            Promise::Sealed { name, index, place } => write!(f, "Sealed {name} #{index}.{place}"),
         }
     }
 }

@@ -23,7 +23,7 @@
 //!
 //! What holds at all times:
 //!
-//! 1. What a region says in which epoch is agreed on: a [stream] per region, decided by ballots. An entry counts
+//! 1. What a region says in which epoch is agreed on: a [stream] per coordinator, decided by ballots. An entry counts
 //!    once `f + 1` regions have it on disk; nobody hears of an entry, an acknowledgement or a promise that is not on disk.
 //! 2. All that is executed follows from the streams alone: which transactions an epoch has, which of them conflict, which
 //!    votes count. Clocks only say when an epoch ends.
@@ -40,7 +40,9 @@
 //! | `operation.rs`, `footprint.rs`, `execution.rs` | one-shot transactions: their bounds, what they touch, what they do |
 //! | `site.rs` | the actor: dispatch, the timer of epochs |
 //! | `recovery.rs` | from disk to serving |
-//! | `coordinator.rs` | a region's requests, sealed epoch by epoch |
+//! | `coordinator.rs`, `desk.rs` | a region's requests, sealed epoch by epoch |
+//! | `forwarding.rs` | the same where a region has several coordinators: to the one of a transaction's namespace |
+//! | `stream_id.rs` | which streams there are, who leads them, which namespaces they carry |
 //! | `stream.rs` | what a region says, as agreed on: one site's view |
 //! | `replication.rs` | keeping streams alike, catching up |
 //! | `takeover.rs` | who leads a stream; passing over a silent region; the secondary coordinator |
@@ -57,11 +59,13 @@ mod chains;
 mod config;
 mod coordinator;
 pub mod crossing;
+mod desk;
 pub mod epoch;
 mod epochs;
 pub mod execution;
 pub mod fetch;
 pub mod footprint;
+mod forwarding;
 pub mod ledger;
 pub mod message;
 pub mod operation;
@@ -75,6 +79,7 @@ pub mod resolver;
 mod site;
 pub mod speculation;
 pub mod stream;
+pub mod stream_id;
 mod takeover;
 pub mod validation;
 

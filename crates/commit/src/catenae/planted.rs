@@ -6,6 +6,7 @@ use super::fetch::Fetch;
 use super::message::{Entry, Identifier};
 use super::site::Site;
 use super::stream::Stream;
+use super::stream_id::StreamId;
 use rhumb_core::{Effects, RegionId};
 use std::cmp::Ordering;
 
@@ -30,10 +31,14 @@ pub enum Planted {
     ReadsUnsettled,
     /// A strict read trusts the clock for the epoch of now.
     StrictByClock,
+    /// A forwarded transaction is taken back by a timer alone.
+    TakenBackByTimer,
+    /// A forwarded transaction that comes twice is taken twice.
+    ForwardedTwice,
 }
 
 impl Planted {
-    /// Every planted bug.
+    /// Every planted bug but those of forwarding.
     pub const ALL: [Planted; 9] = [
         Planted::ConflictByTiming,
         Planted::DirectDependencies,
@@ -45,6 +50,8 @@ impl Planted {
         Planted::ReadsUnsettled,
         Planted::StrictByClock,
     ];
+    /// Those that need several coordinators in a region.
+    pub const FORWARDING: [Planted; 2] = [Planted::TakenBackByTimer, Planted::ForwardedTwice];
 }
 
 impl Site {
@@ -53,7 +60,7 @@ impl Site {
         self.planted = bug;
         if self.has_planted(Planted::AnsweredAtHome) {
             let own = self.own();
-            self.streams[own] = Stream::new(self.me.region, 1);
+            self.streams[own] = Stream::new(own, 1);
         }
         self
     }
@@ -63,9 +70,9 @@ impl Site {
     }
 
     /// Answers those transactions of an own entry that nothing known here conflicts with, whatever is still to come.
-    pub(super) fn answer_by_timing(&mut self, entry: &Entry, fx: &mut Effects<Site>) {
+    pub(super) fn answer_by_timing(&mut self, stream: StreamId, entry: &Entry, fx: &mut Effects<Site>) {
         for (place, transaction) in (0..).zip(&entry.batch) {
-            let identifier = Identifier { epoch: entry.epoch, region: self.me.region, place };
+            let identifier = Identifier { epoch: entry.epoch, stream, place };
             let footprint = transaction.footprint();
             let alone = !self.known_batches().any(|other| other != transaction && other.footprint().conflicts(&footprint));
             if alone && footprint.ranges.is_empty() && self.ledger.is_free(&footprint) {
@@ -78,14 +85,14 @@ impl Site {
     /// The last epoch of which all batches are here, but for those of regions that have been silent for long.
     pub(super) fn complete_by_timer(&self) -> Epoch {
         let patient = |(stream, seat): (&Stream, &super::takeover::Seat)| {
-            if seat.silent > self.config.tolerance_epochs { stream.covered().max(self.coordinator.epoch) } else { stream.covered() }
+            if seat.silent > self.config.tolerance_epochs { stream.covered().max(self.coordinator.epoch()) } else { stream.covered() }
         };
-        self.streams.iter().zip(&self.seats).map(patient).min().unwrap_or_default()
+        self.streams.iter().zip(self.seats.iter()).map(patient).min().unwrap_or_default()
     }
 }
 
 /// An order of identifiers that differs from region to region.
 pub(super) fn local_order(one: Identifier, other: Identifier, me: RegionId, regions: usize) -> Ordering {
-    let turned = |RegionId(region)| (region + me.0) % regions as u16;
-    (turned(one.region), one.place).cmp(&(turned(other.region), other.place))
+    let turned = |stream: StreamId| ((stream.region().0 + me.0) % regions as u16, stream.number());
+    (turned(one.stream), one.place).cmp(&(turned(other.stream), other.place))
 }

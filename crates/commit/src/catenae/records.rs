@@ -2,16 +2,17 @@
 //!
 //! | space | key | holds |
 //! |---|---|---|
-//! | [`ENTRIES`] | region, place in its stream, big-endian | the entry accepted there, and at which ballot |
-//! | [`PROMISES`] | region | the ballot below which this site accepts nothing in that stream |
+//! | [`ENTRIES`] | stream, place in it, big-endian | the entry accepted there, and at which ballot |
+//! | [`PROMISES`] | stream | the ballot below which this site accepts nothing in that stream |
 //! | [`PROGRESS`] | nothing | [`Progress`]: what is settled and need not be run again |
 //!
 //! Entries stay until every site has settled them. Records are encoded with postcard.
 
 use super::message::{Ballot, Entry, Progress};
+use super::stream_id::StreamId;
 use crate::replicated_commit::records::{decode, encode};
+use rhumb_core::Batch;
 use rhumb_core::actor::Space;
-use rhumb_core::{Batch, RegionId};
 
 /// Entries of all streams.
 pub const ENTRIES: Space = Space(48);
@@ -21,19 +22,19 @@ pub const PROMISES: Space = Space(49);
 pub const PROGRESS: Space = Space(50);
 
 /// The key of an entry.
-pub fn entry_key(region: RegionId, index: u64) -> Vec<u8> {
-    [&region.0.to_be_bytes()[..], &index.to_be_bytes()].concat()
+pub fn entry_key(stream: StreamId, index: u64) -> Vec<u8> {
+    [&stream.to_be_bytes()[..], &index.to_be_bytes()].concat()
 }
 
-/// The region and the place in a key of [`ENTRIES`].
-pub fn decode_entry_key(key: &[u8]) -> Option<(RegionId, u64)> {
-    let (region, index) = key.split_at_checked(2)?;
-    Some((RegionId(u16::from_be_bytes(region.try_into().ok()?)), u64::from_be_bytes(index.try_into().ok()?)))
+/// The stream and the place in a key of [`ENTRIES`].
+pub fn decode_entry_key(key: &[u8]) -> Option<(StreamId, u64)> {
+    let (stream, index) = key.split_at_checked(2)?;
+    Some((StreamId::from_be_bytes(stream.try_into().ok()?), u64::from_be_bytes(index.try_into().ok()?)))
 }
 
 /// Adds an entry to a batch.
-pub fn put_entry(batch: &mut Batch, region: RegionId, index: u64, accepted: &(Ballot, Entry)) {
-    batch.put_record(ENTRIES, entry_key(region, index), encode(accepted));
+pub fn put_entry(batch: &mut Batch, stream: StreamId, index: u64, accepted: &(Ballot, Entry)) {
+    batch.put_record(ENTRIES, entry_key(stream, index), encode(accepted));
 }
 
 /// The ballot and the entry in a record of [`ENTRIES`].
@@ -42,13 +43,13 @@ pub fn decode_entry(bytes: &[u8]) -> Option<(Ballot, Entry)> {
 }
 
 /// Adds a promise to a batch.
-pub fn put_promise(batch: &mut Batch, region: RegionId, ballot: Ballot) {
-    batch.put_record(PROMISES, region.0.to_be_bytes().to_vec(), encode(&ballot));
+pub fn put_promise(batch: &mut Batch, stream: StreamId, ballot: Ballot) {
+    batch.put_record(PROMISES, stream.to_be_bytes().to_vec(), encode(&ballot));
 }
 
-/// The region and the ballot in a record of [`PROMISES`].
-pub fn decode_promise(key: &[u8], bytes: &[u8]) -> Option<(RegionId, Ballot)> {
-    Some((RegionId(u16::from_be_bytes(key.try_into().ok()?)), decode(bytes)?))
+/// The stream and the ballot in a record of [`PROMISES`].
+pub fn decode_promise(key: &[u8], bytes: &[u8]) -> Option<(StreamId, Ballot)> {
+    Some((StreamId::from_be_bytes(key.try_into().ok()?), decode(bytes)?))
 }
 
 /// Adds how far this site has come to a batch.
@@ -65,16 +66,17 @@ pub fn decode_progress(bytes: &[u8]) -> Option<Progress> {
 mod tests {
     use super::*;
     use crate::catenae::epoch::Epoch;
-    use rhumb_core::SiteId;
+    use rhumb_core::{RegionId, SiteId};
 
     #[test]
-    fn entries_sort_by_region_and_place_and_round_trip() {
-        assert!(entry_key(RegionId(0), 300) < entry_key(RegionId(0), 301));
-        assert!(entry_key(RegionId(0), u64::MAX) < entry_key(RegionId(1), 0));
-        assert_eq!(decode_entry_key(&entry_key(RegionId(7), 300)), Some((RegionId(7), 300)));
+    fn entries_sort_by_stream_and_place_and_round_trip() {
+        let stream = |region| StreamId::first(RegionId(region));
+        assert!(entry_key(stream(0), 300) < entry_key(stream(0), 301));
+        assert!(entry_key(stream(0), u64::MAX) < entry_key(stream(1), 0));
+        assert_eq!(decode_entry_key(&entry_key(stream(7), 300)), Some((stream(7), 300)));
         assert_eq!(decode_entry_key(&[1]), None);
         let entry = Entry { author: SiteId::new(1, 0), epoch: Epoch(3), batch: vec![], orders: vec![] };
-        let bytes = encode(&(Ballot::first(RegionId(1)), &entry));
-        assert_eq!(decode_entry(&bytes), Some((Ballot::first(RegionId(1)), entry)));
+        let bytes = encode(&(Ballot::first(stream(1)), &entry));
+        assert_eq!(decode_entry(&bytes), Some((Ballot::first(stream(1)), entry)));
     }
 }

@@ -5,11 +5,12 @@
 use super::config::RECOVERY_PAGE;
 use super::message::{Ballot, Progress};
 use super::records::{self, ENTRIES, PROGRESS, PROMISES};
-use super::site::{Job, Site, is_acceptor};
+use super::site::{Job, Site};
+use super::stream_id::StreamId;
 use super::takeover::{Lead, Seat};
 use bytes::Bytes;
 use rhumb_core::actor::Space;
-use rhumb_core::{Effects, Load, Loaded, RegionId};
+use rhumb_core::{Effects, Load, Loaded};
 
 /// What is read next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +20,9 @@ pub(super) enum Recovery {
     /// How far this site had come.
     Progress,
     /// The oldest entry of a stream that is still kept.
-    Oldest(RegionId),
+    Oldest(StreamId),
     /// The entries of a stream, from a place on.
-    Entries(RegionId, u64),
+    Entries(StreamId, u64),
 }
 
 impl Site {
@@ -30,8 +31,8 @@ impl Site {
         let (space, from): (Space, Bytes) = match &part {
             Recovery::Promises => (PROMISES, Bytes::new()),
             Recovery::Progress => (PROGRESS, Bytes::new()),
-            Recovery::Oldest(region) => (ENTRIES, records::entry_key(*region, 0).into()),
-            Recovery::Entries(region, index) => (ENTRIES, records::entry_key(*region, *index).into()),
+            Recovery::Oldest(stream) => (ENTRIES, records::entry_key(*stream, 0).into()),
+            Recovery::Entries(stream, index) => (ENTRIES, records::entry_key(*stream, *index).into()),
         };
         let limit = if matches!(part, Recovery::Oldest(_)) { 1 } else { RECOVERY_PAGE };
         let token = self.job(Job::Recover(part));
@@ -44,8 +45,8 @@ impl Site {
         match part {
             Recovery::Promises => {
                 for (key, bytes) in records {
-                    let (region, ballot) = records::decode_promise(&key, &bytes).expect("promises on disk are whole");
-                    self.streams[usize::from(region.0)].resume_promise(ballot);
+                    let (stream, ballot) = records::decode_promise(&key, &bytes).expect("promises on disk are whole");
+                    self.streams[stream].resume_promise(ballot);
                 }
                 self.recover(Recovery::Progress, fx);
             }
@@ -53,29 +54,29 @@ impl Site {
                 if let Some((_, bytes)) = records.first() {
                     self.resume(records::decode_progress(bytes).expect("progress on disk is whole"));
                 }
-                self.recover_stream(RegionId(0), fx);
+                self.recover_stream(self.stream_ids().next(), fx);
             }
-            Recovery::Oldest(region) => {
-                let chosen = self.streams[usize::from(region.0)].chosen();
-                let oldest = records.first().and_then(|(key, _)| records::decode_entry_key(key)).filter(|(of, _)| *of == region);
-                self.truncated.push(oldest.map_or(chosen, |(_, index)| index - 1));
-                self.recover(Recovery::Entries(region, chosen + 1), fx);
+            Recovery::Oldest(stream) => {
+                let chosen = self.streams[stream].chosen();
+                let oldest = records.first().and_then(|(key, _)| records::decode_entry_key(key)).filter(|(of, _)| *of == stream);
+                self.truncated[stream] = oldest.map_or(chosen, |(_, index)| index - 1);
+                self.recover(Recovery::Entries(stream, chosen + 1), fx);
             }
-            Recovery::Entries(region, _) => {
+            Recovery::Entries(stream, _) => {
                 let mut last = None;
                 for (key, bytes) in &records {
                     let (of, index) = records::decode_entry_key(key).expect("keys on disk are whole");
-                    if of != region {
+                    if of != stream {
                         last = None;
                         break;
                     }
                     let (ballot, entry) = records::decode_entry(bytes).expect("entries on disk are whole");
-                    self.streams[usize::from(region.0)].resume_entry(index, ballot, entry);
+                    self.streams[stream].resume_entry(index, ballot, entry);
                     last = Some(index);
                 }
                 match last.filter(|_| more) {
-                    Some(last) => self.recover(Recovery::Entries(region, last + 1), fx),
-                    None => self.recover_stream(RegionId(region.0 + 1), fx),
+                    Some(last) => self.recover(Recovery::Entries(stream, last + 1), fx),
+                    None => self.recover_stream(self.stream_ids().skip_while(|other| *other != stream).nth(1), fx),
                 }
             }
         }
@@ -89,29 +90,30 @@ impl Site {
         self.epochs.execution = progress.settled;
     }
 
-    /// Reads the stream of `region`; serves if there is none left to read.
-    fn recover_stream(&mut self, region: RegionId, fx: &mut Effects<Site>) {
-        if usize::from(region.0) < self.streams.len() {
-            self.recover(Recovery::Oldest(region), fx);
-        } else {
-            self.serve_from_now_on(fx);
+    /// Reads the next stream; serves if there is none left to read.
+    fn recover_stream(&mut self, next: Option<StreamId>, fx: &mut Effects<Site>) {
+        match next {
+            Some(stream) => self.recover(Recovery::Oldest(stream), fx),
+            None => self.serve_from_now_on(fx),
         }
     }
 
     fn serve_from_now_on(&mut self, fx: &mut Effects<Site>) {
         self.serving = true;
-        for region in self.topology.regions() {
-            let stream = &mut self.streams[usize::from(region.0)];
-            if is_acceptor(self.me) {
+        for id in self.stream_ids() {
+            let stream = &mut self.streams[id];
+            if id.is_accepted_by(self.me) {
                 let ballot = stream.entry(stream.end()).map_or(stream.promised(), |(ballot, _)| *ballot);
                 stream.holds(self.me, ballot, stream.agrees(ballot));
             }
-            // Its own first ballot a region keeps over its lives: it has on disk whatever it has said at it.
-            let first = Ballot::first(region);
+            // Its own first ballot a coordinator keeps over its lives: it has on disk whatever it has said at it.
+            let first = Ballot::first(id);
             let lead = if stream.promised() == first && first.site == self.me { Lead::Leader { ballot: first } } else { Lead::Follower };
-            self.seats.push(Seat::new(lead));
+            self.seats[id] = Seat::new(lead);
+            if id.region() == self.me.region {
+                self.coordinator.resume(id, self.streams[id].last_epoch());
+            }
         }
-        self.coordinator.epoch = self.streams[self.own()].last_epoch();
         self.stay_awake();
         self.advance(fx);
         self.wait_for_end_of_epoch(fx);

@@ -7,120 +7,108 @@
 use super::config::{PULL_BYTES_MAX, PULL_PAGE, TRUNCATE_PAGE};
 use super::message::{Ballot, Entry, Note, Progress, Promise};
 use super::records;
-use super::site::{Job, Site, is_acceptor};
+use super::site::{Job, Site};
+use super::stream_id::StreamId;
 use super::takeover::Lead;
-use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId};
+use rhumb_core::{Batch, Effects, Load, Loaded, SiteId};
 
 /// A message of a leader holds the last entry and so many before it.
 const REDUNDANT: u64 = 1;
 
 impl Site {
     /// The leader of a stream says its next entry.
-    pub(super) fn append(&mut self, region: RegionId, entry: Entry, fx: &mut Effects<Site>) {
-        let stream = &mut self.streams[usize::from(region.0)];
-        let ballot = self.seats[usize::from(region.0)].leads_at().expect("only a leader appends");
+    pub(super) fn append(&mut self, id: StreamId, entry: Entry, fx: &mut Effects<Site>) {
+        let stream = &mut self.streams[id];
+        let ballot = self.seats[id].leads_at().expect("only a leader appends");
         let index = stream.end() + 1;
         let new = stream.accept(ballot, index, [entry]).expect("a leader's ballot is the promised one");
         assert_eq!(new, [index], "a leader's entries follow one another");
-        self.say(region, new, fx);
+        self.say(id, new, fx);
     }
 
     /// The leader of a stream writes down its new entries and tells everybody, repeating the one before.
-    pub(super) fn say(&mut self, region: RegionId, new: Vec<u64>, fx: &mut Effects<Site>) {
-        let stream = &self.streams[usize::from(region.0)];
+    pub(super) fn say(&mut self, id: StreamId, new: Vec<u64>, fx: &mut Effects<Site>) {
+        let stream = &self.streams[id];
         let ballot = stream.promised();
         let first = new.first().copied().unwrap_or(stream.end()).saturating_sub(REDUNDANT);
         let told: Vec<(u64, Entry)> = (first..=stream.end()).filter_map(|index| Some((index, stream.entry(index)?.1.clone()))).collect();
         let Some(&(first, _)) = told.first() else { return };
         let entries: Vec<Entry> = told.into_iter().map(|(_, entry)| entry).collect();
         let others: Vec<SiteId> = self.others().collect();
-        let mut persist = self.write(region, ballot, &new, fx);
+        let mut persist = self.write(id, ballot, &new, fx);
         for to in others {
-            persist = persist.send(to, Promise::Epoch { stream: region, ballot, first, entries: entries.clone() });
+            persist = persist.send(to, Promise::Epoch { stream: id, ballot, first, entries: entries.clone() });
         }
     }
 
     /// Writes entries down; once they are durable this site counts as holding them.
-    fn write<'a>(
-        &mut self,
-        region: RegionId,
-        ballot: Ballot,
-        new: &[u64],
-        fx: &'a mut Effects<Site>,
-    ) -> rhumb_core::actor::Persist<'a, Site> {
-        let stream = &self.streams[usize::from(region.0)];
+    fn write<'a>(&mut self, id: StreamId, ballot: Ballot, new: &[u64], fx: &'a mut Effects<Site>) -> rhumb_core::actor::Persist<'a, Site> {
+        let stream = &self.streams[id];
         let mut batch = Batch::new();
         for &index in new {
-            records::put_entry(&mut batch, region, index, stream.entry(index).expect("it was accepted"));
+            records::put_entry(&mut batch, id, index, stream.entry(index).expect("it was accepted"));
         }
         let upto = stream.agrees(ballot);
-        let token = self.job(Job::Held { region, ballot, upto });
+        let token = self.job(Job::Held { id, ballot, upto });
         fx.persist(batch).notify(token)
     }
 
     /// A leader's entries arrive.
-    pub(super) fn on_epoch(
-        &mut self,
-        from: SiteId,
-        region: RegionId,
-        ballot: Ballot,
-        first: u64,
-        entries: Vec<Entry>,
-        fx: &mut Effects<Site>,
-    ) {
+    pub(super) fn on_epoch(&mut self, from: SiteId, id: StreamId, ballot: Ballot, first: u64, entries: Vec<Entry>, fx: &mut Effects<Site>) {
         if entries.is_empty() || from != ballot.site {
             return;
         }
         let last = first + entries.len() as u64 - 1;
-        let sealed = entries.iter().filter(|entry| entry.author.region == region).map(|entry| entry.epoch).max();
-        let stream = &mut self.streams[usize::from(region.0)];
+        let sealed = entries.iter().filter(|entry| entry.author.region == id.region()).map(|entry| entry.epoch).max();
+        let stream = &mut self.streams[id];
         let new = match stream.accept(ballot, first, entries) {
             Ok(new) => new,
-            Err(promised) => return fx.send(from, Note::Refused { stream: region, promised }),
+            Err(promised) => return fx.send(from, Note::Refused { stream: id, promised }),
         };
-        if is_acceptor(from) {
+        if id.is_accepted_by(from) {
             stream.holds(from, ballot, last);
         }
         let upto = stream.agrees(ballot);
-        self.step_down_below(region, ballot);
+        self.step_down_below(id, ballot);
         sealed.into_iter().for_each(|epoch| self.heard_of(epoch));
-        if is_acceptor(self.me) {
-            let held = Promise::Held { stream: region, ballot, upto };
+        if id.is_accepted_by(self.me) {
+            let held = Promise::Held { stream: id, ballot, upto };
             let to: Vec<SiteId> = if new.is_empty() { vec![from] } else { self.others().collect() };
-            let mut persist = self.write(region, ballot, &new, fx);
+            let mut persist = self.write(id, ballot, &new, fx);
             for to in to {
                 persist = persist.send(to, held.clone());
             }
         } else {
-            self.write(region, ballot, &new, fx);
+            self.write(id, ballot, &new, fx);
         }
         self.advance(fx);
     }
 
     /// `site` holds what that leader said.
-    pub(super) fn on_held(&mut self, site: SiteId, region: RegionId, ballot: Ballot, upto: u64, fx: &mut Effects<Site>) {
-        if is_acceptor(site) {
-            self.streams[usize::from(region.0)].holds(site, ballot, upto);
+    pub(super) fn on_held(&mut self, site: SiteId, id: StreamId, ballot: Ballot, upto: u64, fx: &mut Effects<Site>) {
+        if id.is_accepted_by(site) {
+            self.streams[id].holds(site, ballot, upto);
             self.advance(fx);
         }
     }
 
     /// Takes in all that can now be told to be chosen.
     pub(super) fn advance(&mut self, fx: &mut Effects<Site>) {
-        for region in self.topology.regions() {
-            while let Some(found) = self.streams[usize::from(region.0)].advance() {
-                if region == self.me.region {
-                    self.resolve_sealed(&found.entry, found.void, fx);
+        for id in self.stream_ids() {
+            while let Some(found) = self.streams[id].advance() {
+                if id.region() == self.me.region {
+                    self.resolve_sealed(id, &found.entry, found.void, fx);
+                    self.find_forwarded(id, &found);
                 }
                 #[cfg(feature = "planted")]
-                if region == self.me.region && self.has_planted(super::planted::Planted::ConflictByTiming) {
-                    self.answer_by_timing(&found.entry, fx);
+                if id.region() == self.me.region && self.has_planted(super::planted::Planted::ConflictByTiming) {
+                    self.answer_by_timing(id, &found.entry, fx);
                 }
                 if !found.void {
-                    self.take_entry(region, found.entry);
+                    self.take_entry(id, found.entry);
                 }
             }
-            self.finish_takeover(region, fx);
+            self.finish_takeover(id, fx);
         }
         self.execute(fx);
     }
@@ -131,13 +119,13 @@ impl Site {
         if others.is_empty() {
             return;
         }
-        for region in self.topology.regions() {
-            let stream = &mut self.streams[usize::from(region.0)];
-            let behind = matches!(self.seats[usize::from(region.0)].lead, Lead::Behind { .. });
+        for id in self.stream_ids() {
+            let stream = &mut self.streams[id];
+            let behind = matches!(self.seats[id].lead, Lead::Behind { .. });
             if !stream.take_gap() && !behind {
                 continue;
             }
-            let note = Note::Pull { stream: region, after: stream.chosen() };
+            let note = Note::Pull { stream: id, after: stream.chosen() };
             let leader = stream.promised().site;
             let other = others[self.ticks as usize % others.len()];
             if leader != self.me && leader != other {
@@ -148,28 +136,28 @@ impl Site {
     }
 
     /// Somebody misses entries: those known to be chosen come from disk; those that this leader has said since, from it.
-    pub(super) fn on_pull(&mut self, from: SiteId, region: RegionId, after: u64, fx: &mut Effects<Site>) {
+    pub(super) fn on_pull(&mut self, from: SiteId, id: StreamId, after: u64, fx: &mut Effects<Site>) {
         self.stay_awake();
-        let stream = &self.streams[usize::from(region.0)];
-        let leads_at = self.seats[usize::from(region.0)].leads_at();
+        let stream = &self.streams[id];
+        let leads_at = self.seats[id].leads_at();
         let unchosen: Vec<Entry> = stream.accepted(0).into_iter().take(PULL_PAGE).map(|(_, _, entry)| entry).collect();
         let (chosen, first) = (stream.chosen(), stream.chosen() + 1);
         if chosen > after {
-            let token = self.job(Job::Pulled { to: from, region, after });
-            fx.load(token, Load::Records { space: records::ENTRIES, from: records::entry_key(region, after + 1).into(), limit: PULL_PAGE });
+            let token = self.job(Job::Pulled { to: from, id, after });
+            fx.load(token, Load::Records { space: records::ENTRIES, from: records::entry_key(id, after + 1).into(), limit: PULL_PAGE });
         }
         if let Some(ballot) = leads_at.filter(|_| !unchosen.is_empty()) {
-            fx.persist(Batch::new()).send(from, Promise::Epoch { stream: region, ballot, first, entries: unchosen });
+            fx.persist(Batch::new()).send(from, Promise::Epoch { stream: id, ballot, first, entries: unchosen });
         }
     }
 
     /// The entries that somebody misses are read.
-    pub(super) fn on_pulled(&mut self, to: SiteId, region: RegionId, after: u64, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_pulled(&mut self, to: SiteId, id: StreamId, after: u64, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
-        let chosen = self.streams[usize::from(region.0)].chosen();
+        let chosen = self.streams[id].chosen();
         let decoded = records.iter().map(|(key, bytes)| (records::decode_entry_key(key), records::decode_entry(bytes)));
         let follows = decoded.zip(after + 1..=chosen).map_while(|((key, entry), index)| {
-            let (_, entry) = entry.filter(|_| key == Some((region, index)))?;
+            let (_, entry) = entry.filter(|_| key == Some((id, index)))?;
             Some(entry)
         });
         let mut bytes = 0;
@@ -181,25 +169,17 @@ impl Site {
         let entries: Vec<Entry> = page.collect();
         if !entries.is_empty() {
             let more = after + (entries.len() as u64) < chosen;
-            fx.send(to, Note::Chosen { stream: region, first: after + 1, entries, more });
+            fx.send(to, Note::Chosen { stream: id, first: after + 1, entries, more });
         }
     }
 
     /// What was missing arrives.
-    pub(super) fn on_chosen(
-        &mut self,
-        from: SiteId,
-        region: RegionId,
-        first: u64,
-        entries: Vec<Entry>,
-        more: bool,
-        fx: &mut Effects<Site>,
-    ) {
+    pub(super) fn on_chosen(&mut self, from: SiteId, id: StreamId, first: u64, entries: Vec<Entry>, more: bool, fx: &mut Effects<Site>) {
         let mut batch = Batch::new();
         for (index, entry) in (first..).zip(entries) {
-            if self.streams[usize::from(region.0)].learn(index, entry) {
-                let stream = &self.streams[usize::from(region.0)];
-                records::put_entry(&mut batch, region, index, stream.entry(index).expect("it was just learnt"));
+            if self.streams[id].learn(index, entry) {
+                let stream = &self.streams[id];
+                records::put_entry(&mut batch, id, index, stream.entry(index).expect("it was just learnt"));
                 fx.count("catenae.caught_up");
                 self.advance(fx);
             }
@@ -207,7 +187,7 @@ impl Site {
         if !batch.ops.is_empty() {
             fx.persist(batch);
             if more {
-                fx.send(from, Note::Pull { stream: region, after: self.streams[usize::from(region.0)].chosen() });
+                fx.send(from, Note::Pull { stream: id, after: self.streams[id].chosen() });
             }
         }
     }
@@ -233,12 +213,12 @@ impl Site {
             return;
         }
         let mut batch = Batch::new();
-        for region in self.topology.regions() {
-            let settled = self.progress.values().map(|progress| progress.entries[usize::from(region.0)].0).min().unwrap_or(0);
-            let kept = self.truncated[usize::from(region.0)];
+        for (place, id) in self.stream_ids().enumerate() {
+            let settled = self.progress.values().map(|progress| progress.entries[place].0).min().unwrap_or(0);
+            let kept = self.truncated[id];
             let upto = settled.min(kept + TRUNCATE_PAGE);
-            (kept + 1..=upto).for_each(|index| batch.delete_record(records::ENTRIES, records::entry_key(region, index)));
-            self.truncated[usize::from(region.0)] = upto;
+            (kept + 1..=upto).for_each(|index| batch.delete_record(records::ENTRIES, records::entry_key(id, index)));
+            self.truncated[id] = upto;
         }
         if !batch.ops.is_empty() {
             fx.persist(batch);

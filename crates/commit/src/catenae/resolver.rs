@@ -66,10 +66,11 @@ impl Resolver {
 mod tests {
     use super::*;
     use crate::catenae::epoch::Epoch;
+    use crate::catenae::stream_id::StreamId;
     use rhumb_core::RegionId;
 
     fn id(place: u16) -> Identifier {
-        Identifier { epoch: Epoch(1), region: RegionId(0), place }
+        Identifier { epoch: Epoch(1), stream: StreamId::first(RegionId(0)), place }
     }
 
     #[test]

@@ -7,20 +7,22 @@ use super::config::{COLLECT_EVERY, Config};
 use super::coordinator::Coordinator;
 use super::epoch::Epoch;
 use super::epochs::{Epochs, Run};
+use super::forwarding::Forwarding;
 use super::ledger::Ledger;
 use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
 use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
 use super::speculation::Visit;
 use super::stream::Stream;
-use super::takeover::Seat;
+use super::stream_id::{self, PerStream, StreamId};
+use super::takeover::{Lead, Seat};
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
 use rhumb_core::{Actor, Body, Effects, Input, Loaded, RegionId, SiteId, Span, Time, Topology};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A region has a coordinator, and a secondary one.
+/// A region has a coordinator and a secondary one, or two coordinators.
 pub const SITES_PER_REGION_MAX: u16 = 2;
 /// How many epochs pass before a site writes down again how far it has come.
 const PROGRESS_EVERY: u64 = 64;
@@ -42,7 +44,7 @@ pub(super) enum Job {
     /// Entries are durable here.
     Held {
         /// Of which stream.
-        region: RegionId,
+        id: StreamId,
         /// At which ballot.
         ballot: Ballot,
         /// Up to which place.
@@ -67,7 +69,7 @@ pub(super) enum Job {
         /// Who.
         to: SiteId,
         /// Of which stream.
-        region: RegionId,
+        id: StreamId,
         /// After which place.
         after: u64,
     },
@@ -85,19 +87,18 @@ pub struct Site {
     /// Ends of epochs in this life.
     pub(super) ticks: u64,
     pub(super) serving: bool,
-    /// By region.
-    pub(super) streams: Vec<Stream>,
-    /// By region.
-    pub(super) seats: Vec<Seat>,
+    pub(super) streams: PerStream<Stream>,
+    pub(super) seats: PerStream<Seat>,
     pub(super) coordinator: Coordinator,
+    pub(super) forwarding: Forwarding,
     pub(super) epochs: Epochs,
     pub(super) ledger: Ledger,
     pub(super) chains: Chains,
     pub(super) reads: Reads,
     /// How far each site has come, as it last said.
     pub(super) progress: BTreeMap<SiteId, Progress>,
-    /// By region: entries up to here are removed from disk.
-    pub(super) truncated: Vec<u64>,
+    /// Entries up to here are removed from disk.
+    pub(super) truncated: PerStream<u64>,
     jobs: BTreeMap<Token, Job>,
     next_token: Token,
     #[cfg(feature = "planted")]
@@ -113,7 +114,7 @@ impl Site {
     pub fn new(me: SiteId, topology: Arc<Topology>, config: Config) -> Site {
         assert!(topology.has(me), "a site belongs to its cluster");
         assert!(topology.shard_count() <= SITES_PER_REGION_MAX, "a region has a coordinator and at most one secondary coordinator");
-        config.check();
+        config.check(&topology);
         let failures = config.durability.failures(topology.region_count());
         Site {
             me,
@@ -121,15 +122,16 @@ impl Site {
             now: Time::ZERO,
             ticks: 0,
             serving: false,
-            streams: topology.regions().map(|region| Stream::new(region, failures + 1)).collect(),
-            seats: Vec::new(),
-            coordinator: Coordinator::default(),
+            streams: PerStream::new(&topology, config.coordinators, |id| Stream::new(id, failures + 1)),
+            seats: PerStream::new(&topology, config.coordinators, |_| Seat::new(Lead::Follower)),
+            coordinator: Coordinator::new(config.coordinators),
+            forwarding: Forwarding::default(),
             epochs: Epochs::default(),
             ledger: Ledger::default(),
             chains: Chains::default(),
             reads: Reads::default(),
             progress: BTreeMap::new(),
-            truncated: Vec::new(),
+            truncated: PerStream::new(&topology, config.coordinators, |_| 0),
             jobs: BTreeMap::new(),
             next_token: 0,
             topology,
@@ -152,12 +154,12 @@ impl Site {
     /// How it fares.
     pub fn status(&self) -> Status {
         let passed_over = |region: &RegionId| {
-            let covered = self.streams[usize::from(region.0)].covered();
-            covered > self.ending().plus(self.config.window_epochs)
+            let far = self.ending().plus(self.config.window_epochs);
+            self.stream_ids().any(|id| id.region() == *region && self.streams[id].covered() > far)
         };
         Status {
             serving: self.serving,
-            coordinator: self.coordinator.epoch,
+            coordinator: self.coordinator.epoch(),
             execution: self.epochs.execution,
             settled: self.epochs.settled,
             unsettled: self.ledger.len(),
@@ -166,9 +168,14 @@ impl Site {
         }
     }
 
-    /// The stream of this site's own region.
-    pub(super) fn own(&self) -> usize {
-        usize::from(self.me.region.0)
+    /// All streams.
+    pub(super) fn stream_ids(&self) -> impl Iterator<Item = StreamId> + use<> {
+        stream_id::all(&self.topology, self.config.coordinators)
+    }
+
+    /// This site's own stream; that which it stands by for if it has none.
+    pub(super) fn own(&self) -> StreamId {
+        StreamId::new(self.me.region, self.me.shard % self.config.coordinators)
     }
 
     /// All sites but this one.
@@ -196,6 +203,7 @@ impl Site {
         self.look_after_seats(fx);
         self.look_after_chains(fx);
         self.pull_gaps(fx);
+        self.look_after_forwarded(fx);
         self.expire(fx);
         self.truncate(fx);
         if self.ticks.is_multiple_of(if self.is_quiet() { PROGRESS_EVERY_QUIET } else { PROGRESS_EVERY }) {
@@ -235,6 +243,7 @@ impl Site {
             Note::Chosen { stream, first, entries, more } => self.on_chosen(from, stream, first, entries, more, fx),
             Note::Prepare { stream, ballot, after } => self.on_prepare(from, stream, ballot, after, fx),
             Note::Refused { stream, promised } => self.step_down_below(stream, promised),
+            Note::Forward { stream, name, until, transaction } => self.on_forward(from, stream, name, until, transaction, fx),
         }
     }
 
@@ -244,6 +253,7 @@ impl Site {
             Promise::Held { stream, ballot, upto } => self.on_held(from, stream, ballot, upto, fx),
             Promise::Promised { stream, ballot, chosen, accepted } => self.on_promised(from, stream, ballot, chosen, accepted, fx),
             Promise::Settled { progress } => drop(self.progress.insert(from, progress)),
+            Promise::Sealed { name, index, place } => self.on_sealed(from, name, index, place),
         }
     }
 
@@ -254,23 +264,18 @@ impl Site {
             Job::Read(serving) => self.on_read_loaded(serving, loaded, fx),
             #[cfg(feature = "planted")]
             Job::Early { identifier, transaction, fetch } => self.on_early_loaded(identifier, &transaction, fetch, loaded, fx),
-            Job::Pulled { to, region, after } => self.on_pulled(to, region, after, loaded, fx),
+            Job::Pulled { to, id, after } => self.on_pulled(to, id, after, loaded, fx),
             Job::Held { .. } => unreachable!("nothing is loaded to hold it"),
         }
     }
 
     fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
-        let Some(Job::Held { region, ballot, upto }) = self.jobs.remove(&token) else { unreachable!("only entries are waited for") };
-        if is_acceptor(self.me) {
-            self.streams[usize::from(region.0)].holds(self.me, ballot, upto);
+        let Some(Job::Held { id, ballot, upto }) = self.jobs.remove(&token) else { unreachable!("only entries are waited for") };
+        if id.is_accepted_by(self.me) {
+            self.streams[id].holds(self.me, ballot, upto);
             self.advance(fx);
         }
     }
-}
-
-/// True for the head of a region, whose disk counts.
-pub(super) fn is_acceptor(site: SiteId) -> bool {
-    site.shard == 0
 }
 
 impl Actor for Site {

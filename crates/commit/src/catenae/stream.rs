@@ -1,4 +1,4 @@
-//! One region's stream: what the region says, epoch by epoch, agreed on by all.
+//! One stream of a region: what the region says in it, epoch by epoch, agreed on by all.
 //!
 //! A stream is a replicated log, decided by Multi-Paxos with flexible quorums. Its region leads it at ballot zero, without a
 //! first phase. An entry is *chosen* once `f + 1` regions hold it at one ballot; whoever takes the lead over has asked `n - f`
@@ -18,13 +18,13 @@
 
 use super::epoch::Epoch;
 use super::message::{Ballot, Entry};
-use rhumb_core::{RegionId, SiteId};
+use super::stream_id::StreamId;
+use rhumb_core::SiteId;
 use std::collections::BTreeMap;
 
 /// One site's view of a region's stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stream {
-    region: RegionId,
     /// Regions that must hold an entry.
     quorum: usize,
     promised: Ballot,
@@ -52,12 +52,11 @@ pub struct Found {
 }
 
 impl Stream {
-    /// The stream of `region`, of which nothing is known; `quorum` regions must hold an entry.
-    pub fn new(region: RegionId, quorum: usize) -> Stream {
+    /// The stream `id`, of which nothing is known; `quorum` regions must hold an entry.
+    pub fn new(id: StreamId, quorum: usize) -> Stream {
         Stream {
-            region,
             quorum,
-            promised: Ballot::first(region),
+            promised: Ballot::first(id),
             base: (0, Epoch::NONE),
             entries: BTreeMap::new(),
             chosen: 0,
@@ -97,7 +96,7 @@ impl Stream {
         self.chosen
     }
 
-    /// The last epoch of which this region's batch is known.
+    /// The last epoch of which this stream's batch is known.
     pub fn covered(&self) -> Epoch {
         self.covered
     }
@@ -230,11 +229,6 @@ impl Stream {
             self.entries.pop_first();
         }
         self.base
-    }
-
-    /// Whose stream it is.
-    pub fn region(&self) -> RegionId {
-        self.region
     }
 }
 

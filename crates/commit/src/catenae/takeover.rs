@@ -10,7 +10,8 @@
 //! whoever takes over asks by ballot what the others hold, says that again, and only then passes the region over. It does so
 //! for many epochs ahead, so that a lost region costs the wait once. The region, back, takes its stream over again, and
 //! seals what comes after. A *secondary coordinator*, the second site of a region, takes over before others do, and seals
-//! epochs for its own clients; it holds no vote on entries.
+//! epochs for its own clients; it holds no vote on entries. Where a region has several coordinators, each is the secondary of the
+//! one before it, and goes on with its own stream beside the one that it took over.
 
 use super::config::QUIET_REPEAT_TICKS;
 use super::epoch::Epoch;
@@ -18,7 +19,8 @@ use super::message::{Ballot, Entry, Note, Promise};
 use super::records;
 use super::site::Site;
 use super::stream;
-use rhumb_core::{Batch, Effects, RegionId, SiteId};
+use super::stream_id::StreamId;
+use rhumb_core::{Batch, Effects, SiteId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a site is to a stream.
@@ -87,10 +89,10 @@ impl Seat {
 impl Site {
     /// Looks after the seats of this site, at the end of an epoch.
     pub(super) fn look_after_seats(&mut self, fx: &mut Effects<Site>) {
-        for region in self.topology.regions() {
-            let due = self.due(region);
-            let covered = self.streams[usize::from(region.0)].covered();
-            let seat = &mut self.seats[usize::from(region.0)];
+        for id in self.stream_ids() {
+            let due = self.due(id);
+            let covered = self.streams[id].covered();
+            let seat = &mut self.seats[id];
             let moves = covered > seat.covered || covered >= due;
             if moves {
                 (seat.silent, seat.tries) = (0, 0);
@@ -99,28 +101,28 @@ impl Site {
             }
             seat.covered = covered;
             if seat.leads_at().is_some() {
-                self.keep_leading(region, due, fx);
-            } else if self.wants_to_lead(region) {
-                self.prepare(region, fx);
+                self.keep_leading(id, due, fx);
+            } else if self.wants_to_lead(id) {
+                self.prepare(id, fx);
             }
         }
     }
 
     /// A leader repeats itself; one of another region's stream passes that over further.
-    fn keep_leading(&mut self, region: RegionId, due: Epoch, fx: &mut Effects<Site>) {
-        let stream = &self.streams[usize::from(region.0)];
+    fn keep_leading(&mut self, id: StreamId, due: Epoch, fx: &mut Effects<Site>) {
+        let stream = &self.streams[id];
         let last = stream.last_epoch();
         let ahead = self.config.ahead_epochs;
-        if region == self.me.region {
+        if id.region() == self.me.region {
             let before = stream.end();
-            self.seal(fx);
-            if self.streams[usize::from(region.0)].end() == before && self.repeats() {
-                self.say(region, Vec::new(), fx);
+            self.seal(id, fx);
+            if self.streams[id].end() == before && self.repeats() {
+                self.say(id, Vec::new(), fx);
             }
         } else if last <= due.plus((self.config.window_epochs + ahead) / 2) {
-            self.pass_over(region, due.plus(ahead), fx);
+            self.pass_over(id, due.plus(ahead), fx);
         } else if self.repeats() {
-            self.say(region, Vec::new(), fx);
+            self.say(id, Vec::new(), fx);
         }
     }
 
@@ -130,8 +132,8 @@ impl Site {
     }
 
     /// True if it is this site's turn to take a stream over, or to ask for promises again.
-    fn wants_to_lead(&self, region: RegionId) -> bool {
-        let (seat, rank) = (&self.seats[usize::from(region.0)], self.rank(region));
+    fn wants_to_lead(&self, id: StreamId) -> bool {
+        let (seat, rank) = (&self.seats[id], id.rank(self.me, &self.topology));
         let tolerance = self.config.tolerance_epochs;
         let has_waited = seat.asked.is_none_or(|asked| self.ticks - asked > tolerance << seat.tries.min(DOUBLINGS_MAX));
         // What belongs to it a coordinator wants back at once. Without the region itself nobody may take over if none may be lost.
@@ -139,32 +141,24 @@ impl Site {
         is_due && has_waited && !matches!(seat.lead, Lead::Behind { .. })
     }
 
-    /// Who takes a stream over first: its head, its secondary, then the regions that follow it.
-    fn rank(&self, region: RegionId) -> u64 {
-        let regions = self.topology.region_count() as u64;
-        let away = (u64::from(self.me.region.0) + regions - u64::from(region.0)) % regions;
-        let sites = u64::from(self.topology.shard_count());
-        away * sites + u64::from(self.me.shard)
-    }
-
-    fn prepare(&mut self, region: RegionId, fx: &mut Effects<Site>) {
-        let stream = &self.streams[usize::from(region.0)];
+    fn prepare(&mut self, id: StreamId, fx: &mut Effects<Site>) {
+        let stream = &self.streams[id];
         let after = stream.chosen();
-        let seat = &mut self.seats[usize::from(region.0)];
+        let seat = &mut self.seats[id];
         seat.round = seat.round.max(stream.promised().round) + 1;
         let ballot = Ballot { round: seat.round, site: self.me };
         seat.asked = Some(self.ticks);
         seat.tries += 1;
         seat.lead = Lead::Preparing { ballot, promised: BTreeSet::new(), chosen: after, accepted: BTreeMap::new() };
         fx.count("catenae.prepare");
-        for to in self.topology.replicas(0) {
-            fx.send(to, Note::Prepare { stream: region, ballot, after });
+        for to in self.topology.replicas(id.number()) {
+            fx.send(to, Note::Prepare { stream: id, ballot, after });
         }
     }
 
     /// Somebody wants to lead a stream.
-    pub(super) fn on_prepare(&mut self, from: SiteId, region: RegionId, ballot: Ballot, after: u64, fx: &mut Effects<Site>) {
-        let stream = &mut self.streams[usize::from(region.0)];
+    pub(super) fn on_prepare(&mut self, from: SiteId, id: StreamId, ballot: Ballot, after: u64, fx: &mut Effects<Site>) {
+        let stream = &mut self.streams[id];
         if ballot == stream.promised() {
             // Asked twice; a site that asks again does so at a higher ballot.
             return;
@@ -174,20 +168,20 @@ impl Site {
         #[cfg(not(feature = "planted"))]
         let forgets = false;
         if !forgets && let Err(promised) = stream.promise(ballot) {
-            return fx.send(from, Note::Refused { stream: region, promised });
+            return fx.send(from, Note::Refused { stream: id, promised });
         }
-        let promise = Promise::Promised { stream: region, ballot, chosen: stream.chosen(), accepted: stream.accepted(after) };
-        self.step_down_below(region, ballot);
+        let promise = Promise::Promised { stream: id, ballot, chosen: stream.chosen(), accepted: stream.accepted(after) };
+        self.step_down_below(id, ballot);
         // Whoever asks is given the time to succeed.
-        self.seats[usize::from(region.0)].silent = 0;
+        self.seats[id].silent = 0;
         let mut batch = Batch::new();
-        records::put_promise(&mut batch, region, ballot);
+        records::put_promise(&mut batch, id, ballot);
         fx.persist(batch).send(from, promise);
     }
 
     /// A ballot is heard of: who leads at a lower one does no more.
-    pub(super) fn step_down_below(&mut self, region: RegionId, ballot: Ballot) {
-        let seat = &mut self.seats[usize::from(region.0)];
+    pub(super) fn step_down_below(&mut self, id: StreamId, ballot: Ballot) {
+        let seat = &mut self.seats[id];
         seat.round = seat.round.max(ballot.round);
         let leads_at = match seat.lead {
             Lead::Follower => return,
@@ -202,14 +196,14 @@ impl Site {
     pub(super) fn on_promised(
         &mut self,
         from: SiteId,
-        region: RegionId,
+        id: StreamId,
         ballot: Ballot,
         chosen: u64,
         accepted: Vec<(u64, Ballot, Entry)>,
         fx: &mut Effects<Site>,
     ) {
         let needed = self.topology.region_count() - self.failures;
-        let seat = &mut self.seats[usize::from(region.0)];
+        let seat = &mut self.seats[id];
         let Lead::Preparing { ballot: asked, promised, chosen: highest, accepted: known } = &mut seat.lead else { return };
         if *asked != ballot {
             return;
@@ -224,9 +218,9 @@ impl Site {
     }
 
     /// Leads, if it has the promises and knows all that is chosen: says again what others have accepted.
-    pub(super) fn finish_takeover(&mut self, region: RegionId, fx: &mut Effects<Site>) {
-        let stream = &mut self.streams[usize::from(region.0)];
-        let seat = &mut self.seats[usize::from(region.0)];
+    pub(super) fn finish_takeover(&mut self, id: StreamId, fx: &mut Effects<Site>) {
+        let stream = &mut self.streams[id];
+        let seat = &mut self.seats[id];
         let Lead::Behind { ballot, chosen, accepted } = &mut seat.lead else { return };
         if stream.chosen() < *chosen {
             return;
@@ -237,18 +231,18 @@ impl Site {
             return;
         };
         seat.lead = Lead::Leader { ballot };
-        fx.count(if region == self.me.region { "catenae.led_own" } else { "catenae.took_over" });
-        self.say(region, new, fx);
-        if region != self.me.region {
-            let until = self.due(region).plus(self.config.ahead_epochs);
-            self.pass_over(region, until, fx);
+        fx.count(if id.region() == self.me.region { "catenae.led_own" } else { "catenae.took_over" });
+        self.say(id, new, fx);
+        if id.region() != self.me.region {
+            let until = self.due(id).plus(self.config.ahead_epochs);
+            self.pass_over(id, until, fx);
         }
     }
 
     /// Says that a silent region has nothing up to `until`.
-    fn pass_over(&mut self, region: RegionId, until: Epoch, fx: &mut Effects<Site>) {
-        let epoch = until.max(self.streams[usize::from(region.0)].last_epoch().plus(1));
+    fn pass_over(&mut self, id: StreamId, until: Epoch, fx: &mut Effects<Site>) {
+        let epoch = until.max(self.streams[id].last_epoch().plus(1));
         fx.count("catenae.passed_over");
-        self.append(region, Entry { author: self.me, epoch, batch: Vec::new(), orders: Vec::new() }, fx);
+        self.append(id, Entry { author: self.me, epoch, batch: Vec::new(), orders: Vec::new() }, fx);
     }
 }

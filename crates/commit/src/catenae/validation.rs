@@ -150,8 +150,8 @@ impl Execution {
 impl Fingerprint {
     /// Of a transaction after predecessors with these fingerprints, in the order of their identifiers.
     pub fn of(transaction: Identifier, predecessors: impl Iterator<Item = Fingerprint>) -> Fingerprint {
-        let Identifier { epoch, region, place } = transaction;
-        let own = [epoch.0 as u128, u128::from(region.0), u128::from(place)];
+        let Identifier { epoch, stream, place } = transaction;
+        let own = [epoch.0 as u128, u128::from(u16::from_be_bytes(stream.to_be_bytes())), u128::from(place)];
         let words = own.into_iter().chain(predecessors.map(|fingerprint| fingerprint.0));
         let bytes = words.flat_map(u128::to_be_bytes);
         Fingerprint(bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {

@@ -16,6 +16,7 @@ use rhumb_commit::catenae::ledger::Ledger;
 use rhumb_commit::catenae::message::{Identifier, Order};
 use rhumb_commit::catenae::operation::{Operation, Transaction};
 use rhumb_commit::catenae::speculation::{Conflicts, Speculation, Visit};
+use rhumb_commit::catenae::stream_id::StreamId;
 use rhumb_commit::catenae::validation::{Execution, Votes};
 use rhumb_core::{Key, RegionId};
 use stateright::{Model, Property};
@@ -184,7 +185,7 @@ impl Epochs {
 /// The transaction that a region receives: it writes two of three keys.
 fn transaction(region: usize, epoch: u64) -> (Identifier, Transaction) {
     let write = |server: usize| Operation::Write { key: key(server as u16 % SERVERS), value: "v".into() };
-    let identifier = Identifier { epoch: Epoch(epoch), region: RegionId(region as u16), place: 0 };
+    let identifier = Identifier { epoch: Epoch(epoch), stream: StreamId::first(RegionId(region as u16)), place: 0 };
     (identifier, Transaction::new(vec![write(region), write(region + 1)]))
 }
 

@@ -15,6 +15,7 @@
 use rhumb_commit::catenae::epoch::Epoch;
 use rhumb_commit::catenae::message::{Ballot, Entry};
 use rhumb_commit::catenae::stream::{Stream, merge};
+use rhumb_commit::catenae::stream_id::StreamId;
 use rhumb_core::{RegionId, SiteId};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const REGIONS: usize = 3;
 /// Regions that must hold an entry, and that must promise.
 const QUORUM: usize = 2;
+/// The stream: region 0 leads it from the beginning.
+const STREAM: StreamId = StreamId::first(RegionId(0));
 
 /// All regions find the same entries chosen.
 pub const AGREEMENT: &str = "what is chosen is the same everywhere and for ever";
@@ -129,8 +132,8 @@ impl Model for Streams {
 
     fn init_states(&self) -> Vec<State> {
         let region = |region: usize| Region {
-            stream: Stream::new(RegionId(0), QUORUM),
-            lead: if region == 0 { Lead::Yes { ballot: Ballot::first(RegionId(0)) } } else { Lead::No },
+            stream: Stream::new(STREAM, QUORUM),
+            lead: if region == 0 { Lead::Yes { ballot: Ballot::first(STREAM) } } else { Lead::No },
             to_say: [vec![1], vec![5], vec![]][region].clone(),
             prepared: false,
             crashed: false,
@@ -283,7 +286,7 @@ impl State {
 
     fn crash(&mut self, region: usize) {
         let of = &mut self.regions[region];
-        let mut stream = Stream::new(RegionId(0), QUORUM);
+        let mut stream = Stream::new(STREAM, QUORUM);
         stream.resume_promise(of.stream.promised());
         for index in 1..=of.stream.end() {
             let (ballot, entry) = of.stream.entry(index).expect("nothing is forgotten").clone();

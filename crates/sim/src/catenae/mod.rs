@@ -7,7 +7,7 @@
 //!
 //! The seed also decides the shape: three regions or five, secondary coordinators or none, the length of an epoch, when a batch
 //! counts, how soon a silent region is passed over, how unevenly the chain servers of a site work. In another scenario, chains cross the
-//! two sites of every region.
+//! two sites of every region; in a third, both are coordinators, each of a part of the namespaces.
 
 pub(crate) mod client;
 pub(crate) mod counters;
@@ -50,6 +50,8 @@ pub struct Catenae {
     pub calm: bool,
     /// Every region has two sites, and chain servers on both.
     pub crossing: bool,
+    /// Every region has two coordinators.
+    pub namespaces: bool,
 }
 
 /// What a seed decides of the cluster.
@@ -68,6 +70,7 @@ struct Shape {
     skewed: bool,
     collects: bool,
     chain_sites: ChainSites,
+    coordinators: u16,
 }
 
 impl Shape {
@@ -83,12 +86,19 @@ impl Shape {
             skewed: rng.chance(0.4),
             collects: rng.chance(0.3),
             chain_sites: ChainSites::Coordinator,
+            coordinators: 1,
         }
     }
 
     /// The same with two sites in each region, and chain servers on both.
     fn crossing(self) -> Shape {
         Shape { shards: 2, chain_sites: ChainSites::Every, ..self }
+    }
+
+    /// The same with two coordinators in each region; in every other seed, chains cross both sites.
+    fn namespaces(self, seed: u64) -> Shape {
+        let chain_sites = if seed.is_multiple_of(2) { ChainSites::Coordinator } else { ChainSites::Every };
+        Shape { shards: 2, coordinators: 2, chain_sites, ..self }
     }
 
     fn config(&self) -> protocol::Config {
@@ -103,6 +113,7 @@ impl Shape {
             linger_epochs: if self.impatient { 3 } else { protocol::Config::default().linger_epochs },
             keep_epochs: if self.collects { epochs(Span::from_secs(3)) } else { protocol::Config::default().keep_epochs },
             chain_sites: self.chain_sites,
+            coordinators: self.coordinators,
             ..protocol::Config::default()
         }
     }
@@ -115,7 +126,11 @@ impl Shape {
 
 impl Scenario for Catenae {
     fn name(&self) -> &'static str {
-        if self.crossing { "crossing-chains" } else { "catenae" }
+        match (self.crossing, self.namespaces) {
+            (true, _) => "crossing-chains",
+            (_, true) => "catenae-namespaces",
+            _ => "catenae",
+        }
     }
 
     fn options(&self) -> String {
@@ -126,6 +141,7 @@ impl Scenario for Catenae {
         let mut rng = Rng::seeded(seed);
         let shape = Shape::draw(&mut rng);
         let shape = if self.crossing { shape.crossing() } else { shape };
+        let shape = if self.namespaces { shape.namespaces(seed) } else { shape };
         let mut world = self.world(&shape, seed, tracing);
         let rates = if self.calm { FaultRates::none() } else { shape.rates() };
         let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
@@ -133,7 +149,7 @@ impl Scenario for Catenae {
         let shared = Rc::new(RefCell::new(Shared::default()));
         let mut number = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
-            for _ in 0..if site.shard == 0 { CLIENTS } else { 1 } {
+            for _ in 0..if site.shard < shape.coordinators { CLIENTS } else { 1 } {
                 let workload = Some(Workload::new(rng.fork()));
                 world.add_client(site, Client::new(number, site.region, CLIENTS_END, workload, Rc::clone(&shared)));
                 number += 1;
@@ -163,6 +179,12 @@ impl Catenae {
     /// The same with chain servers on both sites of every region.
     pub fn with_crossing(mut self) -> Catenae {
         self.crossing = true;
+        self
+    }
+
+    /// The same with two coordinators in every region.
+    pub fn with_namespaces(mut self) -> Catenae {
+        self.namespaces = true;
         self
     }
 

@@ -8,7 +8,7 @@ mod support;
 use rhumb_commit::catenae::operation::{Operation, Transaction};
 use rhumb_core::{SiteId, Span};
 use rhumb_sim::{Fault, Links, Place};
-use stage::{A, B, C, Epochs, Stage, number};
+use stage::{A, B, C, Epochs, Stage, key_of, number};
 
 const WHILE: Span = Span::from_millis(700);
 
@@ -236,6 +236,82 @@ fn chains_that_are_lost_between_sites_are_run_again_by_the_coordinator_alone() {
     assert_eq!((number(&stage.answer(first)), number(&stage.answer(second))), (3, 4));
     assert_eq!(stage.probe("catenae.crossing_lost"), 2, "they are not tried across sites again so soon");
     stage.check("chains_that_are_lost_between_sites_are_run_again_by_the_coordinator_alone");
+}
+
+/// The second coordinator of `r0`.
+const A2: SiteId = SiteId::new(0, 1);
+
+#[test]
+fn a_transaction_is_carried_in_the_stream_of_its_namespace() {
+    let mut stage = Stage::with_two_coordinators(
+        "Two coordinators in each region. Clients of the first one of r0 add to a key of either; then one adds to both in one\n         transaction, which belongs to the first of the two keys.",
+    );
+    let (own, other) = (key_of(0), key_of(1));
+    stage.narrate("two clients of r0.0 add to a key each, in namespaces of r0.0 and r0.1");
+    let (first, second) = (stage.add(A, &[own], 1), stage.add(A, &[other], 1));
+    stage.run(WHILE);
+    assert_eq!((number(&stage.answer(first)), number(&stage.answer(second))), (1, 1));
+    assert_eq!(stage.probe("catenae.forwarded"), 1);
+    stage.narrate("a client of each adds to both, first to its own");
+    let (first, second) = (stage.add(A, &[own, other], 1), stage.add(A2, &[other, own], 1));
+    stage.run(WHILE);
+    assert_eq!([number(&stage.answer(first)), number(&stage.answer(second))], [2, 3], "in one order");
+    assert_eq!(stage.probe("catenae.forwarded"), 1);
+    stage.check("a_transaction_is_carried_in_the_stream_of_its_namespace");
+}
+
+#[test]
+fn the_loss_of_a_coordinator_leaves_the_stream_of_the_other_alone() {
+    let mut stage = Stage::with_two_coordinators(
+        "The second coordinator of r0 is lost, with a transaction that the first forwarded to it. The first takes its stream over, by ballot,\n         and goes on with its own meanwhile: nobody asks for that. Epochs are known again once there is one who speaks for the lost one.",
+    );
+    let (own, other) = (key_of(0), key_of(1));
+    stage.narrate("a client of r0.0 adds to a key of r0.1, which crashes; then one adds to a key of r0.0");
+    let forwarded = stage.add(A, &[other], 1);
+    stage.run(Span::from_millis(5));
+    stage.strike(Fault::Crash { place: Place::Site(A2), down: None });
+    let waits = stage.add(A, &[own], 1);
+    stage.run(Span::from_millis(450));
+    assert!(stage.try_answer(waits).is_none(), "its epoch is not known without the other stream");
+    stage.run(Span::from_millis(450));
+    assert_eq!(number(&stage.answer(waits)), 1, "that stream is taken over after the delay tolerance, 500 ms");
+    assert_eq!((stage.probe("catenae.prepare"), stage.probe("catenae.passed_over")), (1, 0), "and no other one");
+    stage.narrate("from then on nobody waits; the transaction that was lost with r0.1 is taken back");
+    let (first, second) = (stage.add(A, &[own], 1), stage.add(A, &[other], 1));
+    stage.run(Span::from_millis(200));
+    assert_eq!((number(&stage.answer(first)), number(&stage.answer(second))), (2, 1));
+    stage.run(Span::from_millis(1_500));
+    assert_eq!((number(&stage.answer(forwarded)), stage.probe("catenae.taken_back")), (2, 1));
+    stage.narrate("r0.1 is back, and leads its stream again");
+    stage.strike(Fault::Restart { place: Place::Site(A2) });
+    stage.run(Span::from_millis(1_500));
+    let (first, second) = (stage.add(A, &[other], 1), stage.add(A2, &[other], 1));
+    stage.run(WHILE);
+    assert_eq!(number(&stage.answer(first)) + number(&stage.answer(second)), 3 + 4);
+    stage.check("the_loss_of_a_coordinator_leaves_the_stream_of_the_other_alone");
+}
+
+#[test]
+fn a_forwarded_transaction_that_comes_twice_runs_once() {
+    let mut stage = Stage::with_two_coordinators("All that r0.0 and r0.1 say to each other comes twice.");
+    let twice = rhumb_sim::LinkFaults { duplicate: 1.0, duplicate_after: Span::from_millis(400), ..rhumb_sim::LinkFaults::default() };
+    for (from, to) in [(A, A2), (A2, A)] {
+        let links = Links::new(Place::Site(from), Place::Site(to));
+        stage.strike(Fault::Disturb { links, faults: twice, span: None });
+    }
+    let asked: Vec<_> = (0..5)
+        .map(|_| {
+            let id = stage.add(A, &[key_of(1)], 1);
+            stage.run(Span::from_millis(70));
+            id
+        })
+        .collect();
+    stage.run(Span::from_millis(1_500));
+    let last = stage.add(A, &[key_of(1)], 1);
+    stage.run(WHILE);
+    let numbers: Vec<i64> = asked.into_iter().chain([last]).map(|id| number(&stage.answer(id))).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    assert!(stage.probe("catenae.not_taken") > 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use crate::support::stage::{self, Staged};
 use rhumb_commit::catenae::execution::{Outcome, Output};
 use rhumb_commit::catenae::operation::{Operation, Transaction};
+use rhumb_commit::catenae::stream_id::coordinator_of;
 use rhumb_commit::catenae::{Answer, ChainSites, Config as Protocol, Request, Site};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{RttMatrix, SiteId, Span};
@@ -26,25 +27,30 @@ pub type Stage = stage::Stage<Site>;
 /// Which regions there are, and what their clients ask for.
 pub trait Epochs: Sized {
     fn new(goal: &str) -> Self {
-        Self::set(goal, 1, Span::ZERO, ChainSites::Coordinator)
+        Self::set(goal, 1, Span::ZERO, Protocol::default())
     }
 
     /// With chain servers that work unevenly.
     fn shaken(goal: &str) -> Self {
-        Self::set(goal, 1, Span::from_millis(3), ChainSites::Coordinator)
+        Self::set(goal, 1, Span::from_millis(3), Protocol::default())
     }
 
     /// With two sites in each region.
     fn with_secondaries(goal: &str) -> Self {
-        Self::set(goal, 2, Span::ZERO, ChainSites::Coordinator)
+        Self::set(goal, 2, Span::ZERO, Protocol::default())
     }
 
     /// With chain servers on both of them.
     fn with_crossing_chains(goal: &str) -> Self {
-        Self::set(goal, 2, Span::ZERO, ChainSites::Every)
+        Self::set(goal, 2, Span::ZERO, Protocol { chain_sites: ChainSites::Every, ..Protocol::default() })
     }
 
-    fn set(goal: &str, sites: u16, jitter: Span, chain_sites: ChainSites) -> Self;
+    /// With two sites in each region, both of them coordinators.
+    fn with_two_coordinators(goal: &str) -> Self {
+        Self::set(goal, 2, Span::ZERO, Protocol { coordinators: 2, ..Protocol::default() })
+    }
+
+    fn set(goal: &str, sites: u16, jitter: Span, protocol: Protocol) -> Self;
 
     /// A client of `site` adds `amount` to each of `keys`, in one transaction.
     fn add(&mut self, site: SiteId, keys: &[&str], amount: i64) -> RequestId {
@@ -60,12 +66,11 @@ pub trait Epochs: Sized {
 }
 
 impl Epochs for Stage {
-    fn set(goal: &str, sites: u16, jitter: Span, chain_sites: ChainSites) -> Stage {
+    fn set(goal: &str, sites: u16, jitter: Span, protocol: Protocol) -> Stage {
         let names = ["a", "b", "c"].map(String::from).to_vec();
         let config = Config { tracing: true, ..Config::new(RttMatrix::uniform(names, Span::from_millis(60)), sites) };
         let topology = Arc::new(config.topology.clone());
-        let waits = Protocol { window_epochs: 12, tolerance_epochs: 10, ahead_epochs: 40, ..Protocol::default() };
-        let protocol = Protocol { epoch: EPOCH, chain_sites, ..waits };
+        let protocol = Protocol { epoch: EPOCH, window_epochs: 12, tolerance_epochs: 10, ahead_epochs: 40, ..protocol };
         let mut world = World::new(config, SEED, move |site, _| Site::new(site, Arc::clone(&topology), protocol.clone()));
         world.jitter_at_home(jitter);
         world.run_for(PROLOGUE).expect("nothing goes wrong");
@@ -80,6 +85,12 @@ impl Epochs for Stage {
     fn offset(&self, site: SiteId) -> u64 {
         self.world.actor(site).expect("the site is up").status().offset()
     }
+}
+
+/// A key whose namespace belongs to that coordinator, of two.
+pub fn key_of(coordinator: u16) -> &'static str {
+    let add = |key: &str| Operation::Add { key: key.into(), amount: 1 }.into();
+    ["x", "y", "z", "w"].into_iter().find(|key| coordinator_of(&add(key), 2) == coordinator).expect("one of four")
 }
 
 /// The number that a transaction of additions returned last.
@@ -117,9 +128,10 @@ impl Staged for Site {
             let key = if has_content(last) { line } else { says };
             return (line.contains('←') && (has_content(last) || !says.contains(" 0@"))).then_some(key);
         }
-        let shown = has(&["fault:", "starts life", "Visit", "Cross", "Claim", "Granted", "Through", "Prepare", "Promised", "Pull", " · "])
-            && !line.contains("lost:");
-        shown.then_some(line)
+        let chains = ["Visit", "Cross", "Claim", "Granted", "Through"];
+        let streams = ["Prepare", "Promised", "Pull", "Forward", "Sealed"];
+        let shown = has(&["fault:", "starts life", " · "]) || has(&chains) || has(&streams);
+        (shown && !line.contains("lost:")).then_some(line)
     }
 }
 

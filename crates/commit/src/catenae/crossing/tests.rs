@@ -4,6 +4,7 @@ use super::*;
 use crate::catenae::chain;
 use crate::catenae::ledger::Ledger;
 use crate::catenae::operation::{Operation, Transaction};
+use crate::catenae::stream_id::StreamId;
 use proptest::prelude::*;
 use rhumb_core::{Key, RegionId};
 
@@ -11,7 +12,7 @@ const SERVERS: u16 = 5;
 const SITES: u16 = 2;
 
 fn id(place: u16) -> Identifier {
-    Identifier { epoch: Epoch(1), region: RegionId(0), place }
+    Identifier { epoch: Epoch(1), stream: StreamId::first(RegionId(0)), place }
 }
 
 fn visit(transaction: u16, server: u16) -> Visit {

@@ -3,13 +3,14 @@
 use super::*;
 use crate::catenae::ledger::Ledger;
 use crate::catenae::operation::{Operation, Transaction};
+use crate::catenae::stream_id::StreamId;
 use proptest::prelude::*;
 use rhumb_core::{Key, RegionId};
 
 const SERVERS: u16 = 5;
 
 fn id(place: u16) -> Identifier {
-    Identifier { epoch: Epoch(1), region: RegionId(0), place }
+    Identifier { epoch: Epoch(1), stream: StreamId::first(RegionId(0)), place }
 }
 
 /// A key on each server.

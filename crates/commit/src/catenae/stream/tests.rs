@@ -9,7 +9,7 @@ const FIRST: Ballot = Ballot { round: 0, site: LEADER };
 const SECOND: Ballot = Ballot { round: 1, site: OTHER };
 
 fn stream() -> Stream {
-    Stream::new(RegionId(0), 2)
+    Stream::new(StreamId::first(rhumb_core::RegionId(0)), 2)
 }
 
 fn entry(author: SiteId, epoch: u64) -> Entry {

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::catenae::epoch::Epoch;
+use crate::catenae::stream_id::StreamId;
 
 fn id(place: u16) -> Identifier {
-    Identifier { epoch: Epoch(1), region: RegionId(0), place }
+    Identifier { epoch: Epoch(1), stream: StreamId::first(RegionId(0)), place }
 }
 
 fn order(sequence: &[u16]) -> Order {

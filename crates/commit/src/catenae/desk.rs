@@ -1,0 +1,108 @@
+//! What a site has in hand for one stream of its region: what is asked and not sealed, and what is sealed and not known to be chosen.
+
+use super::config::{BATCH_BYTES_MAX, BATCH_MAX, FORWARD_EPOCHS_MAX};
+use super::epoch::Epoch;
+use super::message::{Answer, Forwarded, Order};
+use super::operation::Transaction;
+use super::reads::Read;
+use super::site::Site;
+use crate::transaction::TxnError;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, SiteId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A transaction to be run.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) by: Asker,
+    pub(super) transaction: Transaction,
+    /// The tick in which it came.
+    pub(super) since: u64,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A client of this site.
+    Client(RequestId),
+    /// Another site of the region, which forwards what a client of its own asks.
+    Site {
+        /// Which site.
+        site: SiteId,
+        /// What it calls the transaction.
+        name: Forwarded,
+        /// The last epoch in which it may be sealed.
+        until: Epoch,
+    },
+}
+
+/// What a site has sealed and does not know to be chosen or lost.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    /// Each with its place in the batch.
+    pub(super) asked: Vec<(u16, Asked)>,
+    pub(super) reads: Vec<Read>,
+    pub(super) orders: Vec<Order>,
+}
+
+/// One stream's desk.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    pub(super) queue: VecDeque<Asked>,
+    /// Strict reads that wait for the end of the epoch.
+    pub(super) reads: Vec<Read>,
+    /// Votes to send; only in the first stream.
+    pub(super) orders: Vec<Order>,
+    pub(super) sealed: BTreeMap<Epoch, Sealed>,
+    /// The last epoch that this site has sealed in this stream.
+    pub(super) epoch: Epoch,
+    /// Ticks in a row in which there was no new epoch to seal.
+    pub(super) stuck: u64,
+    /// The last epoch that an earlier life may have sealed.
+    pub(super) resumed: Epoch,
+}
+
+impl Asked {
+    /// Tells a client that it failed. Another site finds out by itself.
+    pub(super) fn fail(self, error: TxnError, fx: &mut Effects<Site>) {
+        if let Asker::Client(id) = self.by {
+            fx.answer(id, Answer::Failed(error));
+        }
+    }
+
+    /// True unless it was forwarded for other epochs than this one.
+    fn belongs_in(&self, epoch: Epoch) -> bool {
+        match self.by {
+            Asker::Client(_) => true,
+            Asker::Site { until, .. } => epoch <= until && until <= epoch.plus(FORWARD_EPOCHS_MAX),
+        }
+    }
+}
+
+impl Desk {
+    /// True if nothing is on its way but empty epochs.
+    pub(super) fn is_idle(&self) -> bool {
+        let is_empty = |sealed: &Sealed| sealed.asked.is_empty() && sealed.reads.is_empty() && sealed.orders.is_empty();
+        let waits = !self.queue.is_empty() || !self.reads.is_empty() || !self.orders.is_empty();
+        !waits && self.sealed.values().all(is_empty)
+    }
+
+    /// What is sealed in `epoch`, as much as fits. What was forwarded and does not belong there any more is dropped: who forwarded it
+    /// takes it back.
+    pub(super) fn take_batch(&mut self, epoch: Epoch) -> Vec<Asked> {
+        let mut batch: Vec<Asked> = Vec::new();
+        let mut bytes = 0;
+        while let Some(next) = self.queue.pop_front() {
+            if !next.belongs_in(epoch) {
+                continue;
+            }
+            bytes += next.transaction.bytes();
+            if batch.len() == BATCH_MAX || bytes > BATCH_BYTES_MAX {
+                self.queue.push_front(next);
+                break;
+            }
+            batch.push(next);
+        }
+        batch
+    }
+}

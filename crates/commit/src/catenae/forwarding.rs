@@ -1,0 +1,229 @@
+//! Several coordinators in a region: a transaction is carried in the stream of its namespace, whichever site its client is connected to.
+//!
+//! ```text
+//!   client        its site                          coordinator of the namespace
+//!     │  run         │                                          │
+//!     ├─────────────▶├── Forward (until, transaction) ─────────▶│
+//!     │              │◀──────────────────── Epoch (the batch) ──┤  end of the epoch: sync
+//!     │              │◀───────────────── Sealed (index, place) ─┤
+//!     │  ran         │  chosen; all batches of the epoch here   │
+//!     │◀─────────────┤  it runs here as everywhere: answered    │
+//! ```
+//!
+//! The client's own site answers: it runs every transaction, and need only know which one is its client's. Nothing that is said here
+//! has to arrive, for the stream itself tells what became of a transaction. It may be sealed up to the epoch `until`. Once
+//! the stream covers that, and no entry of that coordinator that counts held such a transaction since, it never runs by that name: it is
+//! *taken back*, and asked for anew. If an entry did, and the coordinator did not say that it was this one, its outcome is unknown.
+//!
+//! Invariants:
+//!
+//! 1. By one name a transaction is sealed in one entry that counts, at the most. A message that comes twice in one life of a coordinator is
+//!    known by its name, until no epoch is left to it. One that was sealed in an earlier life, in epoch `e`, is refused: `until`
+//!    is at most `e + FORWARD_EPOCHS_MAX` then, and the new life has `e` on its disk.
+//! 2. It runs by one name, at the most: it is taken back only when the one before can run no more.
+//! 3. No two transactions of a site have one name, in all its lives: a life is called by the first entry of its own that counted, and has
+//!    forwarded nothing before that.
+//!
+//! Whom a transaction is forwarded to hangs on the stream's ballot; whoever it is, no promise hangs on it. If another region leads the
+//! stream, the client's site carries the transaction itself.
+
+use super::config::{FORWARD_EPOCHS, FORWARD_EPOCHS_MAX, FORWARDED_MAX, QUEUE_MAX};
+use super::desk::{Asked, Asker};
+use super::epoch::Epoch;
+use super::message::{Answer, Forwarded, Identifier, Note, Promise};
+use super::operation::Transaction;
+use super::site::Site;
+use super::stream::Found;
+use super::stream_id::{StreamId, coordinator_of};
+use crate::transaction::TxnError;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Batch, Effects, SiteId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a transaction stands: the entry's place in the stream, and the place in its batch.
+type Spot = (u64, u16);
+
+/// A transaction on its way by another coordinator.
+#[derive(Debug)]
+struct Away {
+    id: RequestId,
+    transaction: Transaction,
+    /// The tick in which it came.
+    since: u64,
+    stream: StreamId,
+    /// Who alone can seal it.
+    to: SiteId,
+    until: Epoch,
+    /// Where it stands, if that is what the stream has there.
+    said: BTreeSet<Spot>,
+    /// Where entries of that site that count have one like it, and of which epochs they are.
+    seen: BTreeMap<Spot, Epoch>,
+}
+
+/// A site's part in it, for its own clients and for other sites.
+#[derive(Debug, Default)]
+pub(super) struct Forwarding {
+    /// How this life is called, once it may forward.
+    life: Option<Epoch>,
+    last: u64,
+    away: BTreeMap<Forwarded, Away>,
+    /// Taken from others, until which epoch each.
+    taken: BTreeMap<(StreamId, SiteId, Forwarded), Epoch>,
+}
+
+impl Forwarding {
+    /// True if nothing is on its way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.away.is_empty()
+    }
+
+    /// An entry that this life of the site has sealed counts.
+    pub(super) fn has_spoken(&mut self, epoch: Epoch) {
+        self.life.get_or_insert(epoch);
+    }
+
+    fn name(&mut self) -> Option<Forwarded> {
+        let life = self.life.filter(|_| self.away.len() < FORWARDED_MAX)?;
+        self.last += 1;
+        Some(Forwarded { life, number: self.last })
+    }
+}
+
+impl Site {
+    /// Brings what a client asks to the desk of its namespace's stream, here or at another coordinator of the region. `first`: before
+    /// what waits there already.
+    pub(super) fn direct(&mut self, asked: Asked, first: bool, fx: &mut Effects<Site>) {
+        let stream = StreamId::new(self.me.region, coordinator_of(&asked.transaction, self.config.coordinators));
+        let leader = self.streams[stream].promised().site;
+        let elsewhere = stream != self.own() && leader.region == self.me.region && leader != self.me;
+        if let Asker::Client(id) = asked.by
+            && elsewhere
+            && let Some(name) = self.forwarding.name()
+        {
+            let Asked { transaction, since, .. } = asked;
+            let until = self.ending().max(self.streams[stream].last_epoch()).plus(FORWARD_EPOCHS);
+            fx.count("catenae.forwarded");
+            fx.send(leader, Note::Forward { stream, name, until, transaction: transaction.clone() });
+            let away = Away { id, transaction, since, stream, to: leader, until, said: BTreeSet::new(), seen: BTreeMap::new() };
+            self.forwarding.away.insert(name, away);
+            return;
+        }
+        let here = if self.seats[stream].leads_at().is_some() { stream } else { self.own() };
+        let queue = &mut self.coordinator.desk(here).queue;
+        if first { queue.push_front(asked) } else { queue.push_back(asked) }
+    }
+
+    /// Another site of the region forwards a transaction.
+    pub(super) fn on_forward(
+        &mut self,
+        site: SiteId,
+        stream: StreamId,
+        name: Forwarded,
+        until: Epoch,
+        transaction: Transaction,
+        fx: &mut Effects<Site>,
+    ) {
+        let covered = self.streams[stream].covered();
+        let is_new = !self.forwarding.taken.contains_key(&(stream, site, name));
+        #[cfg(feature = "planted")]
+        let is_new = is_new || self.has_planted(super::planted::Planted::ForwardedTwice);
+        let leads = self.seats[stream].leads_at().is_some();
+        let (ticks, has_room) = (self.ticks, self.forwarding.taken.len() < QUEUE_MAX);
+        let desk = self.coordinator.desk(stream);
+        let in_time = until > desk.epoch.max(covered) && until > desk.resumed.plus(FORWARD_EPOCHS_MAX);
+        if !(is_new && leads && has_room && in_time) || desk.queue.len() >= QUEUE_MAX {
+            return fx.count("catenae.not_taken");
+        }
+        desk.queue.push_back(Asked { by: Asker::Site { site, name, until }, transaction, since: ticks });
+        self.forwarding.taken.insert((stream, site, name), until);
+        self.stay_awake();
+    }
+
+    /// Tells other sites, once the last entry of the stream is durable, where in it their transactions are.
+    pub(super) fn tell_sealed(&self, stream: StreamId, forwarded: Vec<(SiteId, Forwarded, u16)>, fx: &mut Effects<Site>) {
+        if forwarded.is_empty() {
+            return;
+        }
+        let index = self.streams[stream].end();
+        let mut persist = fx.persist(Batch::new());
+        for (site, name, place) in forwarded {
+            persist = persist.send(site, Promise::Sealed { name, index, place });
+        }
+    }
+
+    /// A coordinator has sealed what this site forwarded.
+    pub(super) fn on_sealed(&mut self, by: SiteId, name: Forwarded, index: u64, place: u16) {
+        let Some(away) = self.forwarding.away.get_mut(&name).filter(|away| away.to == by) else { return };
+        away.said.insert((index, place));
+        self.find_one(name);
+    }
+
+    /// An entry of a stream of this region is chosen: does it have what this site forwarded?
+    pub(super) fn find_forwarded(&mut self, stream: StreamId, found: &Found) {
+        let Found { entry, void } = found;
+        if *void || entry.batch.is_empty() {
+            return;
+        }
+        let index = self.streams[stream].chosen();
+        let mut alike = Vec::new();
+        for (name, away) in self.forwarding.away.iter_mut() {
+            if away.stream != stream || away.to != entry.author || away.until < entry.epoch {
+                continue;
+            }
+            let places = (0..).zip(&entry.batch).filter(|(_, transaction)| **transaction == away.transaction);
+            away.seen.extend(places.map(|(place, _)| ((index, place), entry.epoch)));
+            alike.push(*name);
+        }
+        alike.into_iter().for_each(|name| self.find_one(name));
+    }
+
+    /// If it is known where a forwarded transaction stands, it is answered once it runs.
+    fn find_one(&mut self, name: Forwarded) {
+        let away = &self.forwarding.away[&name];
+        let Some((epoch, place)) = away.said.iter().find_map(|spot| Some((*away.seen.get(spot)?, spot.1))) else { return };
+        let away = self.forwarding.away.remove(&name).expect("it was just there");
+        self.coordinator.runs(Identifier { epoch, stream: away.stream, place }, away.id, away.since);
+    }
+
+    /// At the end of an epoch: takes back what can run no more by its name; forgets names that no epoch is left to; and where this site
+    /// leads a stream of another coordinator no more, its clients' transactions go there.
+    pub(super) fn look_after_forwarded(&mut self, fx: &mut Effects<Site>) {
+        let streams = &self.streams;
+        self.forwarding.taken.retain(|(stream, ..), until| *until > streams[*stream].covered());
+        let (region, own) = (self.me.region, self.own());
+        for stream in self.stream_ids().filter(|id| id.region() == region && *id != own) {
+            self.take_back_forwarded(stream, fx);
+            if self.seats[stream].leads_at().is_none() {
+                let queue = std::mem::take(&mut self.coordinator.desk(stream).queue);
+                queue.into_iter().filter(|asked| matches!(asked.by, Asker::Client(_))).for_each(|asked| self.direct(asked, false, fx));
+            }
+        }
+    }
+
+    /// Takes back what was forwarded and can run no more by its name.
+    fn take_back_forwarded(&mut self, stream: StreamId, fx: &mut Effects<Site>) {
+        let covered = self.streams[stream].covered();
+        #[cfg(feature = "planted")]
+        let (by_timer, ticks) = (self.has_planted(super::planted::Planted::TakenBackByTimer), self.ticks);
+        let is_over = |away: &Away| away.until <= covered;
+        #[cfg(feature = "planted")]
+        let is_over = |away: &Away| is_over(away) || by_timer && ticks > away.since + 4;
+        let back = self.forwarding.away.extract_if(.., |_, away| away.stream == stream && is_over(away));
+        for (_, Away { id, transaction, since, seen, .. }) in back.collect::<Vec<_>>().into_iter().rev() {
+            if seen.is_empty() {
+                fx.count("catenae.taken_back");
+                self.direct(Asked { by: Asker::Client(id), transaction, since }, true, fx);
+            } else {
+                fx.answer(id, Answer::Failed(TxnError::Unknown("the coordinator that had it was lost".into())));
+            }
+        }
+    }
+
+    /// Tells clients that have waited since `deadline` that the outcome is unknown.
+    pub(super) fn expire_forwarded(&mut self, deadline: u64, fx: &mut Effects<Site>) {
+        for (_, away) in self.forwarding.away.extract_if(.., |_, away| away.since <= deadline) {
+            let why = "the coordinator that it was forwarded to has not confirmed it in time";
+            fx.answer(away.id, Answer::Failed(TxnError::Unknown(why.into())));
+        }
+    }
+}
