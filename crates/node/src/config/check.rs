@@ -101,9 +101,11 @@ impl Setup {
     pub fn fingerprint(&self) -> u64 {
         let shape = self.topology.regions().map(|region| self.topology.name(region)).collect::<Vec<_>>().join("\n");
         let Placement { voters, passives, .. } = &self.placement;
-        let CatenaeConfig { epoch, durability, .. } = &self.catenae;
+        let CatenaeConfig { epoch, durability, coordinators, .. } = &self.catenae;
         let shards = self.topology.shard_count();
-        let text = format!("{}\n{shards}\n{shape}\n{voters}\n{passives}\n{} {durability:?}", self.cluster, epoch.as_micros());
+        // One is what all clusters had before there was a choice.
+        let coordinators = if *coordinators > 1 { format!(" {coordinators}") } else { String::new() };
+        let text = format!("{}\n{shards}\n{shape}\n{voters}\n{passives}\n{} {durability:?}{coordinators}", self.cluster, epoch.as_micros());
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
     }
 }
@@ -134,7 +136,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         return wrong("storage.cache_mib", format!("is {}; expected {low} to {high}", config.storage.cache_mib));
     }
     let quotas = resolve_quotas(&config.quotas, folder)?;
-    let catenae = resolve_catenae(&config.catenae)?;
+    let catenae = resolve_catenae(&config.catenae, &topology)?;
     Ok(Setup {
         site,
         topology,
@@ -245,8 +247,8 @@ fn resolve_quotas(quotas: &Quotas, folder: &Path) -> Checked<QuotaSetup> {
     Ok(QuotaSetup { epoch: Span::from_secs(u64::from(*epoch_s)), models })
 }
 
-fn resolve_catenae(catenae: &Catenae) -> Checked<CatenaeConfig> {
-    let Catenae { epoch_ms, durability } = catenae;
+fn resolve_catenae(catenae: &Catenae, topology: &Topology) -> Checked<CatenaeConfig> {
+    let Catenae { epoch_ms, durability, coordinators } = catenae;
     if !CATENAE_EPOCH_MS.contains(epoch_ms) {
         let (low, high) = (CATENAE_EPOCH_MS.start(), CATENAE_EPOCH_MS.end());
         return wrong("catenae.epoch_ms", format!("is {epoch_ms}; expected {low} to {high}"));
@@ -255,7 +257,13 @@ fn resolve_catenae(catenae: &Catenae) -> Checked<CatenaeConfig> {
         Durability::Majority => rhumb_commit::catenae::Durability::Majority,
         Durability::Region => rhumb_commit::catenae::Durability::Region,
     };
-    Ok(CatenaeConfig { epoch: Span::from_millis(u64::from(*epoch_ms)), durability, ..CatenaeConfig::default() })
+    let sites = topology.shard_count().min(rhumb_commit::catenae::SITES_PER_REGION_MAX);
+    if !(1..=sites).contains(coordinators) {
+        let why = format!("is {coordinators}; expected 1 to {sites}: each coordinator of a region is one of its first two sites");
+        return wrong("catenae.coordinators", why);
+    }
+    let epoch = Span::from_millis(u64::from(*epoch_ms));
+    Ok(CatenaeConfig { epoch, durability, coordinators: *coordinators, ..CatenaeConfig::default() })
 }
 
 fn resolve_wan(wan: &Wan, topology: &Topology, folder: &Path) -> Checked<WanLinks> {

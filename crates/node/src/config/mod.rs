@@ -156,6 +156,8 @@ pub struct Catenae {
     pub epoch_ms: u32,
     /// When a commit is answered.
     pub durability: Durability,
+    /// Coordinators of a region: its first sites, each for a part of the tables. Stays what it was, too.
+    pub coordinators: u16,
 }
 
 /// When a commit of Catenae is answered.
@@ -170,7 +172,7 @@ pub enum Durability {
 
 impl Default for Catenae {
     fn default() -> Catenae {
-        Catenae { epoch_ms: 10, durability: Durability::Majority }
+        Catenae { epoch_ms: 10, durability: Durability::Majority, coordinators: 1 }
     }
 }
 
