@@ -96,13 +96,13 @@ impl<A: Actor> World<A> {
         let (lives, stalled_until) = (state.lives, state.stalled_until);
         let (step, request) = (state.work(local.step), state.work(local.step + local.request));
         let Some(life) = &mut state.life else { return };
-        if !life.turning
+        if life.turn.is_none()
             && let Some(first) = life.inbox.front()
         {
-            life.turning = true;
             let work = if matches!(first, Input::Client { .. }) { request } else { step };
-            let turn = now.max(life.busy_until) + work;
-            self.schedule.push(turn.max(stalled_until), Event::Turn { site, life: lives });
+            let turn = (now.max(life.busy_until) + work).max(stalled_until);
+            life.turn = Some(turn);
+            self.schedule.push(turn, Event::Turn { site, life: lives });
         }
     }
 
@@ -112,7 +112,10 @@ impl<A: Actor> World<A> {
         let clock = state.clock.read(now);
         let stalled_until = state.stalled_until;
         let Some(life) = &mut state.life else { return };
-        life.turning = false;
+        if life.turn != Some(now) {
+            return;
+        }
+        life.turn = None;
         if now < stalled_until {
             return self.schedule_turn(site);
         }

@@ -26,8 +26,8 @@ pub(crate) struct Life<A: Actor> {
     pub(crate) actor: A,
     /// Inputs that wait for their step, in order. Bounded as all the events of the world are.
     pub(crate) inbox: VecDeque<Input<A>>,
-    /// True if a turn is scheduled, which takes the first of the inbox.
-    pub(crate) turning: bool,
+    /// When the turn is that takes the first of the inbox, if one is scheduled. One that was scheduled for another time does nothing.
+    pub(crate) turn: Option<Time>,
     /// Its processor works off rows until then.
     pub(crate) busy_until: Time,
     pub(crate) disk: Disk<A>,
@@ -59,7 +59,7 @@ impl<A: Actor> Site<A> {
         assert!(self.life.is_none(), "a site that is up does not start");
         self.lives += 1;
         let (inbox, disk) = (VecDeque::new(), Disk::new());
-        self.life = Some(Life { actor, inbox, turning: false, busy_until: Time::ZERO, disk, crash_mid_step: None });
+        self.life = Some(Life { actor, inbox, turn: None, busy_until: Time::ZERO, disk, crash_mid_step: None });
     }
 
     /// Ends the life. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often

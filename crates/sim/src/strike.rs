@@ -48,6 +48,10 @@ impl<A: Actor> World<A> {
             }
             if state.stalled_until > now {
                 state.stalled_until = now;
+                // What it was to take up after the stall it takes up now.
+                if let Some(life) = &mut state.life {
+                    life.turn = None;
+                }
                 self.schedule.push(now, Event::StallOver(site));
             }
         }

@@ -106,6 +106,19 @@ fn healing_restarts_reconnects_and_calls_off_what_was_to_come() {
 }
 
 #[test]
+fn healing_ends_a_stall_in_which_something_waits_already() {
+    let mut world = world(five_regions(), 1);
+    world.run_until(START).expect("runs");
+    world.strike(&Fault::Stall { site: C, span: Span::from_secs(100) });
+    world.submit(C, Request::PutHere(1));
+    world.run_for(Span::from_millis(10)).expect("runs");
+    world.heal();
+    world.run_for(Span::from_millis(10)).expect("runs");
+    let answered = 10_000 + LOCAL.step.as_micros() + LOCAL.sync.as_micros();
+    assert_eq!(replies(&mut world, START), [(answered, Some(Answer::Done))]);
+}
+
+#[test]
 fn a_site_that_is_down_stays_so_until_told_to_restart() {
     let mut world = world(five_regions(), 1);
     world.run_until(START).expect("runs");
