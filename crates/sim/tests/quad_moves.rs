@@ -1,10 +1,10 @@
 //! A change of configuration at every step of a transaction, joining, leaving, and cores that are lost: each one by itself.
 
 use rhumb_commit::quad::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
-use rhumb_commit::quad::{Adaptation, Availability, Config as Protocol, Epoch, Goal, Request, Site};
+use rhumb_commit::quad::{Adaptation, Availability, Config as Protocol, Epoch, Goal, Request, Site, records};
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
-use rhumb_core::actor::RequestId;
+use rhumb_core::actor::{Load, Loaded, RequestId};
 use rhumb_core::{RttMatrix, SiteId, Span, TxnId, Value};
 use rhumb_sim::{Config, Fault, LinkFaults, Links, Place, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,11 +31,13 @@ fn world(sites: usize, first: Quorums) -> World<Site> {
 }
 
 fn world_with(sites: usize, first: Quorums, adaptation: Option<Adaptation>) -> World<Site> {
+    world_of(sites, first, Protocol { adaptation, ..Protocol::default() })
+}
+
+fn world_of(sites: usize, first: Quorums, protocol: Protocol) -> World<Site> {
     let names = ["a", "b", "c", "d", "e"][..sites].iter().map(|name| (*name).to_owned()).collect();
     let config = Config::new(RttMatrix::uniform(names, Span::from_millis(40)), 1);
-    let mut world = World::new(config, 1, move |site, _| {
-        Site::new(site, first.clone(), Protocol { adaptation: adaptation.clone(), ..Protocol::default() })
-    });
+    let mut world = World::new(config, 1, move |site, _| Site::new(site, first.clone(), protocol.clone()));
     world.run_for(Span::from_millis(1_000)).expect("nothing goes wrong");
     world
 }
@@ -79,6 +81,15 @@ fn transaction(world: &mut World<Site>, at: SiteId, value: Option<&str>) -> Resu
         Answer::Failed(error) => Err(error),
         other => panic!("{other:?}"),
     }
+}
+
+/// Writes so many rows at `at`.
+fn fill(world: &mut World<Site>, at: SiteId, rows: usize) {
+    let Answer::Began { txn } = ask(world, at, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+    let writes = (0..rows).map(|row| (format!("row {row:03}").as_str().into(), Some("v".into()))).collect();
+    let committed = ask(world, at, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() });
+    assert!(matches!(committed, Answer::Committed(_)), "{committed:?}");
+    world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
 }
 
 /// The same, again until it succeeds.
@@ -375,4 +386,143 @@ fn a_core_that_moves_far_away_makes_place_once() {
     assert_eq!(surely(&mut world, D, None), Some("v".into()));
     world.run_for(Span::from_secs(120)).expect("nothing goes wrong");
     assert_eq!(epoch(&world, B), after, "the distance lasts, the change is over");
+}
+
+/// Cores A, B and C and a slave D; pages of one row. The change makes D the only core, which has to copy all.
+fn slow_reconciliation(rows: usize) -> (World<Site>, RequestId) {
+    let mut world = world_of(4, quorums(&[A, B, C], &[D]), Protocol { page_rows: 1, ..Protocol::default() });
+    fill(&mut world, A, rows);
+    let id = world.submit(B, Request::Change(goal(&[D], &[A, B, C])));
+    (world, id)
+}
+
+#[test]
+fn a_reconciliation_that_advances_takes_as_long_as_it_takes() {
+    let (mut world, id) = slow_reconciliation(60);
+    assert_eq!(answer(&mut world, id), Answer::Done, "60 pages of 80 ms are longer than any wait for news");
+    assert_eq!((world.probe("quad.attempt"), world.probe("quad.taken_over")), (1, 0));
+    assert_eq!(world.newest(D).len(), 60);
+}
+
+#[test]
+fn who_takes_a_reconciliation_over_goes_on_where_it_came_to() {
+    let (mut world, _) = slow_reconciliation(60);
+    world.run_for(Span::from_millis(4_000)).expect("nothing goes wrong");
+    let pages = world.probe("quad.page");
+    assert!(pages > 100, "{pages} pages of three sources");
+    world.strike(&Fault::Crash { place: Place::Site(B), down: None });
+    let end = world.now() + Span::from_secs(9);
+    while epoch(&world, D) == Epoch(1) {
+        assert!(world.tick().expect("nothing goes wrong") && world.now() < end, "the rest takes a second or two after the wait for news");
+    }
+    assert!(world.probe("quad.page") < 200, "{} pages: a source was begun anew", world.probe("quad.page"));
+    assert_eq!(surely(&mut world, D, None), None);
+}
+
+#[test]
+fn a_goal_whose_core_dies_does_not_keep_the_others_sealed() {
+    let mut world = world(3, quorums(&[A, B, C], &[]));
+    surely(&mut world, A, Some("v"));
+    world.submit(B, Request::Change(goal(&[A], &[B, C])));
+    while world.probe("quad.sealed") < 3 {
+        world.tick().expect("nothing goes wrong");
+    }
+    world.strike(&Fault::Crash { place: Place::Site(A), down: None });
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    assert_eq!(cores(&world, B), [B, C], "all that is left; it took three before");
+    assert_eq!(surely(&mut world, C, Some("w")), Some("v".into()));
+    world.strike(&Fault::Restart { place: Place::Site(A) });
+    world.run_for(Span::from_secs(4)).expect("nothing goes wrong");
+    assert_eq!(surely(&mut world, A, None), Some("w".into()), "it is a slave");
+}
+
+#[test]
+fn an_operator_gets_through_while_sites_are_sealed_for_long() {
+    let mut world = world(3, quorums(&[A, B, C], &[]));
+    surely(&mut world, A, Some("v"));
+    world.submit(B, Request::Change(goal(&[A], &[B, C])));
+    while world.probe("quad.sealed") < 3 {
+        world.tick().expect("nothing goes wrong");
+    }
+    world.strike(&Fault::Crash { place: Place::Site(A), down: None });
+    let wish = || goal(&[C], &[A, B]);
+    world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
+    let busy = TxnError::Unavailable("the configuration is being changed already".into());
+    assert_eq!(change(&mut world, C, wish()), Answer::Failed(busy), "the first has a chance");
+    world.run_for(Span::from_millis(1_600)).expect("nothing goes wrong");
+    assert_eq!(change(&mut world, C, wish()), Answer::Done);
+    assert_eq!(cores(&world, C), [C]);
+}
+
+#[test]
+fn what_waits_for_a_configuration_that_does_not_come_is_told_so() {
+    let mut world = world(3, quorums(&[A, B, C], &[]));
+    let Answer::Began { txn } = ask(&mut world, C, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+    world.submit(B, Request::Change(goal(&[A], &[B, C])));
+    while world.probe("quad.sealed") < 3 {
+        world.tick().expect("nothing goes wrong");
+    }
+    for site in [A, B] {
+        world.strike(&Fault::Crash { place: Place::Site(site), down: None });
+    }
+    let answer = ask(&mut world, C, Ask::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
+    assert!(matches!(&answer, Answer::Failed(error) if error.is_retryable()), "{answer:?}");
+}
+
+#[test]
+fn sites_declared_lost_that_go_on_unheard_decide_nothing_without_a_slave() {
+    let mut world = world(5, quorums(&[A, B, C, D], &[E]));
+    surely(&mut world, A, Some("v"));
+    for site in [D, E] {
+        for other in [A, B, C] {
+            let links = Links::new(Place::Site(site), Place::Site(other));
+            world.strike(&Fault::Cut { links, span: None });
+            let links = Links::new(Place::Site(other), Place::Site(site));
+            world.strike(&Fault::Cut { links, span: None });
+        }
+    }
+    world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
+    let refused = change(&mut world, A, goal(&[A, B], &[C, D, E]));
+    let missing = "the configuration cannot be left without more of its sites; missing: r3.0, r4.0";
+    assert_eq!(refused, Answer::Failed(TxnError::Unavailable(missing.into())), "three of five, and of four cores");
+    let declared = Goal { lost: BTreeSet::from([A, B, C]), ..goal(&[D], &[E]) };
+    assert_eq!(change(&mut world, E, declared), Answer::Done);
+    assert_eq!(surely(&mut world, E, Some("w")), Some("v".into()));
+    assert_eq!((epoch(&world, A), epoch(&world, D)), (Epoch(1), Epoch(2)));
+}
+
+#[test]
+fn a_first_member_that_hears_nobody_does_not_keep_a_lost_core_in_place() {
+    let mut world = world_with(5, quorums(&[B, C], &[A, D, E]), adaptation(None));
+    surely(&mut world, B, Some("v"));
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    for site in [B, C, D, E] {
+        let links = Links::new(Place::Site(site), Place::Site(A));
+        world.strike(&Fault::Cut { links, span: None });
+    }
+    world.strike(&Fault::Crash { place: Place::Site(B), down: None });
+    world.run_for(Span::from_secs(8)).expect("nothing goes wrong");
+    assert!(!cores(&world, C).contains(&B), "{:?}", cores(&world, C));
+    assert_eq!(surely(&mut world, C, None), Some("v".into()));
+}
+
+#[test]
+fn what_a_lost_site_has_missed_is_not_kept_for_ever() {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    surely(&mut world, A, Some("v"));
+    world.strike(&Fault::Crash { place: Place::Site(D), down: None });
+    let epochs = 40;
+    for turn in 0..epochs {
+        let wish = if turn % 2 == 0 { goal(&[A, B], &[C, D]) } else { goal(&[A, B, C], &[D]) };
+        assert_eq!(change(&mut world, A, wish), Answer::Done);
+        surely(&mut world, A, Some("w"));
+    }
+    world.run_for(Span::from_secs(1)).expect("nothing goes wrong");
+    let load = Load::Records { space: records::DIFFERENCES, from: Vec::new().into(), limit: 1_000 };
+    let Ok(Loaded::Records { records: kept, .. }) = world.store(A).load(&load) else { panic!("records were asked for") };
+    assert!(kept.len() < epochs, "{} differences of {epochs} epochs with one row each", kept.len());
+    world.strike(&Fault::Restart { place: Place::Site(D) });
+    world.run_for(Span::from_secs(3)).expect("nothing goes wrong");
+    assert!(world.actor(D).is_some_and(Site::is_caught_up));
+    assert_eq!(world.newest(D)[0].value, Some("w".into()));
 }

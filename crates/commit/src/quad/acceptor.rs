@@ -12,7 +12,8 @@
 //! all that it knows; a promise holds: no lower ballot is taken part in; whatever was prepared or decided in an epoch that is over
 //! is dropped when the next one is adopted, but for what was carried.
 
-use super::configuration::{Ballot, Configuration, Epoch, Goal};
+use super::config::EPOCHS_KEPT_MAX;
+use super::configuration::{Ballot, Configuration, Epoch, Goal, carries};
 use super::message::{Note, Promise, Report};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
@@ -29,6 +30,8 @@ pub(super) struct Sealed {
     pub(super) record: AcceptorRecord,
     /// The tick at which it last heard of an attempt.
     pub(super) since: u64,
+    /// The tick since which it is sealed.
+    pub(super) began: u64,
     /// How often it has tried to end this state itself.
     pub(super) tries: u64,
 }
@@ -75,12 +78,12 @@ impl Site {
     fn seal(&mut self, record: AcceptorRecord, fx: &mut Effects<Site>) -> Batch {
         let mut batch = Batch::new();
         batch.put_record(ACCEPTOR, Vec::new(), encode(&record));
-        let tries = self.sealed.as_ref().map_or(0, |sealed| sealed.tries);
+        let (began, tries) = self.sealed.as_ref().map_or((self.ticks, 0), |sealed| (sealed.began, sealed.tries));
         if self.sealed.is_none() {
             fx.count("quad.sealed");
             self.interrupt(fx);
         }
-        self.sealed = Some(Sealed { record, since: self.ticks, tries });
+        self.sealed = Some(Sealed { record, since: self.ticks, began, tries });
         batch
     }
 
@@ -104,25 +107,30 @@ impl Site {
         self.observe(configuration.floor, &mut batch);
         // What was told of this site in an epoch that it passed over, with the commits carried into that, does not count.
         let reconciled = configuration.bases.get(&self.me) == Some(&configuration.epoch);
+        #[cfg(feature = "planted")]
+        let reconciled = reconciled || self.has_planted(Planted::PassedOverClaimed);
         let holds = if reconciled { configuration.epoch } else { self.base.holds };
-        self.base = Base { holds, kept: self.base.kept.max(configuration.oldest_base()) };
+        // A site that is gone for long does not make the others keep what it has missed for ever.
+        let oldest = configuration.oldest_base().max(Epoch(configuration.epoch.0.saturating_sub(EPOCHS_KEPT_MAX)));
+        self.base = Base { holds, kept: self.base.kept.max(oldest) };
         batch.put_record(BASE, Vec::new(), encode(&self.base));
         batch.put_record(CONFIGURATION, Vec::new(), encode(&configuration));
         batch.delete_record(ACCEPTOR, Vec::new());
         self.end_epoch(&configuration, &mut batch, fx);
         self.sealed = None;
         self.configuration = configuration;
-        self.monitor.written = 0;
+        self.monitor.begin_epoch();
         fx.persist(batch);
         self.end_attempt(fx);
         self.prune(fx);
+        self.end_reconciliation();
         self.catch_up(fx);
-        for (id, request) in std::mem::take(&mut self.waiting) {
-            self.on_request(now, id, request, fx);
+        for waiting in std::mem::take(&mut self.waiting) {
+            self.on_request(now, waiting.id, waiting.request, fx);
         }
     }
 
-    /// Whoever is sealed for long without news attempts a change itself: what was last asked for, and what there is in turns.
+    /// Whoever is sealed for long without news attempts a change itself.
     pub(super) fn tick_sealed(&mut self, fx: &mut Effects<Site>) {
         let before_me = self.up().iter().take_while(|site| **site < self.me).count() as u64;
         let patience = self.config.sealed_ticks + before_me;
@@ -132,13 +140,26 @@ impl Site {
         }
         sealed.since = self.ticks;
         sealed.tries += 1;
-        let goal = if sealed.tries % 2 == 1 {
-            sealed.record.goal.clone()
-        } else {
-            let (quorums, members) = (self.configuration.quorums.clone(), self.configuration.members());
-            Goal { quorums, members, lost: BTreeSet::new(), why: "an attempt to change was given up".into() }
-        };
+        let (tries, asked) = (sealed.tries, sealed.record.goal.clone());
         fx.count("quad.taken_over");
+        let goal = self.way_out(asked, tries);
         self.attempt(goal, None, fx);
+    }
+
+    /// What to attempt in the try with this number: what was last asked for, what there is, or the same with whoever is in reach; in
+    /// turns those that those in reach can bring about, as far as this site knows. What was asked for, if they can do nothing.
+    fn way_out(&self, asked: Goal, tries: u64) -> Goal {
+        let (old, up) = (&self.configuration, self.reachable());
+        let why = || "an attempt to change was given up".to_owned();
+        let as_before = Goal { quorums: old.quorums.clone(), members: old.members(), lost: BTreeSet::new(), why: why() };
+        let among = |lost: BTreeSet<SiteId>| {
+            let members = old.members().difference(&lost).copied().collect();
+            Goal { quorums: old.quorums.among(&members, &up), members, lost, why: why() }
+        };
+        let ways = [asked.clone(), as_before, among(BTreeSet::new()), among(asked.lost.clone())];
+        let can = |goal: &Goal| goal.flaw(old).is_none() && old.may_be_left(&up, &goal.lost) && carries(&goal.quorums, &up);
+        let mut ways: Vec<Goal> = ways.into_iter().filter(can).collect();
+        ways.dedup_by(|one, other| one.quorums == other.quorums && one.lost == other.lost);
+        if ways.is_empty() { asked } else { ways.swap_remove((tries - 1) as usize % ways.len()) }
     }
 }

@@ -20,11 +20,15 @@ pub struct Config {
     pub doubt_ticks: u64,
     /// A transaction that its client does not touch for so long is forgotten.
     pub abandoned_ticks: u64,
-    /// An attempt to change the configuration that takes longer is given up.
+    /// An attempt to change the configuration that has not advanced for so long is given up.
     pub move_ticks: u64,
     /// A site that is sealed for so long without hearing of a new configuration attempts one itself; one tick later for each site
     /// that is up before it.
     pub sealed_ticks: u64,
+    /// A transaction that waits for the next configuration for so long is told that it does not come.
+    pub waiting_ticks: u64,
+    /// Rows of a page of a reconciliation: from 1 to [`DIFFERENCES_PAGE`].
+    pub page_rows: usize,
     /// How far timestamps may run ahead of the ceiling's last write.
     pub ceiling_lead: Span,
     /// How quorums follow what is measured; none: only an operator changes them.
@@ -65,6 +69,8 @@ impl Default for Config {
             abandoned_ticks: 240,
             move_ticks: 12,
             sealed_ticks: 8,
+            waiting_ticks: 20,
+            page_rows: DIFFERENCES_PAGE,
             ceiling_lead: Span::from_secs(3),
             adaptation: None,
         }
@@ -89,5 +95,11 @@ pub const RTT_MAX: Span = Span::from_secs(10);
 pub const COUNTED_PAGE: usize = 1_000;
 /// Differences of a page.
 pub const DIFFERENCES_PAGE: usize = 1_000;
+/// Bytes of the rows that are copied at once; a row that is larger goes alone.
+pub const COPIES_BYTES_MAX: usize = 4 << 20;
+/// A site that catches up asks another source once one has not answered after so many questions.
+pub const CATCH_UP_TRIES: u64 = 2;
+/// Differences are kept of so many epochs at the most. Who has missed more gets what it lacks of all rows.
+pub const EPOCHS_KEPT_MAX: u64 = 32;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

@@ -9,7 +9,7 @@
 //! For QuAD's cores and slaves these are the paper's cases: a majority of the cores covers and fences, and so do one core and all
 //! slaves, if the other cores are lost and not merely cut off. Section IV, "Online Reconfiguration", differs: it asks all sites.
 
-use super::quorums::Quorums;
+use super::quorums::{Quorums, SITES_MAX};
 use rhumb_core::{Key, SiteId, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,8 +97,13 @@ impl Goal {
         let strange = self.quorums.members().into_iter().find(|site| !self.members.contains(site));
         let dead = self.lost.iter().find(|site| self.members.contains(site));
         let unknown = self.lost.iter().find(|site| !old.bases.contains_key(site));
-        if self.quorums.cores().is_empty() {
-            Some("a configuration has at least one core".into())
+        let flaw = self.quorums.flaw();
+        if flaw.is_some() {
+            flaw
+        } else if self.members.len() > SITES_MAX {
+            Some(format!("{} members are more than a configuration may have: {SITES_MAX}", self.members.len()))
+        } else if !old.may_lose(&self.lost) {
+            Some("so many sites are declared lost that the rest could not know what they do: a majority of all must be left, or all slaves and a core".into())
         } else if let Some(site) = strange {
             Some(format!("site {site} stands in quorums and is no member"))
         } else if let Some(site) = dead {
@@ -179,14 +184,33 @@ impl Configuration {
         !rest.iter().any(|at| quorum(at).is_some())
     }
 
-    /// True if `promised` are enough for the consensus on what follows: a majority of all members; all but the lost, if an operator
-    /// has declared some lost.
+    /// True if `promised` are enough for the consensus on what follows: all but the lost, if an operator has declared some lost; else a
+    /// majority of all members, with a slave among them if there are any, or with all cores. So whoever goes on by the operator's word
+    /// meets whoever goes on without having heard of it.
     pub fn is_quorate(&self, promised: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
-        if lost.is_empty() {
-            promised.iter().filter(|site| self.bases.contains_key(site)).count() * 2 > self.bases.len()
-        } else {
-            self.bases.keys().all(|site| lost.contains(site) || promised.contains(site))
+        if !lost.is_empty() {
+            return self.may_lose(lost) && self.bases.keys().all(|site| lost.contains(site) || promised.contains(site));
         }
+        let has_slave = self.slaves().any(|site| promised.contains(&site));
+        let has_all_cores = self.quorums.cores().iter().all(|core| promised.contains(core));
+        self.is_majority(promised) && (has_slave || has_all_cores || self.slaves().next().is_none())
+    }
+
+    /// True if an operator may declare `lost` lost: those who are left are a majority of all members, or a core and all slaves.
+    pub fn may_lose(&self, lost: &BTreeSet<SiteId>) -> bool {
+        let left: BTreeSet<SiteId> = self.members().difference(lost).copied().collect();
+        let has_core = self.quorums.cores().iter().any(|core| left.contains(core));
+        let has_all_slaves = self.slaves().next().is_some() && self.slaves().all(|site| left.contains(&site));
+        self.is_majority(&left) || has_core && has_all_slaves
+    }
+
+    fn is_majority(&self, sites: &BTreeSet<SiteId>) -> bool {
+        sites.iter().filter(|site| self.bases.contains_key(site)).count() * 2 > self.bases.len()
+    }
+
+    /// The members that are no cores.
+    fn slaves(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.bases.keys().copied().filter(|site| !self.quorums.cores().contains(site))
     }
 
     /// True if the next configuration may be based on what `sealed` say, since `lost` are lost. If not, more of them are needed.

@@ -27,6 +27,15 @@ pub(super) struct Gateway {
     turn: u64,
 }
 
+/// A request that waits for the next configuration.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) id: RequestId,
+    pub(super) request: Request,
+    /// The tick since which it waits.
+    since: u64,
+}
+
 /// A transaction that is not decided.
 #[derive(Debug)]
 struct Open {
@@ -125,7 +134,7 @@ impl Site {
             return fx.answer(id, Answer::Failed(TxnError::Unavailable(self.stranger())));
         }
         if self.sealed.is_some() && self.waits(&request) {
-            return self.waiting.push_back((id, request));
+            return self.waiting.push_back(Waiting { id, request, since: self.ticks });
         }
         let answer = match request {
             Request::Begin { mode: ReadMode::Stale(_) } => {
@@ -156,9 +165,21 @@ impl Site {
 
     /// True if a request is to wait for the next configuration: the first of a transaction. It keeps its age.
     fn waits(&self, request: &Request) -> bool {
-        let (Request::Get { txn, .. } | Request::Scan { txn, .. } | Request::Commit { txn, .. }) = request else { return false };
+        let Some(txn) = transaction_of(request) else { return false };
         let fresh = |open: &Open| matches!(open.doing, Doing::Idle) && open.number == 0;
-        self.waiting.len() < WAITING_MAX && self.gateway.open.get(txn).is_some_and(fresh)
+        self.waiting.len() < WAITING_MAX && self.gateway.open.get(&txn).is_some_and(fresh)
+    }
+
+    /// Who waits for too long for the next configuration is told so, and may run its transaction again.
+    pub(super) fn tick_waiting(&mut self, fx: &mut Effects<Site>) {
+        let late = |waiting: &Waiting, ticks: u64, patience: u64| ticks >= waiting.since + patience;
+        while self.waiting.front().is_some_and(|first| late(first, self.ticks, self.config.waiting_ticks)) {
+            let Waiting { id, request, .. } = self.waiting.pop_front().expect("it is there");
+            let txn = transaction_of(&request).expect("only requests of a transaction wait");
+            let error = TxnError::Conflict("the configuration of quorums is being changed for long; nothing was committed".into());
+            fx.count("quad.waited_for_nothing");
+            self.fail(txn, Some(id), error, fx);
+        }
     }
 
     /// The epoch is sealed here: transactions that have read, or prepare, cannot go on. What is decided is decided.
@@ -463,6 +484,14 @@ impl Site {
         for id in waiting {
             fx.answer(id, Answer::Failed(error.clone()));
         }
+    }
+}
+
+/// The transaction that a request goes on with, if it does.
+fn transaction_of(request: &Request) -> Option<TxnId> {
+    match request {
+        Request::Get { txn, .. } | Request::Scan { txn, .. } | Request::Commit { txn, .. } => Some(*txn),
+        _ => None,
     }
 }
 

@@ -132,13 +132,15 @@ pub enum Note {
     Outbid { ballot: Ballot },
     /// Mover to whoever is to hold all of this epoch: get it from these sealed sites; from `anchor` all that is older, too.
     Reconcile { ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId> },
+    /// From whom it reconciles, to the mover: so many pages have been got so far. From the mover, to all members: the attempt advances.
+    Advances { ballot: Ballot, pages: u64 },
     /// To a source: what was written from epoch `since` on and before epoch `before`?
     Pull { number: u64, since: Epoch, before: Epoch, after: Cursor },
     /// Source: this. `whole` if it no longer knows, and goes through all rows.
     Differences { number: u64, entries: Vec<Difference>, next: Option<Cursor>, whole: bool },
     /// To a source: these rows.
     Fetch { number: u64, keys: Vec<Key> },
-    /// Source: here they are.
+    /// Source: here they are, or the first of them.
     Copies { number: u64, rows: Vec<Row> },
     /// Mover to all members: accept this as the next configuration.
     Accept { ballot: Ballot, configuration: Box<Configuration> },
@@ -198,6 +200,7 @@ impl fmt::Display for Note {
             Note::Seal { ballot, .. } => write!(f, "seal {ballot}"),
             Note::Outbid { ballot } => write!(f, "outbid by {ballot}"),
             Note::Reconcile { ballot, anchor, sources } => write!(f, "reconcile {ballot} with {}, from {anchor}", sources.len()),
+            Note::Advances { ballot, pages } => write!(f, "advances {ballot}: {pages} pages"),
             Note::Pull { number, since, before, .. } => write!(f, "pull {number}: {since} to before {before}"),
             Note::Differences { number, entries, next, .. } => {
                 write!(f, "differences {number}: {}{}", entries.len(), if next.is_some() { " and more" } else { "" })

@@ -3,10 +3,11 @@
 //! ```text
 //!   each tick:    Ping ──▶ Pong           the shortest round trip of the period; to itself: how long what arrives has to wait
 //!   each period:  Measured ──▶ all members    transactions, load over capacity, latency, rows
-//!   then:         the first member that is up plans (`manager.rs`) and, if something is due, changes the configuration
+//!   then:         all members plan (`manager.rs`); if something is due, the first that is up changes the configuration, and if it has
+//!                 not the next time, the second, and so on
 //! ```
 //!
-//! All members hear all reports, so that whoever comes first knows the past. Two that both take themselves for the first do no harm:
+//! All members hear all reports, so that whoever it is knows the past. Two that both take themselves for the first do no harm:
 //! consensus decides. A report that cannot be is dropped and counted.
 //!
 //! **The load of a site is what its own clients have in progress**, not how much it does. What it does hangs on the quorums: cores work for
@@ -41,6 +42,8 @@ pub(super) struct Monitor {
     heard: BTreeMap<SiteId, Heard>,
     /// The epoch, and at which tick of this life it began.
     since: (Epoch, u64),
+    /// How often in a row a change was due and did not come: of those for which scores are compared, and of those at once.
+    due: [u64; 2],
     /// Sites that asked to join, and when.
     joining: BTreeMap<SiteId, u64>,
     /// This site asks to join.
@@ -62,6 +65,11 @@ impl Monitor {
     /// A transaction commits here as gateway.
     pub(super) fn commits(&mut self, writes: bool) {
         if writes { self.now.writes += 1 } else { self.now.reads += 1 }
+    }
+
+    /// Another configuration is there: nothing is due any more.
+    pub(super) fn begin_epoch(&mut self) {
+        (self.written, self.due) = (0, [0; 2]);
     }
 
     /// This site asks to become a member, until it is one.
@@ -156,10 +164,10 @@ impl Site {
 
     fn plan(&mut self, adaptation: &Adaptation, is_settled: bool, fx: &mut Effects<Site>) {
         let up = self.reachable();
-        let is_first = self.configuration.bases.keys().find(|site| up.contains(site)) == Some(&self.me);
+        let before_me = self.configuration.bases.keys().take_while(|site| **site != self.me).filter(|site| up.contains(site)).count();
         // Right after a start nobody has been heard of yet.
         let is_ready = self.ticks > 2 * self.config.silent_ticks && self.sealed.is_none() && self.attempt.is_none();
-        if !is_first || !is_ready {
+        if !self.is_member() || !is_ready {
             return;
         }
         let (ticks, lately) = (self.ticks, 2 * adaptation.period_ticks);
@@ -171,7 +179,14 @@ impl Site {
         let known = self.monitor.heard.iter().map(|(site, heard)| (*site, known(heard))).collect();
         let age = (ticks - self.monitor.since.1) / adaptation.period_ticks.max(1);
         let joining: BTreeSet<SiteId> = self.monitor.joining.keys().copied().collect();
-        if let Some(goal) = plan(&self.configuration, age, adaptation, &known, &up, &joining, is_settled) {
+        let due = &mut self.monitor.due[usize::from(is_settled)];
+        let Some(goal) = plan(&self.configuration, age, adaptation, &known, &up, &joining, is_settled) else {
+            *due = 0;
+            return;
+        };
+        *due += 1;
+        if *due > before_me as u64 {
+            *due = 0;
             fx.count("quad.planned");
             self.change(goal, None, fx);
         }

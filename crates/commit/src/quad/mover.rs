@@ -7,6 +7,8 @@
 //!     ├── Reconcile ──────────────────────────────────────────────▶│
 //!     │                              │◀── Pull, Fetch ─────────────┤
 //!     │                              ├── Differences, Copies ─────▶│ sync
+//!     │◀───────────────────────────────────────────── Advances ────┤    page by page
+//!     ├── Advances ─────────────────▶│ wait on                    │
 //!     │◀──────────────────────────────────────────── Reconciled ──┤    until they carry the next one
 //!     ├── Accept ───────────────────▶│ sync                        │
 //!     │◀────────────────── Accepted ─┤                             │
@@ -36,7 +38,7 @@ pub(super) struct Attempt {
     goal: Goal,
     /// The operator who waits.
     id: Option<RequestId>,
-    /// The tick at which it began.
+    /// The tick at which it last advanced.
     since: u64,
     reports: BTreeMap<SiteId, Report>,
     stage: Stage,
@@ -45,8 +47,16 @@ pub(super) struct Attempt {
 #[derive(Debug)]
 enum Stage {
     Sealing,
-    Reconciling { anchor: SiteId, done: BTreeSet<SiteId> },
-    Accepting { configuration: Box<Configuration>, accepted: BTreeSet<SiteId> },
+    /// `pages`: how far those have come that are not done.
+    Reconciling {
+        anchor: SiteId,
+        done: BTreeSet<SiteId>,
+        pages: BTreeMap<SiteId, u64>,
+    },
+    Accepting {
+        configuration: Box<Configuration>,
+        accepted: BTreeSet<SiteId>,
+    },
 }
 
 impl Site {
@@ -56,7 +66,7 @@ impl Site {
         let flaw = goal.flaw(&self.configuration).map(TxnError::Invalid);
         let flaw = flaw.or_else(|| {
             let busy = || TxnError::Unavailable("the configuration is being changed already".into());
-            (self.sealed.is_some() || self.attempt.is_some()).then(busy)
+            self.is_changing(id.is_some()).then(busy)
         });
         let flaw = flaw.or_else(|| (!self.is_member()).then(|| TxnError::Unavailable(self.stranger())));
         // Rather no attempt than one that interrupts whoever is in reach and then does not get on.
@@ -70,6 +80,15 @@ impl Site {
             (Some(flaw), None) => fx.trace(|| format!("no change: {flaw}")),
             (None, id) => self.attempt(goal, id, fx),
         }
+    }
+
+    /// True if a change is under way that another one is not to disturb. Where one has not come about for long, an operator may ask for
+    /// another: what an attempt of this site itself aims at is a guess.
+    fn is_changing(&self, by_operator: bool) -> bool {
+        let for_long = self.sealed.as_ref().is_none_or(|sealed| self.ticks >= sealed.began + self.config.sealed_ticks);
+        let asked = self.attempt.as_ref().is_some_and(|attempt| attempt.id.is_some());
+        let is_idle = self.sealed.is_none() && self.attempt.is_none();
+        !is_idle && !(by_operator && for_long && !asked)
     }
 
     /// Begins an attempt, in a ballot above all that this site knows.
@@ -102,7 +121,7 @@ impl Site {
                     fx.send(site, epoch.says(Note::Seal { ballot, goal: attempt.goal.clone() }));
                 }
             }
-            Stage::Reconciling { anchor, done } => {
+            Stage::Reconciling { anchor, done, .. } => {
                 let up = self.reachable();
                 let cores: BTreeSet<SiteId> = attempt.goal.quorums.cores().iter().copied().collect();
                 let targets = if cores.is_subset(&up) { cores } else { attempt.goal.members.intersection(&up).copied().collect() };
@@ -135,11 +154,13 @@ impl Site {
         let accepted = attempt.reports.values().filter_map(|report| report.accepted.as_ref()).max_by_key(|(ballot, _)| *ballot);
         if let Some((_, configuration)) = accepted {
             attempt.stage = Stage::Accepting { configuration: configuration.clone(), accepted: BTreeSet::new() };
+            attempt.since = self.ticks;
         } else if self.configuration.may_be_left(&sealed, &attempt.goal.lost) {
             let anchor = attempt.reports.iter().find(|(_, report)| report.holds >= epoch).map(|(site, _)| *site);
             // Those who hold all are a write quorum, which those who are sealed meet.
             let anchor = anchor.expect("one of the sealed sites holds all that was committed before this epoch");
-            attempt.stage = Stage::Reconciling { anchor, done: BTreeSet::new() };
+            attempt.stage = Stage::Reconciling { anchor, done: BTreeSet::new(), pages: BTreeMap::new() };
+            attempt.since = self.ticks;
         } else {
             return;
         }
@@ -155,7 +176,31 @@ impl Site {
         }
         let next = successor(&self.configuration, &attempt.goal, &attempt.reports, done);
         attempt.stage = Stage::Accepting { configuration: Box::new(next), accepted: BTreeSet::new() };
+        attempt.since = self.ticks;
         self.urge(fx);
+    }
+
+    /// To the mover: somebody has got so many pages. It lets everybody know, so that nobody takes an attempt over that advances. To the
+    /// others: so it is.
+    pub(super) fn on_advances(&mut self, from: SiteId, ballot: Ballot, pages: u64, fx: &mut Effects<Site>) {
+        let epoch = self.configuration.epoch;
+        if ballot.mover != Some(self.me) {
+            if let Some(sealed) = self.sealed.as_mut().filter(|sealed| sealed.record.promised == ballot) {
+                sealed.since = self.ticks;
+            }
+            return;
+        }
+        let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
+        let Stage::Reconciling { pages: known, .. } = &mut attempt.stage else { return };
+        let known = known.entry(from).or_default();
+        if pages <= *known {
+            return;
+        }
+        *known = pages;
+        attempt.since = self.ticks;
+        for site in self.configuration.bases.keys().filter(|site| **site != self.me) {
+            fx.send(*site, epoch.says(Note::Advances { ballot, pages }));
+        }
     }
 
     pub(super) fn on_accepted(&mut self, from: SiteId, ballot: Ballot, fx: &mut Effects<Site>) {

@@ -26,11 +26,13 @@ pub enum Planted {
     CommitsNotCarried,
     /// A commit is shown to others as soon as it stands at one site.
     ShownUnsettled,
+    /// A site claims to hold all that came before an epoch for which it was not reconciled.
+    PassedOverClaimed,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 10] = [
+    pub const ALL: [Planted; 11] = [
         Planted::AnsweredAfterFirstRound,
         Planted::FirstForNewest,
         Planted::SessionsIgnored,
@@ -41,6 +43,7 @@ impl Planted {
         Planted::ActivatedUnreconciled,
         Planted::CommitsNotCarried,
         Planted::ShownUnsettled,
+        Planted::PassedOverClaimed,
     ];
 }
 

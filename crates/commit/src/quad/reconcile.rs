@@ -15,10 +15,14 @@
 //! objects at each change, so that a slave that was not promoted in one would lack them in the next: here they stay until all members
 //! hold the epoch. Who was not waited for catches up from one that holds all.
 //!
+//! What a sealed source has said stays all that it knows, so that an attempt goes on where the one before came to, and a source that
+//! has told all need not be asked again. A page that arrives is news: the mover tells everybody that its attempt advances.
+//!
 //! Invariants: what is copied was settled, so that it stays true whichever attempt prevails; a source that serves a change is
-//! sealed, so that what it says is all; a site says that it is reconciled once all it got is on disk.
+//! sealed, so that what it says is all; a site says that it is reconciled once all it got is on disk; a question has a name that no
+//! life of the site gives to another one.
 
-use super::config::DIFFERENCES_PAGE;
+use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE};
 use super::configuration::{Ballot, Epoch};
 use super::message::{Cursor, Difference, Note, Promise};
 #[cfg(feature = "planted")]
@@ -37,8 +41,20 @@ pub(super) struct Pulling {
     before: Epoch,
     /// The mover who waits for it; none: the site catches up by itself.
     mover: Option<(SiteId, Ballot)>,
-    left: BTreeMap<SiteId, Pull>,
+    /// Who is asked: by this attempt, or by the site itself.
+    sources: BTreeSet<SiteId>,
+    /// How far each source has been got that was ever asked for this.
+    pulls: BTreeMap<SiteId, Pull>,
     copied: u64,
+    /// Answers that brought something, over all attempts.
+    pages: u64,
+}
+
+impl Pulling {
+    /// The sources that have not told all.
+    fn left(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.sources.iter().filter(|source| !self.pulls[source].is_done).copied()
+    }
 }
 
 /// What is got from one source.
@@ -46,12 +62,16 @@ pub(super) struct Pulling {
 struct Pull {
     since: Epoch,
     after: Cursor,
+    /// It has told all.
+    is_done: bool,
     /// Names the question that waits for an answer.
     number: u64,
     /// The page that is being compared or fetched.
     page: Option<Page>,
     /// The tick at which it was last asked.
     told: u64,
+    /// How often it was asked again since it last answered.
+    again: u64,
 }
 
 #[derive(Debug)]
@@ -64,25 +84,26 @@ struct Page {
 impl Site {
     pub(super) fn on_reconcile(&mut self, from: SiteId, ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId>, fx: &mut Effects<Site>) {
         let epoch = self.configuration.epoch;
-        let mover = Some((from, ballot));
-        let is_running = self.pulling.as_ref().is_some_and(|pulling| pulling.mover == mover && pulling.before == epoch.next());
-        if is_running {
-            if self.pulling.as_ref().is_some_and(|pulling| pulling.left.is_empty()) {
-                self.finish_pulling(fx);
+        let before = epoch.next();
+        if let Some(Pulling { mover: Some((_, known)), pages, .. }) = self.pulling.as_ref().filter(|pulling| pulling.before == before) {
+            if *known == ballot {
+                fx.send(from, epoch.says(Note::Advances { ballot, pages: *pages }));
+                return self.finish_if_pulled(fx);
             }
-            return;
+            if *known > ballot {
+                return;
+            }
         }
         let since = |site: &SiteId| if *site == anchor { self.base.holds.min(epoch) } else { epoch };
         let plan: Vec<(SiteId, Epoch)> = sources.iter().filter(|site| **site != self.me).map(|site| (*site, since(site))).collect();
         #[cfg(feature = "planted")]
         let plan = if self.has_planted(Planted::ActivatedUnreconciled) { Vec::new() } else { plan };
-        self.pull(epoch.next(), mover, plan, fx);
+        self.pull(before, Some((from, ballot)), plan, fx);
     }
 
-    /// Gets what it missed of the epochs before this one, if it missed something.
+    /// Gets what it missed of the epochs before this one, if it missed something and is not at it already.
     pub(super) fn catch_up(&mut self, fx: &mut Effects<Site>) {
-        self.pulling = None;
-        if !self.is_member() || self.base.holds >= self.configuration.epoch {
+        if self.pulling.is_some() || !self.is_member() || self.base.holds >= self.configuration.epoch {
             return;
         }
         let up = self.reachable();
@@ -93,15 +114,28 @@ impl Site {
         }
     }
 
+    /// A configuration is adopted: what was got for it is got. A site that catches up goes on with what it was at.
+    pub(super) fn end_reconciliation(&mut self) {
+        let holds = self.base.holds;
+        self.pulling = self.pulling.take().filter(|pulling| pulling.mover.is_none() && pulling.before > holds);
+    }
+
     fn pull(&mut self, before: Epoch, mover: Option<(SiteId, Ballot)>, plan: Vec<(SiteId, Epoch)>, fx: &mut Effects<Site>) {
-        let mut left = BTreeMap::new();
+        let earlier = self.pulling.take().filter(|pulling| pulling.before == before && pulling.mover.is_some());
+        let (mut pulls, copied, pages) = earlier.map_or_else(Default::default, |earlier| (earlier.pulls, earlier.copied, earlier.pages));
+        let sources: BTreeSet<SiteId> = plan.iter().map(|(source, _)| *source).collect();
         for (source, since) in plan {
-            self.tokens += 1;
-            left.insert(source, Pull { since, after: Cursor::Start, number: self.tokens, page: None, told: self.ticks });
+            // What it was asked for from an earlier epoch on is more than enough.
+            if pulls.get(&source).is_none_or(|pull| pull.since > since) {
+                self.tokens += 1;
+                let number = self.tokens;
+                pulls.insert(source, Pull { since, after: Cursor::Start, is_done: false, number, page: None, told: self.ticks, again: 0 });
+            }
         }
-        let sources: Vec<SiteId> = left.keys().copied().collect();
-        self.pulling = Some(Pulling { before, mover, left, copied: 0 });
-        for source in sources {
+        let pulling = Pulling { before, mover, sources, pulls, copied, pages };
+        let left: Vec<SiteId> = pulling.left().collect();
+        self.pulling = Some(pulling);
+        for source in left {
             self.ask_source(source, fx);
         }
         self.finish_if_pulled(fx);
@@ -109,7 +143,7 @@ impl Site {
 
     fn ask_source(&self, source: SiteId, fx: &mut Effects<Site>) {
         let Some(pulling) = &self.pulling else { return };
-        let Pull { since, after, number, page, .. } = &pulling.left[&source];
+        let Pull { since, after, number, page, .. } = &pulling.pulls[&source];
         let note = match page {
             None => Note::Pull { number: *number, since: *since, before: pulling.before, after: after.clone() },
             Some(page) => Note::Fetch { number: *number, keys: page.keys.clone() },
@@ -119,7 +153,8 @@ impl Site {
 
     /// The question `number` to `source`, if it is open.
     fn question(&mut self, source: SiteId, number: u64) -> Option<&mut Pull> {
-        self.pulling.as_mut()?.left.get_mut(&source).filter(|pull| pull.number == number)
+        let pulling = self.pulling.as_mut().filter(|pulling| pulling.sources.contains(&source))?;
+        pulling.pulls.get_mut(&source).filter(|pull| pull.number == number && !pull.is_done)
     }
 
     /// To the source: what was written?
@@ -136,15 +171,19 @@ impl Site {
                 Cursor::Row(last) => KeyRange::new(last.successor(), everything.end),
                 _ => everything,
             };
-            let load = Load::Scan { range, at: Timestamp::MAX, limit: DIFFERENCES_PAGE, reverse: false };
+            let load = Load::Scan { range, at: Timestamp::MAX, limit: self.page_rows(), reverse: false };
             return self.load(Loading::AllRows { to: from, number }, load, fx);
         }
         let from_key = match after {
             Cursor::Difference(last) => [&last[..], &[0]].concat(),
             _ => difference_key(since, &Key::default()),
         };
-        let load = Load::Records { space: DIFFERENCES, from: from_key.into(), limit: DIFFERENCES_PAGE };
+        let load = Load::Records { space: DIFFERENCES, from: from_key.into(), limit: self.page_rows() };
         self.load(Loading::Differences { to: from, number, before }, load, fx);
+    }
+
+    fn page_rows(&self) -> usize {
+        self.config.page_rows.clamp(1, DIFFERENCES_PAGE)
     }
 
     pub(super) fn on_differences_loaded(&mut self, to: SiteId, number: u64, before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
@@ -217,7 +256,7 @@ impl Site {
         let keys: BTreeSet<Key> = older.map(|((key, ..), _)| key.clone()).collect();
         pull.page = Some(Page { entries, next, keys: keys.iter().cloned().collect() });
         if keys.is_empty() {
-            return self.take_page(from, Vec::new(), fx);
+            return self.take_page(from, Batch::new(), fx);
         }
         self.ask_source(from, fx);
     }
@@ -229,58 +268,75 @@ impl Site {
     }
 
     pub(super) fn on_copies_loaded(&mut self, to: SiteId, number: u64, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Loaded::Rows { mut rows, .. } = loaded else { unreachable!("rows were asked for") };
+        rows.truncate(fitting(&rows, COPIES_BYTES_MAX));
         fx.send(to, self.configuration.epoch.says(Note::Copies { number, rows }));
     }
 
+    /// Writes down what came, and asks for the rest of the page, if there is some.
     pub(super) fn on_copies(&mut self, from: SiteId, number: u64, rows: Vec<Row>, fx: &mut Effects<Site>) {
-        if self.question(from, number).is_some_and(|pull| pull.page.is_some()) {
-            self.take_page(from, rows, fx);
-        }
-    }
-
-    /// Writes down a page of differences, with the rows that were missing, and asks for the next one.
-    fn take_page(&mut self, from: SiteId, rows: Vec<Row>, fx: &mut Effects<Site>) {
-        self.tokens += 1;
-        let (number, ticks) = (self.tokens, self.ticks);
-        let pulling = self.pulling.as_mut().expect("there is a page");
-        let pull = pulling.left.get_mut(&from).expect("there is a page");
-        let Page { entries, next, .. } = pull.page.take().expect("there is a page");
-        pulling.copied += rows.len() as u64;
-        let is_last = next.is_none();
-        match next {
-            Some(next) => {
-                pull.after = next;
-                (pull.number, pull.told) = (number, ticks);
-            }
-            None => drop(pulling.left.remove(&from)),
-        }
+        let name = self.tokens + 1;
+        let Some(pull) = self.question(from, number) else { return };
+        let Some(page) = &mut pull.page else { return };
+        let got: BTreeSet<&Key> = rows.iter().map(|row| &row.key).collect();
+        page.keys.retain(|key| !got.contains(key));
+        let is_whole = page.keys.is_empty();
+        pull.number = name;
+        self.tokens = name;
         let mut batch = Batch::new();
-        for (key, _, epoch) in entries.iter().filter(|(_, _, epoch)| *epoch > Epoch(0)) {
-            batch.put_record(DIFFERENCES, difference_key(*epoch, key), Vec::new());
-        }
+        self.pulling.as_mut().expect("it was asked").copied += rows.len() as u64;
         for row in rows {
             self.observe(row.version, &mut batch);
             batch.put_version(row.key, row.version, row.value);
         }
+        if is_whole {
+            return self.take_page(from, batch, fx);
+        }
         fx.persist(batch);
-        if is_last {
-            self.finish_if_pulled(fx);
-        } else {
-            self.ask_source(from, fx);
-        }
+        self.advance(from, fx);
+        self.ask_source(from, fx);
     }
 
+    /// Something has come from `source`.
+    fn advance(&mut self, source: SiteId, fx: &mut Effects<Site>) {
+        let ticks = self.ticks;
+        fx.count("quad.page");
+        let pulling = self.pulling.as_mut().expect("it was asked");
+        pulling.pages += 1;
+        let pull = pulling.pulls.get_mut(&source).expect("it was asked");
+        (pull.told, pull.again) = (ticks, 0);
+    }
+
+    /// Writes down a page of differences, whose rows are here or in `batch`, and asks for the next one.
+    fn take_page(&mut self, from: SiteId, mut batch: Batch, fx: &mut Effects<Site>) {
+        self.advance(from, fx);
+        self.tokens += 1;
+        let pulling = self.pulling.as_mut().expect("there is a page");
+        let pull = pulling.pulls.get_mut(&from).expect("there is a page");
+        let Page { entries, next, .. } = pull.page.take().expect("there is a page");
+        pull.number = self.tokens;
+        pull.is_done = next.is_none();
+        pull.after = next.unwrap_or(Cursor::Start);
+        for (key, _, epoch) in entries.iter().filter(|(_, _, epoch)| *epoch > Epoch(0)) {
+            batch.put_record(DIFFERENCES, difference_key(*epoch, key), Vec::new());
+        }
+        if !pull.is_done {
+            fx.persist(batch);
+            return self.ask_source(from, fx);
+        }
+        // The anchor has told all that is older than the epoch that ends, and need not be asked for it again, whoever is the anchor then.
+        if pulling.mover.is_some() && pull.since.next() < pulling.before {
+            self.base.holds = self.base.holds.max(Epoch(pulling.before.0 - 1));
+            batch.put_record(BASE, Vec::new(), encode(&self.base));
+        }
+        fx.persist(batch);
+        self.finish_if_pulled(fx);
+    }
+
+    /// If all is here: the mover hears of it, or the site itself holds so much from now on.
     fn finish_if_pulled(&mut self, fx: &mut Effects<Site>) {
-        if self.pulling.as_ref().is_some_and(|pulling| pulling.left.is_empty()) {
-            self.finish_pulling(fx);
-        }
-    }
-
-    /// All is here: the mover hears of it, or the site itself holds so much from now on.
-    fn finish_pulling(&mut self, fx: &mut Effects<Site>) {
-        let Some(Pulling { before, mover, copied, .. }) = &self.pulling else { return };
-        let (before, mover, copied) = (*before, *mover, *copied);
+        let Some(pulling) = self.pulling.as_ref().filter(|pulling| pulling.left().next().is_none()) else { return };
+        let Pulling { before, mover, copied, .. } = *pulling;
         if mover.is_none() {
             self.base.holds = before;
             self.pulling = None;
@@ -296,16 +352,20 @@ impl Site {
         }
     }
 
-    /// Asks again where no answer came; a site that catches up asks another one.
+    /// Asks again where no answer came; a site that catches up asks another one in the end.
     pub(super) fn tick_pulling(&mut self, fx: &mut Effects<Site>) {
         let (ticks, patience) = (self.ticks, self.config.doubt_ticks);
         let Some(pulling) = &mut self.pulling else { return self.catch_up(fx) };
-        let late = pulling.left.iter_mut().filter(|(_, pull)| ticks >= pull.told + patience);
-        let late: Vec<SiteId> = late.map(|(source, pull)| (pull.told = ticks, *source).1).collect();
-        if late.is_empty() {
-            return;
+        let late = |pull: &Pull| !pull.is_done && ticks >= pull.told + patience;
+        let late: Vec<SiteId> = pulling.sources.iter().filter(|source| late(&pulling.pulls[source])).copied().collect();
+        let mut is_silent = false;
+        for source in &late {
+            let pull = pulling.pulls.get_mut(source).expect("it is asked");
+            (pull.told, pull.again) = (ticks, pull.again + 1);
+            is_silent |= pull.again > CATCH_UP_TRIES;
         }
-        if pulling.mover.is_none() {
+        if pulling.mover.is_none() && is_silent {
+            self.pulling = None;
             return self.catch_up(fx);
         }
         for source in late {
@@ -333,5 +393,30 @@ impl Site {
         if goes_on {
             self.prune(fx);
         }
+    }
+}
+
+/// How many of the first rows have no more than so many bytes; one at least, if there is one.
+fn fitting(rows: &[Row], bytes_max: usize) -> usize {
+    let bytes = |row: &Row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len());
+    let mut sum = 0;
+    let fit = rows.iter().take_while(|row| {
+        sum += bytes(row);
+        sum <= bytes_max
+    });
+    fit.count().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhumb_core::Value;
+
+    #[test]
+    fn copies_are_cut_where_their_bytes_end_and_a_large_row_goes_alone() {
+        let row = |bytes: usize| Row { key: "k".into(), version: Timestamp::ZERO, value: Some(Value::from("v".repeat(bytes).as_str())) };
+        assert_eq!(fitting(&[row(9), row(9), row(9)], 20), 2);
+        assert_eq!(fitting(&[row(9), row(9), row(9)], 30), 3);
+        assert_eq!(fitting(&[row(99), row(1)], 20), 1);
     }
 }

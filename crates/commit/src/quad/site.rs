@@ -3,7 +3,7 @@
 use super::acceptor::Sealed;
 use super::config::{Config, RECOVERY_PAGE};
 use super::configuration::{Configuration, Epoch, Stamped};
-use super::gateway::Gateway;
+use super::gateway::{Gateway, Waiting};
 use super::message::{Cursor, Difference, Note, Promise, Request};
 use super::monitor::Monitor;
 use super::mover::Attempt;
@@ -13,10 +13,10 @@ use super::quorums::Quorums;
 use super::reconcile::Pulling;
 use super::records::{ACCEPTOR, BASE, Base, CEILING, CONFIGURATION, DECISIONS, PREPARED, put_ceiling};
 use super::replica::Replica;
+use crate::replicated_commit::Answer;
 use crate::replicated_commit::records::decode;
-use crate::replicated_commit::{self, Answer};
 use crate::transaction::TxnError;
-use rhumb_core::actor::{Actor, Body, Input, Load, Loaded, RequestId, Space, Token};
+use rhumb_core::actor::{Actor, Body, Input, Load, Loaded, Space, Token};
 use rhumb_core::{Batch, Effects, HybridClock, SiteId, Span, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -66,7 +66,7 @@ pub struct Site {
     pub(super) pulling: Option<Pulling>,
     pub(super) monitor: Monitor,
     /// Requests that wait for the next configuration.
-    pub(super) waiting: VecDeque<(RequestId, replicated_commit::Request)>,
+    pub(super) waiting: VecDeque<Waiting>,
     pub(super) config: Config,
     pub(super) clock: HybridClock,
     /// No timestamp above it is issued: it is on disk.
@@ -140,6 +140,11 @@ impl Site {
         self.base.holds >= self.configuration.epoch
     }
 
+    /// All that was committed before this epoch is here, as far as the site knows.
+    pub fn holds(&self) -> Epoch {
+        self.base.holds
+    }
+
     /// True if the site takes part in its configuration.
     pub(super) fn is_member(&self) -> bool {
         self.configuration.bases.contains_key(&self.me)
@@ -197,10 +202,17 @@ impl Site {
         const SOUND: &str = "the store holds what this protocol wrote";
         for (_, bytes) in &records {
             match space {
-                CEILING => self.clock = HybridClock::above(decode(bytes).expect(SOUND)),
+                CEILING => {
+                    let ceiling: Timestamp = decode(bytes).expect(SOUND);
+                    self.clock = HybridClock::above(ceiling);
+                    // Timestamps are far more than questions, so that no life gives a question a name of one before it.
+                    self.tokens = self.tokens.max(ceiling.bits());
+                }
                 CONFIGURATION => self.configuration = decode(bytes).expect(SOUND),
                 BASE => self.base = decode(bytes).expect(SOUND),
-                ACCEPTOR => self.sealed = Some(Sealed { record: decode(bytes).expect(SOUND), since: self.ticks, tries: 0 }),
+                ACCEPTOR => {
+                    self.sealed = Some(Sealed { record: decode(bytes).expect(SOUND), since: self.ticks, began: self.ticks, tries: 0 })
+                }
                 DECISIONS => self.gateway.restore(decode(bytes).expect(SOUND)),
                 _ => self.replica.restore(decode(bytes).expect(SOUND)),
             }
@@ -246,6 +258,7 @@ impl Site {
             self.tick_replica(now, fx);
         }
         self.tick_gateway(fx);
+        self.tick_waiting(fx);
         self.tick_sealed(fx);
         self.tick_mover(fx);
         self.tick_pulling(fx);
@@ -294,6 +307,7 @@ impl Site {
             Note::Seal { ballot, goal } => self.on_seal(from, ballot, goal, fx),
             Note::Outbid { ballot } => self.on_outbid(ballot, fx),
             Note::Reconcile { ballot, anchor, sources } => self.on_reconcile(from, ballot, anchor, sources, fx),
+            Note::Advances { ballot, pages } => self.on_advances(from, ballot, pages, fx),
             Note::Accept { ballot, configuration } => self.on_accept(from, ballot, configuration, fx),
             _ if !self.is_open() => {}
             Note::Read { txn, number, query } => self.on_read(now, txn, number, query, fx),

@@ -8,7 +8,7 @@
 //! Links lose, double and delay messages for the first 12 seconds. The seed decides who is a core, when they crash, and whether one of them had
 //! been cut off before.
 
-use super::{configurations, quorums};
+use super::{configurations, holders, quorums};
 use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
 use crate::history::TxnNo;
 use crate::replicated_commit::client::{Client, Shared};
@@ -126,6 +126,7 @@ impl CoresLost {
         };
         let mut world = World::new(config, seed, factory);
         world.observe(configurations::observer());
+        world.observe(holders::observer());
         world
     }
 }

@@ -10,6 +10,7 @@
 //! configuration stays as it is, or operators change it all the time (`operator.rs`).
 
 mod configurations;
+mod holders;
 mod lost;
 mod operator;
 
@@ -156,6 +157,7 @@ impl Quad {
             world.plant(driver);
         }
         world.observe(configurations::observer());
+        world.observe(holders::observer());
         world
     }
 }

@@ -4,7 +4,7 @@
 //! does not respond, never one that misses another: every read quorum that can be answered meets every write quorum that can be, and
 //! two write quorums meet, whatever each was told.
 
-use super::{grid, majority, tree};
+use super::{CORES_MAX, SITES_MAX, grid, majority, tree};
 use rhumb_core::{Rng, SiteId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +69,65 @@ impl Quorums {
             Quorums::Cores { cores, .. } => cores,
             Quorums::Majority { sites, .. } | Quorums::WriteAll { sites } | Quorums::Tree { sites } | Quorums::Grid { sites } => sites,
         }
+    }
+
+    /// The same kind of quorums for `members`, of whom only those that are `up` can do the work. The others have no part in it, or are
+    /// slaves. As many cores as before, if so many are up: those that were, then others.
+    pub fn among(&self, members: &BTreeSet<SiteId>, up: &BTreeSet<SiteId>) -> Quorums {
+        let up: BTreeSet<SiteId> = up.intersection(members).copied().collect();
+        let left = |sites: &[SiteId]| sites.iter().copied().filter(|site| up.contains(site)).collect();
+        match self {
+            Quorums::Cores { cores, preference } => {
+                let mut new: Vec<SiteId> = left(cores);
+                let others: Vec<SiteId> = up.iter().copied().filter(|site| !cores.contains(site)).collect();
+                new.extend(others.into_iter().take(cores.len() - new.len()));
+                let order = |site: &SiteId| {
+                    let known = preference.get(site).into_iter().flatten().filter(|core| new.contains(core));
+                    let mut order: Vec<SiteId> = known.copied().collect();
+                    order.extend(new.iter().filter(|core| !order.contains(core)).copied().collect::<Vec<_>>());
+                    order
+                };
+                let preference = members.iter().map(|site| (*site, order(site))).collect();
+                Quorums::Cores { cores: new, preference }
+            }
+            Quorums::Majority { sites, choice } => Quorums::Majority { sites: left(sites), choice: *choice },
+            Quorums::WriteAll { sites } => Quorums::WriteAll { sites: left(sites) },
+            Quorums::Tree { sites } => Quorums::Tree { sites: left(sites) },
+            Quorums::Grid { sites } => Quorums::Grid { sites: left(sites) },
+        }
+    }
+
+    /// What is wrong with them, if something is.
+    pub fn flaw(&self) -> Option<String> {
+        let cores = self.cores();
+        let (known, members) = (BTreeSet::from_iter(cores), self.members());
+        if cores.is_empty() {
+            return Some("a configuration has at least one core".into());
+        }
+        if known.len() < cores.len() {
+            return Some("a site stands among the cores twice".into());
+        }
+        if members.len() > SITES_MAX {
+            return Some(format!("{} sites are more than a configuration may have: {SITES_MAX}", members.len()));
+        }
+        let Quorums::Cores { preference, .. } = self else { return None };
+        if cores.len() > CORES_MAX {
+            return Some(format!("{} cores are more than a configuration may have: {CORES_MAX}", cores.len()));
+        }
+        for site in members {
+            let Some(order) = preference.get(&site) else { return Some(format!("core {site} has no order in which it asks the cores")) };
+            let asked = BTreeSet::from_iter(order);
+            if let Some(stranger) = order.iter().find(|core| !known.contains(core)) {
+                return Some(format!("site {site} asks {stranger}, which is no core"));
+            }
+            if asked.len() < order.len() {
+                return Some(format!("site {site} asks a core twice"));
+            }
+            if order.len() < majority(cores.len()) {
+                return Some(format!("site {site} asks {} of {} cores, which is no majority", order.len(), cores.len()));
+            }
+        }
+        None
     }
 
     /// The sites that a read at `at` asks, all of them `up`; `None` if there is no such quorum. `turn` counts the transactions

@@ -1,0 +1,181 @@
+//! What makes a change of QuAD's configuration safe, asked from outside: which goals make sense, which sets of sites may decide, and what a
+//! site makes of an answer to a question of its earlier life.
+
+use rhumb_commit::quad::message::Cursor;
+use rhumb_commit::quad::quorums::Quorums;
+use rhumb_commit::quad::{Ballot, Config, Configuration, Goal, Note, Promise, Site, Stamped, Timer};
+use rhumb_core::actor::{Actor, Body, Effect, Gated, Input};
+use rhumb_core::{Effects, SiteId, Time};
+use rhumb_store::{MemoryEngine, Store};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+fn site(n: usize) -> SiteId {
+    SiteId::new(n as u16, 0)
+}
+
+/// The first sites are cores, so many; the others, up to `sites`, are slaves.
+fn configuration(cores: usize, sites: usize) -> Configuration {
+    let cores: Vec<SiteId> = (0..cores).map(site).collect();
+    let preference = (0..sites).map(|n| (site(n), cores.clone())).collect();
+    Configuration::first(Quorums::Cores { cores, preference })
+}
+
+#[test]
+fn whoever_goes_on_by_an_operators_word_meets_whoever_has_not_heard_of_it() {
+    for (sites, cores) in (1..=7).flat_map(|sites| (1..=sites).map(move |cores| (sites, cores))) {
+        let old = configuration(cores, sites);
+        let sets = || (0..1_u32 << sites).map(|mask| (0..sites).filter(|n| mask >> n & 1 == 1).map(site).collect::<BTreeSet<SiteId>>());
+        let nobody = BTreeSet::new();
+        let decides: Vec<BTreeSet<SiteId>> = sets().filter(|some| old.is_quorate(some, &nobody)).collect();
+        for lost in sets().filter(|lost| !lost.is_empty()) {
+            let left: BTreeSet<SiteId> = old.members().difference(&lost).copied().collect();
+            if old.may_be_left(&left, &lost) {
+                let unheard = decides.iter().find(|some| some.is_disjoint(&left));
+                assert_eq!(unheard, None, "{cores} cores of {sites} sites, of which {lost:?} are declared lost");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_cores_but_one_may_be_lost_as_long_as_all_slaves_are_there() {
+    for (sites, cores) in (2..=7).flat_map(|sites| (1..sites).map(move |cores| (sites, cores))) {
+        let lost: BTreeSet<SiteId> = (1..cores).map(site).collect();
+        let left: BTreeSet<SiteId> = (0..sites).map(site).filter(|site| !lost.contains(site)).collect();
+        assert!(configuration(cores, sites).may_be_left(&left, &lost), "{cores} cores of {sites} sites");
+    }
+    let lost = BTreeSet::from([site(1), site(2)]);
+    assert!(!configuration(3, 3).may_be_left(&BTreeSet::from([site(0)]), &lost), "there is no slave that the two could not do without");
+}
+
+#[test]
+fn a_goal_that_nobody_could_serve_is_refused_by_name() {
+    let old = configuration(3, 5);
+    let flaw = |cores: &[usize], orders: &[(usize, &[usize])]| {
+        let cores: Vec<SiteId> = cores.iter().copied().map(site).collect();
+        let order = |order: &[usize]| order.iter().copied().map(site).collect();
+        let preference: BTreeMap<SiteId, Vec<SiteId>> = orders.iter().map(|(at, of)| (site(*at), order(of))).collect();
+        Goal::of(Quorums::Cores { cores, preference }, "a test's").flaw(&old)
+    };
+    let own: [(usize, &[usize]); 3] = [(0, &[0, 1]), (1, &[1, 2, 0]), (2, &[2, 1])];
+    let with = |at: usize, order: &'static [usize]| [&own[..], &[(at, order)]].concat();
+    assert_eq!(flaw(&[0, 1, 2], &with(3, &[1, 2])), None);
+    assert_eq!(flaw(&[0, 1, 1], &own).expect("twice"), "a site stands among the cores twice");
+    assert_eq!(flaw(&[0, 1, 2], &own[..2]).expect("no order"), "core r2.0 has no order in which it asks the cores");
+    assert_eq!(flaw(&[0, 1, 2], &with(3, &[1, 4])).expect("a slave"), "site r3.0 asks r4.0, which is no core");
+    assert_eq!(flaw(&[0, 1, 2], &with(3, &[1, 1])).expect("twice"), "site r3.0 asks a core twice");
+    assert_eq!(flaw(&[0, 1, 2], &with(3, &[1])).expect("too few"), "site r3.0 asks 1 of 3 cores, which is no majority");
+    let cores = |count: usize| configuration(count, count).quorums;
+    assert_eq!(Goal::of(cores(12), "").flaw(&old).expect("too many"), "12 cores are more than a configuration may have: 11");
+    let many = configuration(1, 65).quorums;
+    assert_eq!(Goal::of(many, "").flaw(&old).expect("too many"), "65 sites are more than a configuration may have: 64");
+    let twice = Quorums::WriteAll { sites: vec![site(0), site(0)] };
+    assert_eq!(Goal::of(twice, "").flaw(&old).expect("twice"), "a site stands among the cores twice");
+    let most = Goal { lost: BTreeSet::from([0, 1, 3].map(site)), members: BTreeSet::from([2, 4].map(site)), ..Goal::of(cores(1), "") };
+    assert!(most.flaw(&old).expect("three of five").starts_with("so many sites are declared lost"));
+}
+
+/// A site on a disk that outlives it.
+struct Life<'a> {
+    site: Site,
+    disk: &'a Store<MemoryEngine>,
+    /// What it said.
+    notes: Vec<(SiteId, Note)>,
+    promises: Vec<(SiteId, Promise)>,
+}
+
+impl<'a> Life<'a> {
+    fn begin(me: SiteId, disk: &'a Store<MemoryEngine>) -> Life<'a> {
+        let site = Site::new(me, configuration(3, 4).quorums, Config::default());
+        let mut life = Life { site, disk, notes: Vec::new(), promises: Vec::new() };
+        life.step(Input::Start);
+        life
+    }
+
+    /// Steps, and carries out what follows until nothing does.
+    fn step(&mut self, first: Input<Site>) {
+        let mut inputs = VecDeque::from([first]);
+        while let Some(input) = inputs.pop_front() {
+            let mut effects = Effects::new(false);
+            self.site.step(Time::from_micros(1_000_000), input, &mut effects);
+            for effect in effects.take() {
+                match effect {
+                    Effect::Send { to, note } => self.notes.push((to, note.said)),
+                    Effect::Load { token, load } => {
+                        inputs.push_back(Input::Loaded { token, loaded: self.disk.load(&load).expect("memory does not fail") });
+                    }
+                    Effect::Persist { batch, token, then } => {
+                        self.disk.apply(&batch).expect("memory does not fail");
+                        inputs.extend(token.map(|token| Input::Persisted { token }));
+                        for gated in then {
+                            if let Gated::Send { to, promise } = gated {
+                                self.promises.push((to, promise.said));
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, from: SiteId, said: Note) {
+        let epoch = self.site.configuration().epoch;
+        self.step(Input::Message { from, body: Body::Note(Stamped { epoch, said }) });
+    }
+
+    /// Its last question.
+    fn question(&self) -> u64 {
+        let number = |note: &Note| if let Note::Pull { number, after: Cursor::Start, .. } = note { Some(*number) } else { None };
+        self.notes.iter().rev().find_map(|(_, note)| number(note)).expect("it has asked")
+    }
+
+    fn is_reconciled(&self) -> bool {
+        self.promises.iter().any(|(_, promise)| matches!(promise, Promise::Reconciled { .. }))
+    }
+}
+
+#[test]
+fn an_answer_to_a_question_of_an_earlier_life_is_no_answer() {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let (me, mover, source) = (site(3), site(0), site(1));
+    let reconcile = |round: u64| {
+        let ballot = Ballot { round, mover: Some(mover) };
+        Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
+    };
+    let all_told = |number: u64| Note::Differences { number, entries: vec![], next: None, whole: false };
+    let mut life = Life::begin(me, &disk);
+    life.step(Input::Timer(Timer::Tick));
+    life.hear(mover, reconcile(1));
+    let early = life.question();
+    drop(life);
+    let mut life = Life::begin(me, &disk);
+    life.step(Input::Timer(Timer::Tick));
+    life.hear(mover, reconcile(2));
+    life.hear(source, all_told(early));
+    assert!(!life.is_reconciled(), "it was an answer to what the life before asked");
+    let number = life.question();
+    life.hear(source, all_told(number));
+    assert!(life.is_reconciled());
+}
+
+#[test]
+fn an_older_attempt_does_not_take_a_reconciliation_back() {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let (me, source, other) = (site(3), site(1), site(2));
+    let reconcile = |round: u64, source: SiteId| {
+        let ballot = Ballot { round, mover: Some(site(0)) };
+        Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
+    };
+    let mut life = Life::begin(me, &disk);
+    life.hear(site(0), reconcile(2, source));
+    let number = life.question();
+    life.hear(site(0), reconcile(1, other));
+    assert_eq!(life.question(), number, "it came late");
+    life.hear(source, Note::Differences { number, entries: vec![], next: None, whole: false });
+    assert!(life.is_reconciled());
+    life.promises.clear();
+    life.hear(site(0), reconcile(3, source));
+    assert!(life.is_reconciled(), "what a sealed source has told it need not tell again");
+    assert_eq!(life.question(), number);
+}

@@ -1,0 +1,43 @@
+//! Invariant: a site that says that it holds all that was committed before an epoch does.
+//!
+//! What there is to hold is read off all disks at the moment when the first site adopts the epoch. What is settled anywhere was committed
+//! before it, and so was what the configuration carries over; nothing is added to an epoch that is over.
+
+use crate::World;
+use rhumb_commit::quad::{Epoch, Site};
+use rhumb_core::{Key, SiteId, Timestamp};
+use std::collections::BTreeMap;
+
+/// Checks each claim as soon as it is made.
+pub(super) fn observer() -> impl FnMut(&World<Site>) -> Result<(), String> {
+    let mut before: BTreeMap<Epoch, BTreeMap<Key, Timestamp>> = BTreeMap::new();
+    let mut seen: BTreeMap<SiteId, (Epoch, Epoch)> = BTreeMap::new();
+    move |world| {
+        for site in world.topology().sites() {
+            let Some(actor) = world.actor(site) else {
+                seen.remove(&site);
+                continue;
+            };
+            let (configuration, holds) = (actor.configuration(), actor.holds());
+            if seen.insert(site, (configuration.epoch, holds)) == Some((configuration.epoch, holds)) {
+                continue;
+            }
+            before.entry(configuration.epoch).or_insert_with(|| {
+                let rows = world.topology().sites().flat_map(|site| world.newest(site)).map(|row| (row.key, row.version));
+                let carried =
+                    configuration.carried.iter().flat_map(|carried| carried.writes.iter().map(|(key, _)| (key.clone(), carried.at)));
+                let mut newest = BTreeMap::new();
+                for (key, version) in rows.chain(carried) {
+                    newest.entry(key).and_modify(|known: &mut Timestamp| *known = version.max(*known)).or_insert(version);
+                }
+                newest
+            });
+            let Some((epoch, wanted)) = before.range(..=holds).next_back() else { continue };
+            let here: BTreeMap<Key, Timestamp> = world.newest(site).into_iter().map(|row| (row.key, row.version)).collect();
+            if let Some((key, version)) = wanted.iter().find(|(key, version)| here.get(*key).is_none_or(|here| here < *version)) {
+                return Err(format!("{site} says that it holds all before {holds}, and lacks {key} of {version}, written before {epoch}"));
+            }
+        }
+        Ok(())
+    }
+}
