@@ -1,20 +1,30 @@
-//! One change of QuAD's configuration with one transaction at four sites, checked exhaustively, and the checks held against protocols with
-//! one rule broken.
+//! QuAD's changes of configuration, checked exhaustively: one change with one transaction at four sites; two changes in a row at three, one
+//! of which passes an epoch over or restarts. And the checks held against protocols with one rule broken.
 
 #[path = "quad_model/change.rs"]
 mod change;
+#[path = "quad_model/epochs.rs"]
+mod epochs;
 
-use change::{Change, LASTING, Rule};
+use change::{AGREEMENT, Change, LASTING, Rule};
+use epochs::{Epochs, TRUE_CLAIMS};
 use stateright::{Checker, HasDiscoveries, Model};
+use std::fmt::Debug;
 
-fn check(model: Change) {
+fn check<M>(model: M)
+where
+    M: Model<State: Clone + std::hash::Hash + Debug + PartialEq + Send + Sync, Action: Debug> + Send + Sync + 'static,
+{
     let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
     println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
     checker.assert_properties();
 }
 
 /// Finds a way to a violation of `property`.
-fn refute(model: Change, property: &'static str) {
+fn refute<M>(model: M, property: &'static str)
+where
+    M: Model<State: Clone + std::hash::Hash + Debug + PartialEq + Send + Sync, Action: Debug> + Send + Sync + 'static,
+{
     let checker = model.checker().finish_when(HasDiscoveries::AllOf([property].into())).spawn_bfs().join();
     let path = checker.discovery(property).unwrap_or_else(|| panic!("nothing violates \"{property}\""));
     let steps: Vec<String> = path.into_actions().iter().map(|action| format!("{action:?}")).collect();
@@ -54,4 +64,39 @@ fn an_epoch_activated_before_reconciliation_is_refuted() {
 #[test]
 fn a_sealed_site_that_goes_on_is_refuted() {
     refute(Change { rule: Rule::OldEpochServed, movers: 1, ..AT_CORE }, LASTING);
+}
+
+#[test]
+fn an_acceptor_that_forgets_its_promise_is_refuted() {
+    refute(Change { rule: Rule::PromiseForgotten, ..AT_CORE }, AGREEMENT);
+}
+
+#[test]
+fn a_mover_that_ignores_what_was_accepted_is_refuted() {
+    refute(Change { rule: Rule::AcceptedIgnored, ..AT_CORE }, AGREEMENT);
+}
+
+#[test]
+fn a_configuration_activated_by_a_minority_is_refuted() {
+    refute(Change { rule: Rule::MinorityActivates, ..AT_CORE }, AGREEMENT);
+}
+
+#[test]
+fn what_sites_say_that_they_hold_they_hold_over_two_changes() {
+    check(Epochs { rule: epochs::Rule::AsIs });
+}
+
+#[test]
+fn a_site_that_passed_an_epoch_over_and_claims_what_was_told_of_it_is_refuted() {
+    refute(Epochs { rule: epochs::Rule::PassedOverClaimed }, TRUE_CLAIMS);
+}
+
+#[test]
+fn questions_that_are_numbered_anew_in_each_life_are_refuted() {
+    refute(Epochs { rule: epochs::Rule::NamedAnew }, TRUE_CLAIMS);
+}
+
+#[test]
+fn cursors_that_are_kept_into_the_next_epoch_are_refuted() {
+    refute(Epochs { rule: epochs::Rule::KeptOverEpochs }, TRUE_CLAIMS);
 }

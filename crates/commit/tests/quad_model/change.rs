@@ -31,6 +31,12 @@ pub enum Rule {
     Unreconciled,
     /// A sealed site goes on with the old epoch.
     OldEpochServed,
+    /// An acceptor takes part in ballots below the one that it has promised.
+    PromiseForgotten,
+    /// A mover proposes what it likes, whatever was accepted before.
+    AcceptedIgnored,
+    /// A configuration counts as decided once one site has accepted it.
+    MinorityActivates,
 }
 
 #[derive(Clone, Debug)]
@@ -51,9 +57,10 @@ pub enum There {
     Shown,
 }
 
-/// What is proposed: if the transaction is carried, and who holds the past.
+/// What is proposed: whose wish it is, if the transaction is carried, and who holds the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
+    mover: usize,
     carried: bool,
     holders: u8,
 }
@@ -144,7 +151,10 @@ impl Change {
     }
 
     fn decided(&self, state: &State) -> Vec<Value> {
-        let decided = |attempt: &&Attempt| old().is_quorate(&sites(attempt.accepted), &BTreeSet::new());
+        let decided = |attempt: &&Attempt| match self.rule {
+            Rule::MinorityActivates => attempt.accepted != 0,
+            _ => old().is_quorate(&sites(attempt.accepted), &BTreeSet::new()),
+        };
         state.attempts.iter().filter(decided).filter_map(|attempt| attempt.proposed).collect()
     }
 
@@ -168,14 +178,14 @@ impl Change {
     }
 
     /// What an attempt may propose.
-    fn proposal(&self, attempt: &Attempt) -> Option<Value> {
+    fn proposal(&self, mover: usize, attempt: &Attempt) -> Option<Value> {
         let accepted = attempt.reports.iter().flatten().filter_map(|report| report.accepted).max_by_key(|(ballot, _)| *ballot);
-        match accepted {
+        match accepted.filter(|_| self.rule != Rule::AcceptedIgnored) {
             Some((_, value)) => old().is_quorate(&sites(reported(attempt)), &BTreeSet::new()).then_some(value),
             None => {
                 let is_ready = attempt.sources > 0 && carries(&quorums([1, 2, 3]), &sites(attempt.done));
                 let carried = (0..SITES).any(|n| attempt.reports[n].is_some_and(|report| report.committed));
-                is_ready.then_some(Value { carried, holders: attempt.done })
+                is_ready.then_some(Value { mover, carried, holders: attempt.done })
             }
         }
     }
@@ -219,7 +229,8 @@ impl Model for Change {
         }
         for (no, attempt) in state.attempts.iter().enumerate() {
             let ballot = no as u8 + 1;
-            for n in (0..SITES).filter(|n| state.sites[*n].promised <= ballot) {
+            let takes_part = |n: &usize| state.sites[*n].promised <= ballot || self.rule == Rule::PromiseForgotten;
+            for n in (0..SITES).filter(takes_part) {
                 // A mover that has gone on hears no more reports.
                 if attempt.reports[n].is_none() && attempt.sources == 0 && attempt.proposed.is_none() {
                     actions.push(Action::Seal(no, n));
@@ -229,12 +240,12 @@ impl Model for Change {
                 }
             }
             let may_go_on = attempt.sources > 0 || old().may_be_left(&sites(reported(attempt)), &BTreeSet::new());
-            let is_free = attempt.reports.iter().flatten().all(|report| report.accepted.is_none());
+            let is_free = attempt.reports.iter().flatten().all(|report| report.accepted.is_none()) || self.rule == Rule::AcceptedIgnored;
             if attempt.proposed.is_none() && may_go_on && is_free {
                 // One after the other: what is copied from sealed sites does not depend on when.
                 actions.extend((1..SITES).find(|n| attempt.done >> n & 1 == 0).map(|n| Action::Reconcile(no, n)));
             }
-            if attempt.proposed.is_none() && self.proposal(attempt).is_some() {
+            if attempt.proposed.is_none() && self.proposal(no, attempt).is_some() {
                 actions.push(Action::Propose(no));
             }
         }
@@ -272,7 +283,7 @@ impl Model for Change {
                     state.sites[n].there = There::Shown;
                 }
             }
-            Action::Propose(no) => state.attempts[no].proposed = self.proposal(&state.attempts[no]),
+            Action::Propose(no) => state.attempts[no].proposed = self.proposal(no, &state.attempts[no]),
             Action::Accept(no, n) => {
                 let ballot = no as u8 + 1;
                 state.sites[n].promised = ballot;
