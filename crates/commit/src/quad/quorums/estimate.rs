@@ -18,6 +18,8 @@ pub const SURPRISE: f64 = 3.0;
 /// The errors of one series of expectations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Errors {
+    /// Expected of them before there were many; half as much with each.
+    before: f64,
     sum: f64,
     count: f64,
     /// The last error, if it was a surprise: whether it counts is seen with the next one.
@@ -27,12 +29,12 @@ pub(super) struct Errors {
 impl Errors {
     /// Before anything was expected: as if the first value had come unexpected.
     pub(super) fn of_first(value: f64) -> Errors {
-        Errors { sum: value.abs(), count: 1.0, surprise: 0.0 }
+        Errors { before: value.abs(), ..Errors::default() }
     }
 
     /// The mean absolute error.
     pub(super) fn mean(&self) -> f64 {
-        if self.count > 0.0 { self.sum / self.count } else { 0.0 }
+        self.before.max(if self.count > 0.0 { self.sum / self.count } else { 0.0 })
     }
 
     /// An expectation was out by `error`. True if what is expected has changed for good; such errors count for nothing.
@@ -45,6 +47,7 @@ impl Errors {
         let mut count = |error: f64| {
             self.sum += error.abs();
             self.count += 1.0;
+            self.before /= 2.0;
         };
         if last != 0.0 {
             count(last);

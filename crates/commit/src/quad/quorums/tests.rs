@@ -209,7 +209,7 @@ fn latency_is_expected_on_a_line_through_the_periods() {
     model.observe(0.6, 22.0);
     assert!(close(expected(&model, 0.9).expect("two periods"), 28.0));
     let doubtful = model.expect_ms(Estimate { value: 0.9, error: 0.1 }).expect("two periods");
-    assert!(close(doubtful.error, (14.0 + 8.0) / 2.0 + 20.0 * 0.1), "what the line was out by, and what the load may be: {doubtful:?}");
+    assert!(close(doubtful.error, 8.0 + 20.0 * 0.1), "what the line was out by, and what the load may be: {doubtful:?}");
     let mut noise = LatencyModel::default();
     noise.observe(0.2, 20.0);
     noise.observe(0.6, 10.0);
