@@ -38,12 +38,22 @@ pub struct LocalDelays {
     /// What a client's request keeps the processor of the site busy before it is taken up, beyond its step: what a gateway does that is
     /// no part of the actor, such as reading and planning statements. Inputs meanwhile wait.
     pub request: Span,
+    /// What a message from another site keeps the processor busy before it is taken up, beyond its step: unwrapping it, and wrapping the
+    /// answer. Inputs meanwhile wait.
+    pub remote: Span,
 }
 
 impl LocalDelays {
     /// No delay at all: what is left is the wide area.
-    pub const NONE: LocalDelays =
-        LocalDelays { message: Span::ZERO, step: Span::ZERO, load: Span::ZERO, sync: Span::ZERO, row: Span::ZERO, request: Span::ZERO };
+    pub const NONE: LocalDelays = LocalDelays {
+        message: Span::ZERO,
+        step: Span::ZERO,
+        load: Span::ZERO,
+        sync: Span::ZERO,
+        row: Span::ZERO,
+        request: Span::ZERO,
+        remote: Span::ZERO,
+    };
 }
 
 impl Default for LocalDelays {
@@ -56,6 +66,7 @@ impl Default for LocalDelays {
             sync: Span::from_millis(1),
             row: Span::ZERO,
             request: Span::ZERO,
+            remote: Span::ZERO,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::SimError;
 use crate::fault::Fault;
 use crate::world::World;
 use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, Loaded, Op, RequestId, Token};
-use rhumb_core::{SiteId, Time};
+use rhumb_core::{SiteId, Span, Time};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -94,12 +94,16 @@ impl<A: Actor> World<A> {
         let (now, local) = (self.now, self.config.local);
         let state = self.site_mut(site);
         let (lives, stalled_until) = (state.lives, state.stalled_until);
-        let (step, request) = (state.work(local.step), state.work(local.step + local.request));
+        let [step, request, remote] = [Span::ZERO, local.request, local.remote].map(|more| state.work(local.step + more));
         let Some(life) = &mut state.life else { return };
         if life.turn.is_none()
             && let Some(first) = life.inbox.front()
         {
-            let work = if matches!(first, Input::Client { .. }) { request } else { step };
+            let work = match first {
+                Input::Client { .. } => request,
+                Input::Message { from, .. } if *from != site => remote,
+                _ => step,
+            };
             let turn = (now.max(life.busy_until) + work).max(stalled_until);
             life.turn = Some(turn);
             self.schedule.push(turn, Event::Turn { site, life: lives });

@@ -526,3 +526,19 @@ fn what_a_lost_site_has_missed_is_not_kept_for_ever() {
     assert!(world.actor(D).is_some_and(Site::is_caught_up));
     assert_eq!(world.newest(D)[0].value, Some("w".into()));
 }
+
+#[test]
+fn what_cores_do_for_others_moves_no_roles() {
+    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    // Else all rows there are would have to be copied, which no gain is worth.
+    assert_eq!(change(&mut world, A, goal(&[A, B], &[C, D])), Answer::Done);
+    let before = epoch(&world, B);
+    let end = world.now() + Span::from_secs(60);
+    while world.now() < end {
+        for site in [A, B, C, D] {
+            surely(&mut world, site, None);
+        }
+    }
+    assert_eq!((epoch(&world, B), cores(&world, B)), (before, vec![A, B]), "clients of all sites do the same");
+}

@@ -31,6 +31,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     sync: Span::from_millis(1),
     row: Span::from_micros(20),
     request: Span::ZERO,
+    remote: Span::ZERO,
 };
 /// Hops between chain servers take up to so much longer, at random. It is short, as long as a step: the chain servers of a Rhumb site are
 /// in one process, so a hop waits for a thread and not for a network. As all transactions of an epoch set out at one moment, any such

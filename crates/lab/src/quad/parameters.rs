@@ -31,6 +31,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     sync: Span::from_millis(1),
     row: Span::from_micros(5),
     request: Span::from_millis(1),
+    remote: Span::ZERO,
 };
 /// The round trip between two sites of one datacenter; see [`LOCAL`].
 pub const RTT_AT_HOME: Span = Span::from_micros(2_250);
@@ -58,6 +59,17 @@ pub const WARM_UP_WIDE: Span = Span::from_secs(1);
 pub const MEASURED_WIDE: Span = Span::from_secs(2);
 /// A speedup run has one stage, which is measured so many times longer.
 pub const SPEEDUP_LONGER: u64 = 5;
+/// Where minutes are measured, a request's work and the round trips inside a datacenter take so many times longer: near what the paper
+/// prints, and a tenth of the events.
+pub const SLOWER: u64 = 10;
+/// [`LOCAL`] for those.
+pub const LOCAL_SLOWER: LocalDelays = LocalDelays { request: Span::from_millis(10), ..LOCAL };
+/// A period after which quorums may follow what was measured, where they do; the paper names none.
+pub const PERIOD: Span = Span::from_secs(5);
+/// So many transactions in progress are a site's capacity. Alike at all sites, so that it decides nothing.
+pub const CAPACITY: u64 = 100;
+/// Where the number of workers fluctuates, it does so often.
+pub const NOISE_EVERY: Span = Span::from_secs(1);
 /// Workers start within so long of each other.
 pub const STAGGER: Span = Span::from_millis(100);
 /// Sites know of each other after so long.

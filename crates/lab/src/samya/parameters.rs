@@ -61,6 +61,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     sync: Span::from_millis(1),
     row: Span::ZERO,
     request: Span::ZERO,
+    remote: Span::ZERO,
 };
 
 /// The window of the moving averages of throughput (section 5.3).

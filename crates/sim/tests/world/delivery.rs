@@ -2,7 +2,7 @@
 
 use crate::toy::{Answer, C, I, LOCAL, O, Request, Resend, S, V, five_regions, kept, lines, replies, world};
 use rhumb_core::{Span, Time};
-use rhumb_sim::{ClockSkew, Config, Fault, LinkFaults, Links, Place};
+use rhumb_sim::{ClockSkew, Config, Fault, LinkFaults, Links, LocalDelays, Place};
 
 const START: Time = Time::from_micros(1_000_000);
 
@@ -26,8 +26,22 @@ fn a_write_takes_the_floor_plus_the_local_delays_in_every_region() {
 }
 
 #[test]
+fn a_message_from_another_site_keeps_its_processor_busy_before_it_is_taken_up() {
+    let took = |remote| {
+        let local = LocalDelays { remote: Span::from_micros(remote), ..LOCAL };
+        let mut world = world(Config { local, ..five_regions() }, 1);
+        world.run_until(START).expect("runs");
+        world.submit(C, Request::Put(7));
+        world.run_for(Span::from_secs(1)).expect("runs");
+        replies(&mut world, START)[0].0
+    };
+    // The request of a client costs nothing of it, and the answers of two others suffice, far apart.
+    assert_eq!(took(400) - took(0), 2 * 400);
+}
+
+#[test]
 fn without_local_delays_a_write_takes_the_floor() {
-    let config = Config { local: rhumb_sim::LocalDelays::NONE, ..five_regions() };
+    let config = Config { local: LocalDelays::NONE, ..five_regions() };
     let mut world = world(config, 1);
     world.run_until(START).expect("runs");
     world.submit(C, Request::Put(7));

@@ -38,6 +38,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     sync: Span::from_micros(1_000),
     row: Span::ZERO,
     request: Span::ZERO,
+    remote: Span::ZERO,
 };
 
 #[derive(Clone, Debug)]
