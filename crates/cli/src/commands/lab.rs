@@ -51,7 +51,7 @@ pub struct Args {
     /// Decides all that is random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Runs twelve times shorter than the paper's: to see that all works, not for its figures.
+    /// Runs twelve times shorter than the paper's, or a few of them instead of all: to see that all works, not for its figures.
     #[arg(long)]
     quick: bool,
     /// Write tables as CSV and charts as SVG into this folder, made if need be.

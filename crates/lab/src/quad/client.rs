@@ -10,6 +10,20 @@ use rhumb_sim::{ClientEvent, ClientProgram, Next};
 use std::cell::RefCell;
 use std::rc::Rc;
 
+/// A worker that is off duty looks so often whether it is needed.
+const OFF_DUTY: Span = Span::from_millis(100);
+
+/// Which workers work: of each site those with the lowest numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Duty {
+    /// How many, by site.
+    pub(super) wanted: Rc<RefCell<Vec<u64>>>,
+    /// The number of this one at its site.
+    pub(super) number: u64,
+    /// It thinks for so long at the most between two transactions.
+    pub(super) think_max: Span,
+}
+
 /// What a worker waits for.
 #[derive(Debug)]
 enum Phase {
@@ -23,6 +37,8 @@ pub(super) struct Worker {
     site: usize,
     /// It begins so long after it is started, lest all act in step.
     delay: Span,
+    /// None: it always works.
+    duty: Option<Duty>,
     transactions: Transactions,
     meter: Rc<RefCell<Meter>>,
     phase: Phase,
@@ -40,6 +56,7 @@ impl Worker {
         Worker {
             site,
             delay,
+            duty: None,
             transactions,
             meter,
             phase: Phase::Beginning,
@@ -49,6 +66,24 @@ impl Worker {
             times: Times::default(),
             retries: 0,
         }
+    }
+
+    /// The same, on duty only when it is needed.
+    pub(super) fn with_duty(self, duty: Duty) -> Worker {
+        Worker { duty: Some(duty), ..self }
+    }
+
+    /// The next transaction, unless it thinks, or is not needed.
+    fn go_on(&mut self, now: Time, has_thought: bool) -> Next<Request> {
+        if let Some(duty) = &self.duty {
+            if duty.number >= duty.wanted.borrow()[self.site] {
+                return Next::Wait(OFF_DUTY);
+            }
+            if !has_thought && duty.think_max > Span::ZERO {
+                return Next::Wait(self.transactions.think(duty.think_max));
+            }
+        }
+        Next::Request(self.next_transaction(now))
     }
 
     fn next_transaction(&mut self, now: Time) -> Request {
@@ -76,24 +111,24 @@ impl Worker {
         Request::Commit { txn, writes, expect: Vec::new(), options: CommitOptions::default() }
     }
 
-    fn committed(&mut self, now: Time) -> Request {
+    fn committed(&mut self, now: Time) -> Next<Request> {
         self.times.commit = now.since(self.asked);
         let (response, times, retries) = (now.since(self.began), self.times, self.retries);
         if let Some(counts) = self.meter.borrow_mut().now(self.site) {
             *counts += Counts { committed: 1, response, times, retries, failed: 0 };
         }
-        self.next_transaction(now)
+        self.go_on(now, false)
     }
 
-    fn aborted(&mut self, now: Time, error: &TxnError) -> Request {
+    fn aborted(&mut self, now: Time, error: &TxnError) -> Next<Request> {
         if matches!(error, TxnError::Conflict(_)) {
             self.retries += 1;
-            return self.attempt(now);
+            return Next::Request(self.attempt(now));
         }
         if let Some(counts) = self.meter.borrow_mut().now(self.site) {
             counts.failed += 1;
         }
-        self.next_transaction(now)
+        self.go_on(now, false)
     }
 }
 
@@ -102,16 +137,20 @@ where
     A::Request: From<Request>,
 {
     fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<A::Request> {
-        let request = match (&self.phase, event) {
-            (_, ClientEvent::Started) => return Next::Wait(self.delay),
-            (_, ClientEvent::Woken) => self.next_transaction(now),
+        let next = match (&self.phase, event) {
+            (_, ClientEvent::Started) => Next::Wait(self.delay),
+            (_, ClientEvent::Woken) => self.go_on(now, true),
             (_, ClientEvent::Answered(Answer::Failed(error))) => self.aborted(now, &error),
-            (Phase::Beginning, ClientEvent::Answered(Answer::Began { txn })) => self.read(now, txn),
-            (&Phase::Reading(txn), ClientEvent::Answered(Answer::Rows { .. })) => self.commit(now, txn),
+            (Phase::Beginning, ClientEvent::Answered(Answer::Began { txn })) => Next::Request(self.read(now, txn)),
+            (&Phase::Reading(txn), ClientEvent::Answered(Answer::Rows { .. })) => Next::Request(self.commit(now, txn)),
             (Phase::Committing, ClientEvent::Answered(Answer::Committed(_))) => self.committed(now),
             (phase, event) => unreachable!("nothing goes wrong in these worlds, but {phase:?} met {event:?}"),
         };
-        Next::Request(request.into())
+        match next {
+            Next::Request(request) => Next::Request(request.into()),
+            Next::Wait(span) => Next::Wait(span),
+            Next::Done => Next::Done,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The sites of a run: how far they are from one another, and which part of the workers each has.
 
 use super::parameters as p;
-use rhumb_core::{RttMatrix, SiteId, Span};
+use rhumb_core::{RegionId, RttMatrix, SiteId, Span};
 
 /// Sites, a region each. Site 0 has the most workers wherever shares differ.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,15 @@ impl Cluster {
         Cluster::delayed(&delays, &vec![1.0; sites])
     }
 
+    /// The same, but the part of each round trip that is spent inside datacenters is another.
+    #[must_use]
+    pub fn with_home(&self, home: Span) -> Cluster {
+        let names = self.rtt.names().to_vec();
+        let away = |from: usize, to: usize| self.rtt.rtt(RegionId(from as u16), RegionId(to as u16)) - p::RTT_AT_HOME;
+        let rtt = |from: usize, to: usize| if from == to { Span::ZERO } else { away(from, to) + home };
+        Cluster { rtt: RttMatrix::of(names, rtt), shares: self.shares.clone() }
+    }
+
     /// Its sites.
     pub fn sites(&self) -> Vec<SiteId> {
         (0..self.shares.len() as u16).map(|region| SiteId::new(region, 0)).collect()
@@ -55,7 +64,6 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rhumb_core::RegionId;
 
     #[test]
     fn workers_are_dealt_out_by_shares_at_any_number_of_them() {

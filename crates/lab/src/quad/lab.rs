@@ -19,6 +19,16 @@ impl Lab {
         Lab { options }
     }
 
+    /// Decides all that is random.
+    pub fn seed(&self) -> u64 {
+        self.options.seed
+    }
+
+    /// Of so many periods those that a run of this length has time for.
+    pub fn periods(&self, all: u64) -> u64 {
+        (all / self.options.shorter.max(1) as u64).max(1)
+    }
+
     /// A sizeup run: more and more workers, in shares of the cluster.
     pub fn sizeup(&self, system: System, cluster: &Cluster, read_percent: u64) -> Setup {
         let title = format!("{}, {} sites, {read_percent} % reads", system.name(), cluster.shares.len());
@@ -41,6 +51,7 @@ impl Lab {
             read_percent,
             workers,
             background: Vec::new(),
+            local: p::LOCAL,
             warm_up,
             measured,
             seed: self.options.seed,

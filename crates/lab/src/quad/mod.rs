@@ -4,6 +4,7 @@
 //!   System ─▶ Quorums ─┐
 //!   Cluster ───────────┼─▶ Setup ─▶ World of the product's own sites, workers at each ─▶ Run
 //!   mix, workers ──────┘                                                                  │
+//!   Course: workers whose numbers change, over periods ─▶ Passed ──────────────────────────┤
 //!   experiments ─▶ Outcome: tables, findings, charts ◀────────────────────────────────────┘
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 pub mod client;
 pub mod cluster;
+pub mod course;
 pub mod experiments;
 pub mod lab;
 pub mod meter;

@@ -9,7 +9,7 @@ use crate::experiment::Progress;
 use rhumb_commit::quad::quorums::Quorums;
 use rhumb_commit::quad::{Config as Protocol, Site};
 use rhumb_core::{Rng, Span};
-use rhumb_sim::{Config, SimError, World};
+use rhumb_sim::{Config, LocalDelays, SimError, World};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -29,6 +29,8 @@ pub struct Setup {
     pub workers: Vec<u64>,
     /// By site, clients that keep it busy with requests that concern no other. None, or one number for each site.
     pub background: Vec<u64>,
+    /// What a site costs.
+    pub local: LocalDelays,
     /// How long each stage runs before it is measured.
     pub warm_up: Span,
     /// How long each is measured.
@@ -64,7 +66,7 @@ impl Run {
 /// Runs `setup`.
 pub fn run(setup: &Setup, progress: &mut dyn Progress) -> Result<Run, SimError> {
     progress.begin(&setup.title);
-    let config = Config { local: p::LOCAL, events_max: p::EVENTS_MAX, ..Config::new(setup.cluster.rtt.clone(), 1) };
+    let config = Config { local: setup.local, events_max: p::EVENTS_MAX, ..Config::new(setup.cluster.rtt.clone(), 1) };
     let quorums = setup.quorums.clone();
     let factory = move |site, _life| Site::new(site, quorums.clone(), Protocol::default());
     let mut world: World<Site> = World::new(config, setup.seed, factory);

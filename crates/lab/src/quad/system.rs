@@ -38,12 +38,16 @@ impl System {
         }
     }
 
+    /// What it is built with.
+    pub fn settings(self) -> Settings {
+        Settings { policy: self.policy, cores: self.cores, score: ScoreWeights::default(), cost: CostWeights::default() }
+    }
+
     /// Its quorums in `cluster`, where nobody has failed. The load of a site is its part of the workers, as the paper has it. What does
     /// not adapt is built before there was any.
     pub fn quorums(self, cluster: &Cluster) -> Quorums {
         let load = if self.policy == Policy::QuadStatic { None } else { Some(cluster.shares.as_slice()) };
-        let settings = Settings { policy: self.policy, cores: self.cores, score: ScoreWeights::default(), cost: CostWeights::default() };
-        settings.quorums(&measures(cluster, load), &BTreeSet::new())
+        self.settings().quorums(&measures(cluster, load), &BTreeSet::new())
     }
 }
 

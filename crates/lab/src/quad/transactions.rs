@@ -5,7 +5,7 @@
 //! stock entries.
 
 use super::parameters as p;
-use rhumb_core::{Key, Rng, Value};
+use rhumb_core::{Key, Rng, Span, Value};
 use std::collections::BTreeSet;
 
 /// A transaction before it runs.
@@ -30,6 +30,11 @@ pub(super) struct Transactions {
 impl Transactions {
     pub(super) fn new(read_percent: u64, worker: u64, rng: Rng) -> Transactions {
         Transactions { read_percent, worker, orders: 0, rng }
+    }
+
+    /// How long a worker thinks before the next one.
+    pub(super) fn think(&mut self, most: Span) -> Span {
+        Span::from_micros(self.rng.below(most.as_micros() + 1))
     }
 
     pub(super) fn draw(&mut self) -> Draft {

@@ -2,7 +2,7 @@
 
 use super::super::cluster::Cluster;
 use super::super::lab::Lab;
-use super::super::run::Run;
+use super::super::run::{Run, Setup};
 use super::super::system::System;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 use rhumb_commit::quad::quorums::Policy;
@@ -38,7 +38,9 @@ pub(super) fn by_mix(
     let mut runs = Runs::new();
     for &system in systems {
         for &read_percent in &mixes {
-            let run = lab.run(&lab.sizeup(system, cluster, read_percent), progress)?;
+            let setup = lab.sizeup(system, cluster, read_percent);
+            let titled = format!("{} ({} of {})", setup.title, runs.len() + 1, systems.len() * mixes.len());
+            let run = lab.run(&Setup { title: titled, ..setup }, progress)?;
             runs.insert((system, read_percent), run);
         }
     }
