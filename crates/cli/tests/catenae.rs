@@ -105,6 +105,61 @@ async fn what_travels_never_fails_and_is_measured() {
     bad_input_is_refused_with_the_reason(&clients[1]).await;
 }
 
+/// How often each region calls a procedure.
+const CALLS: i32 = 6;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_one_shot_in_every_region() {
+    let (demo, clients) = start().await;
+    clients[0]
+        .batch_execute(
+            "CREATE TABLE item (id INT PRIMARY KEY, stock INT NOT NULL);
+             CREATE TABLE sale (region INT, number INT, item INT, PRIMARY KEY (region, number));
+             INSERT INTO item VALUES (1, 1000), (2, 1000)",
+        )
+        .await
+        .expect("created");
+    clients[2]
+        .batch_execute(
+            "CREATE PROCEDURE sell(item_id INT, count INT, region INT, number INT) LANGUAGE SQL AS $$
+                 UPDATE item SET stock = stock - count WHERE id = item_id;
+                 INSERT INTO sale VALUES (sell.region, sell.number, item_id)
+             $$",
+        )
+        .await
+        .expect("made");
+    let conditional = "CREATE PROCEDURE take(n INT) LANGUAGE SQL AS 'UPDATE item SET stock = 0 WHERE stock < n'";
+    let refused = clients[4].batch_execute(conditional).await.expect_err("it must read first");
+    let refused = refused.as_db_error().expect("an error of the server");
+    assert_eq!(refused.code().code(), "0A000");
+    assert!(refused.message().contains("statement 1 (UPDATE) of procedure \"take\""), "{}", refused.message());
+    let calls = clients.iter().zip(0..).map(async |(client, region): (&Client, i32)| {
+        let sell = client.prepare("CALL sell($1, $2, $3, $4)").await.expect("every region has heard of it");
+        // Who does not know the procedure and the tables yet learns of them, and the call then runs again.
+        client.execute(&sell, &[&2i32, &0i32, &region, &-1i32]).await.expect("called");
+        let before = metric(&demo, region as usize, CONFLICTS);
+        for number in 0..CALLS {
+            client.execute(&sell, &[&1i32, &3i32, &region, &number]).await.expect("it travels");
+        }
+        assert_eq!(code(client.execute(&sell, &[&1i32, &3i32, &region, &0i32]).await), "23505");
+        assert_eq!(metric(&demo, region as usize, CONFLICTS), before, "{}", REGIONS[region as usize]);
+    });
+    futures::future::join_all(calls).await;
+    let left = (1_000 - 3 * CALLS * REGIONS.len() as i32).to_string();
+    for client in &clients {
+        assert_eq!(column(client, "SELECT stock FROM item ORDER BY id").await, [left.as_str(), "1000"]);
+    }
+    // Another in its place, made elsewhere, is what the next call runs.
+    clients[4]
+        .batch_execute("CREATE OR REPLACE PROCEDURE sell(item_id INT) LANGUAGE SQL AS 'UPDATE item SET stock = 0 WHERE id = item_id'")
+        .await
+        .expect("replaced");
+    clients[1].batch_execute("CALL sell(2)").await.expect("the new one");
+    assert_eq!(column(&clients[3], "SELECT stock FROM item ORDER BY id").await, [left.as_str(), "0"]);
+    clients[3].batch_execute("DROP PROCEDURE sell").await.expect("dropped");
+    assert_eq!(code(clients[0].batch_execute("CALL sell(2)").await), "42883");
+}
+
 const CONFLICTS: &str = "rhumb_epoch_transactions_total{outcome=\"conflict\"}";
 
 /// A metric of a region's site; zero if it is not there.

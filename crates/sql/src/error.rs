@@ -96,6 +96,8 @@ sql_states! {
     UndefinedObject = "42704",
     /// The object exists already.
     DuplicateObject = "42710",
+    /// A function or procedure of that name exists already.
+    DuplicateFunction = "42723",
     /// The two types do not go together.
     DatatypeMismatch = "42804",
     /// A name for the wrong kind of thing.
@@ -114,6 +116,8 @@ sql_states! {
     DuplicateTable = "42P07",
     /// `ON CONFLICT` names columns that no unique index covers.
     InvalidColumnReference = "42P10",
+    /// A procedure that cannot be defined so.
+    InvalidFunctionDefinition = "42P13",
     /// A table that cannot be defined so.
     InvalidTableDefinition = "42P16",
     /// A parameter whose type cannot be told.
@@ -124,6 +128,8 @@ sql_states! {
     ProgramLimitExceeded = "54000",
     /// More columns than a table may have.
     TooManyColumns = "54011",
+    /// More parameters than a procedure may have.
+    TooManyArguments = "54023",
     /// The object is not in a state that allows this.
     ObjectNotInPrerequisiteState = "55000",
     /// The object is needed and cannot be dropped.
@@ -187,6 +193,12 @@ impl SqlError {
     /// The same with the place in the statement's text: characters, from 1.
     pub fn with_position(mut self, position: usize) -> SqlError {
         self.0.position = Some(position);
+        self
+    }
+
+    /// The same without a place: the text it was in is not the one that the client sent.
+    pub fn without_position(mut self) -> SqlError {
+        self.0.position = None;
         self
     }
 

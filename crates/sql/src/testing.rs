@@ -235,6 +235,10 @@ impl Transaction for LocalTransaction {
     async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
         self.count_round();
         let shared = self.gateway.lock();
+        // Where commits carry out operations, a row that is not as expected is told of by the next read.
+        if self.gateway.operates && self.expected.iter().any(|(key, version)| shared.read(key, self.at).version != *version) {
+            return Err(TxnError::Conflict("a row is not as it was expected".into()));
+        }
         let at = self.sees_up_to(&shared);
         let mut rows = Vec::with_capacity(keys.len());
         for key in keys {

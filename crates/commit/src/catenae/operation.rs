@@ -138,7 +138,8 @@ impl Operation {
         self.range().is_none() && !matches!(self, Operation::Read { .. } | Operation::Compare { .. })
     }
 
-    fn bytes(&self) -> usize {
+    /// Bytes of its keys and values.
+    pub fn bytes(&self) -> usize {
         match self {
             Operation::Scan { range, .. } | Operation::Unchanged { range, .. } => range.start.0.len() + range.end.0.len(),
             Operation::Write { key, value } | Operation::Insert { key, value } => key.0.len() + value.0.len(),

@@ -1,6 +1,6 @@
 //! Databases, the commit protocol that each declares, and the settings that its sessions begin with.
 
-use crate::catalog::layout::{self, Entry, data_prefix, database_key, dropped_key, garbage_key, relations, settings_key};
+use crate::catalog::layout::{self, Entry, data_prefix, database_key, dropped_key, garbage_key, procedures, relations, settings_key};
 use crate::catalog::names::check_name;
 use crate::catalog::{CatalogView, DatabaseId};
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -70,7 +70,7 @@ impl CatalogView {
         self.write(txn, key, &Entry::Database(Arc::new(database)))
     }
 
-    /// `DROP DATABASE`: with all of its tables. False if there was none and `if_exists`. Errors: 3D000; 55006 for the
+    /// `DROP DATABASE`: with all of its tables and procedures. False if there was none and `if_exists`. Errors: 3D000; 55006 for the
     /// database that always exists.
     pub async fn drop_database(&mut self, txn: &mut dyn Transaction, name: &str, if_exists: bool) -> SqlResult<bool> {
         if name == DEFAULT_DATABASE {
@@ -80,8 +80,10 @@ impl CatalogView {
         let Some(Entry::Database(database)) = self.read_fresh(txn, std::slice::from_ref(&key)).await?.remove(0) else {
             return if if_exists { Ok(false) } else { Err(SqlError::undefined_database(name)) };
         };
-        for (relation, _) in self.scan_entries(txn, relations(database.id)).await? {
-            self.remove(txn, relation)?;
+        for named in [relations(database.id), procedures(database.id)] {
+            for (key, _) in self.scan_entries(txn, named).await? {
+                self.remove(txn, key)?;
+            }
         }
         self.remove(txn, key)?;
         self.remove(txn, settings_key(database.id))?;

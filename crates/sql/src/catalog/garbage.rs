@@ -4,7 +4,9 @@
 //! used twice: nobody can reach those rows, nor add to them, and they can be deleted at leisure.
 
 use crate::catalog::DatabaseId;
-use crate::catalog::layout::{data_prefix, dropped, dropped_database, dropped_key, garbage, garbage_key, garbage_prefix, relations};
+use crate::catalog::layout::{
+    data_prefix, dropped, dropped_database, dropped_key, garbage, garbage_key, garbage_prefix, procedures, relations,
+};
 use crate::error::{SqlError, SqlResult};
 use crate::keyspaces::Gateways;
 use rhumb_commit::transaction::{Gateway, ReadMode};
@@ -53,14 +55,16 @@ pub async fn hand_over(names: &dyn Gateway, own: &dyn Gateway) -> SqlResult<bool
     Ok(true)
 }
 
-/// Drops some relations of a database in which nothing can be created from then on. True if there may be more.
+/// Drops some relations and procedures of a database in which nothing can be created from then on. True if there may be more.
 async fn drop_relations(own: &dyn Gateway, database: DatabaseId) -> SqlResult<bool> {
     let mut txn = own.begin(ReadMode::Locking).await?;
     txn.put(dropped_key(database), Value::default())?;
-    let relations = txn.scan(relations(database), RECLAIM_KEYS, false).await?;
-    let may_be_more = relations.len() == RECLAIM_KEYS;
-    for relation in relations {
-        txn.delete(relation.key)?;
+    let mut named = txn.scan(relations(database), RECLAIM_KEYS, false).await?;
+    let room = RECLAIM_KEYS - named.len();
+    named.extend(if room > 0 { txn.scan(procedures(database), room, false).await? } else { Vec::new() });
+    let may_be_more = named.len() == RECLAIM_KEYS;
+    for entry in named {
+        txn.delete(entry.key)?;
     }
     if !may_be_more {
         txn.put(garbage_key(&data_prefix(database, None)), Value::default())?;

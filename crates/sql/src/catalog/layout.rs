@@ -7,6 +7,7 @@
 //!   [0][4][0] prefix of dropped keys   → nothing: to be reclaimed
 //!   [0][5][0] [database]               → the settings that its sessions begin with
 //!   [0][6][0] [database]               → nothing: it is dropped, in a key space other than that of the names
+//!   [0][7][0] [database] name          → a procedure
 //! ```
 //!
 //! Each key space has all of that but the names of databases and their settings, which are in that of Replicated Commit alone. A
@@ -16,7 +17,7 @@
 //! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in `postcard`.
 //! Decoding is total, and checks what the rest of the crate relies on.
 
-use crate::catalog::{DatabaseDescriptor, DatabaseId, IndexId, TableDescriptor, TableId};
+use crate::catalog::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, TableDescriptor, TableId};
 use crate::error::{SqlError, SqlResult};
 use crate::table::index_prefix;
 use rhumb_core::{Key, KeyRange, Value};
@@ -33,6 +34,7 @@ const RELATIONS: TableId = TableId(3);
 const GARBAGE: TableId = TableId(4);
 const SETTINGS: TableId = TableId(5);
 const DROPPED: TableId = TableId(6);
+const PROCEDURES: TableId = TableId(7);
 /// The first byte of every value that this version writes.
 const FORMAT: u8 = 1;
 
@@ -47,6 +49,8 @@ pub enum Entry {
     Index(String),
     /// The settings that the sessions of a database begin with.
     Settings(BTreeMap<String, String>),
+    /// A procedure.
+    Procedure(#[serde(with = "shared")] Arc<ProcedureDescriptor>),
 }
 
 /// A shared structure is written as the structure. By hand, since serde's own feature for it is one of the whole build.
@@ -81,6 +85,14 @@ pub(super) fn relation_key(database: DatabaseId, name: &str) -> Key {
 
 pub(super) fn relations(database: DatabaseId) -> KeyRange {
     KeyRange::prefix(&named(RELATIONS, &database.0.to_be_bytes(), "").0)
+}
+
+pub(super) fn procedure_key(database: DatabaseId, name: &str) -> Key {
+    named(PROCEDURES, &database.0.to_be_bytes(), name)
+}
+
+pub(super) fn procedures(database: DatabaseId) -> KeyRange {
+    KeyRange::prefix(&named(PROCEDURES, &database.0.to_be_bytes(), "").0)
 }
 
 pub(super) fn settings_key(database: DatabaseId) -> Key {
@@ -156,6 +168,7 @@ pub fn decode_entry(bytes: &[u8]) -> SqlResult<Entry> {
     let entry = decode(bytes)?;
     match &entry {
         Entry::Table(table) if !table.is_sound() => Err(SqlError::corrupted("a table descriptor", "it contradicts itself")),
+        Entry::Procedure(procedure) if !procedure.is_sound() => Err(SqlError::corrupted("a procedure", "it contradicts itself")),
         _ => Ok(entry),
     }
 }

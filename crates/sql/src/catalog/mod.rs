@@ -1,4 +1,4 @@
-//! What databases, tables and indexes there are.
+//! What databases, tables, indexes and procedures there are.
 //!
 //! The catalog is rows of the same key space as the data, under database 0, read and written by ordinary transactions:
 //! `CREATE TABLE` is atomic, replicated and isolated because every transaction is. [`Catalog`] is a gateway's cache of
@@ -20,6 +20,7 @@ mod garbage;
 mod indexes;
 mod layout;
 mod names;
+mod procedures;
 mod spec;
 mod tables;
 mod view;
@@ -33,5 +34,6 @@ pub use descriptor::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableI
 pub use garbage::{hand_over, keep_reclaiming, reclaim};
 pub use layout::{Entry, decode_entry, encode_entry};
 pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
+pub use procedures::{PROCEDURE_BYTES_MAX, PROCEDURE_PARAMETERS_MAX, ProcedureDescriptor, ProcedureParameter, ProcedureSpec, signature};
 pub use spec::{ColumnSpec, IndexSpec, KeySpec, TableSpec};
 pub use view::CatalogView;

@@ -139,7 +139,7 @@ impl CatalogView {
         self.may_be_stale = false;
     }
 
-    async fn lookup(&mut self, txn: &mut dyn Transaction, key: Key) -> SqlResult<Option<Entry>> {
+    pub(super) async fn lookup(&mut self, txn: &mut dyn Transaction, key: Key) -> SqlResult<Option<Entry>> {
         if let Some(entry) = self.used.get(&key) {
             return Ok(Some(entry.clone()));
         }

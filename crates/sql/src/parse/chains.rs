@@ -1,4 +1,5 @@
-//! Bounds the chains of operators in a statement: `a OR b OR c …`, `1 + 1 + …`, `… UNION …`, `x::int::int`.
+//! Bounds the chains of operators in a statement, or in each of those in a procedure: `a OR b OR c …`, `1 + 1 + …`, `… UNION …`,
+//! `x::int::int`.
 //!
 //! A chain is parsed into a tree as deep as it is long, and trees are walked, copied and dropped by recursion. The parser's
 //! own limit counts only what is nested in the text.
@@ -25,7 +26,7 @@ pub fn check(tokens: &[TokenWithSpan]) -> SqlResult<()> {
                     levels.push(0);
                 }
             }
-            Token::Comma => *innermost(&mut levels) = 0,
+            Token::Comma | Token::SemiColon => *innermost(&mut levels) = 0,
             token if is_operator(token) => {
                 let operators = innermost(&mut levels);
                 *operators += 1;

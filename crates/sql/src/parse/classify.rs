@@ -73,6 +73,12 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
             }
             StatementKind::Drop { object: object_type, if_exists, names }
         }
+        Sql::DropProcedure { if_exists, proc_desc, .. } => {
+            let types = |arguments: Vec<ast::OperateFunctionArg>| arguments.into_iter().map(|argument| argument.data_type).collect();
+            let procedures = proc_desc.into_iter().map(|procedure| (procedure.name, procedure.args.map(types)));
+            StatementKind::DropProcedure { if_exists, procedures: procedures.collect() }
+        }
+        Sql::Call(function) => call(function)?,
         Sql::StartTransaction { modes, modifier: None, .. } => StatementKind::Transaction(Transaction::Begin(access(&modes))),
         Sql::Commit { chain: false, modifier: None, .. } => StatementKind::Transaction(Transaction::Commit),
         Sql::Rollback { chain: false, savepoint: None } => StatementKind::Transaction(Transaction::Rollback),
@@ -100,6 +106,18 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
             return Err(SqlError::unsupported(format!("{} is not supported", words.join(" "))));
         }
     })
+}
+
+fn call(function: ast::Function) -> SqlResult<StatementKind> {
+    let ast::FunctionArguments::List(list) = function.args else {
+        return Err(SqlError::syntax("CALL takes the name of a procedure and what it is given, in parentheses"));
+    };
+    let plain = list.duplicate_treatment.is_none() && list.clauses.is_empty() && function.over.is_none() && function.filter.is_none();
+    let arguments = list.args.into_iter().map(|argument| match argument {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(value)) if plain => Ok(value),
+        other => Err(SqlError::unsupported(format!("{other} is not supported in CALL"))),
+    });
+    Ok(StatementKind::Call { name: function.name, arguments: arguments.collect::<SqlResult<_>>()? })
 }
 
 fn query_kind(mut query: Box<ast::Query>) -> SqlResult<StatementKind> {

@@ -40,7 +40,7 @@ pub fn from_parser(sql: &str, error: ParserError) -> SqlError {
 }
 
 /// Characters from the start of the text, from 1, of a line and a column, both from 1.
-fn position(sql: &str, line: u64, column: u64) -> Option<usize> {
+pub fn position(sql: &str, line: u64, column: u64) -> Option<usize> {
     let line = usize::try_from(line).ok()?.checked_sub(1)?;
     let before: usize = sql.split_inclusive('\n').take(line).map(|text| text.chars().count()).sum();
     Some(before + usize::try_from(column).ok()?)

@@ -2,16 +2,19 @@
 //!
 //! The grammar is sqlparser's for PostgreSQL. What it lacks is cut out at the level of tokens first: several statements
 //! are separated, `AS OF SYSTEM TIME '…'` is taken out of the statement that it qualifies, `ALTER DATABASE name` off the
-//! SET or RESET that follows it, and `CREATE DATABASE … WITH` and the statements about quotas are read here. Errors carry the place in the text, in characters, as clients expect it.
+//! SET or RESET that follows it, and `CREATE DATABASE … WITH`, `CREATE PROCEDURE` and the statements about quotas are read here.
+//! Errors carry the place in the text, in characters, as clients expect it.
 
 mod chains;
 mod classify;
 mod error;
+mod procedure;
 mod quota;
 mod statement;
 mod tokens;
 
 pub use classify::fold;
+pub use procedure::{ProcedureDefinition, body};
 pub use quota::{QuotaCommand, QuotaDefinition};
 pub use statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, Statement, StatementKind, Transaction};
 pub use tokens::{TokenCall, token_call};
@@ -39,7 +42,7 @@ pub fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
         .tokenize_with_location()
         .map_err(|error| error::at(sql, error.location, error.message))?;
     let mut statements = Vec::new();
-    for tokens in tokens.split(|token| token.token == Token::SemiColon) {
+    for tokens in procedure::split(&tokens) {
         if tokens.iter().all(|token| matches!(token.token, Token::Whitespace(_))) {
             continue;
         }
@@ -55,8 +58,10 @@ pub fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
 fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> {
     let as_of = take_as_of(&mut tokens);
     let mut parser = parser(tokens.clone());
-    let kind = match classify::database(&mut parser).or_else(|| quota::quota(&mut parser)) {
-        Some(kind) => kind.map_err(|error| error::from_parser(sql, error))?,
+    let read_here = classify::database(&mut parser).or_else(|| quota::quota(&mut parser));
+    let read_here = read_here.map(|kind| kind.map_err(|error| error::from_parser(sql, error)));
+    let kind = match read_here.or_else(|| procedure::procedure(sql, &mut parser)) {
+        Some(kind) => kind?,
         None => {
             let mut parser = self::parser(tokens);
             let database = classify::altered_database(&mut parser).transpose().map_err(|error| error::from_parser(sql, error))?;

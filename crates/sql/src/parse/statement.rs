@@ -1,5 +1,6 @@
 //! What a statement is to the session: which rules of transactions hold for it, and who runs it.
 
+use super::procedure::ProcedureDefinition;
 use super::quota::QuotaCommand;
 use datafusion::sql::sqlparser::ast;
 
@@ -36,7 +37,7 @@ pub enum StatementKind {
     Truncate(Vec<ast::ObjectName>),
     /// COPY … FROM STDIN.
     Copy(CopyFrom),
-    /// CREATE of a table, index or database.
+    /// CREATE of a table, index, database or procedure.
     Create(Create),
     /// DROP of tables, indexes or databases.
     Drop {
@@ -46,6 +47,20 @@ pub enum StatementKind {
         if_exists: bool,
         /// Their names.
         names: Vec<ast::ObjectName>,
+    },
+    /// DROP of procedures.
+    DropProcedure {
+        /// True if it does not matter whether they exist.
+        if_exists: bool,
+        /// Their names, and the types of their parameters if they are given.
+        procedures: Vec<(ast::ObjectName, Option<Vec<ast::DataType>>)>,
+    },
+    /// CALL of a procedure.
+    Call {
+        /// Its name.
+        name: ast::ObjectName,
+        /// What it is given.
+        arguments: Vec<ast::Expr>,
     },
     /// ALTER DATABASE … SET or RESET.
     AlterDatabase {
@@ -99,6 +114,8 @@ pub enum Create {
     Table(Box<ast::CreateTable>),
     /// CREATE INDEX.
     Index(Box<ast::CreateIndex>),
+    /// CREATE PROCEDURE.
+    Procedure(Box<ProcedureDefinition>),
 }
 
 /// A statement about transactions.
@@ -193,6 +210,9 @@ impl StatementKind {
             StatementKind::Create(Create::Database { .. }) => "CREATE DATABASE",
             StatementKind::Create(Create::Table(_)) => "CREATE TABLE",
             StatementKind::Create(Create::Index(_)) => "CREATE INDEX",
+            StatementKind::Create(Create::Procedure(_)) => "CREATE PROCEDURE",
+            StatementKind::DropProcedure { .. } => "DROP PROCEDURE",
+            StatementKind::Call { .. } => "CALL",
             StatementKind::AlterDatabase { .. } => "ALTER DATABASE",
             StatementKind::Drop { object: ast::ObjectType::Database, .. } => "DROP DATABASE",
             StatementKind::Drop { object: ast::ObjectType::Index, .. } => "DROP INDEX",

@@ -160,3 +160,37 @@ fn a_chain_of_operators_is_bounded_and_a_list_is_not() {
     let list = format!("select 1 in ({})", vec!["1 + 1"; 5_000].join(", "));
     assert!(parse(&list).is_ok());
 }
+
+#[test]
+fn a_procedure_is_one_statement_whatever_its_body_holds() {
+    let made = |sql: &str| match parse(sql).expect("statements").remove(0).kind {
+        StatementKind::Create(Create::Procedure(definition)) => *definition,
+        other => panic!("{other:?}"),
+    };
+    let text = "create or replace procedure Pay(in Amount numeric(6, 2), \"Who\" int) as $body$ select 1; select ';' $body$ language 'SQL'; select 2";
+    assert_eq!(parse(text).expect("two").len(), 2);
+    let procedure = made(text);
+    let names: Vec<&str> = procedure.parameters.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((procedure.or_replace, procedure.name.to_string().as_str(), names), (true, "Pay", vec!["amount", "Who"]));
+    assert_eq!(procedure.body, " select 1; select ';' ");
+    let text =
+        "select 0;\ncreate procedure p() begin atomic\n  select case 1 when 1 then 'é' end;\n  delete from t; end; begin; select 3; end";
+    let kinds: Vec<&str> = parse(text).expect("statements").iter().map(|statement| statement.kind.name()).collect();
+    assert_eq!(kinds, ["SELECT", "CREATE PROCEDURE", "BEGIN", "SELECT", "COMMIT"]);
+    let procedure = made(text.split_once('\n').expect("two lines").1);
+    assert_eq!(body(&procedure.body).expect("statements").iter().map(StatementKind::name).collect::<Vec<_>>(), ["SELECT", "DELETE"]);
+    assert_eq!(made("create procedure p() as ''").body, "");
+    let error = parse("create procedure p(a int) as select 1").expect_err("no quotes");
+    assert_eq!((error.state(), error.position()), (SqlState::SyntaxError, Some(30)));
+    let error = body("select 1;\nselec").expect_err("no statement");
+    assert_eq!((error.state(), error.position()), (SqlState::SyntaxError, None));
+}
+
+#[test]
+fn a_call_has_a_name_and_values() {
+    let StatementKind::Call { name, arguments } = one("call shop.public.Pay(1, $2, 'x' || 'y')").kind else { panic!("a call") };
+    assert_eq!((name.to_string().as_str(), arguments.len()), ("shop.public.Pay", 3));
+    for (sql, state) in [("call pay", SqlState::SyntaxError), ("call pay(a => 1)", SqlState::FeatureNotSupported)] {
+        assert_eq!(parse(sql).expect_err(sql).state(), state, "{sql}");
+    }
+}

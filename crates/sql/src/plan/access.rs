@@ -84,6 +84,11 @@ impl Access {
         self.complete
     }
 
+    /// True if the keys are primary keys, known without a read.
+    pub fn is_of_points(&self) -> bool {
+        matches!(&self.path, Path::Points { index: None, .. })
+    }
+
     /// True if at most one row can be found.
     pub fn is_single(&self) -> bool {
         matches!(&self.path, Path::Points { columns, .. } if columns.iter().all(|values| values.len() == 1))

@@ -262,12 +262,18 @@ impl InsertPlan {
         Ok(row)
     }
 
-    /// The same as operations, if its rows are known beforehand and a key that is taken is an error.
-    pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
-        let (Source::Values(rows), OnConflict::Error) = (&self.source, &self.on_conflict) else { return Ok(Err(CONDITIONAL)) };
-        if !self.returning.as_ref().is_none_or(Projection::is_of_columns) {
-            return Ok(Err(FALLIBLE));
+    /// Whether it may become operations: its rows are known beforehand and a key that is taken is an error.
+    pub fn fit(&self) -> Result<(), Unfit> {
+        match (&self.source, &self.on_conflict) {
+            (Source::Values(_), OnConflict::Error) if self.returning.as_ref().is_none_or(Projection::is_of_columns) => Ok(()),
+            (Source::Values(_), OnConflict::Error) => Err(FALLIBLE),
+            _ => Err(CONDITIONAL),
         }
+    }
+
+    /// The same as operations, if it is [fit](Self::fit).
+    pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
+        let Source::Values(rows) = &self.source else { return Ok(Err(CONDITIONAL)) };
         let mut steps = Steps::new(self.table.clone());
         for cells in rows {
             steps.insert(self.row(cx, cells)?)?;

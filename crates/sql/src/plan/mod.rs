@@ -5,6 +5,7 @@
 //!                        ├─ UPDATE, DELETE of one table ───→ modify ─┐
 //!                        ├─ SELECT of one table ───────────→ select ─┤ access (WHERE → keys), evaluate (expressions)
 //!                        ├─ SELECT of no table ────────────→ singleton; with acquire() or release() → tokens
+//!                        ├─ CALL ──────────────────────────→ call → each statement of the procedure, its parameters bound
 //!                        └─ anything else ─────────────────→ query (DataFusion) → source → access
 //! ```
 //! A plan holds no transaction: it is made once per statement text, kept by its session, and run in any transaction that
@@ -12,7 +13,9 @@
 
 mod access;
 mod analyze;
+mod arguments;
 mod assignment;
+mod call;
 mod conflict;
 mod defaults;
 mod evaluate;
@@ -34,6 +37,8 @@ mod source;
 mod system;
 mod tokens;
 
+pub use arguments::procedure_name;
+pub use call::{CallPlan, check as check_procedure};
 pub use defaults::Defaults;
 pub use modify::delete_all;
 pub use operations::{Steps, Unfit};
@@ -72,6 +77,7 @@ enum Body {
     Singleton(singleton::SingletonPlan),
     Insert(insert::InsertPlan),
     Modify(modify::ModifyPlan),
+    Call(CallPlan),
 }
 
 /// What planning needs.
@@ -132,6 +138,7 @@ impl Plan {
                 rewrite::rewrite(&mut delete, cx.facts)?;
                 modify::plan_delete(cx, active, *delete).await
             }
+            StatementKind::Call { name, arguments } => call::plan(cx, active, name, arguments).await,
             other => Err(SqlError::internal(format!("{} has no plan", other.name()))),
         }
     }
@@ -139,6 +146,11 @@ impl Plan {
     /// True if the transaction sees the tables that the plan was made for.
     pub async fn is_current(&self, active: &mut Active, database: &str) -> bool {
         if self.once {
+            return false;
+        }
+        if let Body::Call(call) = &self.body
+            && !call.is_current(active, database).await
+        {
             return false;
         }
         for table in &self.tables {
@@ -150,13 +162,31 @@ impl Plan {
         true
     }
 
+    /// The procedure that it calls, if it is a CALL.
+    pub fn call(&self) -> Option<&CallPlan> {
+        if let Body::Call(call) = &self.body { Some(call) } else { None }
+    }
+
+    /// Whether it may become [operations](Self::operations), as far as that can be told before its parameters are known.
+    pub fn fit(&self) -> Result<(), Unfit> {
+        match &self.body {
+            Body::Select(plan) => plan.fit(),
+            Body::Insert(plan) => plan.fit(),
+            Body::Modify(plan) => plan.fit(),
+            Body::Query(_) | Body::Singleton(_) | Body::Call(_) => Err(operations::CONDITIONAL),
+        }
+    }
+
     /// What it does as operations that a commit carries out, if that can be said without reading anything.
     pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
+        if let Err(unfit) = self.fit() {
+            return Ok(Err(unfit));
+        }
         match &self.body {
             Body::Select(plan) => plan.operations(cx),
             Body::Insert(plan) => plan.operations(cx),
             Body::Modify(plan) => plan.operations(cx),
-            Body::Query(_) | Body::Singleton(_) => Ok(Err(operations::CONDITIONAL)),
+            Body::Query(_) | Body::Singleton(_) | Body::Call(_) => Ok(Err(operations::CONDITIONAL)),
         }
     }
 
@@ -167,7 +197,7 @@ impl Plan {
             Body::Select(plan) => plan.read(cx, rows),
             Body::Insert(plan) => plan.written(cx, &rows),
             Body::Modify(plan) => plan.written(cx, &rows),
-            Body::Query(_) | Body::Singleton(_) => Err(SqlError::internal("a query of the engine has no operations")),
+            Body::Query(_) | Body::Singleton(_) | Body::Call(_) => Err(SqlError::internal("it has no operations of its own")),
         }
     }
 
@@ -182,6 +212,7 @@ impl Plan {
             Body::Singleton(plan) => plan.run(cx),
             Body::Insert(plan) => plan.run(cx).await,
             Body::Modify(plan) => plan.run(cx).await,
+            Body::Call(plan) => plan.run(cx).await,
         }
     }
 }

@@ -246,21 +246,33 @@ impl ModifyPlan {
         Ok(Effect::Written { count: rows.len(), returning })
     }
 
-    /// The same as operations, if it touches rows by their primary keys and nothing that it writes depends on what they hold.
+    /// Whether it may become operations: it touches rows by their primary keys and nothing that it writes depends on what they hold.
+    pub fn fit(&self) -> Result<(), Unfit> {
+        let by_key = matches!(&self.rows, Source::Keys { access, .. } if access.is_of_points() && access.is_complete());
+        let unread = match &self.change {
+            // Index entries lie where the values of the row say.
+            Change::Delete => self.table.indexes.is_empty(),
+            Change::Update { amendments, .. } => amendments.is_some(),
+            Change::UpdateFromQuery(_) => false,
+        };
+        match self.returning.as_ref().is_none_or(Projection::is_of_columns) {
+            _ if !by_key || !unread => Err(CONDITIONAL),
+            true => Ok(()),
+            false => Err(FALLIBLE),
+        }
+    }
+
+    /// The same as operations, if it is [fit](Self::fit).
     pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
         let Source::Keys { access, .. } = &self.rows else { return Ok(Err(CONDITIONAL)) };
-        let Some(keys) = access.points(&self.table, cx.parameters)?.filter(|_| access.is_complete()) else { return Ok(Err(CONDITIONAL)) };
-        if !self.returning.as_ref().is_none_or(Projection::is_of_columns) {
-            return Ok(Err(FALLIBLE));
-        }
+        let Some(keys) = access.points(&self.table, cx.parameters)? else { return Ok(Err(CONDITIONAL)) };
         let mut steps = Steps::new(self.table.clone());
         match &self.change {
-            Change::Delete if self.table.indexes.is_empty() => keys.into_iter().for_each(|key| steps.delete(key)),
+            Change::Delete => keys.into_iter().for_each(|key| steps.delete(key)),
             Change::Update { amendments: Some(amendments), .. } => {
                 let Some(changes) = amendments.changes(cx.engine, &self.table, cx.parameters)? else { return Ok(Err(CONDITIONAL)) };
                 keys.into_iter().for_each(|key| steps.amend(key, changes.clone()));
             }
-            // Index entries lie where the values of the row say.
             _ => return Ok(Err(CONDITIONAL)),
         }
         Ok(Ok(steps))

@@ -30,21 +30,21 @@ impl Parameters {
         let mut types = hints.to_vec();
         types.resize(counter.count, None);
         let mut parameters = Parameters { types };
-        counter.casts.iter().for_each(|(id, ty)| parameters.set(id, parameter_type(*ty)));
+        counter.casts.iter().for_each(|(id, ty)| parameters.set(id, unbounded(*ty)));
         Ok(parameters)
     }
 
     /// Learns types from the places where parameters stand in a planned expression; `expected` is the type of the whole.
     pub fn learn(&mut self, expr: &Expr, expected: Option<&SqlType>) {
         if let (Expr::Placeholder(placeholder), Some(ty)) = (expr, expected) {
-            self.set(&placeholder.id, parameter_type(*ty));
+            self.set(&placeholder.id, unbounded(*ty));
         }
         // Walking an expression in memory cannot fail.
         let _ = expr.apply(|expr| {
             if let Expr::Placeholder(Placeholder { id, field: Some(field) }) = expr
                 && let Some(ty) = SqlType::of_field(field)
             {
-                self.set(id, parameter_type(ty));
+                self.set(id, unbounded(ty));
             }
             Ok(TreeNodeRecursion::Continue)
         });
@@ -53,7 +53,7 @@ impl Parameters {
     /// Learns the type of parameter `id` from a field it is compared with.
     pub fn learn_field(&mut self, id: &str, field: &FieldRef) {
         if let Some(ty) = SqlType::of_field(field) {
-            self.set(id, parameter_type(ty));
+            self.set(id, unbounded(ty));
         }
     }
 
@@ -84,7 +84,7 @@ impl Parameters {
 }
 
 /// A parameter that meets a column has its type, but not its length or digits: these are checked where it is stored.
-fn parameter_type(ty: SqlType) -> SqlType {
+pub fn unbounded(ty: SqlType) -> SqlType {
     match ty {
         SqlType::Numeric(_) => SqlType::Numeric(None),
         SqlType::Varchar(_) | SqlType::Char(_) => SqlType::Text,

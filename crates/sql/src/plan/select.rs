@@ -209,13 +209,21 @@ impl SelectPlan {
 }
 
 impl SelectPlan {
-    /// The same as operations, if it reads rows by their primary keys, or so many at the beginning of a range of them.
+    /// Whether it may become operations: it reads rows by their primary keys, or so many at the beginning of a range of them.
+    pub fn fit(&self) -> Result<(), Unfit> {
+        let Select { access, projection, filter, limit, reverse, .. } = &*self.0;
+        let is_first_of_range = || matches!(access.order(), Some((None, _))) && limit.is_some() && !reverse;
+        match access.is_complete() || filter.is_none() {
+            true if projection.is_of_columns() && (access.is_of_points() || is_first_of_range()) => Ok(()),
+            true if projection.is_of_columns() => Err(CONDITIONAL),
+            _ => Err(FALLIBLE),
+        }
+    }
+
+    /// The same as operations, if it is [fit](Self::fit).
     pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
         let select = &*self.0;
         let (limit, offset) = select.counts(cx.parameters)?;
-        if !select.projection.is_of_columns() || !(select.access.is_complete() || select.filter.is_none()) {
-            return Ok(Err(FALLIBLE));
-        }
         let mut steps = Steps::new(select.table.clone());
         if let Some(keys) = select.access.points(&select.table, cx.parameters)? {
             keys.into_iter().for_each(|key| steps.read(key));

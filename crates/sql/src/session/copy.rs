@@ -1,10 +1,12 @@
 //! COPY … FROM STDIN: rows arrive in pieces, are parsed one by one and inserted in bounded batches.
 //!
-//! A COPY is one statement and so one transaction, or part of one: all of its rows are there in the end, or none.
+//! A COPY is one statement and so one transaction, or part of one: all of its rows are there in the end, or none. Where a commit carries
+//! out operations, a COPY that stands alone is nothing else: its rows are kept until all are there, and no key is read before.
 
 mod lines;
 mod tuples;
 
+use super::merged::{Merged, Unmerged};
 use super::settings::ReadPreference;
 use super::transaction::TransactionHandle;
 use super::{Company, Open, Outcome, Session, State};
@@ -12,12 +14,13 @@ use crate::catalog::TableDescriptor;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::{CopyFormat, CopyFrom, CopyKind, fold};
-use crate::plan::{Defaults, unqualified};
+use crate::plan::{Defaults, Steps, unqualified};
 use crate::table::{OnConflict, Row, insert};
 use crate::types::{coerce, parse_text};
 use crate::wire::value::{Format, read_parameter};
 use bytes::{Bytes, BytesMut};
-use rhumb_commit::transaction::ReadMode;
+use rhumb_commit::catenae::operation::{OPERATIONS_MAX, Operation, TXN_BYTES_MAX};
+use rhumb_commit::transaction::{Operated, ReadMode};
 use std::sync::Arc;
 
 #[cfg(feature = "testing")]
@@ -38,8 +41,43 @@ pub struct CopyIn {
     input: Input,
     header_pending: bool,
     line: usize,
-    batch: Vec<Row>,
+    sink: Sink,
     rows: usize,
+}
+
+/// Where rows go.
+enum Sink {
+    /// Into the transaction, batch by batch.
+    Batch(Vec<Row>),
+    /// Into the one list of operations that its commit carries out.
+    Operations { steps: Steps, bytes: usize },
+}
+
+impl Sink {
+    fn take(&mut self, row: Row) -> SqlResult<()> {
+        match self {
+            Sink::Batch(rows) => rows.push(row),
+            Sink::Operations { steps, bytes } => {
+                let known = steps.operations().len();
+                steps.insert(row)?;
+                *bytes += steps.operations()[known..].iter().map(Operation::bytes).sum::<usize>();
+                if *bytes > TXN_BYTES_MAX {
+                    let message = format!("a transaction has at most {TXN_BYTES_MAX} bytes of keys and values; this COPY has more");
+                    return Err(SqlError::too_large(message).with_hint("Split it into several."));
+                }
+                if steps.operations().len() > OPERATIONS_MAX {
+                    let message = format!("a transaction has at most {OPERATIONS_MAX} operations; this COPY has more");
+                    return Err(SqlError::too_large(message).with_hint("Split it into several."));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// True if it is time for a batch.
+    fn is_full(&self) -> bool {
+        matches!(self, Sink::Batch(rows) if rows.len() >= BATCH_ROWS)
+    }
 }
 
 /// Where rows come from.
@@ -98,6 +136,7 @@ impl CopyIn {
 
 impl Session {
     pub(super) async fn begin_copy(&mut self, copy: &CopyFrom, company: Company) -> SqlResult<Outcome> {
+        let travels = company == Company::Alone && self.may_operate();
         if matches!(self.state, State::Idle) && company == Company::Alone {
             if self.begins_read_only() {
                 return Err(SqlError::read_only("COPY FROM"));
@@ -124,6 +163,7 @@ impl Session {
                 .collect::<SqlResult<_>>()?,
         };
         let defaults = Defaults::of(&self.engine, &self.facts, &table, &columns)?;
+        let sink = if travels { Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 } } else { Sink::Batch(Vec::new()) };
         Ok(Outcome::Copy(Box::new(CopyIn {
             handle,
             table,
@@ -136,7 +176,7 @@ impl Session {
             header_pending: copy.format.header,
             format: copy.format.clone(),
             line: 0,
-            batch: Vec::new(),
+            sink,
             rows: 0,
         })))
     }
@@ -161,7 +201,8 @@ impl Session {
                     }
                 }
             }
-            self.flush_copy(&mut copy).await
+            self.flush_copy(&mut copy).await?;
+            self.operate_copy(&mut copy).await
         }
         .await;
         match result {
@@ -196,7 +237,7 @@ impl Session {
                     None => break,
                 },
             }
-            if copy.batch.len() >= BATCH_ROWS {
+            if copy.sink.is_full() {
                 self.flush_copy(copy).await?;
             }
         }
@@ -215,12 +256,14 @@ impl Session {
     fn take_row(&self, copy: &mut CopyIn, fields: &Fields) -> SqlResult<()> {
         copy.line += 1;
         let row = copy.row(&self.engine, fields).map_err(|error| copy.place(error))?;
-        copy.batch.push(row);
+        copy.sink.take(row)?;
+        copy.rows += 1;
         Ok(())
     }
 
     async fn flush_copy(&self, copy: &mut CopyIn) -> SqlResult<()> {
-        let rows = std::mem::take(&mut copy.batch);
+        let Sink::Batch(batch) = &mut copy.sink else { return Ok(()) };
+        let rows = std::mem::take(batch);
         if rows.is_empty() {
             return Ok(());
         }
@@ -230,7 +273,23 @@ impl Session {
                 insert(active.txn.as_mut(), &copy.table, &rows, &OnConflict::Error).await
             })
             .await?;
-        copy.rows += rows.len();
         Ok(())
+    }
+
+    /// Commits the rows of a COPY that travels.
+    async fn operate_copy(&mut self, copy: &mut CopyIn) -> SqlResult<()> {
+        let Sink::Operations { steps, .. } = &copy.sink else { return Ok(()) };
+        let merged = match Merged::of(std::iter::once(steps.operations())) {
+            Err(Unmerged::Nothing) => return Ok(()),
+            merged => merged.map_err(Unmerged::error)?,
+        };
+        match copy.handle.operate(merged.operations).await? {
+            Operated::Done(..) => {
+                // Too late to be late.
+                self.interrupt.restart(None);
+                Ok(())
+            }
+            Operated::Failed { place, why } => Err(steps.blame(merged.places[place].1, &why)),
+        }
     }
 }

@@ -4,10 +4,10 @@
 
 use super::transaction::{Active, TransactionHandle};
 use super::{Company, Outcome, Session, State, settings};
-use crate::catalog::{ColumnSpec, DEFAULT_DATABASE, IndexSpec, KeySpec, TableSpec};
+use crate::catalog::{ColumnSpec, DEFAULT_DATABASE, IndexSpec, KeySpec, ProcedureParameter, ProcedureSpec, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{Create, StatementKind, fold};
-use crate::plan::{delete_all, unqualified};
+use crate::parse::{Create, ProcedureDefinition, StatementKind, fold};
+use crate::plan::{Planning, check_procedure, delete_all, procedure_name, unqualified};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
 use rhumb_commit::transaction::ReadMode;
@@ -57,6 +57,9 @@ impl Session {
 
     async fn change_catalog(&self, handle: &TransactionHandle, kind: &StatementKind) -> SqlResult<()> {
         let mut active = handle.lock().await?;
+        if let StatementKind::Create(Create::Procedure(definition)) = kind {
+            return self.create_procedure(&mut active, definition).await;
+        }
         let Active { txn, catalog, .. } = &mut *active;
         let (txn, database) = (txn.as_mut(), self.facts.database.as_str());
         match kind {
@@ -106,6 +109,15 @@ impl Session {
                 }
                 Ok(())
             }
+            StatementKind::DropProcedure { if_exists, procedures } => {
+                for (name, types) in procedures {
+                    let types =
+                        types.as_ref().map(|types| types.iter().map(SqlType::from_ast).collect::<SqlResult<Vec<_>>>()).transpose()?;
+                    let name = procedure_name(name, database)?;
+                    catalog.drop_procedure(txn, database, &name, types.as_deref(), *if_exists).await?;
+                }
+                Ok(())
+            }
             StatementKind::Truncate(names) => {
                 for name in names {
                     let table = catalog.table(txn, database, &fold(&unqualified(name, database)?)).await?;
@@ -115,6 +127,17 @@ impl Session {
             }
             other => Err(SqlError::internal(format!("{} does not change the catalog", other.name()))),
         }
+    }
+}
+
+impl Session {
+    /// CREATE PROCEDURE: its statements are planned once, so that what is wrong with them is told now.
+    async fn create_procedure(&self, active: &mut Active, definition: &ProcedureDefinition) -> SqlResult<()> {
+        let database = self.facts.database.as_str();
+        let spec = procedure_spec(definition, database)?;
+        let created = active.catalog.create_procedure(active.txn.as_mut(), database, spec, definition.or_replace).await?;
+        let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &[] };
+        check_procedure(cx, active, &created, self.home.gateway().takes_operations()).await
     }
 }
 
@@ -180,6 +203,16 @@ fn table_spec(table: &ast::CreateTable, database: &str) -> SqlResult<TableSpec> 
         }
     }
     Ok(spec)
+}
+
+fn procedure_spec(definition: &ProcedureDefinition, database: &str) -> SqlResult<ProcedureSpec> {
+    let parameters =
+        definition.parameters.iter().map(|(name, ty)| Ok(ProcedureParameter { name: name.clone(), ty: SqlType::from_ast(ty)? }));
+    Ok(ProcedureSpec {
+        name: fold(&unqualified(&definition.name, database)?),
+        parameters: parameters.collect::<SqlResult<_>>()?,
+        body: definition.body.clone(),
+    })
 }
 
 fn set_primary_key(spec: &mut TableSpec, key: KeySpec) -> SqlResult<()> {

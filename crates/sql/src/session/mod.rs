@@ -17,6 +17,7 @@ mod copy;
 mod ddl;
 mod facts;
 mod interrupt;
+mod merged;
 mod one_shot;
 mod outcome;
 mod prepared;
@@ -176,7 +177,7 @@ impl Session {
         let statements = self.texts.statements(sql)?;
         match &*statements {
             [] => Ok(None),
-            [statement] if hints.iter().all(Option::is_none) => Ok(Some(statement.clone())),
+            [statement] if hints.iter().all(Option::is_none) => Ok(Some(statement.untold())),
             [statement] => Ok(Some(Prepared::new(statement.statement.clone(), hints))),
             _ => Err(SqlError::syntax("cannot insert multiple commands into a prepared statement")),
         }

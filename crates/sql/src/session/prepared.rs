@@ -1,6 +1,7 @@
 //! Statements parsed and planned once, and a session's memory of them.
 
-use crate::error::SqlResult;
+use super::outcome::Described;
+use crate::error::{SqlError, SqlResult};
 use crate::parse::{self, Statement};
 use crate::plan::{Plan, TokensPlan};
 use crate::types::SqlType;
@@ -16,17 +17,48 @@ const TEXT_BYTES_MAX: usize = 16 << 10;
 #[derive(Debug)]
 pub struct Prepared {
     /// The statement.
-    pub statement: Statement,
+    pub statement: Arc<Statement>,
     /// The types that the client gave to parameters.
     pub hints: Vec<Option<SqlType>>,
-    plan: Mutex<Option<Arc<Plan>>>,
+    /// Shared by all that have the same text and hints.
+    plan: Arc<Mutex<Option<Arc<Plan>>>>,
     tokens: OnceLock<Arc<TokensPlan>>,
+    /// What the client goes by, who has prepared it: it must not become another.
+    told: OnceLock<Described>,
 }
 
 impl Prepared {
     /// A statement not yet planned.
-    pub fn new(statement: Statement, hints: Vec<Option<SqlType>>) -> Arc<Prepared> {
-        Arc::new(Prepared { statement, hints, plan: Mutex::new(None), tokens: OnceLock::new() })
+    pub fn new(statement: impl Into<Arc<Statement>>, hints: Vec<Option<SqlType>>) -> Arc<Prepared> {
+        let (statement, plan) = (statement.into(), Arc::default());
+        Arc::new(Prepared { statement, hints, plan, tokens: OnceLock::new(), told: OnceLock::new() })
+    }
+
+    /// The same statement, for a client that prepares it and has not been told anything of it.
+    pub fn untold(&self) -> Arc<Prepared> {
+        let Prepared { statement, hints, plan, tokens, told: _ } = self;
+        let (statement, hints, plan, tokens) = (statement.clone(), hints.clone(), plan.clone(), tokens.clone());
+        Arc::new(Prepared { statement, hints, plan, tokens, told: OnceLock::new() })
+    }
+
+    /// What the client was told.
+    pub fn told(&self) -> Option<&Described> {
+        self.told.get()
+    }
+
+    /// The client is told what is known of the statement. What it was told first holds.
+    pub fn tell(&self, described: Described) -> &Described {
+        self.told.get_or_init(|| described)
+    }
+
+    /// Refuses a plan that is not for what the client was told: it has sent its parameters as other types, or expects other columns.
+    pub fn check_told(&self, plan: &Plan) -> SqlResult<()> {
+        match self.told() {
+            Some(told) if told.parameters != plan.parameters || told.columns != plan.columns => {
+                Err(SqlError::unsupported("cached plan must not change result type").with_hint("Prepare the statement again."))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The plan it had last.

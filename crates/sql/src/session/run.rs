@@ -55,10 +55,13 @@ impl Session {
             // The connection holds the prepared statements of its client and has forgotten them by now.
             StatementKind::Deallocate(_) => done("DEALLOCATE"),
             StatementKind::Copy(copy) => self.begin_copy(copy, company).await,
-            StatementKind::Create(_) | StatementKind::AlterDatabase { .. } | StatementKind::Drop { .. } | StatementKind::Truncate(_) => {
-                self.run_ddl(&prepared.statement.kind, company).await
-            }
+            StatementKind::Create(_)
+            | StatementKind::AlterDatabase { .. }
+            | StatementKind::Drop { .. }
+            | StatementKind::DropProcedure { .. }
+            | StatementKind::Truncate(_) => self.run_ddl(&prepared.statement.kind, company).await,
             StatementKind::Query { .. }
+            | StatementKind::Call { .. }
             | StatementKind::Explain(_)
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
@@ -84,15 +87,16 @@ impl Session {
                 Ok(Described { parameters: plan.parameters.clone(), columns: Some(plan.columns.clone()) })
             }
             StatementKind::Query { .. }
+            | StatementKind::Call { .. }
             | StatementKind::Explain(_)
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
             | StatementKind::Delete(_) => {
-                let plan = match prepared.plan() {
-                    Some(plan) => plan,
-                    None => self.plan_ahead(prepared).await?,
-                };
-                Ok(Described { parameters: plan.parameters.clone(), columns: plan.columns.clone() })
+                if let Some(told) = prepared.told() {
+                    return Ok(told.clone());
+                }
+                let plan = self.plan_ahead(prepared).await?;
+                Ok(prepared.tell(Described { parameters: plan.parameters.clone(), columns: plan.columns.clone() }).clone())
             }
             _ => Ok(Described::default()),
         }
@@ -121,11 +125,10 @@ impl Session {
     /// The plan of a statement as this transaction sees its tables.
     pub(super) async fn plan(&self, handle: &TransactionHandle, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
         let mut active = handle.lock().await?;
-        let before = prepared.plan();
-        if let Some(plan) = &before
+        if let Some(plan) = prepared.plan()
             && plan.is_current(&mut active, &self.facts.database).await
         {
-            return Ok(plan.clone());
+            return prepared.check_told(&plan).map(|()| plan);
         }
         let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &prepared.hints };
         let mut made = Plan::make(cx, &mut active, &prepared.statement.kind).await;
@@ -138,11 +141,7 @@ impl Session {
         }
         let plan = Arc::new(made?);
         prepared.set_plan(Some(plan.clone()));
-        if before.is_some_and(|before| before.parameters != plan.parameters || before.columns != plan.columns) {
-            // The client has been told other columns, or has sent its parameters as other types.
-            return Err(SqlError::unsupported("cached plan must not change result type").with_hint("Prepare the statement again."));
-        }
-        Ok(plan)
+        prepared.check_told(&plan).map(|()| plan)
     }
 
     /// Runs a statement up to, but not including, the commit.
@@ -262,6 +261,7 @@ pub(super) fn outcome(kind: &StatementKind, plan: &Plan, effect: Effect) -> Outc
         (Effect::Written { count, returning }, columns) => {
             let tag = match kind {
                 StatementKind::Insert(_) => format!("INSERT 0 {count}"),
+                StatementKind::Call { .. } => "CALL".into(),
                 kind => format!("{} {count}", kind.name()),
             };
             match columns {

@@ -25,12 +25,14 @@
 mod calendar;
 mod coerce;
 mod decimal;
+mod implicit;
 mod parse;
 mod plain;
 mod sql_type;
 mod text;
 
 pub use coerce::{cast, coerce};
+pub use implicit::converts;
 pub use parse::parse_text;
 pub use sql_type::SqlType;
 pub(crate) use sql_type::UTC;

@@ -3,6 +3,8 @@
 use crate::support::{Server, code, strings};
 use bytes::Bytes;
 use futures::SinkExt;
+use rhumb_sql::server::ServerOptions;
+use rhumb_sql::testing::LocalGateway;
 use std::pin::pin;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::Type;
@@ -55,4 +57,28 @@ async fn a_copy_that_fails_leaves_nothing() {
         assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"], "{data}");
     }
     assert_eq!(code(copy(&client, "COPY nowhere FROM STDIN", &[]).await), "42P01");
+}
+
+#[tokio::test]
+async fn where_commits_carry_out_operations_no_key_is_read() {
+    let server = Server::over(LocalGateway::operating(), ServerOptions::default()).await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text UNIQUE, n int DEFAULT 7)").await.expect("created");
+    assert_eq!(copy(&client, "COPY t (id, name) FROM STDIN", &["1\ta\n2\tb\n"]).await.expect("copied"), 2);
+    let before = server.gateway.rounds();
+    assert_eq!(copy(&client, "COPY t (id, name) FROM STDIN", &["3\tc\n4", "\t\\N\n"]).await.expect("copied"), 2);
+    assert_eq!(copy(&client, "COPY t FROM STDIN", &[]).await.expect("nothing"), 0);
+    for (data, key) in [("5\tx\n3\ty\n", "t_pkey"), ("5\tx\n6\ty\n5\tz\n", "t_pkey"), ("5\ta\n", "t_name_key")] {
+        let error = copy(&client, "COPY t (id, name) FROM STDIN", &[data]).await.expect_err("a key is taken");
+        let error = error.as_db_error().expect("an error of the server");
+        assert_eq!((error.code().code(), error.constraint()), ("23505", Some(key)), "{data}");
+    }
+    assert_eq!(server.gateway.rounds(), before);
+    assert_eq!(strings(&client, "SELECT id || coalesce(name, '-') || n FROM t ORDER BY id").await, ["1a7", "2b7", "3c7", "4-7"]);
+    let rows: &'static str = (10..2_059).map(|id| format!("{id}\t{id}\n")).collect::<String>().leak();
+    assert_eq!(code(copy(&client, "COPY t (id, name) FROM STDIN", &[rows]).await), "54000");
+    client.batch_execute("BEGIN").await.expect("begun");
+    assert_eq!(copy(&client, "COPY t (id, name) FROM STDIN", &["5\tx\n"]).await.expect("copied"), 1);
+    client.batch_execute("ROLLBACK").await.expect("undone");
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["4"]);
 }

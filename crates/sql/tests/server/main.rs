@@ -2,6 +2,7 @@
 
 mod copy;
 mod one_shot;
+mod procedures;
 mod protocol;
 mod protocols;
 mod psql;

@@ -204,6 +204,26 @@ async fn a_table_that_became_another_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_text_over_tables_that_are_not_known_as_they_are_is_planned_again() {
+    let (server, client) = server().await;
+    let other = Server::over(server.gateway.clone(), ServerOptions::default()).await.connect().await;
+    other.batch_execute("UPDATE t SET n = n + 1 WHERE id = 1").await.expect("it knows t");
+    for text in [
+        "INSERT INTO t (id, name) VALUES (7, 'x'); INSERT INTO unknown VALUES (1)",
+        "BEGIN; INSERT INTO t (id, name) VALUES (8, 'y'); INSERT INTO other VALUES (1); COMMIT",
+    ] {
+        client.batch_execute("DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY, name text)").await.expect("another t");
+        client
+            .batch_execute("CREATE TABLE IF NOT EXISTS unknown (id int PRIMARY KEY); CREATE TABLE IF NOT EXISTS other (id int PRIMARY KEY)")
+            .await
+            .expect("and more");
+        other.batch_execute(text).await.expect(text);
+    }
+    assert_eq!(strings(&client, "SELECT id, name FROM t").await, ["8", "y"]);
+    assert_eq!(strings(&client, "SELECT (SELECT count(*) FROM unknown) + (SELECT count(*) FROM other)").await, ["2"]);
+}
+
+#[tokio::test]
 async fn an_unknown_outcome_is_told_and_a_conflict_run_again() {
     let (server, client) = server().await;
     server.gateway.fail_commits([TxnError::Conflict("the table has changed".into())]);

@@ -105,3 +105,38 @@ async fn what_is_too_long_or_too_deep_is_refused() {
     assert_eq!(code(client.batch_execute(&deep).await), "54000");
     assert_eq!(strings(&client, "SELECT 1").await, ["1"]);
 }
+
+#[tokio::test]
+async fn a_text_sent_again_shows_the_table_as_it_is_by_then() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    for (columns, row) in [("id int, n int", "(1, 2)"), ("id int, name text, n bigint", "(1, 'x', 3)"), ("name text", "('y')")] {
+        client.batch_execute(&format!("CREATE TABLE t ({columns}); INSERT INTO t VALUES {row}")).await.expect("made");
+        let shown = strings(&client, "SELECT * FROM t").await;
+        assert_eq!(format!("({})", shown.join(", ")), row.replace('\'', ""));
+        client.batch_execute("DROP TABLE t").await.expect("dropped");
+    }
+}
+
+#[tokio::test]
+async fn a_prepared_statement_is_for_what_it_was_prepared_for_and_nothing_else() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let made = "DROP TABLE t; CREATE TABLE t (id text PRIMARY KEY, n int); INSERT INTO t VALUES ('1', 5)";
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 4)").await.expect("made");
+    let (all, one) = ("SELECT * FROM t", "SELECT n FROM t WHERE id = $1");
+    let (before, by_id) = (client.prepare(all).await.expect("prepared"), client.prepare(one).await.expect("prepared"));
+    assert_eq!(client.query_one(&before, &[]).await.expect("a row").get::<_, i32>(0), 1);
+    assert_eq!(client.query_one(&by_id, &[&1i32]).await.expect("a row").get::<_, i32>(0), 4);
+    client.batch_execute(made).await.expect("another");
+    // The same text by itself is another matter, and changes nothing for those prepared before.
+    assert_eq!(strings(&client, all).await, ["1", "5"]);
+    for _ in 0..2 {
+        assert_eq!(code(client.query(&before, &[]).await), "0A000");
+        assert_eq!(code(client.query(&by_id, &[&1i32]).await), "0A000");
+    }
+    let after = client.prepare(all).await.expect("prepared again");
+    assert_eq!(client.query_one(&after, &[]).await.expect("a row").get::<_, &str>(0), "1");
+    let by_id = client.prepare(one).await.expect("prepared again");
+    assert_eq!(client.query_one(&by_id, &[&"1"]).await.expect("a row").get::<_, i32>(0), 5);
+}

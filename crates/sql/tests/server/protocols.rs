@@ -54,6 +54,7 @@ async fn what_a_dropped_database_held_is_dropped_where_it_is() {
     system.batch_execute("CREATE DATABASE shop WITH (protocol = 'catenae')").await.expect("created");
     let shop = server.connect_to("shop").await.expect("connected");
     shop.batch_execute("CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2)").await.expect("created");
+    shop.batch_execute("CREATE PROCEDURE p() LANGUAGE SQL AS 'DELETE FROM t WHERE id = 1'").await.expect("created");
     system.batch_execute("DROP DATABASE shop").await.expect("dropped");
     assert_eq!(code(server.connect_to("shop").await), "3D000");
     while hand_over(&server.gateway, &own).await.expect("handed over") {}

@@ -71,6 +71,27 @@ Indexes:
 }
 
 #[tokio::test]
+async fn psql_lists_procedures() {
+    let server = Server::start().await;
+    let input = "CREATE TABLE t (id int PRIMARY KEY, n numeric(6,2));
+CREATE PROCEDURE pay(amount numeric(6,2), payer int) LANGUAGE SQL AS $$ UPDATE t SET n = n - amount WHERE id = payer; $$;
+CREATE PROCEDURE none() BEGIN ATOMIC DELETE FROM t WHERE id = 1; DELETE FROM t WHERE id = 2; END;
+\\df
+\\df pa*
+";
+    let Some(printed) = psql(&server, input).await else { return };
+    let head = "                           List of functions
+ Schema | Name | Result data type |     Argument data types      | Type 
+--------+------+------------------+------------------------------+------
+";
+    let none = " public | none |                  |                              | proc\n";
+    let pay = " public | pay  |                  | IN amount numeric, IN payer integer | proc\n";
+    let words = |text: &str| text.split_whitespace().filter(|word| !word.contains("---")).map(str::to_owned).collect::<Vec<_>>();
+    let expected = format!("{head}{none}{pay}(2 rows)\n\n{head}{pay}(1 row)\n\n");
+    assert_eq!(words(&printed), words(&expected), "{printed}");
+}
+
+#[tokio::test]
 async fn psql_speaks_of_quotas() {
     let server = Server::start().await;
     let input = "\\set QUIET off

@@ -1,7 +1,7 @@
 //! The functions of `pg_catalog` that psql and drivers call on system tables.
 
 use super::tables::{index_oid, indexes, short_name};
-use crate::catalog::TableDescriptor;
+use crate::catalog::{ProcedureDescriptor, TableDescriptor};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
@@ -34,15 +34,15 @@ pub const ALL_TYPES: [SqlType; 16] = [
 type Body = Arc<dyn Fn(&[Datum]) -> Datum + Send + Sync>;
 
 /// A function of the values of one row.
-struct RowFunction {
+pub struct RowFunction {
     name: &'static str,
     returns: DataType,
     signature: Signature,
     body: Body,
 }
 
-/// The functions, for a database of these tables.
-pub fn make(tables: &[Arc<TableDescriptor>], user: &str) -> BTreeMap<String, Arc<ScalarUDF>> {
+/// The functions, for a database of these tables and procedures.
+pub fn make(tables: &[Arc<TableDescriptor>], procedures: &[Arc<ProcedureDescriptor>], user: &str) -> BTreeMap<String, Arc<ScalarUDF>> {
     let index_definitions = definitions(tables, |table, name, columns, unique| {
         let unique = if unique { "UNIQUE " } else { "" };
         format!("CREATE {unique}INDEX {name} ON public.{} USING btree ({columns})", table.name)
@@ -50,7 +50,6 @@ pub fn make(tables: &[Arc<TableDescriptor>], user: &str) -> BTreeMap<String, Arc
     let key_definitions = definitions(tables, |_, _, columns, _| format!("PRIMARY KEY ({columns})"));
     let owner = user.to_string();
     let null = |_: &[Datum]| Datum::Utf8(None);
-    let yes = |_: &[Datum]| Datum::Boolean(Some(true));
     let functions = [
         text("array_to_string", null),
         text("col_description", null),
@@ -62,18 +61,25 @@ pub fn make(tables: &[Arc<TableDescriptor>], user: &str) -> BTreeMap<String, Arc
         text("pg_get_indexdef", move |values| looked_up(&index_definitions, values)),
         text("pg_get_userbyid", move |_| Datum::Utf8(Some(owner.clone()))),
         text("shobj_description", null),
-        function("pg_table_is_visible", DataType::Boolean, yes),
-        function("pg_type_is_visible", DataType::Boolean, yes),
+        yes("pg_table_is_visible"),
+        yes("pg_type_is_visible"),
         function("to_regtype", DataType::Int64, |values| Datum::Int64(type_named(values))),
     ];
-    functions.into_iter().map(|function| (function.name.to_string(), Arc::new(ScalarUDF::from(function)))).collect()
+    let functions = functions.into_iter().chain(super::procedures::functions(procedures));
+    functions.map(|function| (function.name.to_string(), Arc::new(ScalarUDF::from(function)))).collect()
 }
 
 fn function(name: &'static str, returns: DataType, body: impl Fn(&[Datum]) -> Datum + Send + Sync + 'static) -> RowFunction {
     RowFunction { name, returns, signature: Signature::variadic_any(Volatility::Immutable), body: Arc::new(body) }
 }
 
-fn text(name: &'static str, body: impl Fn(&[Datum]) -> Datum + Send + Sync + 'static) -> RowFunction {
+/// A function that says yes.
+pub fn yes(name: &'static str) -> RowFunction {
+    function(name, DataType::Boolean, |_| Datum::Boolean(Some(true)))
+}
+
+/// A function that gives text.
+pub fn text(name: &'static str, body: impl Fn(&[Datum]) -> Datum + Send + Sync + 'static) -> RowFunction {
     function(name, DataType::Utf8, body)
 }
 
@@ -94,7 +100,8 @@ fn integer(values: &[Datum], position: usize) -> Option<i64> {
     values.get(position).and_then(|value| value.to_string().parse().ok())
 }
 
-fn looked_up(texts: &BTreeMap<i64, String>, values: &[Datum]) -> Datum {
+/// The text of the object whose number is given.
+pub fn looked_up(texts: &BTreeMap<i64, String>, values: &[Datum]) -> Datum {
     Datum::Utf8(integer(values, 0).and_then(|oid| texts.get(&oid)).cloned())
 }
 

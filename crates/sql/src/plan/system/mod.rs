@@ -1,4 +1,4 @@
-//! As much of `pg_catalog` as psql's `\dt`, `\d` and `\l` and the drivers' look-ups of types read, and the tables of
+//! As much of `pg_catalog` as psql's `\dt`, `\d`, `\df` and `\l` and the drivers' look-ups of types read, and the tables of
 //! this site: `rhumb.quotas`, `rhumb.epochs`.
 //!
 //! A statement that names a system table gets tables in memory, made for it from the descriptors, and the functions that
@@ -7,6 +7,7 @@
 
 mod epochs;
 mod functions;
+mod procedures;
 mod quotas;
 mod tables;
 
@@ -68,7 +69,8 @@ impl System {
             crate::session::databases(cx.engine).await?
         };
         let user_tables = active.catalog.tables(active.txn.as_mut(), &cx.facts.database).await?;
-        let mut tables = guarded(|| tables::make(&databases, &user_tables, &cx.facts.user))?;
+        let procedures = active.catalog.procedures(active.txn.as_mut(), &cx.facts.database).await?;
+        let mut tables = guarded(|| tables::make(&databases, &user_tables, &procedures, &cx.facts.user))?;
         if wanted.iter().any(|name| name.table() == QUOTAS) {
             let infos = cx.engine.quotas()?.list().await?;
             tables.insert(QUOTAS.to_string(), guarded(|| quotas::make(&infos))?);
@@ -77,7 +79,7 @@ impl System {
             let epochs = cx.engine.keyspaces.epochs().await?;
             tables.insert(EPOCHS.to_string(), guarded(|| epochs::make(epochs.as_ref()))?);
         }
-        Ok(System { tables, functions: functions::make(&user_tables, &cx.facts.user) })
+        Ok(System { tables, functions: functions::make(&user_tables, &procedures, &cx.facts.user) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The system tables, made from the descriptors. Numbers of objects (OIDs) are derived from their ids.
 
-use crate::catalog::{Index, TableDescriptor};
+use crate::catalog::{Index, ProcedureDescriptor, TableDescriptor};
 use crate::plan::evaluate::batch_of;
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
@@ -28,13 +28,15 @@ pub const NAMES: [&str; 13] = [
 ];
 
 /// PostgreSQL gives numbers from here on to what users create.
-const FIRST_USER_OID: i64 = 16_384;
+pub const FIRST_USER_OID: i64 = 16_384;
 /// Indexes are numbered beyond all tables.
 const FIRST_INDEX_OID: i64 = 1 << 33;
 const INDEXES_PER_TABLE: i64 = 1 << 10;
 const PG_CATALOG_OID: i64 = 11;
-const PUBLIC_OID: i64 = 2_200;
-const OWNER_OID: i64 = 10;
+/// The schema of all tables and procedures.
+pub const PUBLIC_OID: i64 = 2_200;
+/// The user that owns them.
+pub const OWNER_OID: i64 = 10;
 const BTREE_OID: i64 = 403;
 const HEAP_OID: i64 = 2;
 
@@ -56,11 +58,13 @@ pub fn indexes(table: &TableDescriptor) -> impl Iterator<Item = (Option<&Index>,
     primary.into_iter().chain(secondary)
 }
 
-fn text(value: impl Into<String>) -> Datum {
+/// A text.
+pub fn text(value: impl Into<String>) -> Datum {
     Datum::Utf8(Some(value.into()))
 }
 
-fn number(value: impl Into<i64>) -> Datum {
+/// A number.
+pub fn number(value: impl Into<i64>) -> Datum {
     Datum::Int64(Some(value.into()))
 }
 
@@ -69,27 +73,30 @@ fn flag(value: bool) -> Datum {
 }
 
 /// A table being made: its columns, then its rows in that order.
-struct Maker {
+pub struct Maker {
     name: &'static str,
     columns: Vec<(&'static str, DataType)>,
     rows: Vec<Vec<Datum>>,
 }
 
 impl Maker {
-    fn new(name: &'static str) -> Maker {
+    /// A table without columns.
+    pub fn new(name: &'static str) -> Maker {
         Maker { name, columns: Vec::new(), rows: Vec::new() }
     }
 
     /// Numbers, OIDs among them.
-    fn numbers(self, names: &[&'static str]) -> Maker {
+    pub fn numbers(self, names: &[&'static str]) -> Maker {
         self.columns(names, DataType::Int64)
     }
 
-    fn texts(self, names: &[&'static str]) -> Maker {
+    /// Texts.
+    pub fn texts(self, names: &[&'static str]) -> Maker {
         self.columns(names, DataType::Utf8)
     }
 
-    fn flags(self, names: &[&'static str]) -> Maker {
+    /// Truth values.
+    pub fn flags(self, names: &[&'static str]) -> Maker {
         self.columns(names, DataType::Boolean)
     }
 
@@ -99,7 +106,7 @@ impl Maker {
     }
 
     /// A row: the columns that matter; the others get 0, false or NULL.
-    fn row(&mut self, values: &[(&str, Datum)]) {
+    pub fn row(&mut self, values: &[(&str, Datum)]) {
         let value = |(name, ty): &(&'static str, DataType)| {
             let given = values.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone());
             given.unwrap_or(match ty {
@@ -121,19 +128,23 @@ impl Maker {
 }
 
 /// Makes all system tables.
-pub fn make(databases: &[String], user_tables: &[Arc<TableDescriptor>], user: &str) -> Result<BTreeMap<String, Arc<dyn TableSource>>> {
+pub fn make(
+    databases: &[String],
+    user_tables: &[Arc<TableDescriptor>],
+    procedures: &[Arc<ProcedureDescriptor>],
+    user: &str,
+) -> Result<BTreeMap<String, Arc<dyn TableSource>>> {
     let mut tables = BTreeMap::new();
     for maker in
         [classes(user_tables), attributes(user_tables), defaults(user_tables), indexes_table(user_tables), constraints(user_tables)]
     {
         maker.finish(&mut tables)?;
     }
-    for maker in [namespaces(), access_methods(), types(), databases_table(databases), roles(user)] {
+    for maker in [namespaces(), access_methods(), types(), databases_table(databases), roles(user), super::procedures::table(procedures)] {
         maker.finish(&mut tables)?;
     }
     Maker::new("pg_collation").numbers(&["oid", "collnamespace"]).texts(&["collname"]).finish(&mut tables)?;
     Maker::new("pg_description").numbers(&["objoid", "classoid", "objsubid"]).texts(&["description"]).finish(&mut tables)?;
-    Maker::new("pg_proc").numbers(&["oid", "pronamespace", "prorettype"]).texts(&["proname", "prokind"]).finish(&mut tables)?;
     Ok(tables)
 }
 
