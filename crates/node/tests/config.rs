@@ -1,5 +1,6 @@
 //! Every mistake in a configuration is named with file, line where there is one, key, and what is allowed.
 
+use rhumb_commit::catenae::ChainSites;
 use rhumb_commit::placement::{Coordinators, Placement};
 use rhumb_core::{RegionId, SiteId, Span};
 use rhumb_forecast::{Forecaster, RandomWalk};
@@ -144,6 +145,16 @@ fn a_placement_that_cannot_be_is_refused() {
 }
 
 #[test]
+fn chain_servers_may_stand_on_the_sites_of_a_region() {
+    let two = WHOLE.replace("9001\"]", "9001\", \"127.0.0.1:9003\"]").replace("9002\"]", "9002\", \"127.0.0.1:9004\"]");
+    let of = |chains: &str| read(&two.replace("[wan]", &format!("[catenae]\n{chains}\n[wan]"))).expect("whole");
+    assert_eq!(of("").catenae.chain_sites, ChainSites::Coordinator);
+    assert_eq!(of("chain_sites = \"every\"").catenae.chain_sites, ChainSites::Every);
+    // Sites may differ in it: nothing that is agreed on depends on it.
+    assert_eq!(of("").fingerprint(), of("chain_sites = \"every\"").fingerprint());
+}
+
+#[test]
 fn clusters_differ_by_name_shape_and_placement_and_not_by_site() {
     let of = |from: &str, to: &str| read(&WHOLE.replace(from, to)).expect("whole").fingerprint();
     let whole = of("", "");
@@ -272,6 +283,16 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
             "[wan]",
             "[quotas.models]\n\"\" = \"vm.model\"\n[wan]",
             "site.toml, quotas.models.: the name of a quota is empty; give it 1 to 200 bytes",
+        ),
+        (
+            "[wan]",
+            "[catenae]\nchain_sites = \"each\"\n[wan]",
+            "site.toml, line 15, catenae.chain_sites: unknown variant `each`, expected `coordinator` or `every`",
+        ),
+        (
+            "[wan]",
+            "[catenae]\nchain_sites = \"every\"\n[wan]",
+            "site.toml, catenae.chain_sites: is `every`, but regions have one site each; expected `coordinator`",
         ),
         ("[wan]", "[storage]\ncache_mib = 0\n[wan]", "site.toml, storage.cache_mib: is 0; expected 1 to 1048576"),
     ];

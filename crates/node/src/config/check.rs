@@ -1,6 +1,6 @@
 //! From [`Config`] to [`Setup`]: what a configuration means, and everything about it that cannot be.
 
-use super::{Catenae, Config, ConfigError, Durability, Limits, Quotas, Storage, Wan};
+use super::{Catenae, ChainSites, Config, ConfigError, Durability, Limits, Quotas, Storage, Wan};
 use crate::models::Models;
 use rhumb_commit::catenae::Config as CatenaeConfig;
 use rhumb_commit::placement::{Placement, REGIONS_MAX};
@@ -248,7 +248,7 @@ fn resolve_quotas(quotas: &Quotas, folder: &Path) -> Checked<QuotaSetup> {
 }
 
 fn resolve_catenae(catenae: &Catenae, topology: &Topology) -> Checked<CatenaeConfig> {
-    let Catenae { epoch_ms, durability, coordinators } = catenae;
+    let Catenae { epoch_ms, durability, coordinators, chain_sites } = catenae;
     if !CATENAE_EPOCH_MS.contains(epoch_ms) {
         let (low, high) = (CATENAE_EPOCH_MS.start(), CATENAE_EPOCH_MS.end());
         return wrong("catenae.epoch_ms", format!("is {epoch_ms}; expected {low} to {high}"));
@@ -262,8 +262,13 @@ fn resolve_catenae(catenae: &Catenae, topology: &Topology) -> Checked<CatenaeCon
         let why = format!("is {coordinators}; expected 1 to {sites}: each coordinator of a region is one of its first two sites");
         return wrong("catenae.coordinators", why);
     }
+    let chain_sites = match chain_sites {
+        ChainSites::Coordinator => rhumb_commit::catenae::ChainSites::Coordinator,
+        ChainSites::Every if topology.shard_count() > 1 => rhumb_commit::catenae::ChainSites::Every,
+        ChainSites::Every => return wrong("catenae.chain_sites", "is `every`, but regions have one site each; expected `coordinator`"),
+    };
     let epoch = Span::from_millis(u64::from(*epoch_ms));
-    Ok(CatenaeConfig { epoch, durability, coordinators: *coordinators, ..CatenaeConfig::default() })
+    Ok(CatenaeConfig { epoch, durability, coordinators: *coordinators, chain_sites, ..CatenaeConfig::default() })
 }
 
 fn resolve_wan(wan: &Wan, topology: &Topology, folder: &Path) -> Checked<WanLinks> {

@@ -158,6 +158,18 @@ pub struct Catenae {
     pub durability: Durability,
     /// Coordinators of a region: its first sites, each for a part of the tables. Stays what it was, too.
     pub coordinators: u16,
+    /// Where the chain servers of a region stand.
+    pub chain_sites: ChainSites,
+}
+
+/// Where the chain servers of a region stand, which conflicting transactions of an epoch visit one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChainSites {
+    /// All with its coordinator.
+    Coordinator,
+    /// On its coordinator and the site beside it, in turn.
+    Every,
 }
 
 /// When a commit of Catenae is answered.
@@ -172,7 +184,7 @@ pub enum Durability {
 
 impl Default for Catenae {
     fn default() -> Catenae {
-        Catenae { epoch_ms: 10, durability: Durability::Majority, coordinators: 1 }
+        Catenae { epoch_ms: 10, durability: Durability::Majority, coordinators: 1, chain_sites: ChainSites::Coordinator }
     }
 }
 
