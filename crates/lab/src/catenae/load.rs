@@ -1,7 +1,8 @@
 //! Puts clients' load on a world of any of the systems, and measures.
 //!
-//! *Closed*: every client asks again as soon as it is answered; what is answered after the warm-up counts. *Open*: transactions come at
-//! random moments, whatever became of those before, and all of them count.
+//! *Closed*: every client asks again as soon as it is answered; what is answered after the warm-up counts. What was aborted it asks for
+//! once more, until it commits, and its latency is counted from the first time: an order that was aborted is still to be placed.
+//! *Open*: transactions come at random moments, whatever became of those before, and all of them count.
 
 use super::parameters as p;
 use super::run::Meter;
@@ -35,13 +36,20 @@ const TOLD_EVERY: Span = Span::from_millis(500);
 struct Load<'a, A: Actor> {
     world: &'a mut World<A>,
     draws: Vec<(SiteId, Draw)>,
-    /// By request: whose, and since when.
-    under_way: BTreeMap<RequestId, (usize, Time)>,
+    under_way: BTreeMap<RequestId, Asked>,
     meter: Meter,
     /// What ended after this counts, up to the end.
     from: Time,
     end: Time,
     told: Time,
+}
+
+/// A request that is under way.
+struct Asked {
+    client: usize,
+    /// When it was asked for the first time.
+    since: Time,
+    request: Request,
 }
 
 /// Runs the clients of `setup` on `world`.
@@ -112,19 +120,25 @@ where
     }
 
     fn ask(&mut self, client: usize) {
-        let (site, draw) = &mut self.draws[client];
-        let request = draw.next();
-        let id = self.world.submit(*site, request);
-        self.under_way.insert(id, (client, self.world.now()));
+        let request = self.draws[client].1.next();
+        self.submit(Asked { client, since: self.world.now(), request });
     }
 
-    /// Lets the world run up to `until`; clients that are answered ask again if `again`.
+    fn submit(&mut self, asked: Asked) {
+        let id = self.world.submit(self.draws[asked.client].0, asked.request.clone());
+        self.under_way.insert(id, asked);
+    }
+
+    /// Lets the world run up to `until`; clients that are answered ask again if `again`, for the same if it was aborted.
     fn pass_to(&mut self, until: Time, begun: Time, again: bool, progress: &mut dyn Progress) -> Result<(), LoadError> {
         while self.world.run_until_reply(until)? {
             for reply in self.world.take_replies() {
-                let client = self.take(reply)?;
-                if again {
-                    self.ask(client);
+                let is_aborted = matches!(reply.answer, Some(Answer::Failed(TxnError::Conflict(_))));
+                let asked = self.take(reply)?;
+                match again {
+                    true if is_aborted => self.submit(asked),
+                    true => self.ask(asked.client),
+                    false => {}
                 }
             }
             if self.world.now().since(self.told) >= TOLD_EVERY {
@@ -135,13 +149,13 @@ where
         Ok(())
     }
 
-    /// Counts a reply. Returns whose it was.
-    fn take(&mut self, reply: Reply<Answer>) -> Result<usize, LoadError> {
-        let (client, asked) = self.under_way.remove(&reply.id).expect("the world replies to what it was asked");
+    /// Counts a reply. Returns what it was to.
+    fn take(&mut self, reply: Reply<Answer>) -> Result<Asked, LoadError> {
+        let asked = self.under_way.remove(&reply.id).expect("the world replies to what it was asked");
         if reply.at < self.from || reply.at >= self.end {
-            return Ok(client);
+            return Ok(asked);
         }
-        let took = reply.at.since(asked);
+        let took = reply.at.since(asked.since);
         match reply.answer {
             Some(Answer::Ran { outcome: Outcome::Done(_), .. } | Answer::Rows { .. }) => self.meter.commit(took),
             Some(Answer::Ran { outcome: Outcome::Rejected(_), .. }) => self.meter.rejected += 1,
@@ -149,6 +163,6 @@ where
             Some(Answer::Failed(_)) | None => self.meter.failed += 1,
             Some(answer) => return Err(LoadError::Nonsense { site: reply.site, answer: format!("{answer:?}") }),
         }
-        Ok(client)
+        Ok(asked)
     }
 }

@@ -40,7 +40,7 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// A transaction committed, so long after it was asked for.
+    /// A transaction committed, so long after it was asked for the first time.
     pub(super) fn commit(&mut self, took: Span) {
         self.latency.saturating_record(took.as_micros().max(1));
     }

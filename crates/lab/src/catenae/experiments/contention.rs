@@ -37,8 +37,18 @@ fn by_warehouses(lab: &mut Lab, row: Span, all: &[u64], outcome: &mut Outcome, p
         for baseline in [System::Locking, System::Optimistic] {
             let ((tps, mean), (their_tps, their_mean)) = (measured[&(CATENAE, count)], measured[&(baseline, count)]);
             let what = |what: &str| format!("{what} over {}, {count} warehouses, {} µs a row", baseline.name(), row.as_micros());
-            outcome.findings.push(Finding::plain(what("throughput"), "over 2×", format!("{:.2}×", ratio(tps, their_tps))));
-            outcome.findings.push(Finding::plain(what("mean latency"), "half", format!("{:.2}×", ratio(mean, their_mean))));
+            let (throughput, latency) = (ratio(tps, their_tps), ratio(mean, their_mean));
+            outcome.findings.extend(if count == p::WAREHOUSES_OF_CLAIM {
+                [
+                    Finding::at_least(what("throughput"), "over 2×", throughput, 2.0, "×"),
+                    Finding::at_most(what("mean latency"), "half", latency, 0.5, "×"),
+                ]
+            } else {
+                [
+                    Finding::plain(what("throughput"), "over 2×", format!("{throughput:.2}×")),
+                    Finding::plain(what("mean latency"), "half", format!("{latency:.2}×")),
+                ]
+            });
         }
     }
     let mut chart = Chart::new(title, "warehouses", "transactions per second");

@@ -4,7 +4,7 @@
 //! chosen by a majority's equal fingerprints, or if it conflicts with no other of its epoch; all others *failed*, and run by identifier.
 
 use super::super::lab::Lab;
-use super::super::parameters::{JITTER, RATES};
+use super::super::parameters::RATES;
 use super::super::run::Run;
 use super::super::setup::{Setup, System, When};
 use super::super::workload::{Skew, Workload};
@@ -16,7 +16,7 @@ const SKEWS: [Skew; 3] = [Skew::Uniform, Skew::Zipf(1), Skew::Zipf(2)];
 /// The skew of the second table.
 const JITTERED: Skew = Skew::Zipf(1);
 /// How unevenly the chain servers of a region work, for the second table; zero: visits are made in the order in which they were sent, as
-/// in a Rhumb site, which puts messages to itself into one queue.
+/// in a Rhumb site, and as in the first table.
 const JITTERS_US: [u64; 4] = [0, 10, 100, 1_000];
 
 fn cells(run: &Run) -> [String; 7] {
@@ -72,7 +72,6 @@ pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome,
         sheet.row([vec![micros.to_string()], cells(&run).to_vec()].concat());
     }
     outcome.sheets.push(sheet);
-    outcome.note(format!("Hops take up to {} ms longer at random in the first table.", JITTER.as_millis_f64()));
     Ok(outcome)
 }
 
