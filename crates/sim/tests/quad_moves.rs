@@ -1,7 +1,7 @@
 //! A change of configuration at every step of a transaction, joining, leaving, and cores that are lost: each one by itself.
 
 use rhumb_commit::quad::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
-use rhumb_commit::quad::{Adaptation, Availability, Config as Protocol, Epoch, Goal, Request, Site, records};
+use rhumb_commit::quad::{Adaptation, Availability, Burden, Cause, Config as Protocol, Cores, Epoch, Explanation, Goal, Request, Site, records};
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::{Load, Loaded, RequestId};
@@ -285,10 +285,10 @@ fn a_transaction_that_has_not_read_yet_waits_for_the_new_configuration() {
     assert_eq!(epoch(&world, A), Epoch(2));
 }
 
-/// Two cores, or as many as `auto` says; periods of five seconds; a site can have a hundred transactions in progress.
+/// Two cores, or as many as `auto` asks for; periods of five seconds; a site can have a hundred transactions in progress.
 fn adaptation(auto: Option<Availability>) -> Option<Adaptation> {
     let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };
-    Some(Adaptation { period_ticks: 20, capacity: 100, settings, auto })
+    Some(Adaptation { period_ticks: 20, capacity: 100, settings, auto: auto.is_some(), availability: auto.unwrap_or_default() })
 }
 
 fn cores(world: &World<Site>, at: SiteId) -> Vec<SiteId> {
@@ -541,4 +541,86 @@ fn what_cores_do_for_others_moves_no_roles() {
         }
     }
     assert_eq!((epoch(&world, B), cores(&world, B)), (before, vec![A, B]), "clients of all sites do the same");
+}
+
+/// The sites are explained to an operator.
+fn explained(world: &mut World<Site>, at: SiteId) -> Explanation {
+    match ask(world, at, Request::Explain) {
+        Answer::Explained(explanation) => *explanation,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The load of `site` in its last period, as `at` has heard it.
+fn load_of(world: &mut World<Site>, at: SiteId, site: SiteId) -> Option<f64> {
+    explained(world, at).sites.into_iter().find(|facts| facts.site == site).expect("a member").load
+}
+
+#[test]
+fn a_core_that_is_kept_busy_is_slower_and_makes_place_and_is_as_before_once_that_is_over() {
+    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    assert_eq!(change(&mut world, A, goal(&[A, B], &[C, D])), Answer::Done);
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    assert_eq!((cores(&world, A), load_of(&mut world, C, A)), (vec![A, B], Some(0.0)));
+    let took = |world: &mut World<Site>| {
+        let begun = world.now();
+        assert!(transaction(world, A, None).is_ok());
+        world.now().since(begun)
+    };
+    let before = took(&mut world);
+    let absurd = ask(&mut world, A, Request::Burden(Burden { percent: 10_001, span: None }));
+    assert!(matches!(absurd, Answer::Failed(TxnError::Invalid(_))), "{absurd:?}");
+    assert_eq!(ask(&mut world, A, Request::Burden(Burden { percent: 2_000, span: Some(Span::from_secs(22)) })), Answer::Done);
+    // It begins at A and reads there, each time 100 ms later; 40 ms of that it waits for B in any case.
+    let during = took(&mut world);
+    assert!(during.as_micros() >= before.as_micros() + 150_000, "{before:?}, then {during:?}");
+    world.run_for(Span::from_secs(17)).expect("nothing goes wrong");
+    assert!(load_of(&mut world, C, A) >= Some(20.0), "its reports say so");
+    let moved = explained(&mut world, B);
+    assert!(!cores(&world, B).contains(&A), "{moved:?}");
+    assert_eq!((moved.cause, moved.tally.changes.get(&Cause::Gain)), (Cause::Gain, Some(&1)));
+    world.run_for(Span::from_secs(14)).expect("nothing goes wrong");
+    assert_eq!(load_of(&mut world, C, A), Some(0.0), "the work for others is done");
+    assert_eq!(surely(&mut world, D, None), Some("v".into()));
+}
+
+#[test]
+fn an_operator_changes_the_number_of_cores_and_later_configurations_keep_it() {
+    let mut world = world_with(5, quorums(&[A, B], &[C, D, E]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    world.run_for(Span::from_secs(6)).expect("nothing goes wrong");
+    for (asked, why) in [(0, "0 cores are asked for; 5 sites can have 1 to 5"), (6, "6 cores are asked for; 5 sites can have 1 to 5")] {
+        assert_eq!(ask(&mut world, D, Request::Cores(Cores::Fixed(asked))), Answer::Failed(TxnError::Invalid(why.into())));
+    }
+    assert_eq!(ask(&mut world, D, Request::Cores(Cores::Fixed(2))), Answer::Done);
+    assert_eq!(epoch(&world, D), Epoch::FIRST, "that is how it is");
+    assert_eq!(ask(&mut world, D, Request::Cores(Cores::Fixed(3))), Answer::Done);
+    assert_eq!((cores(&world, D).len(), explained(&mut world, D).cores), (3, Cores::Fixed(3)));
+    let lost = cores(&world, D)[0];
+    let (here, slave) = (cores(&world, D)[1], D);
+    world.run_for(Span::from_secs(6)).expect("nothing goes wrong");
+    world.strike(&Fault::Crash { place: Place::Site(lost), down: None });
+    world.run_for(Span::from_secs(6)).expect("nothing goes wrong");
+    let now = explained(&mut world, here);
+    assert_eq!((cores(&world, here).len(), now.cores, now.cause), (3, Cores::Fixed(3), Cause::Silence), "{now:?}");
+    assert_eq!(ask(&mut world, slave, Request::Cores(Cores::Auto)), Answer::Done);
+    assert_eq!(explained(&mut world, slave).cores, Cores::Auto);
+    assert_eq!(surely(&mut world, slave, None), Some("v".into()));
+}
+
+#[test]
+fn an_operator_is_told_what_would_change_and_why_nothing_does() {
+    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    let calm = explained(&mut world, C);
+    let plan = calm.plan.expect("quorums follow what is measured");
+    assert_eq!(plan.goal, None);
+    assert!(!plan.why.is_empty() && plan.before > 0.0 && plan.verdict.gain <= plan.gain_min, "{plan:?}");
+    assert_eq!((calm.planner, calm.sites.len()), (Some(A), 4));
+    let roles: Vec<String> = calm.sites.iter().map(|facts| facts.role.to_string()).collect();
+    assert_eq!(roles, ["core", "core", "slave", "slave"]);
+    assert_eq!((&calm.sites[0].writes, calm.sites[3].reads.len()), (&BTreeSet::from([A, B]), 3), "all cores; two of two, and itself");
+    assert!(calm.sites.iter().all(|facts| facts.up && facts.caught_up && facts.score.is_some()), "{:?}", calm.sites);
 }

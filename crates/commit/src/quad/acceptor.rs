@@ -13,7 +13,7 @@
 //! is dropped when the next one is adopted, but for what was carried.
 
 use super::config::EPOCHS_KEPT_MAX;
-use super::configuration::{Ballot, Configuration, Epoch, Goal, carries};
+use super::configuration::{Ballot, Cause, Configuration, Epoch, Goal, carries};
 use super::message::{Note, Promise, Report};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
@@ -57,7 +57,10 @@ impl Site {
         let (quorums, members) = (configuration.quorums.clone(), configuration.members());
         let goal = match &self.sealed {
             Some(sealed) => sealed.record.goal.clone(),
-            None => Goal { quorums, members, lost: BTreeSet::new(), why: configuration.why.clone() },
+            None => {
+                let (cores, cause, why) = (Some(configuration.cores), configuration.cause, configuration.why.clone());
+                Goal { quorums, members, lost: BTreeSet::new(), cores, cause, why }
+            }
         };
         let batch = self.seal(AcceptorRecord { promised: ballot, goal, accepted: Some((ballot, configuration)) }, fx);
         fx.persist(batch).send(from, self.configuration.epoch.says(Promise::Accepted { ballot }));
@@ -81,6 +84,7 @@ impl Site {
         let (began, tries) = self.sealed.as_ref().map_or((self.ticks, 0), |sealed| (sealed.began, sealed.tries));
         if self.sealed.is_none() {
             fx.count("quad.sealed");
+            self.tally.sealed += 1;
             self.interrupt(fx);
         }
         self.sealed = Some(Sealed { record, since: self.ticks, began, tries });
@@ -119,6 +123,7 @@ impl Site {
         self.end_epoch(&configuration, &mut batch, fx);
         self.sealed = None;
         self.configuration = configuration;
+        self.tally.adopted(now, self.configuration.cause);
         self.monitor.begin_epoch();
         fx.persist(batch);
         self.end_attempt(fx);
@@ -150,11 +155,14 @@ impl Site {
     /// turns those that those in reach can bring about, as far as this site knows. What was asked for, if they can do nothing.
     fn way_out(&self, asked: Goal, tries: u64) -> Goal {
         let (old, up) = (&self.configuration, self.reachable());
-        let why = || "an attempt to change was given up".to_owned();
-        let as_before = Goal { quorums: old.quorums.clone(), members: old.members(), lost: BTreeSet::new(), why: why() };
+        let goal = |quorums, members, lost| {
+            let why = "an attempt to change was given up".into();
+            Goal { quorums, members, lost, cores: None, cause: Cause::Resumed, why }
+        };
+        let as_before = goal(old.quorums.clone(), old.members(), BTreeSet::new());
         let among = |lost: BTreeSet<SiteId>| {
-            let members = old.members().difference(&lost).copied().collect();
-            Goal { quorums: old.quorums.among(&members, &up), members, lost, why: why() }
+            let members: BTreeSet<SiteId> = old.members().difference(&lost).copied().collect();
+            goal(old.quorums.among(&members, &up), members, lost)
         };
         let ways = [asked.clone(), as_before, among(BTreeSet::new()), among(asked.lost.clone())];
         let can = |goal: &Goal| goal.flaw(old).is_none() && old.may_be_left(&up, &goal.lost) && carries(&goal.quorums, &up);

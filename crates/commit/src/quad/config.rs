@@ -44,8 +44,10 @@ pub struct Adaptation {
     pub capacity: u64,
     /// What quorums are built with.
     pub settings: Settings,
-    /// `cores = auto`: how many there are follows from this, and not from the settings.
-    pub auto: Option<Availability>,
+    /// The cluster begins with `cores = auto`, and not with as many as the settings say. From then on the configuration says how many.
+    pub auto: bool,
+    /// What the number of cores follows from, while it is `auto`.
+    pub availability: Availability,
 }
 
 /// What availability is asked for.
@@ -55,6 +57,13 @@ pub struct Availability {
     pub wanted: f64,
     /// The share of time that a site is up: 0 to 1.
     pub of_site: f64,
+}
+
+impl Default for Availability {
+    /// Less than nine hours a year without a majority, of sites that are each away for less than four days.
+    fn default() -> Availability {
+        Availability { wanted: 0.999, of_site: 0.99 }
+    }
 }
 
 impl Default for Config {
@@ -89,6 +98,14 @@ pub const SCAN_MAX: usize = 1_000;
 pub const WAITING_MAX: usize = 10_000;
 /// A load above it is none that a site can have: a thousand times its capacity.
 pub const LOAD_MAX_PPM: u64 = 1_000_000_000;
+/// What one can load a site with: a hundred times its capacity.
+pub const BURDEN_MAX_PERCENT: u64 = 10_000;
+/// A transaction takes so much longer at a site that is loaded with all that it can work for.
+pub const BURDEN_SPAN: Span = Span::from_millis(5);
+/// And so much at the most, for each that is held before it.
+pub const BURDEN_SPAN_MAX: Span = Span::from_millis(500);
+/// Transactions that a loaded site holds at the most.
+pub const HELD_MAX: usize = 10_000;
 /// A round trip above it is none.
 pub const RTT_MAX: Span = Span::from_secs(10);
 /// Rows counted each tick.

@@ -9,7 +9,7 @@
 //! For QuAD's cores and slaves these are the paper's cases: a majority of the cores covers and fences, and so do one core and all
 //! slaves, if the other cores are lost and not merely cut off. Section IV, "Online Reconfiguration", differs: it asks all sites.
 
-use super::quorums::{Quorums, SITES_MAX};
+use super::quorums::{CORES_MAX, Quorums, SITES_MAX};
 use rhumb_core::{Key, SiteId, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +73,66 @@ impl fmt::Display for Ballot {
     }
 }
 
+/// How many cores there are to be. One number for the cluster: load, distance and failures are of sites, and not of databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cores {
+    /// So many; fewer while fewer sites are up.
+    Fixed(usize),
+    /// As many as availability and load ask for.
+    Auto,
+}
+
+impl Cores {
+    /// What is wrong with it for so many members.
+    pub fn flaw(self, members: usize) -> Option<String> {
+        let most = members.min(CORES_MAX);
+        let Cores::Fixed(cores) = self else { return None };
+        (!(1..=most).contains(&cores)).then(|| format!("{cores} cores are asked for; {members} sites can have 1 to {most}"))
+    }
+}
+
+impl fmt::Display for Cores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cores::Fixed(cores) => write!(f, "{cores}"),
+            Cores::Auto => write!(f, "auto"),
+        }
+    }
+}
+
+/// What brought a configuration about: its reason in a word, to count by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Cause {
+    /// The cluster began with it.
+    First,
+    /// An operator asked for these quorums.
+    Operator,
+    /// An operator asked for so many cores, or `auto` needs more of them.
+    Cores,
+    /// A core was silent.
+    Silence,
+    /// A site joined.
+    Join,
+    /// Scores rise by more than the change costs.
+    Gain,
+    /// An attempt was given up, and the quorums stay as they were.
+    Resumed,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cause::First => "first",
+            Cause::Operator => "operator",
+            Cause::Cores => "cores",
+            Cause::Silence => "silence",
+            Cause::Join => "join",
+            Cause::Gain => "gain",
+            Cause::Resumed => "resumed",
+        })
+    }
+}
+
 /// What a change of configuration is to bring about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Goal {
@@ -82,6 +142,10 @@ pub struct Goal {
     pub members: BTreeSet<SiteId>,
     /// Members of the old configuration that are lost for good, by an operator's word: they will never serve again as they are.
     pub lost: BTreeSet<SiteId>,
+    /// How many cores there are to be from then on; none: as before.
+    pub cores: Option<Cores>,
+    /// What it is for.
+    pub cause: Cause,
     /// For people: why.
     pub why: String,
 }
@@ -89,7 +153,7 @@ pub struct Goal {
 impl Goal {
     /// These quorums of their own sites, with nobody declared lost.
     pub fn of(quorums: Quorums, why: &str) -> Goal {
-        Goal { members: quorums.members(), quorums, lost: BTreeSet::new(), why: why.into() }
+        Goal { members: quorums.members(), quorums, lost: BTreeSet::new(), cores: None, cause: Cause::Operator, why: why.into() }
     }
 
     /// What is wrong with it, as a successor of `old`.
@@ -139,6 +203,10 @@ pub struct Configuration {
     pub floor: Timestamp,
     /// Transactions of the epoch before whose commits were found, not shown to anybody yet.
     pub carried: Vec<Carried>,
+    /// How many cores there are to be. Each configuration has it from the one before, unless its goal said otherwise.
+    pub cores: Cores,
+    /// What brought it about.
+    pub cause: Cause,
     /// For people: why it came.
     pub why: String,
 }
@@ -149,9 +217,11 @@ impl Configuration {
         Configuration {
             epoch: Epoch::FIRST,
             bases: quorums.members().into_iter().map(|site| (site, Epoch::FIRST)).collect(),
+            cores: Cores::Fixed(quorums.cores().len()),
             quorums,
             floor: Timestamp::ZERO,
             carried: Vec::new(),
+            cause: Cause::First,
             why: "the first".into(),
         }
     }

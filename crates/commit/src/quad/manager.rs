@@ -12,9 +12,10 @@
 //! so far, and against it: those who would be asked more have that much more to do than expected, those who would be asked less that much less.
 
 use super::config::Adaptation;
-use super::configuration::{Configuration, Goal};
+use super::configuration::{Cause, Configuration, Cores, Goal};
 use super::message::Measured;
-use super::quorums::{Demand, Estimate, Measures, Scoring, Settings, asked_more_and_less, kappa, mean_score, reconciliation_cost, weigh};
+use super::quorums::{Demand, Estimate, Kappa, Measures, Quorums, Scoring, Settings, Verdict};
+use super::quorums::{asked_more_and_less, kappa, mean_score, reconciliation_cost, weigh};
 use rhumb_core::SiteId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +43,29 @@ impl Known {
 /// Gains below this share of the score that there is are not worth an interruption.
 pub const GAIN_MIN: f64 = 0.05;
 
-/// The change that is due, if any. `settled`: a period has ended, so that scores may be compared. `age`: so many periods `old` has lasted.
+/// What is due, and how it was weighed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The change that is due; none: all stays as it is.
+    pub goal: Option<Goal>,
+    /// For people: why it is due, or why nothing is.
+    pub why: String,
+    /// The quorums that the measures ask for.
+    pub best: Quorums,
+    /// The score of each site, by what is expected.
+    pub scores: BTreeMap<SiteId, f64>,
+    /// The mean score of all quorums that there are (equation 9), if what is expected errs against the change.
+    pub before: f64,
+    /// What they gain, and what the change costs (equation 10), likewise.
+    pub verdict: Verdict,
+    /// Lower gains are not worth an interruption.
+    pub gain_min: f64,
+    /// Why so many cores, if their number follows from what is measured.
+    pub kappa: Option<Kappa>,
+}
+
+/// What is due; none if nothing can be planned from what is known. `settled`: a period has ended, so that scores may be compared. `age`:
+/// so many periods `old` has lasted.
 pub(super) fn plan(
     old: &Configuration,
     age: u64,
@@ -51,37 +74,18 @@ pub(super) fn plan(
     up: &BTreeSet<SiteId>,
     joining: &BTreeSet<SiteId>,
     settled: bool,
-) -> Option<Goal> {
+) -> Option<Plan> {
     let newcomers: BTreeSet<SiteId> = joining.iter().copied().filter(|site| up.contains(site) && !old.bases.contains_key(site)).collect();
     let members: BTreeSet<SiteId> = old.members().union(&newcomers).copied().collect();
     let failed: BTreeSet<SiteId> = old.members().into_iter().filter(|site| !up.contains(site)).collect();
     let scoring = adaptation.settings.score.scoring;
     let busy = |site: &SiteId| known.get(site).filter(|_| !failed.contains(site)).and_then(|known| known.busy(scoring));
     let measures = measures(&members, known, |site| busy(site).map(|expected| expected.value))?;
-    let settings = Settings { cores: cores(adaptation, &members, &failed, known), ..adaptation.settings };
-    let quorums = settings.quorums(&measures, &failed);
-    let policy = settings.policy;
-    let goal = |why: String| Goal { quorums: quorums.clone(), members: members.clone(), lost: BTreeSet::new(), why };
-    let gone: Vec<String> = old.quorums.cores().iter().filter(|core| failed.contains(core)).map(|core| core.to_string()).collect();
-    if !newcomers.is_empty() {
-        let names: Vec<String> = newcomers.iter().map(|site| site.to_string()).collect();
-        return Some(goal(format!("{} joins", names.join(", "))));
-    }
-    if quorums == old.quorums {
-        return None;
-    }
-    if !gone.is_empty() && policy.replaces_failed() {
-        let is_better = !quorums.cores().iter().any(|core| failed.contains(core));
-        return is_better.then(|| goal(format!("{} is silent", gone.join(", "))));
-    }
-    if !settled || !policy.is_adaptive() {
-        return None;
-    }
-    let (wanted, there) = (quorums.cores().len(), old.quorums.cores().len());
-    if wanted > there {
-        return Some(goal(format!("{wanted} cores are to be there, and {there} are")));
-    }
-    let (more, less) = asked_more_and_less(&old.quorums, &quorums);
+    let (cores, kappa) = cores(old.cores, adaptation, &members, &failed, known);
+    let settings = Settings { cores, ..adaptation.settings };
+    let scored = |measures: &Measures| measures.sites().iter().copied().zip(settings.scores(measures)).collect::<BTreeMap<SiteId, f64>>();
+    let best = settings.quorums(&measures, &failed);
+    let (more, less) = asked_more_and_less(&old.quorums, &best);
     let against = |site: &SiteId| {
         busy(site).map(|Estimate { value, error }| match (more.contains(site), less.contains(site)) {
             (true, _) => value + error,
@@ -89,8 +93,67 @@ pub(super) fn plan(
             _ => value,
         })
     };
-    let measures = self::measures(&members, known, against)?;
-    let scores: BTreeMap<SiteId, f64> = measures.sites().iter().copied().zip(settings.scores(&measures)).collect();
+    let against = scored(&self::measures(&members, known, against)?);
+    let before = mean_score(&old.quorums, &against);
+    let verdict = weigh(&old.quorums, &best, &against, &costs(old, age, &members, known));
+    let gain_min = GAIN_MIN * before;
+    let gone: Vec<SiteId> = old.quorums.cores().iter().copied().filter(|core| failed.contains(core)).collect();
+    let is_due = || {
+        if !newcomers.is_empty() {
+            return Ok((Cause::Join, format!("{} joins", listed(newcomers.iter()))));
+        }
+        if best == old.quorums {
+            return Err("the quorums are those that the measures ask for".into());
+        }
+        if !gone.is_empty() && settings.policy.replaces_failed() {
+            let is_better = !best.cores().iter().any(|core| failed.contains(core));
+            let silent = format!("{} is silent", listed(gone.iter()));
+            return if is_better { Ok((Cause::Silence, silent)) } else { Err(format!("{silent}, and no site is up to take its place")) };
+        }
+        if !settled || !settings.policy.is_adaptive() {
+            return Err("scores are not compared now".into());
+        }
+        let (wanted, there) = (best.cores().len(), old.quorums.cores().len());
+        if wanted > there {
+            return Ok((Cause::Cores, format!("{wanted} cores are to be there, and {there} are")));
+        }
+        let said = format!("the mean score rises by {:.3}, at a cost of {:.3}", verdict.gain, verdict.cost);
+        if verdict.is_worth_it() && verdict.gain > gain_min {
+            Ok((Cause::Gain, said))
+        } else {
+            Err(format!("{said}; a change must gain more than it costs, and more than {gain_min:.3}"))
+        }
+    };
+    let (goal, why) = match is_due() {
+        Ok((cause, why)) => {
+            let (quorums, lost) = (best.clone(), BTreeSet::new());
+            (Some(Goal { quorums, members, lost, cores: None, cause, why: why.clone() }), why)
+        }
+        Err(why) => (None, why),
+    };
+    Some(Plan { goal, why, scores: scored(&measures), best, before, verdict, gain_min, kappa })
+}
+
+/// The change that an operator asks for: so many cores, by the same measures.
+pub(super) fn plan_cores(
+    old: &Configuration,
+    adaptation: &Adaptation,
+    known: &BTreeMap<SiteId, Known>,
+    up: &BTreeSet<SiteId>,
+    cores: Cores,
+) -> Option<Goal> {
+    let asked = Configuration { cores, ..old.clone() };
+    let plan = plan(&asked, 1, adaptation, known, up, &BTreeSet::new(), false)?;
+    let (members, lost, why) = (old.members(), BTreeSet::new(), format!("cores = {cores} was asked for"));
+    Some(Goal { quorums: plan.best, members, lost, cores: Some(cores), cause: Cause::Cores, why })
+}
+
+fn listed<'a>(sites: impl Iterator<Item = &'a SiteId>) -> String {
+    sites.map(|site| site.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// What it costs to have each site take over what it lacks, should it be promoted: its share of all rows.
+fn costs(old: &Configuration, age: u64, members: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>) -> BTreeMap<SiteId, f64> {
     let written = old.quorums.cores().iter().filter_map(|core| known.get(core)).map(|known| known.measured.written).max().unwrap_or(0);
     let cost = |site: &SiteId| {
         let rows = known.get(site).map_or(0, |known| known.measured.rows).max(written);
@@ -99,21 +162,32 @@ pub(super) fn plan(
         // A reconciliation comes once, and its gain with every period of the new configuration: as many are expected as the old one had.
         cost / age.max(1) as f64
     };
-    let cost = members.iter().map(|site| (*site, cost(site))).collect();
-    let verdict = weigh(&old.quorums, &quorums, &scores, &cost);
-    let is_worth_it = verdict.is_worth_it() && verdict.gain > GAIN_MIN * mean_score(&old.quorums, &scores);
-    is_worth_it.then(|| goal(format!("the mean score rises by {:.3}, at a cost of {:.3}", verdict.gain, verdict.cost)))
+    members.iter().map(|site| (*site, cost(site))).collect()
 }
 
-/// How many cores there are to be.
-fn cores(adaptation: &Adaptation, members: &BTreeSet<SiteId>, failed: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>) -> usize {
-    let Some(auto) = adaptation.auto else { return adaptation.settings.cores };
+/// How many cores there are to be; and why, if that follows from what is measured.
+fn cores(
+    asked: Cores,
+    adaptation: &Adaptation,
+    members: &BTreeSet<SiteId>,
+    failed: &BTreeSet<SiteId>,
+    known: &BTreeMap<SiteId, Known>,
+) -> (usize, Option<Kappa>) {
+    if let Cores::Fixed(cores) = asked {
+        return (cores, None);
+    }
     let sum = |of: fn(&Measured) -> u64| known.values().map(|known| of(&known.measured) as f64).sum::<f64>();
     let (reads, writes) = (sum(|measured| measured.reads), sum(|measured| measured.writes));
     let load: f64 = known.values().filter_map(|known| known.load).map(|load| load.value).sum();
     let share = |of: f64| if of > 0.0 { load * of / (reads + writes) } else { 0.0 };
-    let demand = Demand { availability: auto.wanted, site_availability: auto.of_site, reads: share(reads), writes: share(writes) };
-    kappa(members.len() - failed.len(), demand).cores
+    let demand = Demand {
+        availability: adaptation.availability.wanted,
+        site_availability: adaptation.availability.of_site,
+        reads: share(reads),
+        writes: share(writes),
+    };
+    let kappa = kappa(members.len() - failed.len(), demand);
+    (kappa.cores, Some(kappa))
 }
 
 /// `busy`: how busy each site is, in whatever unit.
@@ -143,7 +217,7 @@ mod tests {
 
     fn adaptation() -> Adaptation {
         let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };
-        Adaptation { period_ticks: 40, capacity: 1_000, settings, auto: None }
+        Adaptation { period_ticks: 40, capacity: 1_000, settings, auto: false, availability: Availability::default() }
     }
 
     fn expected(value: f64) -> Option<Estimate> {
@@ -165,7 +239,7 @@ mod tests {
     }
 
     fn planned(old: &Configuration, loads: &[f64], up: &[u16], joining: &[u16]) -> Option<Goal> {
-        plan(old, 1, &adaptation(), &known(loads), &set(up), &set(joining), true)
+        plan(old, 1, &adaptation(), &known(loads), &set(up), &set(joining), true)?.goal
     }
 
     #[test]
@@ -193,7 +267,7 @@ mod tests {
         let planned = |error: f64| {
             let mut known = known(&[0.3, 0.1, 0.2, 0.9]);
             known.values_mut().for_each(|known| known.load.iter_mut().for_each(|load| load.error = error));
-            plan(&old, 1, &adaptation(), &known, &set(&[0, 1, 2, 3]), &set(&[]), true)
+            plan(&old, 1, &adaptation(), &known, &set(&[0, 1, 2, 3]), &set(&[]), true)?.goal
         };
         assert!(planned(0.02).is_some());
         assert_eq!(planned(0.06), None, "0.24 and 0.26 are as likely");
@@ -204,9 +278,12 @@ mod tests {
         let old = first(&[0.1, 0.1, 0.5, 0.9]);
         let mut dear = known(&[0.9, 0.1, 0.1, 0.9]);
         dear.values_mut().for_each(|known| known.measured.written = 990);
-        let planned = |age| plan(&old, age, &adaptation(), &dear, &set(&[0, 1, 2, 3]), &set(&[]), true);
-        assert_eq!(planned(1), None);
-        assert!(planned(20).is_some(), "what has lasted for long is expected to last again");
+        let planned = |age| plan(&old, age, &adaptation(), &dear, &set(&[0, 1, 2, 3]), &set(&[]), true).expect("it can be weighed");
+        let not_yet = planned(1);
+        assert_eq!(not_yet.goal, None);
+        assert!(not_yet.verdict.gain > not_yet.gain_min && not_yet.verdict.gain < not_yet.verdict.cost, "{not_yet:?}");
+        assert!(not_yet.why.contains("must gain more than it costs"), "{}", not_yet.why);
+        assert!(planned(20).goal.is_some(), "what has lasted for long is expected to last again");
     }
 
     #[test]
@@ -223,7 +300,7 @@ mod tests {
         let old = first(&[0.1, 0.1, 0.5]);
         let mut with = known(&[0.1, 0.1, 0.5]);
         with.insert(site(3), Known::default());
-        let goal = plan(&old, 1, &adaptation(), &with, &set(&[0, 1, 2, 3]), &set(&[3]), false).expect("it joins");
+        let goal = plan(&old, 1, &adaptation(), &with, &set(&[0, 1, 2, 3]), &set(&[3]), false).and_then(|plan| plan.goal).expect("it joins");
         assert_eq!((goal.quorums.cores(), goal.members), (&[site(0), site(1)][..], set(&[0, 1, 2, 3])));
         let bases = goal.quorums.members().into_iter().map(|site| (site, Epoch::FIRST)).collect();
         let then = Configuration { quorums: goal.quorums, bases, ..old };
@@ -233,12 +310,20 @@ mod tests {
 
     #[test]
     fn cores_are_as_many_as_availability_takes() {
-        let auto = Some(Availability { wanted: 0.9999, of_site: 0.99 });
-        let adaptation = Adaptation { auto, ..adaptation() };
-        let old = first(&[0.1, 0.1, 0.1, 0.1, 0.1]);
-        let goal = plan(&old, 1, &adaptation, &known(&[0.1, 0.1, 0.9, 0.1, 0.1]), &set(&[0, 1, 2, 3, 4]), &set(&[]), true);
-        let cores = cores(&adaptation, &set(&[0, 1, 2, 3, 4]), &set(&[]), &known(&[0.1; 5]));
-        assert_eq!(cores, 5, "three cores of which each is up 99 % are 99.97 %");
-        assert!(goal.is_none_or(|goal| goal.quorums.cores().len() == 5));
+        let adaptation = Adaptation { availability: Availability { wanted: 0.9999, of_site: 0.99 }, ..adaptation() };
+        let old = Configuration { cores: Cores::Auto, ..first(&[0.1, 0.1, 0.1, 0.1, 0.1]) };
+        let plan = plan(&old, 1, &adaptation, &known(&[0.1; 5]), &set(&[0, 1, 2, 3, 4]), &set(&[]), true).expect("it can be planned");
+        assert_eq!(plan.kappa.map(|kappa| kappa.cores), Some(5), "three cores of which each is up 99 % are 99.97 %");
+        let goal = plan.goal.expect("two cores are too few");
+        assert_eq!((goal.quorums.cores().len(), goal.cause), (5, Cause::Cores));
+    }
+
+    #[test]
+    fn the_number_of_cores_is_that_of_the_configuration() {
+        let old = Configuration { cores: Cores::Fixed(4), ..first(&[0.1; 5]) };
+        let goal = planned(&old, &[0.1; 5], &[0, 1, 2, 3, 4], &[]).expect("two are there");
+        assert_eq!((goal.quorums.cores().len(), goal.cores), (4, None), "as many as before are to be there");
+        let goal = plan_cores(&old, &adaptation(), &known(&[0.1; 5]), &set(&[0, 1, 2, 3, 4]), Cores::Fixed(1)).expect("it is asked for");
+        assert_eq!((goal.quorums.cores().len(), goal.cores, goal.cause), (1, Some(Cores::Fixed(1)), Cause::Cores));
     }
 }

@@ -1,8 +1,8 @@
 //! What sites say to one another, each message with its sender's epoch ([`Stamped`](super::Stamped)). Clients speak as they do to every
 //! protocol ([`Answer`](crate::replicated_commit::Answer)); besides, an operator may ask for a change.
 
-use super::configuration::{Ballot, Carried, Configuration, Epoch, Goal};
-use rhumb_core::{Key, KeyRange, Row, SiteId, Time, Timestamp, TxnId, Value};
+use super::configuration::{Ballot, Carried, Configuration, Cores, Epoch, Goal};
+use rhumb_core::{Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,6 +16,21 @@ pub enum Request {
     Change(Goal),
     /// By an operator, of a site that is no member: ask to become one. Answered by `Done` at once.
     Join,
+    /// By an operator: so many cores from now on. Answered by `Done` once a configuration that says so is decided.
+    Cores(Cores),
+    /// By an operator: which quorums there are, what was measured, and what would change now. Answered by `Explained`.
+    Explain,
+    /// By whoever tries the cluster out: work for others keeps this site busy from now on. Answered by `Done`.
+    Burden(Burden),
+}
+
+/// Work for others that keeps a site busy: see `burden.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burden {
+    /// Percent of the site's capacity; zero ends it.
+    pub percent: u64,
+    /// How long it lasts; none: until it is ended.
+    pub span: Option<Span>,
 }
 
 impl From<crate::replicated_commit::Request> for Request {

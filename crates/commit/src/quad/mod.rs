@@ -49,10 +49,14 @@
 //! | `mover.rs`, `acceptor.rs` | a change: who brings it about; who seals, accepts and adopts |
 //! | `reconcile.rs` | difference objects: a site gets what it lacks |
 //! | `monitor.rs`, `manager.rs` | what is measured; which change is due |
+//! | `explanation.rs` | what a site says of all that to operators |
+//! | `burden.rs` | work for others that keeps a site busy, to try the rest out |
 
 mod acceptor;
+mod burden;
 mod config;
 mod configuration;
+mod explanation;
 mod gateway;
 mod manager;
 pub mod message;
@@ -66,7 +70,9 @@ pub mod records;
 mod replica;
 mod site;
 
-pub use config::{Adaptation, Availability, Config};
-pub use configuration::{Ballot, Carried, Configuration, Epoch, Goal, Stamped, carries};
-pub use message::{Note, Promise, Request};
+pub use config::{Adaptation, Availability, BURDEN_MAX_PERCENT, Config, LOAD_MAX_PPM};
+pub use configuration::{Ballot, Carried, Cause, Configuration, Cores, Epoch, Goal, Stamped, carries};
+pub use explanation::{Explanation, Role, SiteFacts, Tally};
+pub use manager::{GAIN_MIN, Plan};
+pub use message::{Burden, Note, Promise, Request};
 pub use site::{Site, Timer};

@@ -16,12 +16,14 @@
 //! under any quorums; the others have fewer where they are served faster, so that a good choice looks better, not worse.
 
 use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, RTT_MAX};
-use super::configuration::Epoch;
-use super::manager::{Known, plan};
+use super::configuration::{Cores, Epoch};
+use super::manager::{Known, plan, plan_cores};
 use super::message::{Measured, Note};
 use super::quorums::{Distance, Forecast, LatencyModel};
 use super::site::{Loading, Site};
-use rhumb_core::actor::{Load, Loaded};
+use crate::replicated_commit::Answer;
+use crate::transaction::TxnError;
+use rhumb_core::actor::{Load, Loaded, RequestId};
 use rhumb_core::{Effects, Key, KeyRange, SiteId, Span, Time, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +34,8 @@ pub(super) struct Monitor {
     now: Measured,
     /// Transactions in progress, summed over the ticks of it.
     in_progress: u64,
+    /// Percent of the capacity that work for others took up, likewise.
+    burden: u64,
     /// What it sent itself: how often, and how long it took, in sum.
     own: (u64, Span),
     /// Rows written in this epoch.
@@ -50,18 +54,29 @@ pub(super) struct Monitor {
     joins: bool,
 }
 
+/// What was heard of a site.
 #[derive(Debug, Default)]
-struct Heard {
-    forecast: Forecast,
+pub(super) struct Heard {
+    pub(super) forecast: Forecast,
     latency: LatencyModel,
     distances: BTreeMap<SiteId, Distance>,
     /// With these distances.
-    last: Measured,
+    pub(super) last: Measured,
     /// The tick at which it was heard.
-    at: u64,
+    pub(super) at: u64,
 }
 
 impl Monitor {
+    /// What was heard of `site`.
+    pub(super) fn heard(&self, site: SiteId) -> Option<&Heard> {
+        self.heard.get(&site)
+    }
+
+    /// The sites that asked to join lately.
+    pub(super) fn joining(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.joining.keys().copied()
+    }
+
     /// A transaction commits here as gateway.
     pub(super) fn commits(&mut self, writes: bool) {
         if writes { self.now.writes += 1 } else { self.now.reads += 1 }
@@ -131,6 +146,8 @@ impl Site {
         }
         self.count_on(fx);
         self.monitor.in_progress += self.gateway.in_progress() as u64;
+        self.tick_burden();
+        self.monitor.burden += self.burdened.percent;
         fx.send(self.me, self.configuration.epoch.says(Note::Ping { sent: now }));
         let period = adaptation.period_ticks.max(1);
         if self.ticks.is_multiple_of(period) {
@@ -145,9 +162,10 @@ impl Site {
 
     fn end_period(&mut self, adaptation: &Adaptation, fx: &mut Effects<Site>) {
         let in_progress = std::mem::take(&mut self.monitor.in_progress);
+        let (ticks, burden) = (adaptation.period_ticks.max(1), std::mem::take(&mut self.monitor.burden));
         let (count, own) = std::mem::take(&mut self.monitor.own);
         let measured = Measured {
-            load_ppm: in_progress * 1_000_000 / (adaptation.period_ticks.max(1) * adaptation.capacity.max(1)),
+            load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + burden * 10_000 / ticks).min(LOAD_MAX_PPM),
             latency_micros: own.as_micros() / count.max(1),
             rows: self.monitor.rows,
             written: self.monitor.written,
@@ -170,17 +188,13 @@ impl Site {
         if !self.is_member() || !is_ready {
             return;
         }
-        let (ticks, lately) = (self.ticks, 2 * adaptation.period_ticks);
-        self.monitor.joining.retain(|_, at| *at + self.config.silent_ticks >= ticks);
-        let known = |heard: &Heard| {
-            let load = heard.forecast.next().filter(|_| heard.at + lately >= ticks);
-            Known { load, latency_ms: load.and_then(|load| heard.latency.expect_ms(load)), measured: heard.last.clone() }
-        };
-        let known = self.monitor.heard.iter().map(|(site, heard)| (*site, known(heard))).collect();
-        let age = (ticks - self.monitor.since.1) / adaptation.period_ticks.max(1);
-        let joining: BTreeSet<SiteId> = self.monitor.joining.keys().copied().collect();
+        let (ticks, silent_ticks) = (self.ticks, self.config.silent_ticks);
+        self.monitor.joining.retain(|_, at| *at + silent_ticks >= ticks);
+        let (known, age) = (self.known(adaptation), self.age(adaptation));
+        let joining: BTreeSet<SiteId> = self.monitor.joining().collect();
+        let plan = plan(&self.configuration, age, adaptation, &known, &up, &joining, is_settled);
         let due = &mut self.monitor.due[usize::from(is_settled)];
-        let Some(goal) = plan(&self.configuration, age, adaptation, &known, &up, &joining, is_settled) else {
+        let Some(goal) = plan.and_then(|plan| plan.goal) else {
             *due = 0;
             return;
         };
@@ -189,6 +203,39 @@ impl Site {
             *due = 0;
             fx.count("quad.planned");
             self.change(goal, None, fx);
+        }
+    }
+
+    /// What was heard of each site lately.
+    pub(super) fn known(&self, adaptation: &Adaptation) -> BTreeMap<SiteId, Known> {
+        let (ticks, lately) = (self.ticks, 2 * adaptation.period_ticks);
+        let known = |heard: &Heard| {
+            let load = heard.forecast.next().filter(|_| heard.at + lately >= ticks);
+            Known { load, latency_ms: load.and_then(|load| heard.latency.expect_ms(load)), measured: heard.last.clone() }
+        };
+        self.monitor.heard.iter().map(|(site, heard)| (*site, known(heard))).collect()
+    }
+
+    /// How many periods of this life the configuration has lasted.
+    pub(super) fn age(&self, adaptation: &Adaptation) -> u64 {
+        self.ticks.saturating_sub(self.monitor.since.1) / adaptation.period_ticks.max(1)
+    }
+
+    /// An operator wants so many cores.
+    pub(super) fn on_cores(&mut self, id: RequestId, cores: Cores, fx: &mut Effects<Site>) {
+        if let Some(flaw) = cores.flaw(self.configuration.bases.len()) {
+            return fx.answer(id, Answer::Failed(TxnError::Invalid(flaw)));
+        }
+        if cores == self.configuration.cores {
+            return fx.answer(id, Answer::Done);
+        }
+        let goal = self.config.adaptation.as_ref().and_then(|adaptation| {
+            let (known, up) = (self.known(adaptation), self.reachable());
+            plan_cores(&self.configuration, adaptation, &known, &up, cores)
+        });
+        match goal {
+            Some(goal) => self.change(goal, Some(id), fx),
+            None => fx.answer(id, Answer::Failed(TxnError::Invalid("quorums do not follow what is measured here".into()))),
         }
     }
 
@@ -210,6 +257,29 @@ impl Site {
         } else {
             self.monitor.rows = counted;
             self.monitor.counted = (None, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::quorums::Quorums;
+    use super::super::{BURDEN_MAX_PERCENT, Config};
+    use super::*;
+
+    #[test]
+    fn a_load_that_no_site_can_have_is_not_heard() {
+        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
+        let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
+        let mut heard = |load_ppm| {
+            let mut fx = Effects::new(false);
+            site.on_measured(sites[1], Measured { load_ppm, ..Measured::default() }, &mut fx);
+            (site.monitor.heard[&sites[1]].last.load_ppm, fx.take().len())
+        };
+        let burden = BURDEN_MAX_PERCENT * 10_000;
+        assert_eq!(heard(burden), (burden, 0), "what one can load a site with is believed");
+        for absurd in [LOAD_MAX_PPM + 1, u64::MAX] {
+            assert_eq!(heard(absurd), (burden, 1), "{absurd} ppm are counted, and nothing else");
         }
     }
 }

@@ -249,7 +249,8 @@ impl Site {
     pub(super) fn end_attempt(&mut self, fx: &mut Effects<Site>) {
         let Some(Attempt { goal, id: Some(id), .. }) = self.attempt.take() else { return };
         let adopted = &self.configuration;
-        let is_it = adopted.quorums == goal.quorums && adopted.members() == goal.members;
+        let has_cores = goal.cores.is_none_or(|cores| cores == adopted.cores);
+        let is_it = adopted.quorums == goal.quorums && adopted.members() == goal.members && has_cores;
         let other = || Answer::Failed(TxnError::Conflict(format!("another configuration was decided: {adopted}")));
         fx.answer(id, if is_it { Answer::Done } else { other() });
     }
@@ -273,6 +274,8 @@ fn successor(old: &Configuration, goal: &Goal, reports: &BTreeMap<SiteId, Report
         bases: goal.members.iter().map(|site| (*site, base(site))).collect(),
         floor: clocks.chain(carried.iter().map(|carried| carried.at)).max().unwrap_or(Timestamp::ZERO),
         carried,
+        cores: goal.cores.unwrap_or(old.cores),
+        cause: goal.cause,
         why: goal.why.clone(),
     }
 }

@@ -285,6 +285,7 @@ impl Site {
         self.tokens = name;
         let mut batch = Batch::new();
         self.pulling.as_mut().expect("it was asked").copied += rows.len() as u64;
+        self.tally.copied += rows.len() as u64;
         for row in rows {
             self.observe(row.version, &mut batch);
             batch.put_version(row.key, row.version, row.value);

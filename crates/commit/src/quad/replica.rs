@@ -65,6 +65,11 @@ struct Prepared {
 }
 
 impl Replica {
+    /// True if it holds something for the transaction, or is about to.
+    pub(super) fn works_for(&self, txn: TxnId) -> bool {
+        self.sessions.contains_key(&txn) || self.prepared.contains_key(&txn)
+    }
+
     /// How many transactions are prepared here.
     pub(super) fn prepared(&self) -> usize {
         self.prepared.len()

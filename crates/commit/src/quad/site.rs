@@ -1,8 +1,10 @@
 //! A site: gateway of its clients and replica in one actor. Here are dispatch, recovery, and who is up.
 
 use super::acceptor::Sealed;
+use super::burden::Burdened;
 use super::config::{Config, RECOVERY_PAGE};
-use super::configuration::{Configuration, Epoch, Stamped};
+use super::configuration::{Configuration, Cores, Epoch, Stamped};
+use super::explanation::Tally;
 use super::gateway::{Gateway, Waiting};
 use super::message::{Cursor, Difference, Note, Promise, Request};
 use super::monitor::Monitor;
@@ -25,6 +27,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub enum Timer {
     /// See [`Config::tick`].
     Tick,
+    /// A transaction that this site had no time for is served. See `burden.rs`.
+    Held,
 }
 
 /// What a load is for.
@@ -65,6 +69,8 @@ pub struct Site {
     pub(super) rounds: u64,
     pub(super) pulling: Option<Pulling>,
     pub(super) monitor: Monitor,
+    pub(super) burdened: Burdened,
+    pub(super) tally: Tally,
     /// Requests that wait for the next configuration.
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) config: Config,
@@ -91,7 +97,10 @@ pub struct Site {
 impl Site {
     /// The site `me` of a cluster that began with these quorums, before its start. If it is in none of them, it may join.
     pub fn new(me: SiteId, quorums: Quorums, config: Config) -> Site {
-        let configuration = Configuration::first(quorums);
+        let mut configuration = Configuration::first(quorums);
+        if let Some(adaptation) = &config.adaptation {
+            configuration.cores = if adaptation.auto { Cores::Auto } else { Cores::Fixed(adaptation.settings.cores) };
+        }
         let holds = configuration.bases.get(&me).copied().unwrap_or_default();
         Site {
             me,
@@ -102,6 +111,8 @@ impl Site {
             rounds: 0,
             pulling: None,
             monitor: Monitor::default(),
+            burdened: Burdened::default(),
+            tally: Tally::default(),
             waiting: VecDeque::new(),
             config,
             clock: HybridClock::default(),
@@ -347,6 +358,7 @@ impl Actor for Site {
     type Answer = Answer;
 
     fn step(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) {
+        let Some(input) = self.hold(now, input, fx) else { return };
         match input {
             Input::Start => {
                 fx.set_timer(Timer::Tick, self.config.tick);
@@ -359,6 +371,7 @@ impl Actor for Site {
                 self.serving = true;
             }
             Input::Timer(Timer::Tick) => self.on_tick(now, fx),
+            Input::Timer(Timer::Held) => unreachable!("what was held is served in its place"),
             Input::Client { id, .. } if !self.serving => {
                 fx.answer(id, Answer::Failed(TxnError::Unavailable("this site is still reading its disk".into())));
             }
@@ -368,6 +381,9 @@ impl Actor for Site {
                 self.monitor.join();
                 fx.answer(id, Answer::Done);
             }
+            Input::Client { id, request: Request::Cores(cores) } => self.on_cores(id, cores, fx),
+            Input::Client { id, request: Request::Explain } => fx.answer(id, Answer::Explained(Box::new(self.explanation()))),
+            Input::Client { id, request: Request::Burden(burden) } => self.on_burden(id, burden, fx),
             Input::Message { from, body } => {
                 self.heard.insert(from, self.ticks);
                 match body {

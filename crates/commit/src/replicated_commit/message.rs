@@ -262,7 +262,7 @@ pub enum Request {
 }
 
 /// What a client is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Answer {
     /// The transaction has begun.
@@ -277,6 +277,8 @@ pub enum Answer {
     Done,
     /// The state of this site.
     Status(Status),
+    /// By a site of QuAD: its quorums, and what would change.
+    Explained(Box<crate::quad::Explanation>),
 }
 
 /// The state of a site, for operators.

@@ -35,7 +35,7 @@ pub fn weigh(old: &Quorums, new: &Quorums, scores: &BTreeMap<SiteId, f64>, cost:
     let promoted = new.cores().iter().filter(|core| !before.contains(core));
     Verdict {
         gain: mean_score(new, scores) - mean_score(old, scores),
-        cost: promoted.map(|core| cost.get(core).copied().unwrap_or(1.0)).sum(),
+        cost: promoted.map(|core| cost.get(core).copied().unwrap_or(1.0)).fold(0.0, |sum, cost| sum + cost),
     }
 }
 

@@ -87,6 +87,7 @@ impl Transcript {
             Answer::Failed(error) => format!("failed: {error}"),
             Answer::Done => "done".into(),
             Answer::Status(status) => format!("{} prepared, {} in doubt", status.prepared, status.in_doubt),
+            Answer::Explained(explanation) => format!("{} in {}", explanation.site, explanation.epoch),
         };
         self.line(format!("{site} → client"), &what);
     }
