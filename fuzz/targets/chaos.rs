@@ -14,6 +14,9 @@ fuzz_target!(|data: &[u8]| {
         (Chaos::Slow { extra_ms: once, .. }, Chaos::Slow { extra_ms: twice, .. }) => {
             assert!((once - twice).abs() <= once.abs() * f64::EPSILON, "{once:e} {twice:e}");
         }
+        (Chaos::Load { percent, for_s: Some(once) }, Chaos::Load { percent: reread, for_s: Some(twice) }) => {
+            assert!(percent == reread && (once - twice).abs() <= once.abs() * f64::EPSILON, "{once:e} {twice:e}");
+        }
         _ => assert_eq!(chaos, reread),
     }
 });

@@ -17,7 +17,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "rhumb", version, arg_required_else_help = true, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb quota create vm 5000              a limit that all regions share and each answers for\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n  rhumb lab list                          experiments of published evaluations, in virtual time\n  rhumb forecast table                    models of demand, side by side\n  rhumb plan --rtt aws_32 --faults 2      where replicas should stand\n  rhumb plan --from http://127.0.0.1:8080 the same for a cluster that runs\n\nDocumentation: README.md, docs/"
+    after_help = "Examples:\n  rhumb demo                              five regions on this machine, ready for psql\n  rhumb bench run tpcc --demo             TPC-C from every region of the running demo\n  rhumb quota create vm 5000              a limit that all regions share and each answers for\n  rhumb quorum explain                    who is a core of databases of protocol quad, and what would change\n  rhumb chaos kill virginia               see the other regions go on\n  rhumb sim replicated-commit --seeds 1000\n  rhumb lab list                          experiments of published evaluations, in virtual time\n  rhumb forecast table                    models of demand, side by side\n  rhumb plan --rtt aws_32 --faults 2      where replicas should stand\n  rhumb plan --from http://127.0.0.1:8080 the same for a cluster that runs\n\nDocumentation: README.md, docs/"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -30,6 +30,7 @@ enum Command {
     Start(commands::start::Args),
     Status(commands::status::Args),
     Quota(commands::quota::Args),
+    Quorum(commands::quorum::Args),
     Chaos(commands::chaos::Args),
     Bench(commands::bench::Args),
     Sim(commands::sim::Args),
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Start(args) => commands::start::run(&args),
         Command::Status(args) => commands::status::run(&args),
         Command::Quota(args) => commands::quota::run(&args),
+        Command::Quorum(args) => commands::quorum::run(&args),
         Command::Chaos(args) => commands::chaos::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Sim(args) => commands::sim::run(&args),

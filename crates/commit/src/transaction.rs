@@ -261,6 +261,12 @@ pub trait Transaction: Send {
     /// How reads are done now.
     fn mode(&self) -> ReadMode;
 
+    /// True if all that it reads is of one moment, whatever others do meanwhile. Where a read-only transaction locks what it reads, only
+    /// its commit finds out whether that held.
+    fn is_of_one_moment(&self) -> bool {
+        self.mode().is_read_only()
+    }
+
     /// The wide-area round trips waited for so far.
     fn trips(&self) -> u32;
 

@@ -1,16 +1,21 @@
-//! Transactions of clients in this process, over the site's actor: what SQL sees of Replicated Commit.
+//! Transactions of clients in this process, over an actor that is asked as Replicated Commit is: itself, or QuAD. What SQL sees of
+//! either.
 //!
 //! Writes are buffered here and laid over what is read; nothing is sent for them before the commit.
+//!
+//! A transaction may depend on rows that an earlier one read (a cached table descriptor, say). Where votes validate what was read
+//! these go along with what it asks next. Where locks keep it, it reads them too, along with the next rows by key if there are
+//! such, and before anything else if not.
 
-use crate::metrics::CommitMetrics;
 use crate::placements::Placements;
-use crate::runtime::{Handle, Rejected};
+use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use crate::vitals::{Commits, Vitals};
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
+use rhumb_commit::quad;
 use rhumb_commit::replicated_commit::{Answer, Request, Site, Status as ActorStatus};
-use rhumb_commit::transaction::{self, CommitOptions, Committed, ReadMode, RegionStatus, TxnError};
+use rhumb_commit::transaction::{self, CommitOptions, Committed, QuorumView, ReadMode, RegionStatus, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Timestamp, TxnId, Value};
 use std::sync::Arc;
 
@@ -18,6 +23,37 @@ use std::sync::Arc;
 const SCAN_PAGE: usize = 8_192;
 /// Bytes that a transaction may write.
 const WRITES_BYTES_MAX: usize = 12 << 20;
+
+/// An actor whose clients ask as those of Replicated Commit do.
+pub trait Serves: Hosted<Request: From<Request>, Answer = Answer> {
+    /// True if commits validate versions that were read elsewhere. Else they have to be read.
+    const VALIDATES: bool;
+
+    /// Counts a transaction by what its client was told of its end.
+    fn count(status: &Status, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool);
+
+    /// The request for an account of its quorums, if it has such that change.
+    fn explain() -> Option<Self::Request> {
+        None
+    }
+
+    /// The request for so many cores, if it has such.
+    fn cores(_cores: quad::Cores) -> Option<Self::Request> {
+        None
+    }
+}
+
+impl Serves for Site {
+    const VALIDATES: bool = true;
+
+    fn count(status: &Status, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool) {
+        if let Ok(committed) = outcome
+            && wrote
+        {
+            status.commits().count(options.two_rounds, committed.trips);
+        }
+    }
+}
 
 impl Commits for Site {
     fn inquiry() -> Request {
@@ -42,17 +78,19 @@ impl Commits for Site {
 }
 
 /// The gateway of this site.
-pub struct Gateway {
-    handle: Handle<Site>,
+pub struct Gateway<A: Serves = Site> {
+    handle: Handle<A>,
     status: Arc<Status>,
 }
 
-impl Gateway {
+impl<A: Serves> Gateway<A> {
     /// The gateway of the site behind `handle`.
-    pub fn new(handle: Handle<Site>, status: Arc<Status>) -> Gateway {
+    pub fn new(handle: Handle<A>, status: Arc<Status>) -> Gateway<A> {
         Gateway { handle, status }
     }
+}
 
+impl Gateway {
     /// What the actor says of itself.
     pub(crate) async fn actor_status(&self) -> Result<ActorStatus, TxnError> {
         match ask(&self.handle, Request::Status).await? {
@@ -70,7 +108,7 @@ impl Gateway {
 }
 
 #[async_trait]
-impl transaction::Gateway for Gateway {
+impl<A: Serves> transaction::Gateway for Gateway<A> {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
         match ask(&self.handle, Request::Begin { mode }).await? {
             Answer::Began { txn } => Ok(Box::new(Transaction {
@@ -82,7 +120,7 @@ impl transaction::Gateway for Gateway {
                 asked: 0,
                 trips: 0,
                 options: CommitOptions::default(),
-                committed: self.status.commits().clone(),
+                status: Arc::clone(&self.status),
                 over: false,
             })),
             other => Err(unexpected(other)),
@@ -96,11 +134,32 @@ impl transaction::Gateway for Gateway {
     fn regions(&self) -> Vec<RegionStatus> {
         self.status.regions()
     }
+
+    async fn quorums(&self) -> Result<Option<QuorumView>, TxnError> {
+        let Some(request) = A::explain() else { return Ok(None) };
+        match self.handle.ask(request).await {
+            Ok(Answer::Explained(explanation)) => Ok(Some(self.status.quorum_view(*explanation))),
+            Ok(Answer::Failed(error)) => Err(error),
+            Ok(other) => Err(unexpected(other)),
+            Err(rejected) => Err(TxnError::Unavailable(rejected.to_string())),
+        }
+    }
+
+    async fn set_cores(&self, cores: quad::Cores) -> Result<(), TxnError> {
+        let Some(request) = A::cores(cores) else { return Err(TxnError::Invalid("there are no cores here".into())) };
+        match self.handle.ask(request).await {
+            Ok(Answer::Done) => Ok(()),
+            Ok(Answer::Failed(error)) => Err(error),
+            Ok(other) => Err(unexpected(other)),
+            Err(Rejected::Busy) => Err(TxnError::Unavailable(Rejected::Busy.to_string())),
+            Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
+        }
+    }
 }
 
 /// A transaction of this site's gateway.
-struct Transaction {
-    handle: Handle<Site>,
+struct Transaction<A: Serves> {
+    handle: Handle<A>,
     txn: TxnId,
     mode: ReadMode,
     buffer: WriteBuffer,
@@ -110,13 +169,13 @@ struct Transaction {
     asked: usize,
     trips: u32,
     options: CommitOptions,
-    /// Where it is counted once it has committed.
-    committed: CommitMetrics,
+    /// Where it is counted.
+    status: Arc<Status>,
     over: bool,
 }
 
-async fn ask(handle: &Handle<Site>, request: Request) -> Result<Answer, TxnError> {
-    match handle.ask(request).await {
+async fn ask<A: Serves>(handle: &Handle<A>, request: Request) -> Result<Answer, TxnError> {
+    match handle.ask(request.into()).await {
         Ok(Answer::Failed(error)) => Err(error),
         Ok(answer) => Ok(answer),
         Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
@@ -127,12 +186,48 @@ fn unexpected(answer: Answer) -> TxnError {
     unreachable!("the gateway answered something else than was asked: {answer:?}")
 }
 
-impl Transaction {
-    /// What is expected and did not go along with a read yet; only a snapshot has it read, others have it validated.
+impl<A: Serves> Transaction<A> {
+    /// What is expected and did not go along with a read yet; of Replicated Commit only a snapshot has it read, others have it
+    /// validated.
     fn expect_now(&mut self) -> Vec<(Key, Timestamp)> {
         let fresh = self.expected[self.asked..].to_vec();
         self.asked = self.expected.len();
         fresh
+    }
+
+    /// Rows by ascending keys. What the transaction expects goes along.
+    async fn read(&mut self, mut keys: Vec<Key>) -> Result<Vec<Row>, TxnError> {
+        let fresh = self.expect_now();
+        let expect = if A::VALIDATES { fresh.clone() } else { Vec::new() };
+        if !A::VALIDATES {
+            keys.extend(fresh.iter().map(|(key, _)| key.clone()));
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        let request = Request::Get { txn: self.txn, mode: self.mode, keys, expect };
+        let Answer::Rows { rows, trips, .. } = self.ask(request).await? else { unreachable!("rows were asked for") };
+        self.trips = trips;
+        let holds = |(key, version): &(Key, Timestamp)| rows.iter().any(|row| row.key == *key && row.version == *version);
+        if !A::VALIDATES && !fresh.iter().all(holds) {
+            let error = TxnError::Conflict("what the transaction depends on has changed since".into());
+            A::count(&self.status, self.options, Err(&error), false);
+            return Err(error);
+        }
+        Ok(rows)
+    }
+
+    /// Reads what is expected and was not read yet, where nothing else would find out whether it holds.
+    async fn read_expected(&mut self) -> Result<(), TxnError> {
+        if !A::VALIDATES && self.asked < self.expected.len() {
+            self.read(Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the actor; a transaction that cannot go on is counted.
+    async fn ask(&self, request: Request) -> Result<Answer, TxnError> {
+        let answer = ask(&self.handle, request).await;
+        answer.inspect_err(|error| A::count(&self.status, self.options, Err(error), false))
     }
 
     fn check_writable(&self) -> Result<(), TxnError> {
@@ -148,10 +243,11 @@ impl Transaction {
 
     /// One page of a scan: the rows of `range` up to where the replicas' answers reach, and the rest of the range.
     async fn scan_page(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<(Vec<Row>, Option<KeyRange>), TxnError> {
+        self.read_expected().await?;
         let limit = limit.min(SCAN_PAGE) as u32;
         let expect = self.expect_now();
         let request = Request::Scan { txn: self.txn, mode: self.mode, range: range.clone(), limit, reverse, expect };
-        match ask(&self.handle, request).await? {
+        match self.ask(request).await? {
             Answer::Rows { rows, covered: Some(covered), more, trips } => {
                 self.trips = trips;
                 let rest =
@@ -165,22 +261,14 @@ impl Transaction {
 }
 
 #[async_trait]
-impl transaction::Transaction for Transaction {
+impl<A: Serves> transaction::Transaction for Transaction<A> {
     async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
         let mut wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none()).cloned().collect();
         wanted.sort_unstable();
         wanted.dedup();
         let mut found = Vec::new();
         if !wanted.is_empty() {
-            let expect = self.expect_now();
-            let request = Request::Get { txn: self.txn, mode: self.mode, keys: wanted, expect };
-            match ask(&self.handle, request).await? {
-                Answer::Rows { rows, trips, .. } => {
-                    self.trips = trips;
-                    found = rows;
-                }
-                other => return Err(unexpected(other)),
-            }
+            found = self.read(wanted).await?;
         }
         let row = |key: &Key| {
             self.buffer.row(key).unwrap_or_else(|| {
@@ -241,22 +329,23 @@ impl transaction::Transaction for Transaction {
         self.mode
     }
 
+    fn is_of_one_moment(&self) -> bool {
+        A::VALIDATES && self.mode.is_read_only()
+    }
+
     fn trips(&self) -> u32 {
         self.trips
     }
 
     async fn commit(mut self: Box<Self>) -> Result<Committed, TxnError> {
+        self.read_expected().await?;
         let writes = std::mem::take(&mut self.buffer).into_writes();
-        let expect = std::mem::take(&mut self.expected);
+        let expect = if A::VALIDATES { std::mem::take(&mut self.expected) } else { Vec::new() };
         let read_only = writes.is_empty();
         self.over = true;
-        match self.handle.ask(Request::Commit { txn: self.txn, writes, expect, options: self.options }).await {
-            Ok(Answer::Committed(committed)) => {
-                if !read_only {
-                    self.committed.count(self.options.two_rounds, committed.trips);
-                }
-                Ok(committed)
-            }
+        let request = Request::Commit { txn: self.txn, writes, expect, options: self.options };
+        let outcome = match self.handle.ask(request.into()).await {
+            Ok(Answer::Committed(committed)) => Ok(committed),
             Ok(Answer::Failed(error)) => Err(error),
             Ok(other) => Err(unexpected(other)),
             Err(Rejected::Stopped) if !read_only => Err(TxnError::Unknown("the site stopped before it could tell".into())),
@@ -264,20 +353,22 @@ impl transaction::Transaction for Transaction {
                 self.over = false;
                 Err(TxnError::Unavailable(rejected.to_string()))
             }
-        }
+        };
+        A::count(&self.status, self.options, outcome.as_ref().copied(), !read_only);
+        outcome
     }
 
     async fn rollback(mut self: Box<Self>) {
         self.over = true;
         // A site that cannot hear it is stopping, and its transactions end with it.
-        let _ = self.handle.tell(Request::Rollback { txn: self.txn });
+        let _ = self.handle.tell(Request::Rollback { txn: self.txn }.into());
     }
 }
 
-impl Drop for Transaction {
+impl<A: Serves> Drop for Transaction<A> {
     fn drop(&mut self) {
         if !self.over {
-            let _ = self.handle.tell(Request::Rollback { txn: self.txn });
+            let _ = self.handle.tell(Request::Rollback { txn: self.txn }.into());
         }
     }
 }

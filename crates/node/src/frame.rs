@@ -17,7 +17,7 @@ use thiserror::Error;
 /// The longest body of a frame. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// The version of hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 /// The length of a hello.
 pub const HELLO_BYTES: usize = 34;
 /// The length of what precedes a frame's data: length, check sum, kind.
@@ -45,6 +45,8 @@ pub enum Service {
     Quotas,
     /// Runs one-shot transactions by epochs.
     Catenae,
+    /// Commits transactions in quorums that follow load and distance.
+    Quad,
 }
 
 impl Service {
@@ -54,6 +56,7 @@ impl Service {
             Service::Commit => "commit",
             Service::Quotas => "quotas",
             Service::Catenae => "catenae",
+            Service::Quad => "quad",
         }
     }
 
@@ -63,6 +66,7 @@ impl Service {
             Service::Commit => "the thread of the site's transactions",
             Service::Quotas => "the thread of the site's quotas",
             Service::Catenae => "the thread of the site's epochs",
+            Service::Quad => "the thread of the site's quorums",
         }
     }
 }
@@ -87,11 +91,12 @@ impl Kind {
             Kind::Message(Service::Commit) => 3,
             Kind::Message(Service::Quotas) => 4,
             Kind::Message(Service::Catenae) => 5,
+            Kind::Message(Service::Quad) => 6,
         }
     }
 
     fn of(code: u8) -> Option<Kind> {
-        let services = [Service::Commit, Service::Quotas, Service::Catenae].map(Kind::Message);
+        let services = [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad].map(Kind::Message);
         [Kind::Ping, Kind::Pong].into_iter().chain(services).find(|kind| kind.code() == code)
     }
 }

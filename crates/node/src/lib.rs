@@ -7,7 +7,7 @@
 //! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
 //! - [`models`]: forecasts of the demand for quotas;
-//! - [`client`], [`catenae`], [`quotas`], [`placements`]: transactions by either protocol, quotas and placements for clients in
+//! - [`client`], [`catenae`], [`quad`], [`quotas`], [`placements`]: transactions by each protocol, quotas and placements for clients in
 //!   this process;
 //! - [`status`], [`vitals`], [`http`], [`metrics`]: what people and machines see of it.
 
@@ -18,8 +18,10 @@ pub mod frame;
 pub mod http;
 pub mod metrics;
 pub mod models;
+pub mod owner;
 pub mod placements;
 pub mod process;
+pub mod quad;
 pub mod quotas;
 pub mod runtime;
 pub mod status;

@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-use rhumb_commit::transaction::{Operated, TxnError};
+use rhumb_commit::transaction::{Committed, Operated, TxnError};
 use std::sync::atomic::AtomicU64;
 
 /// A measurement that is not a whole number.
@@ -87,6 +87,8 @@ pub struct Metrics {
     pub commits: CommitMetrics,
     /// Likewise, of Catenae.
     pub epochs: EpochMetrics,
+    /// Likewise, of QuAD.
+    pub quad: QuadMetrics,
     /// What the actors say of themselves.
     pub vitals: VitalMetrics,
 }
@@ -104,6 +106,12 @@ pub struct EpochMetrics {
     outcomes: Family<OutcomeLabels, Counter>,
     /// The time from COMMIT to the answer, in seconds.
     pub wait: Histogram,
+}
+
+/// What is counted about transactions of QuAD of clients of this process.
+#[derive(Clone, Default)]
+pub struct QuadMetrics {
+    outcomes: Family<OutcomeLabels, Counter>,
 }
 
 /// Names what became of a transaction.
@@ -207,6 +215,7 @@ impl Metrics {
             refused: Counter::default(),
             commits: CommitMetrics::default(),
             epochs: EpochMetrics { outcomes: Family::default(), wait: Histogram::new(exponential_buckets(1e-3, 2.0, 14)) },
+            quad: QuadMetrics::default(),
             vitals: VitalMetrics::default(),
         };
         metrics.register();
@@ -241,6 +250,7 @@ impl Metrics {
             self.epochs.outcomes.clone(),
         );
         registry.register_with_unit("epoch_commit", "Time from such a commit to its answer", Unit::Seconds, self.epochs.wait.clone());
+        registry.register("quad_transactions", "Transactions of clients here in databases of QuAD, by outcome", self.quad.outcomes.clone());
         registry.register("aborts", "Commits that this site ran and gave up, by cause", self.aborts.clone());
         registry.register("handoffs", "Commits handed over to another region", self.handoffs.clone());
         registry.register_with_unit("store_sync", "Time of a sync to disk", Unit::Seconds, self.sync.clone());
@@ -313,6 +323,20 @@ impl EpochMetrics {
             Ok(Operated::Failed { .. }) => "refused",
             Err(TxnError::Conflict(_)) => "conflict",
             Err(TxnError::Unknown(_)) => "unknown",
+            Err(_) => "refused",
+        };
+        self.outcomes.get_or_create_owned(&OutcomeLabels { outcome }).inc();
+    }
+}
+
+impl QuadMetrics {
+    /// Counts a transaction by what its client was told.
+    pub fn count(&self, outcome: Result<Committed, &TxnError>) {
+        let outcome = match outcome {
+            Ok(_) => "committed",
+            Err(TxnError::Conflict(_)) => "conflict",
+            Err(TxnError::Unknown(_)) => "unknown",
+            Err(TxnError::Unavailable(_)) => "unavailable",
             Err(_) => "refused",
         };
         self.outcomes.get_or_create_owned(&OutcomeLabels { outcome }).inc();

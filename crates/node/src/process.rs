@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data
-//! folder itself, those of the quotas and of Catenae the folders [`QUOTAS_FOLDER`] and [`CATENAE_FOLDER`] in it.
+//! folder itself, those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`], [`CATENAE_FOLDER`] and [`QUAD_FOLDER`] in
+//! it. Whose folder it is stands in it, and a site does not open that of another: what it promised there is not its own to break.
 //!
 //! What goes wrong in the world ends in one line that names it and says what to do, and an exit code: 2 for a
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
@@ -15,11 +16,13 @@ use crate::config::{ConfigError, Setup};
 use crate::frame::Service;
 use crate::http;
 use crate::metrics::Metrics;
+use crate::owner;
 use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::{Handle, Hosted, Site};
 use crate::status::Status;
 use crate::vitals::{self, Commits};
 use rhumb_commit::catenae::Site as Catenae;
+use rhumb_commit::quad::Site as Quad;
 use rhumb_quota::gateway::Quotas;
 use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
 use std::io;
@@ -45,6 +48,8 @@ pub enum RunError {
     Listen { key: &'static str, address: SocketAddr, reason: io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Owner(#[from] owner::OwnerError),
     #[error("the system gives the site no {what}: {reason}")]
     System { what: &'static str, reason: io::Error },
     #[error("the site cannot go on: {0}")]
@@ -73,6 +78,8 @@ const PLACEMENT_EVERY: Duration = Duration::from_secs(1);
 pub const QUOTAS_FOLDER: &str = "quotas";
 /// Where in the data folder the databases of protocol `catenae` are kept.
 pub const CATENAE_FOLDER: &str = "catenae";
+/// Where in the data folder the databases of protocol `quad` are kept.
+pub const QUAD_FOLDER: &str = "quad";
 /// Quotas are read from disk at the start only, and are few: nearly nothing is cached, and journals are as short as can be.
 const QUOTAS_STORE: FjallOptions =
     FjallOptions { cache_bytes: 1 << 20, write_buffer_bytes: 8 << 20, journal_bytes: 64 << 20, open_files: 16, unmerged_files: 4 };
@@ -85,6 +92,8 @@ pub struct Actors<C, Q> {
     pub quotas: Q,
     /// Runs one-shot transactions by epochs, if this site does.
     pub catenae: Option<Catenae>,
+    /// Commits transactions in quorums that follow load and distance, if this site does.
+    pub quad: Option<Quad>,
 }
 
 /// What is needed to serve clients.
@@ -97,6 +106,8 @@ pub struct Served<C: Hosted> {
     pub commits: Handle<C>,
     /// The way to the actor of Catenae, if this site has it.
     pub catenae: Option<Handle<Catenae>>,
+    /// The way to the actor of QuAD, if this site has it.
+    pub quad: Option<Handle<Quad>>,
     /// The way to the quotas.
     pub quotas: Arc<dyn Quotas>,
     /// The thread of the quotas: who needs nothing else is served fastest there.
@@ -178,7 +189,7 @@ where
 {
     let ports = Ports::bind(&setup).await?;
     let listens = ports.describe(&setup);
-    let stores = open(&setup, actors.catenae.is_some()).await?;
+    let stores = open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };
     let mut site = Site::new(Arc::clone(&setup), Arc::new(Metrics::new())).map_err(threads)?;
@@ -188,9 +199,13 @@ where
         Some((store, actor)) => Some(site.host(Service::Catenae, store, actor).map_err(threads)?),
         None => None,
     };
+    let quad = match stores.quad.zip(actors.quad) {
+        Some((store, actor)) => Some(site.host(Service::Quad, store, actor).map_err(threads)?),
+        None => None,
+    };
     site.open(ports.peer);
     let status = site.status();
-    let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone(), catenae.clone());
+    let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone(), catenae.clone(), quad.clone());
     let admin = tokio::spawn(async move { axum::serve(ports.http, routes).await });
     let watching = tokio::spawn(watch_placement(commits.clone(), Arc::clone(&status)));
 
@@ -198,7 +213,7 @@ where
     let quotas_home = quotas.home().clone();
     let quotas = Arc::new(Gateway::new(quotas));
     let (sql, resp, stop_clients) = (ports.sql, ports.resp, Stop(stopped));
-    let served = Served { sql, resp, commits, catenae, quotas, quotas_home, status: Arc::clone(&status), stop: stop_clients };
+    let served = Served { sql, resp, commits, catenae, quad, quotas, quotas_home, status: Arc::clone(&status), stop: stop_clients };
     let serving = async {
         status.recovered().await;
         println!("{listens}");
@@ -292,22 +307,25 @@ struct Stores {
     commits: Store<FjallEngine>,
     quotas: Store<FjallEngine>,
     catenae: Option<Store<FjallEngine>>,
+    quad: Option<Store<FjallEngine>>,
 }
 
 /// Opens the stores; reads journals, so off the runtime's threads.
-async fn open(setup: &Setup, with_catenae: bool) -> Result<Stores, RunError> {
-    let folder = setup.data_dir.clone();
+async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stores, RunError> {
+    let (folder, whose) = (setup.data_dir.clone(), owner::text(&setup.cluster, &setup.name(setup.site)));
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
     let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
-    let opened = tokio::task::spawn_blocking(move || {
+    let opened = tokio::task::spawn_blocking(move || -> Result<Stores, RunError> {
         // In this order: a folder is taken for a new one only while it is empty.
         let commits = store(&folder, options)?;
+        owner::check(&folder, &whose)?;
         let quotas = store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?;
         let catenae = with_catenae.then(|| store(&folder.join(CATENAE_FOLDER), options)).transpose()?;
-        Ok(Stores { commits, quotas, catenae })
+        let quad = with_quad.then(|| store(&folder.join(QUAD_FOLDER), options)).transpose()?;
+        Ok(Stores { commits, quotas, catenae, quad })
     });
     match opened.await {
-        Ok(opened) => opened.map_err(RunError::Store),
+        Ok(opened) => opened,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }

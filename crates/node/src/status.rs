@@ -1,13 +1,15 @@
 //! What is known of a site and its peers: is it ready, whom does it hear, how far away are they.
 
 use crate::config::Setup;
-use crate::metrics::{CommitMetrics, EpochMetrics, Metrics};
+use crate::metrics::{CommitMetrics, EpochMetrics, Metrics, QuadMetrics};
 use crate::runtime::{Clock, Common, Failure};
 use crate::transport::{Fault, Peer, Transport};
 use crate::vitals::Said;
 use rhumb_commit::placement::{Coordinators, Placement};
-use rhumb_commit::transaction::{RegionStatus, Role};
+use rhumb_commit::quad::Explanation;
+use rhumb_commit::transaction::{QuorumView, RegionStatus, Role};
 use rhumb_core::{RegionId, SiteId, Span, Time};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -55,6 +57,24 @@ impl Status {
     /// Where clients of this process count what became of their transactions of Catenae.
     pub(crate) fn epochs(&self) -> &EpochMetrics {
         &self.metrics.epochs
+    }
+
+    /// Likewise of QuAD.
+    pub(crate) fn quad(&self) -> &QuadMetrics {
+        &self.metrics.quad
+    }
+
+    /// What a site said of its quorums, with the names of sites.
+    pub(crate) fn quorum_view(&self, explanation: Explanation) -> QuorumView {
+        let setup = &self.setup;
+        let names: BTreeMap<SiteId, String> = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
+        let regions = setup.topology.regions().map(|region| setup.topology.name(region).to_owned()).collect();
+        let mut view = QuorumView { explanation, names, regions };
+        let texts = [Some(&mut view.explanation.why), view.explanation.plan.as_mut().map(|plan| &mut plan.why)];
+        for text in texts.into_iter().flatten() {
+            *text = named(text, &view.names);
+        }
+        view
     }
 
     /// Where clients of this process count their commits.
@@ -206,5 +226,27 @@ impl Status {
         let mut trips: Vec<Span> = voters.iter().filter_map(|voter| self.rtt(voter, peers)).collect();
         trips.sort_unstable();
         trips.get(voters.majority() - 1).copied()
+    }
+}
+
+/// A text with the names of sites for their numbers.
+fn named(text: &str, names: &BTreeMap<SiteId, String>) -> String {
+    let word = |word: &str| {
+        let number = word.trim_end_matches(',');
+        let name = names.iter().find(|(site, _)| site.to_string() == number).map(|(_, name)| name.clone() + &word[number.len()..]);
+        name.unwrap_or_else(|| word.to_owned())
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_names_of_sites_and_not_numbers() {
+        let names = [(SiteId::new(0, 0), "california/0".to_owned()), (SiteId::new(1, 0), "oregon/0".to_owned())].into();
+        assert_eq!(named("r0.0, r1.0 joins", &names), "california/0, oregon/0 joins");
+        assert_eq!(named("r1.00 is silent, as r7.0 is", &names), "r1.00 is silent, as r7.0 is");
     }
 }

@@ -10,11 +10,14 @@ use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use rhumb_commit::catenae::{self, Site as Catenae, Status as CatenaeVitals};
 use rhumb_commit::placement::Placement;
+use rhumb_commit::quad::{self, Explanation, Role, Site as Quad, SiteFacts};
+use rhumb_commit::replicated_commit;
 use rhumb_core::{RegionId, Span, Time, Timestamp};
 use rhumb_quota::request::{Answer, Request, Status as QuotaVitals};
 use std::fmt;
@@ -83,6 +86,14 @@ pub async fn of_catenae(handle: &Handle<Catenae>, status: &Status) -> Option<Cat
     }
 }
 
+/// Asks the actor of QuAD. `None` if it does not answer.
+pub async fn of_quad(handle: &Handle<Quad>, status: &Status) -> Option<Explanation> {
+    match within(status, handle.ask(quad::Request::Explain)).await? {
+        replicated_commit::Answer::Explained(explanation) => Some(*explanation),
+        _ => None,
+    }
+}
+
 async fn within<T>(status: &Status, answer: impl Future<Output = Result<T, Rejected>>) -> Option<T> {
     // What is asked of a site that recovers would wait until it has.
     if !status.is_recovered() {
@@ -100,6 +111,7 @@ struct Shown {
     commits: Option<(Vitals, Time)>,
     quotas: Option<QuotaVitals>,
     catenae: Option<CatenaeVitals>,
+    quad: Option<Explanation>,
 }
 
 /// What the actors of a site say, each if it answers.
@@ -111,20 +123,22 @@ pub struct Said {
     pub quotas: Option<QuotaVitals>,
     /// That of Catenae.
     pub catenae: Option<CatenaeVitals>,
+    /// That of QuAD.
+    pub quad: Option<Explanation>,
 }
 
 impl VitalMetrics {
     /// Shows what the actors said at `now`.
     pub fn show(&self, said: Said, now: Time) {
-        let Said { commits, quotas, catenae } = said;
-        let shown = Shown { commits: commits.map(|vitals| (vitals, now)), quotas, catenae };
+        let Said { commits, quotas, catenae, quad } = said;
+        let shown = Shown { commits: commits.map(|vitals| (vitals, now)), quotas, catenae, quad };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 }
 
 impl Collector for VitalMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let Shown { commits, quotas, catenae } = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Shown { commits, quotas, catenae, quad } = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((vitals, now)) = commits {
             let counts = [
                 ("transactions_open", "Transactions that clients of this site have open.", vitals.open),
@@ -161,8 +175,48 @@ impl Collector for VitalMetrics {
             let time = ConstCounter::new(vitals.settling.sum.as_millis_f64() / 1_000.0);
             time.encode(encoder.encode_descriptor("epoch_settle", help, Some(&Unit::Seconds), time.metric_type())?)?;
         }
-        Ok(())
+        quad.map_or(Ok(()), |quad| encode_quad(&mut encoder, &quad))
     }
+}
+
+fn encode_quad(encoder: &mut DescriptorEncoder, quad: &Explanation) -> fmt::Result {
+    let own = quad.sites.iter().find(|facts| facts.site == quad.site);
+    let counts = [
+        ("quad_epoch", "The epoch of the configuration of quorums.", quad.epoch.0 as usize),
+        ("quad_is_sealed", "1 while the configuration is being changed here.", usize::from(quad.sealed)),
+        ("quad_is_caught_up", "1 if all is here that was committed before the epoch.", usize::from(own.is_some_and(|own| own.caught_up))),
+        ("quad_unresolved", "Transactions that wait for an outcome here, or are decided and not known to all.", quad.unresolved),
+    ];
+    encode_counts(encoder, counts)?;
+    let mut roles = encoder.encode_descriptor("quad_role", "1 at what this site is in the quorums.", None, MetricType::Gauge)?;
+    for role in [Role::Core, Role::Slave, Role::Stranger] {
+        let is_it = own.is_some_and(|own| own.role == role);
+        ConstGauge::new(i64::from(is_it)).encode(roles.encode_family(&[("role", role.to_string())])?)?;
+    }
+    let measures: [(&str, &str, fn(&SiteFacts) -> Option<f64>); 3] = [
+        ("quad_load", "What clients of this site had in progress in the last period, over its capacity.", |own| own.load),
+        ("quad_load_expected", "The same as expected of the next period.", |own| own.forecast.map(|(expected, _)| expected)),
+        ("quad_score", "How strong this site is, near to others and with little to do.", |own| own.score),
+    ];
+    for (name, help, of) in measures {
+        if let Some(measure) = own.and_then(of) {
+            let gauge = ConstGauge::new(measure);
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        }
+    }
+    let help = "Configurations that this site adopted, by what brought them about.";
+    let mut changes = encoder.encode_descriptor("quad_changes", help, None, MetricType::Counter)?;
+    for (cause, count) in &quad.tally.changes {
+        ConstCounter::new(*count).encode(changes.encode_family(&[("cause", cause.to_string())])?)?;
+    }
+    for (name, help, count) in [
+        ("quad_seals", "How often this site stopped serving an epoch, for a change.", quad.tally.sealed),
+        ("quad_reconciled_rows", "Rows that this site got from others because it lacked them.", quad.tally.copied),
+    ] {
+        let counter = ConstCounter::new(count);
+        counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+    }
+    Ok(())
 }
 
 fn encode_counts<const N: usize>(encoder: &mut DescriptorEncoder, counts: [(&str, &str, usize); N]) -> fmt::Result {

@@ -2,9 +2,10 @@
 
 use rhumb_commit::catenae::ChainSites;
 use rhumb_commit::placement::{Coordinators, Placement};
-use rhumb_core::{RegionId, SiteId, Span};
+use rhumb_commit::quad::quorums::Scoring;
+use rhumb_core::{RegionId, SiteId, Span, Topology};
 use rhumb_forecast::{Forecaster, RandomWalk};
-use rhumb_node::config::{Config, ConfigError, Setup};
+use rhumb_node::config::{Config, ConfigError, Setup, first_quorums};
 use rhumb_quota::name::Name;
 use std::path::Path;
 
@@ -82,6 +83,54 @@ fn a_quota_follows_the_model_that_is_named_for_it() {
     let why = "the saved model is damaged: its checksum does not match; restore the file or train the model again";
     let expected = format!("site.toml, quotas.models.vm: {}: {why}", folder.path().join("vm.model").display());
     assert_eq!(read().map(|_| ()).map_err(|error| error.to_string()), Err(expected));
+}
+
+#[test]
+fn quorums_follow_what_is_measured_by_what_the_operator_says() {
+    let quad = |text: &str| read(&WHOLE.replace("[wan]", &format!("[quad]\n{text}\n[wan]"))).map(|setup| setup.quad);
+    let adaptation = |text: &str| quad(text).expect("whole").adaptation.expect("it follows what is measured");
+    let plain = adaptation("");
+    assert_eq!((plain.period_ticks, plain.capacity, plain.settings.cores), (40, 100, 2), "two sites cannot have three cores");
+    let said = adaptation(
+        "period_s = 2\ncapacity = 50\nscore.load = 0.9\nscore.by = 'latency'\nassignment = { distance = 2, balance = 0 }\nauto.availability = 0.9999",
+    );
+    assert_eq!((said.period_ticks, said.capacity), (8, 50));
+    assert_eq!((plain.settings.score.scoring, said.settings.score.scoring), (Scoring::Load, Scoring::Latency));
+    assert_eq!((said.settings.score.rtt, said.settings.score.load), (plain.settings.score.rtt, 0.9));
+    let cost = said.settings.cost;
+    assert_eq!((cost.communication, cost.load, cost.balance, said.availability.wanted), (2.0, 1.0, 0.0, 0.9999));
+    let config = Config::parse("site.toml", &WHOLE.replace("[wan]", "[quad]\ncapacity = 7\n[wan]")).expect("whole");
+    assert_eq!(Config::parse("copy.toml", &config.to_toml()), Ok(config));
+    for (text, said) in [
+        ("period_s = 0", "period_s: is 0; expected 1 to 3600"),
+        ("period_s = 3601", "period_s: is 3601; expected 1 to 3600"),
+        ("capacity = 0", "capacity: is 0; expected 1 to 10000000"),
+        ("score.load = -0.5", "score.load: is -0.5; expected a weight, 0 to 1000"),
+        ("score.distance = nan", "score.distance: is NaN; expected a weight, 0 to 1000"),
+        ("assignment.balance = inf", "assignment.balance: is inf; expected a weight, 0 to 1000"),
+        ("score = { distance = 0, load = 0 }", "score: all its weights are 0; expected one above that among distance, load"),
+        (
+            "assignment = { distance = 0, load = 0, balance = 0 }",
+            "assignment: all its weights are 0; expected one above that among distance, load, balance",
+        ),
+        ("auto.availability = 1.0", "auto.availability: is 1; expected a share of time, above 0 and below 1"),
+        ("auto.site_availability = -1", "auto.site_availability: is -1; expected a share of time, above 0 and below 1"),
+    ] {
+        let refused = quad(text).expect_err(text);
+        assert_eq!(refused.to_string(), format!("site.toml, quad.{said}"));
+    }
+    let unknown = quad("cores = 3").expect_err("cores are asked for in SQL").to_string();
+    assert!(unknown.contains("quad") && unknown.contains("unknown field `cores`"), "{unknown}");
+}
+
+#[test]
+fn every_site_knows_the_first_quorums_from_the_shape_of_the_cluster() {
+    let topology = |regions: usize, shards: u16| Topology::new((0..regions).map(|region| format!("r{region}")).collect(), shards);
+    let quorums = first_quorums(&topology(5, 2)).expect("ten sites");
+    assert_eq!((quorums.cores().len(), quorums.members().len()), (3, 10));
+    assert_eq!(first_quorums(&topology(2, 1)).map(|quorums| quorums.cores().len()), Some(2));
+    assert_eq!(first_quorums(&topology(1, 1)).map(|quorums| quorums.cores().len()), Some(1));
+    assert_eq!(first_quorums(&topology(33, 2)), None, "quorums are built of 64 sites at the most");
 }
 
 /// The whole configuration with these regions besides, and a placement.

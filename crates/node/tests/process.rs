@@ -32,7 +32,7 @@ fn setup(config: &Config) -> Setup {
 }
 
 fn actors() -> Actors<Toy, ToyQuotas> {
-    Actors { commits: Toy::default(), quotas: ToyQuotas::default(), catenae: None }
+    Actors { commits: Toy::default(), quotas: ToyQuotas::default(), catenae: None, quad: None }
 }
 
 /// A server of clients that hands out what it is given and has no clients; done when told to stop.

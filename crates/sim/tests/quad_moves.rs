@@ -1,7 +1,9 @@
 //! A change of configuration at every step of a transaction, joining, leaving, and cores that are lost: each one by itself.
 
 use rhumb_commit::quad::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
-use rhumb_commit::quad::{Adaptation, Availability, Burden, Cause, Config as Protocol, Cores, Epoch, Explanation, Goal, Request, Site, records};
+use rhumb_commit::quad::{
+    Adaptation, Availability, Burden, Cause, Config as Protocol, Cores, Epoch, Explanation, Goal, Request, Site, records,
+};
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::{Load, Loaded, RequestId};

@@ -3,6 +3,7 @@
 //! ```text
 //!   replicated_commit   names, protocols and settings of all databases · relations and rows of its own databases
 //!   catenae             relations and rows of its own databases
+//!   quad                relations and rows of its own databases
 //! ```
 //!
 //! A transaction runs in one key space, so all that it depends on lies there: what a database holds is with its protocol, the
@@ -11,7 +12,7 @@
 
 use crate::catalog::{Catalog, CatalogView, DatabaseDescriptor, Protocol};
 use crate::error::{SqlError, SqlResult};
-use rhumb_commit::transaction::{Epochs, Gateway};
+use rhumb_commit::transaction::{Epochs, Gateway, QuorumView};
 use rhumb_core::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,12 +24,22 @@ pub struct Gateways {
     pub replicated_commit: Arc<dyn Gateway>,
     /// Of Catenae; a site beyond the second of its region has none.
     pub catenae: Option<Arc<dyn Gateway>>,
+    /// Of QuAD; a cluster with very many sites has none.
+    pub quad: Option<Arc<dyn Gateway>>,
+}
+
+impl Gateways {
+    /// Those of the key spaces whose databases are named in another one.
+    pub fn apart(&self) -> impl Iterator<Item = (Protocol, &Arc<dyn Gateway>)> {
+        let catenae = self.catenae.iter().map(|gateway| (Protocol::Catenae, gateway));
+        catenae.chain(self.quad.iter().map(|gateway| (Protocol::Quad, gateway)))
+    }
 }
 
 impl<G: Gateway> From<Arc<G>> for Gateways {
     /// Replicated Commit alone.
     fn from(gateway: Arc<G>) -> Gateways {
-        Gateways { replicated_commit: gateway, catenae: None }
+        Gateways { replicated_commit: gateway, catenae: None, quad: None }
     }
 }
 
@@ -51,12 +62,14 @@ pub struct Keyspaces {
     /// Replicated Commit, and which databases there are.
     pub system: Arc<Keyspace>,
     catenae: Option<Arc<Keyspace>>,
+    quad: Option<Arc<Keyspace>>,
 }
 
 impl Keyspaces {
     /// Those behind `gateways`.
     pub fn new(gateways: Gateways) -> Keyspaces {
-        Keyspaces { system: Keyspace::new(gateways.replicated_commit), catenae: gateways.catenae.map(Keyspace::new) }
+        let Gateways { replicated_commit, catenae, quad } = gateways;
+        Keyspaces { system: Keyspace::new(replicated_commit), catenae: catenae.map(Keyspace::new), quad: quad.map(Keyspace::new) }
     }
 
     /// How far this site is with epochs; `None` if it holds no databases of Catenae.
@@ -67,6 +80,19 @@ impl Keyspaces {
         }
     }
 
+    /// The quorums of databases of QuAD; `None` if this site holds none.
+    pub async fn quorums(&self) -> SqlResult<Option<QuorumView>> {
+        match &self.quad {
+            Some(keyspace) => Ok(keyspace.gateway.quorums().await?),
+            None => Ok(None),
+        }
+    }
+
+    /// Where transactions of databases of QuAD begin. Error 0A000 if this site holds none.
+    pub fn quad(&self) -> SqlResult<&dyn Gateway> {
+        Ok(&*held(self.quad.as_ref(), Protocol::Quad)?.gateway)
+    }
+
     /// Where statements about databases run.
     pub fn system(&self) -> Home {
         Home { keyspace: self.system.clone(), database: None, seen: Arc::default() }
@@ -74,17 +100,26 @@ impl Keyspaces {
 
     /// Where the transactions of a session of `database` run. Error 0A000 if this site does not hold it.
     pub fn home(&self, database: &Arc<DatabaseDescriptor>) -> SqlResult<Home> {
-        match database.protocol()? {
-            Protocol::ReplicatedCommit => Ok(self.system()),
-            Protocol::Catenae => {
-                let keyspace = self.catenae.clone().ok_or_else(|| {
-                    SqlError::unsupported("this site holds no databases of protocol \"catenae\"")
-                        .with_hint("Connect to the first or the second site of a region.")
-                })?;
-                Ok(Home { keyspace, database: Some(database.clone()), seen: Arc::default() })
-            }
-        }
+        let protocol = database.protocol()?;
+        let keyspace = match protocol {
+            Protocol::ReplicatedCommit => return Ok(self.system()),
+            Protocol::Catenae => self.catenae.as_ref(),
+            Protocol::Quad => self.quad.as_ref(),
+        };
+        let keyspace = held(keyspace, protocol)?.clone();
+        Ok(Home { keyspace, database: Some(database.clone()), seen: Arc::default() })
     }
+}
+
+/// The key space of a protocol, if this site has it.
+fn held(keyspace: Option<&Arc<Keyspace>>, protocol: Protocol) -> SqlResult<&Arc<Keyspace>> {
+    keyspace.ok_or_else(|| {
+        let hint = match protocol {
+            Protocol::Quad => "A cluster of more sites than quorums are built of has none.",
+            Protocol::Catenae | Protocol::ReplicatedCommit => "Connect to the first or the second site of a region.",
+        };
+        SqlError::unsupported(format!("this site holds no databases of protocol \"{}\"", protocol.name())).with_hint(hint)
+    })
 }
 
 /// Where a session's transactions run.
@@ -106,6 +141,11 @@ impl Home {
     /// True if databases are created, altered and dropped here.
     pub fn is_system(&self) -> bool {
         self.database.is_none()
+    }
+
+    /// The name of the protocol.
+    pub fn protocol(&self) -> &str {
+        self.database.as_ref().map_or(Protocol::ReplicatedCommit.name(), |database| &database.protocol)
     }
 
     /// The catalog as one transaction uses it.

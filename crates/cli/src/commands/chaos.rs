@@ -22,7 +22,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often it is asked.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// Kill sites of the running demo, cut and slow its links, and undo all that.
+/// Kill sites of the running demo, cut and slow its links, keep sites busy, and undo all that.
 #[derive(ClapArgs)]
 #[command(
     arg_required_else_help = true,
@@ -33,7 +33,10 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
   rhumb chaos cut california singapore               no message passes between the two
   rhumb chaos cut ireland --one-way                  nothing that Ireland sends arrives anywhere
   rhumb chaos slow california oregon --by 200ms      every message takes so much longer, each way
-  rhumb chaos heal                                   all links are as they were"
+  rhumb chaos heal                                   all links are as they were
+  rhumb chaos load virginia --percent 300 --for 60s  three times what it can work for, and slower by that: quorums of
+                                                     databases of protocol quad move away from it (`rhumb quorum explain`)
+  rhumb chaos load virginia --percent 0              no more"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -75,6 +78,21 @@ enum Harm {
         /// Only the messages from the first to the second.
         #[arg(long)]
         one_way: bool,
+    },
+    /// Keep the sites of a region, or one of them, busy with work for others.
+    ///
+    /// The load that a site measures for databases of protocol quad is greater by so much, and each transaction that it begins to work
+    /// for waits 5 ms for each 100 %, half a second at the most, one after the other.
+    Load {
+        /// The region, or one site of it.
+        #[arg(value_name = "REGION[.SHARD]")]
+        at: String,
+        /// Percent of what a site can work for; 0 ends it.
+        #[arg(long, value_name = "N")]
+        percent: u64,
+        /// For how long [default: until told otherwise].
+        #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+        span: Option<Duration>,
     },
     /// Undo cuts and delays: all of them, those of one region, or those between two.
     Heal {
@@ -155,6 +173,7 @@ async fn harm(harm: &Harm, path: &Path) -> Result<String, ChaosError> {
             let (from, to) = on_links(&running, &link.from, link.to.as_deref(), *one_way, slow).await?;
             Ok(format!("{from} {} {to} is slower by {extra_ms} ms each way", arrow(*one_way)))
         }
+        Harm::Load { at, percent, span } => load(&running, at, *percent, *span).await,
         Harm::Heal { from: None, .. } => {
             for site in running.sites.iter().filter(|site| site.pid.is_some()) {
                 tell(site, &Chaos::Heal { region: None, shard: None }).await?;
@@ -170,6 +189,19 @@ async fn harm(harm: &Harm, path: &Path) -> Result<String, ChaosError> {
             Ok(format!("{from} {} {to} is healed", arrow(false)))
         }
     }
+}
+
+async fn load(running: &Running, at: &str, percent: u64, span: Option<Duration>) -> Result<String, ChaosError> {
+    let alive: Vec<_> = running.select(at)?.into_iter().filter(|site| site.pid.is_some()).collect();
+    if alive.is_empty() {
+        return Err(ChaosError::DeadAlready { at: at.to_owned() });
+    }
+    let for_s = span.map(|span| span.as_secs_f64());
+    for site in alive {
+        tell(site, &Chaos::Load { percent, for_s }).await?;
+    }
+    let until = for_s.map_or(String::new(), |seconds| format!(" for {seconds} s"));
+    Ok(if percent == 0 { format!("{at} is loaded no more") } else { format!("{at} is loaded with {percent} %{until}") })
 }
 
 fn arrow(one_way: bool) -> &'static str {

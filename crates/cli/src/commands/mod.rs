@@ -6,6 +6,7 @@ pub mod demo;
 pub mod forecast;
 pub mod lab;
 pub mod plan;
+pub mod quorum;
 pub mod quota;
 pub mod sim;
 pub mod start;

@@ -3,13 +3,15 @@
 use super::fail;
 use clap::Args as ClapArgs;
 use rhumb_commit::catenae;
+use rhumb_commit::quad;
 use rhumb_commit::replicated_commit::{Config as Protocol, Site};
 use rhumb_commit::transaction;
 use rhumb_core::Topology;
 use rhumb_node::catenae::Gateway as CatenaeGateway;
 use rhumb_node::client::Gateway;
-use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup};
+use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup, first_quorums};
 use rhumb_node::process::{self, Actors, Served};
+use rhumb_node::quad::Gateway as QuadGateway;
 use rhumb_quota::gateway::Quotas;
 use rhumb_sql::keyspaces::Gateways;
 use rhumb_sql::server::{ServerOptions, serve};
@@ -71,6 +73,7 @@ pub fn run(args: &Args) -> ExitCode {
             commits: Site::new(setup.site, Arc::clone(&topology), setup.placement.clone(), Protocol::default()),
             quotas: rhumb_quota::Site::new(setup.site, &topology, quotas),
             catenae: catenae(setup),
+            quad: first_quorums(&setup.topology).map(|quorums| quad::Site::new(setup.site, quorums, setup.quad.clone())),
         }
     };
     match process::run(setup, actors, serve_clients) {
@@ -100,13 +103,14 @@ fn stop_with_stdin() {
 
 /// Serves clients of PostgreSQL and of the Redis protocol until the site is to stop.
 async fn serve_clients(served: Served<Site>) -> io::Result<()> {
-    let Served { sql, resp, commits, catenae, quotas, quotas_home, status, mut stop } = served;
+    let Served { sql, resp, commits, catenae, quad, quotas, quotas_home, status, mut stop } = served;
     let setup = status.setup();
     let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
     let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
     let options = ServerOptions { site: status.setup().site, ..ServerOptions::default() };
     let gateways = Gateways {
         catenae: catenae.map(|handle| Arc::new(CatenaeGateway::new(handle, Arc::clone(&status))) as Arc<dyn transaction::Gateway>),
+        quad: quad.map(|handle| Arc::new(QuadGateway::new(handle, Arc::clone(&status))) as Arc<dyn transaction::Gateway>),
         replicated_commit: Arc::new(Gateway::new(commits, status)),
     };
     let redis = async {

@@ -45,6 +45,20 @@ struct SiteStatus {
     peers: Vec<PeerStatus>,
     transactions: Option<TransactionStatus>,
     quotas: Option<QuotaStatus>,
+    /// A site of an earlier release has none.
+    #[serde(default)]
+    quorums: Option<QuorumStatus>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct QuorumStatus {
+    epoch: u64,
+    role: String,
+    cores: String,
+    caught_up: bool,
+    sealed: bool,
+    load: Option<f64>,
+    why: String,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -142,6 +156,7 @@ fn shown(asked: &[Asked]) -> String {
     let reasons: Vec<String> = reasons.collect();
     let mut text = table.to_string();
     coordinators(asked).iter().for_each(|line| text += &format!("\n{line}\n"));
+    quorums(asked).iter().for_each(|line| text += &format!("\n{line}\n"));
     if !reasons.is_empty() {
         let _ = writeln!(text, "\n{} not ready", plural(reasons.len(), "site"));
         reasons.iter().for_each(|reason| text += &format!("  {reason}\n"));
@@ -186,6 +201,20 @@ fn coordinators(asked: &[Asked]) -> Vec<String> {
         Some(format!("clients of {} read at {read} and commit at {commit}", region.name))
     };
     regions.filter_map(line).collect()
+}
+
+/// Which sites are cores of databases of protocol quad, by what those say who are in the latest epoch.
+fn quorums(asked: &[Asked]) -> Option<String> {
+    let said: Vec<(&str, &QuorumStatus)> = asked
+        .iter()
+        .filter_map(|site| site.status.as_ref().and_then(|status| Some((&status.site[..], status.quorums.as_ref()?))))
+        .collect();
+    let latest = said.iter().map(|(_, quorums)| quorums).max_by_key(|quorums| quorums.epoch)?;
+    let cores: Vec<&str> = said.iter().filter(|(_, own)| own.epoch == latest.epoch && own.role == "core").map(|(site, _)| *site).collect();
+    let behind: Vec<&str> =
+        said.iter().filter(|(_, own)| own.epoch < latest.epoch || !own.caught_up || own.sealed).map(|(site, _)| *site).collect();
+    let behind = if behind.is_empty() { String::new() } else { format!("; not there yet: {}", behind.join(", ")) };
+    Some(format!("quorums of epoch {} ({}): cores {}{behind}", latest.epoch, latest.why, cores.join(", ")))
 }
 
 /// What commits in doubt mean, if there are any.
@@ -239,6 +268,20 @@ mod tests {
             "",
         ];
         assert_eq!(shown(&[quiet, site("a/1", "null"), waiting, silent]), expected.join("\n"));
+    }
+
+    #[test]
+    fn the_cores_of_the_latest_epoch_are_named_and_who_is_not_there_yet() {
+        let with = |name: &str, epoch: u64, role: &str| {
+            let mut asked = site(name, "null");
+            let (role, cores, why) = (role.to_owned(), "2".to_owned(), "a/0 is silent".to_owned());
+            let quorums = QuorumStatus { epoch, role, cores, caught_up: true, sealed: false, load: Some(0.5), why };
+            asked.status.as_mut().expect("it answers").quorums = Some(quorums);
+            asked
+        };
+        let sites = [with("a/0", 3, "core"), with("b/0", 4, "core"), with("c/0", 4, "core"), with("d/0", 4, "slave")];
+        assert_eq!(quorums(&sites).as_deref(), Some("quorums of epoch 4 (a/0 is silent): cores b/0, c/0; not there yet: a/0"));
+        assert_eq!(quorums(&[site("a/0", "null")]), None);
     }
 
     #[test]

@@ -300,7 +300,8 @@ mod tests {
         let old = first(&[0.1, 0.1, 0.5]);
         let mut with = known(&[0.1, 0.1, 0.5]);
         with.insert(site(3), Known::default());
-        let goal = plan(&old, 1, &adaptation(), &with, &set(&[0, 1, 2, 3]), &set(&[3]), false).and_then(|plan| plan.goal).expect("it joins");
+        let goal =
+            plan(&old, 1, &adaptation(), &with, &set(&[0, 1, 2, 3]), &set(&[3]), false).and_then(|plan| plan.goal).expect("it joins");
         assert_eq!((goal.quorums.cores(), goal.members), (&[site(0), site(1)][..], set(&[0, 1, 2, 3])));
         let bases = goal.quorums.members().into_iter().map(|site| (site, Epoch::FIRST)).collect();
         let then = Configuration { quorums: goal.quorums, bases, ..old };

@@ -4,6 +4,7 @@ use super::{Catenae, ChainSites, Config, ConfigError, Durability, Limits, Quotas
 use crate::models::Models;
 use rhumb_commit::catenae::Config as CatenaeConfig;
 use rhumb_commit::placement::{Placement, REGIONS_MAX};
+use rhumb_commit::quad::Config as QuadConfig;
 use rhumb_core::{RttMatrix, SiteId, Span, Topology, wan};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -54,6 +55,8 @@ pub struct Setup {
     pub quotas: QuotaSetup,
     /// Databases of protocol `catenae`.
     pub catenae: CatenaeConfig,
+    /// Databases of protocol `quad`.
+    pub quad: QuadConfig,
     /// Bounds.
     pub limits: Limits,
 }
@@ -137,6 +140,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
     }
     let quotas = resolve_quotas(&config.quotas, folder)?;
     let catenae = resolve_catenae(&config.catenae, &topology)?;
+    let quad = config.quad.resolve(addresses.len()).or_else(|(key, why)| wrong(format!("quad.{key}"), why))?;
     Ok(Setup {
         site,
         topology,
@@ -152,6 +156,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         storage: config.storage,
         quotas,
         catenae,
+        quad,
         limits: config.limits,
     })
 }

@@ -5,7 +5,7 @@
 //! its addresses, and keeps its data in a folder of its own within `data_dir`.
 
 use super::read::{parse, written};
-use super::{Catenae, Config, ConfigError, Limits, Listen, OwnSite, Placement, Quotas, Region, Setup, Storage, Wan, default_cluster};
+use super::{Catenae, Config, ConfigError, Limits, Listen, OwnSite, Placement, Quad, Quotas, Region, Setup, Storage, Wan, default_cluster};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -53,6 +53,9 @@ pub struct Cluster {
     /// Databases of protocol `catenae`.
     #[serde(default)]
     pub catenae: Catenae,
+    /// Databases of protocol `quad`.
+    #[serde(default)]
+    pub quad: Quad,
     /// Bounds that an operator may move.
     #[serde(default)]
     pub limits: Limits,
@@ -93,6 +96,7 @@ impl Cluster {
             storage: Storage::default(),
             quotas: Quotas::default(),
             catenae: Catenae::default(),
+            quad: Quad::default(),
             limits: Limits::default(),
         }
     }
@@ -182,6 +186,7 @@ impl Cluster {
             storage: self.storage.clone(),
             quotas: self.quotas.clone(),
             catenae: self.catenae.clone(),
+            quad: self.quad.clone(),
             limits: self.limits.clone(),
         }
     }

@@ -7,6 +7,7 @@
 mod check;
 mod cluster;
 mod placement;
+mod quad;
 mod read;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ use thiserror::Error;
 pub use check::{QuotaSetup, Setup, WanLinks};
 pub use cluster::{Cluster, ClusterRegion, FOLDER_NAMES, first_port, names_a_folder};
 pub use placement::{Coordinators, Placement};
+pub use quad::{Assignment, Auto, Quad, Score, first_quorums};
 
 /// The file of one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +54,9 @@ pub struct Config {
     /// Databases of protocol `catenae`. The same at every site.
     #[serde(default)]
     pub catenae: Catenae,
+    /// Databases of protocol `quad`.
+    #[serde(default)]
+    pub quad: Quad,
     /// Bounds that an operator may move.
     #[serde(default)]
     pub limits: Limits,

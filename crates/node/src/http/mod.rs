@@ -6,32 +6,34 @@
 //!   GET  /metrics   Prometheus text
 //!   GET  /status    JSON: the site, its regions and peers, transactions under way, quotas
 //!   /placement      see [`placement`]
-//!   POST /chaos     cut, slow and heal links; only if the configuration says `chaos = true`
+//!   GET  /quorums   see [`quorums`]
+//!   POST /chaos     see [`chaos`]
 //!   /quotas…        see [`quotas`]
 //!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder
 //! ```
 
+pub mod chaos;
 pub mod placement;
+pub mod quorums;
 pub mod quotas;
+
+pub use chaos::Chaos;
 
 use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::Handle;
 use crate::status::Status;
-use crate::transport::{Direction, Fault};
 use crate::vitals::{self, Commits, Said};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use rhumb_commit::catenae::Site as Catenae;
-use rhumb_core::{SiteId, Span};
+use rhumb_commit::quad::{Role, Site as Quad};
+use rhumb_core::Span;
 use rhumb_quota::request::Status as QuotaVitals;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
-
-/// A slow link gets at most so much slower.
-const EXTRA_MS_MAX: f64 = 60_000.0;
 
 /// All that is here, in OpenAPI 3.1.
 pub const OPENAPI: &str = include_str!("../../openapi.json");
@@ -42,21 +44,25 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
     commits: Handle<C>,
     quotas: Handle<Q>,
     catenae: Option<Handle<Catenae>>,
+    quad: Option<Handle<Quad>>,
 ) -> Router {
     let topology = Arc::new(status.setup().topology.clone());
     let of_quotas = quotas::router(Arc::new(Gateway::new(quotas.clone())), topology);
     let of_placement = placement::router(C::placements(commits.clone(), Arc::clone(&status)), status.shared_setup());
-    let site = Actors { status, commits, quotas, catenae };
+    let of_chaos = chaos::router(Arc::clone(&status), quad.clone());
+    let of_quorums = quorums::router(Arc::clone(&status), quad.clone());
+    let site = Actors { status, commits, quotas, catenae, quad };
     let asked = site.clone();
     Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(async move || metrics(asked).await))
-        .route("/chaos", post(chaos))
         .with_state(Arc::clone(&site.status))
         .route("/status", get(async move || show(site).await))
         .route("/openapi.json", get(async || ([(header::CONTENT_TYPE, "application/json")], OPENAPI)))
+        .merge(of_chaos)
         .merge(of_placement)
+        .merge(of_quorums)
         .merge(of_quotas)
 }
 
@@ -66,6 +72,7 @@ struct Actors<C: Commits, Q: KeepsQuotas> {
     commits: Handle<C>,
     quotas: Handle<Q>,
     catenae: Option<Handle<Catenae>>,
+    quad: Option<Handle<Quad>>,
 }
 
 impl<C: Commits, Q: KeepsQuotas> Clone for Actors<C, Q> {
@@ -75,6 +82,7 @@ impl<C: Commits, Q: KeepsQuotas> Clone for Actors<C, Q> {
             commits: self.commits.clone(),
             quotas: self.quotas.clone(),
             catenae: self.catenae.clone(),
+            quad: self.quad.clone(),
         }
     }
 }
@@ -88,9 +96,15 @@ impl<C: Commits, Q: KeepsQuotas> Actors<C, Q> {
                 None => None,
             }
         };
+        let of_quad = async {
+            match &self.quad {
+                Some(quad) => vitals::of_quad(quad, &self.status).await,
+                None => None,
+            }
+        };
         let of_commits = vitals::of_commits(&self.commits, &self.status);
-        let (commits, quotas, catenae) = tokio::join!(of_commits, vitals::of_quotas(&self.quotas, &self.status), of_catenae);
-        Said { commits, quotas, catenae }
+        let (commits, quotas, catenae, quad) = tokio::join!(of_commits, vitals::of_quotas(&self.quotas, &self.status), of_catenae, of_quad);
+        Said { commits, quotas, catenae, quad }
     }
 }
 
@@ -128,6 +142,21 @@ struct Shown {
     quotas: Option<ShownQuotas>,
     /// Likewise, and at a site that does not run Catenae.
     epochs: Option<ShownEpochs>,
+    /// Likewise of QuAD. More is at `/quorums`.
+    quorums: Option<ShownQuorums>,
+}
+
+#[derive(Serialize)]
+struct ShownQuorums {
+    epoch: u64,
+    /// `core`, `slave` or `none`.
+    role: String,
+    /// A number, or `auto`.
+    cores: String,
+    caught_up: bool,
+    sealed: bool,
+    load: Option<f64>,
+    why: String,
 }
 
 #[derive(Serialize)]
@@ -180,7 +209,7 @@ struct ShownPeer {
 }
 
 async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
-    let Said { commits, quotas, catenae } = site.vitals().await;
+    let Said { commits, quotas, catenae, quad } = site.vitals().await;
     let status = &site.status;
     let (setup, now) = (status.setup(), status.now());
     let quotas = quotas.map(|QuotaVitals { quotas, waiting, redistributing, .. }| ShownQuotas { quotas, waiting, redistributing });
@@ -200,6 +229,19 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
         settled: vitals.settled.0,
         unsettled: vitals.unsettled,
         passed_over: vitals.passed_over.iter().map(|&region| setup.topology.name(region).to_owned()).collect(),
+    });
+    let quorums = quad.map(|quad| {
+        let quad = status.quorum_view(quad).explanation;
+        let own = quad.sites.iter().find(|facts| facts.site == quad.site);
+        ShownQuorums {
+            epoch: quad.epoch.0,
+            role: own.map_or(Role::Stranger, |own| own.role).to_string(),
+            cores: quad.cores.to_string(),
+            caught_up: own.is_some_and(|own| own.caught_up),
+            sealed: quad.sealed,
+            load: own.and_then(|own| own.load),
+            why: quad.why,
+        }
     });
     let ready = status.ready();
     let regions = status.regions().into_iter().map(|region| ShownRegion {
@@ -230,73 +272,6 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
         transactions,
         quotas,
         epochs,
+        quorums,
     })
-}
-
-/// What `POST /chaos` takes: what to do to the links between this site and those of `region`, or only the one of
-/// `shard`. Without a region: to all links.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Chaos {
-    /// Drop every message.
-    Cut {
-        /// The region at the other end.
-        region: Option<String>,
-        /// The site in it.
-        shard: Option<u16>,
-        /// Which way, seen from the site that is told.
-        #[serde(default)]
-        direction: Direction,
-    },
-    /// Delay what the site that is told sends.
-    Slow {
-        /// The region at the other end.
-        region: Option<String>,
-        /// The site in it.
-        shard: Option<u16>,
-        /// By so many milliseconds more.
-        extra_ms: f64,
-    },
-    /// Undo all that.
-    Heal {
-        /// The region at the other end.
-        region: Option<String>,
-        /// The site in it.
-        shard: Option<u16>,
-    },
-}
-
-async fn chaos(State(status): State<Arc<Status>>, Json(chaos): Json<Chaos>) -> (StatusCode, String) {
-    if !status.setup().chaos {
-        return (StatusCode::FORBIDDEN, "links are not to be tampered with: the configuration does not say `chaos = true`\n".to_owned());
-    }
-    match apply(&status, chaos) {
-        Ok(changed) => (StatusCode::OK, format!("{}\n", changed.join(" "))),
-        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")),
-    }
-}
-
-/// Carries it out, and returns the names of the peers whose links changed.
-fn apply(status: &Status, chaos: Chaos) -> Result<Vec<String>, String> {
-    let setup = status.setup();
-    let (region, shard, fault) = match chaos {
-        Chaos::Cut { region, shard, direction } => (region, shard, Fault::Cut(direction)),
-        Chaos::Slow { region, shard, extra_ms } => match Span::from_millis_f64(extra_ms).filter(|_| extra_ms <= EXTRA_MS_MAX) {
-            Some(extra) => (region, shard, Fault::Slow(extra)),
-            None => return Err(format!("extra_ms: is {extra_ms}; expected 0 to {EXTRA_MS_MAX}")),
-        },
-        Chaos::Heal { region, shard } => (region, shard, Fault::Heal),
-    };
-    let region = match region {
-        None => None,
-        Some(name) => Some(setup.topology.region(&name).ok_or_else(|| format!("region: there is no region `{name}`"))?),
-    };
-    let wanted = |site: &SiteId| region.is_none_or(|region| site.region == region) && shard.is_none_or(|shard| site.shard == shard);
-    let changed: Vec<String> =
-        setup.topology.sites().filter(wanted).filter(|&peer| status.fault(peer, fault)).map(|peer| setup.name(peer)).collect();
-    if changed.is_empty() {
-        return Err("no such link: expected the region, and the shard if given, of another site".to_owned());
-    }
-    tracing::warn!("chaos: {fault:?} on the links to {}", changed.join(", "));
-    Ok(changed)
 }

@@ -74,7 +74,7 @@ pub fn start<A: Hosted, E: Engine>(
     };
     let disk = match service {
         Service::Quotas => Disk::here(writer, common.failure.clone()),
-        Service::Commit | Service::Catenae => {
+        Service::Commit | Service::Catenae | Service::Quad => {
             let (disk, written) = Disk::beside(thread(service, "write"), writer, common.failure.clone())?;
             threads.push(written);
             disk

@@ -7,7 +7,7 @@ use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
-use rhumb_node::config::{Catenae, Config, Limits, Listen, OwnSite, Quotas, Region, Setup, Storage, Wan};
+use rhumb_node::config::{Catenae, Config, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
 use rhumb_node::frame::Service;
 use rhumb_node::metrics::Metrics;
 use rhumb_node::placements::{Placements, Refused, View};
@@ -245,6 +245,7 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
         storage: Storage::default(),
         quotas: Quotas::default(),
         catenae: Catenae::default(),
+        quad: Quad::default(),
         limits: Limits::default(),
     };
     (regions.iter().enumerate().map(config).collect(), ports)

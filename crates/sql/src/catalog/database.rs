@@ -13,7 +13,8 @@ use std::sync::Arc;
 /// The database that always exists.
 pub const DEFAULT_DATABASE: &str = "rhumb";
 /// The commit protocols that a database can declare; the first is the default.
-pub const PROTOCOLS: [(&str, Protocol); 2] = [("replicated_commit", Protocol::ReplicatedCommit), ("catenae", Protocol::Catenae)];
+pub const PROTOCOLS: [(&str, Protocol); 3] =
+    [("replicated_commit", Protocol::ReplicatedCommit), ("catenae", Protocol::Catenae), ("quad", Protocol::Quad)];
 
 /// A commit protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,16 @@ pub enum Protocol {
     ReplicatedCommit,
     /// One-shot transactions, by epochs.
     Catenae,
+    /// Locks and two rounds in quorums that follow load and distance.
+    Quad,
+}
+
+impl Protocol {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let known = PROTOCOLS.iter().find(|(_, protocol)| *protocol == self);
+        known.expect("all protocols have names").0
+    }
 }
 
 /// The id of the database that always exists.
@@ -90,7 +101,7 @@ impl CatalogView {
         // What it holds goes where it is: here, or where its protocol keeps it.
         match database.protocol()? {
             Protocol::ReplicatedCommit => txn.put(garbage_key(&data_prefix(database.id, None)), Value::default())?,
-            Protocol::Catenae => txn.put(dropped_key(database.id), Value::default())?,
+            protocol @ (Protocol::Catenae | Protocol::Quad) => txn.put(dropped_key(database.id), layout::dropped_value(protocol))?,
         }
         Ok(true)
     }

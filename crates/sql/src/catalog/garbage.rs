@@ -3,10 +3,10 @@
 //! A table may hold more rows than a transaction may write, so `DROP` only notes the prefix of their keys. Ids are never
 //! used twice: nobody can reach those rows, nor add to them, and they can be deleted at leisure.
 
-use crate::catalog::DatabaseId;
 use crate::catalog::layout::{
-    data_prefix, dropped, dropped_database, dropped_key, garbage, garbage_key, garbage_prefix, procedures, relations,
+    data_prefix, dropped, dropped_database, dropped_key, dropped_value, garbage, garbage_key, garbage_prefix, procedures, relations,
 };
+use crate::catalog::{DatabaseId, Protocol};
 use crate::error::{SqlError, SqlResult};
 use crate::keyspaces::Gateways;
 use rhumb_commit::transaction::{Gateway, ReadMode};
@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// The most keys that one call deletes.
 const RECLAIM_KEYS: usize = 2_048;
+
+/// Notes of dropped databases looked at at once; the others have their turn after these.
+const NOTES_MAX: usize = 2_048;
 
 /// The pause after each such call, so that clients come first.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -29,10 +32,10 @@ pub async fn keep_reclaiming(gateways: impl Into<Gateways>, every: Duration) {
     };
     loop {
         tokio::time::sleep(every.mul_f64(0.5 + rand::random::<f64>())).await;
-        if let Some(catenae) = &gateways.catenae {
-            while hand_over(&*gateways.replicated_commit, &**catenae).await.unwrap_or_else(another_time) {}
+        for (protocol, own) in gateways.apart() {
+            while hand_over(&*gateways.replicated_commit, protocol, &**own).await.unwrap_or_else(another_time) {}
         }
-        for gateway in std::iter::once(&gateways.replicated_commit).chain(&gateways.catenae) {
+        for gateway in std::iter::once(&gateways.replicated_commit).chain(gateways.apart().map(|(_, own)| own)) {
             while reclaim(&**gateway).await.unwrap_or_else(another_time) {
                 tokio::time::sleep(PAUSE).await;
             }
@@ -40,12 +43,13 @@ pub async fn keep_reclaiming(gateways: impl Into<Gateways>, every: Duration) {
     }
 }
 
-/// Drops in its own key space what a database held whose name was dropped in that of the names. True if there may be more of
-/// them. Done twice, it does no harm.
-pub async fn hand_over(names: &dyn Gateway, own: &dyn Gateway) -> SqlResult<bool> {
+/// Drops in its own key space, that of `protocol`, what a database held whose name was dropped in that of the names. True if there may
+/// be more of them. Done twice, it does no harm.
+pub async fn hand_over(names: &dyn Gateway, protocol: Protocol, own: &dyn Gateway) -> SqlResult<bool> {
     let mut txn = names.begin(ReadMode::Optimistic).await?;
-    let note = txn.scan(dropped(), 1, false).await?.into_iter().next();
+    let notes = txn.scan(dropped(), NOTES_MAX, false).await?;
     txn.rollback().await;
+    let note = notes.into_iter().find(|note| note.value == Some(dropped_value(protocol)));
     let Some(note) = note else { return Ok(false) };
     let database = dropped_database(&note.key).ok_or_else(|| SqlError::corrupted("a note of a dropped database", "it names none"))?;
     while drop_relations(own, database).await? {}

@@ -6,7 +6,7 @@
 //!   [0][3][0] [database] name          → a relation: a table, or the table that an index belongs to
 //!   [0][4][0] prefix of dropped keys   → nothing: to be reclaimed
 //!   [0][5][0] [database]               → the settings that its sessions begin with
-//!   [0][6][0] [database]               → nothing: it is dropped, in a key space other than that of the names
+//!   [0][6][0] [database]               → it is dropped, in a key space other than that of the names: nothing, or which one
 //!   [0][7][0] [database] name          → a procedure
 //! ```
 //!
@@ -17,7 +17,7 @@
 //! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in `postcard`.
 //! Decoding is total, and checks what the rest of the crate relies on.
 
-use crate::catalog::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, TableDescriptor, TableId};
+use crate::catalog::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, Protocol, TableDescriptor, TableId};
 use crate::error::{SqlError, SqlResult};
 use crate::table::index_prefix;
 use rhumb_core::{Key, KeyRange, Value};
@@ -102,6 +102,11 @@ pub(super) fn settings_key(database: DatabaseId) -> Key {
 /// The key that says that a database is dropped.
 pub(super) fn dropped_key(database: DatabaseId) -> Key {
     Key::new([&index_prefix(CATALOG, DROPPED, IndexId(0))[..], &database.0.to_be_bytes()].concat())
+}
+
+/// The value under it in the key space of the names: in which key space the database was. That of Catenae is not named.
+pub(super) fn dropped_value(protocol: Protocol) -> Value {
+    if protocol == Protocol::Catenae { Value::default() } else { Value::from(protocol.name()) }
 }
 
 pub(super) fn dropped() -> KeyRange {

@@ -158,7 +158,7 @@ async fn databases_are_created_listed_and_dropped() {
     let unknown = view.create_database(&mut *txn, "shop", Some("telepathy")).await.expect_err("no such protocol");
     assert_eq!(unknown.state().code(), "22023");
     assert_eq!(unknown.message(), "unknown commit protocol \"telepathy\"");
-    assert_eq!(unknown.hint(), Some("The known protocols are: replicated_commit, catenae."));
+    assert_eq!(unknown.hint(), Some("The known protocols are: replicated_commit, catenae, quad."));
     assert_eq!(code(view.create_database(&mut *txn, DEFAULT_DATABASE, None).await), "42P04");
     view.create_database(&mut *txn, "shop", Some("replicated_commit")).await.expect("create");
     assert_eq!(code(view.create_database(&mut *txn, "shop", None).await), "42P04");

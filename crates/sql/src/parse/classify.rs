@@ -21,13 +21,25 @@ fn create_database(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError
         options = parser.parse_comma_separated(|parser| {
             let option = parser.parse_identifier()?.value.to_lowercase();
             parser.expect_token(&Token::Eq)?;
-            Ok((option, parser.parse_literal_string().or_else(|_| parser.parse_identifier().map(|ident| ident.value))?))
+            Ok((option, option_value(parser)?))
         })?;
         parser.expect_token(&Token::RParen)?;
     }
     match parser.peek_token().token {
         Token::EOF => Ok(StatementKind::Create(Create::Database { name, if_not_exists, options })),
         _ => parser.expected("WITH (protocol = '…')", parser.peek_token()),
+    }
+}
+
+/// The value of an option: a text, a word, or a number.
+fn option_value(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    let sign = if parser.consume_token(&Token::Minus) { "-" } else { "" };
+    match parser.peek_token().token {
+        Token::Number(number, _) => {
+            parser.next_token();
+            Ok(format!("{sign}{number}"))
+        }
+        _ => parser.parse_literal_string().or_else(|_| parser.parse_identifier().map(|ident| ident.value)),
     }
 }
 

@@ -3,13 +3,14 @@
 //! Outside BEGIN the statement is a transaction of its own, run again if another one was in its way.
 
 use super::transaction::{Active, TransactionHandle};
-use super::{Company, Outcome, Session, State, settings};
-use crate::catalog::{ColumnSpec, DEFAULT_DATABASE, IndexSpec, KeySpec, ProcedureParameter, ProcedureSpec, TableSpec};
+use super::{Company, Outcome, Session, State, cores, settings};
+use crate::catalog::{ColumnSpec, DEFAULT_DATABASE, IndexSpec, KeySpec, PROTOCOLS, ProcedureParameter, ProcedureSpec, Protocol, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::{Create, ProcedureDefinition, StatementKind, fold};
 use crate::plan::{Planning, check_procedure, delete_all, procedure_name, unqualified};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
+use rhumb_commit::quad::Cores;
 use rhumb_commit::transaction::ReadMode;
 use std::collections::BTreeMap;
 
@@ -26,7 +27,8 @@ impl Session {
         let is_elsewhere = is_about_databases(kind) && !self.home.is_system();
         if company == Company::Batch || !matches!(self.state, State::Idle) {
             if is_elsewhere {
-                let message = format!("{} cannot run inside a transaction of a database of protocol \"catenae\"", kind.name());
+                let (what, protocol) = (kind.name(), self.home.protocol());
+                let message = format!("{what} cannot run inside a transaction of a database of protocol \"{protocol}\"");
                 return Err(SqlError::new(SqlState::ActiveSqlTransaction, message).with_hint("Run it by itself, outside BEGIN."));
             }
             let (handle, mode) = self.transaction().await?;
@@ -64,11 +66,19 @@ impl Session {
         let (txn, database) = (txn.as_mut(), self.facts.database.as_str());
         match kind {
             StatementKind::Create(Create::Database { name, if_not_exists, options }) => {
-                let protocol = protocol(options)?;
+                let Options { protocol, cores } = Options::of(options)?;
                 match catalog.create_database(txn, name, protocol).await {
-                    Err(error) if *if_not_exists && error.state() == SqlState::DuplicateDatabase => Ok(()),
-                    result => result,
+                    Err(error) if *if_not_exists && error.state() == SqlState::DuplicateDatabase => return Ok(()),
+                    result => result?,
                 }
+                match cores {
+                    Some(cores) => cores::create(&self.engine.keyspaces, catalog, txn, name, cores).await,
+                    None => Ok(()),
+                }
+            }
+            StatementKind::AlterDatabase { name, setting: Some(setting), value } if setting == cores::OPTION => {
+                let database = catalog.database(txn, name).await?;
+                cores::alter(&self.engine.keyspaces, &database, value.as_deref()).await
             }
             StatementKind::AlterDatabase { name, setting: Some(setting), value } => {
                 let (setting, value) = settings::of_database(setting, value.as_deref())?;
@@ -151,19 +161,32 @@ fn is_about_databases(kind: &StatementKind) -> bool {
     )
 }
 
-fn protocol(options: &[(String, String)]) -> SqlResult<Option<&str>> {
-    let mut protocol = None;
-    for (name, value) in options {
-        match name.as_str() {
-            "protocol" => protocol = Some(value.as_str()),
-            other => {
-                let message = format!("unrecognized option of a database: \"{other}\"");
-                return Err(SqlError::new(SqlState::InvalidParameterValue, message)
-                    .with_hint("Write WITH (protocol = 'replicated_commit') or WITH (protocol = 'catenae')."));
+/// What CREATE DATABASE … WITH says.
+struct Options<'a> {
+    protocol: Option<&'a str>,
+    cores: Option<Cores>,
+}
+
+impl Options<'_> {
+    fn of(options: &[(String, String)]) -> SqlResult<Options<'_>> {
+        let (mut protocol, mut cores) = (None, None);
+        for (name, value) in options {
+            match name.as_str() {
+                "protocol" => protocol = Some(value.as_str()),
+                cores::OPTION => cores = Some(cores::parse(value)?),
+                other => {
+                    let message = format!("unrecognized option of a database: \"{other}\"");
+                    let known = PROTOCOLS.map(|(name, _)| format!("protocol = '{name}'")).join(", ");
+                    return Err(SqlError::new(SqlState::InvalidParameterValue, message)
+                        .with_hint(format!("Options are {known}, and with the last of these cores = 3 or cores = auto.")));
+                }
             }
         }
+        if cores.is_some() && protocol != Some(Protocol::Quad.name()) {
+            return Err(cores::of_quad_only());
+        }
+        Ok(Options { protocol, cores })
     }
-    Ok(protocol)
 }
 
 fn table_spec(table: &ast::CreateTable, database: &str) -> SqlResult<TableSpec> {

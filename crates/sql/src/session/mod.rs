@@ -14,6 +14,7 @@ mod as_of;
 mod autocommit;
 mod control;
 mod copy;
+mod cores;
 mod ddl;
 mod facts;
 mod interrupt;

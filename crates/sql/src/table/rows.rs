@@ -76,7 +76,7 @@ pub(super) async fn get_values(txn: &mut dyn Transaction, keys: impl Iterator<It
 /// The error for an index entry whose row is not there. Entry and row were read in two rounds: unless both were read at
 /// one timestamp, another transaction may have deleted the row in between, and this one would not have committed.
 pub(super) fn dangling(txn: &dyn Transaction, index: &Index) -> SqlError {
-    if txn.mode().is_read_only() {
+    if txn.is_of_one_moment() {
         SqlError::corrupted(format_args!("index \"{}\"", index.name), "an entry points to a row that does not exist")
     } else {
         TxnError::Conflict(format!("a row changed while it was read through index \"{}\"", index.name)).into()

@@ -1,16 +1,16 @@
 //! Databases of either protocol behind one server: each in its own key space, their names in one.
 
 use crate::support::{Server, code, strings};
-use rhumb_sql::catalog::{hand_over, reclaim};
+use rhumb_sql::catalog::{Protocol, hand_over, reclaim};
 use rhumb_sql::keyspaces::Gateways;
 use rhumb_sql::server::ServerOptions;
 use rhumb_sql::testing::LocalGateway;
 use std::sync::Arc;
 
-/// A server of both protocols, and the key space of Catenae.
+/// A server of Replicated Commit and Catenae, and the key space of the latter.
 async fn both() -> (Server, LocalGateway) {
     let (names, own) = (LocalGateway::new(), LocalGateway::new());
-    let gateways = Gateways { replicated_commit: Arc::new(names.clone()), catenae: Some(Arc::new(own.clone())) };
+    let gateways = Gateways { replicated_commit: Arc::new(names.clone()), catenae: Some(Arc::new(own.clone())), quad: None };
     (Server::behind(gateways, names, ServerOptions::default()).await, own)
 }
 
@@ -57,13 +57,13 @@ async fn what_a_dropped_database_held_is_dropped_where_it_is() {
     shop.batch_execute("CREATE PROCEDURE p() LANGUAGE SQL AS 'DELETE FROM t WHERE id = 1'").await.expect("created");
     system.batch_execute("DROP DATABASE shop").await.expect("dropped");
     assert_eq!(code(server.connect_to("shop").await), "3D000");
-    while hand_over(&server.gateway, &own).await.expect("handed over") {}
+    while hand_over(&server.gateway, Protocol::Catenae, &own).await.expect("handed over") {}
     while reclaim(&own).await.expect("reclaimed") {}
     assert_eq!(code(shop.batch_execute("INSERT INTO t VALUES (3)").await), "42P01");
     assert_eq!(code(shop.batch_execute("CREATE TABLE u (id INT)").await), "3D000");
     // The last id given out, and the note that the database is no more.
     assert_eq!(own.live_keys(), 2);
-    assert!(!hand_over(&server.gateway, &own).await.expect("nothing is left"));
+    assert!(!hand_over(&server.gateway, Protocol::Catenae, &own).await.expect("nothing is left"));
     system.batch_execute("CREATE DATABASE shop WITH (protocol = 'catenae')").await.expect("another of that name");
     let shop = server.connect_to("shop").await.expect("connected");
     shop.batch_execute("CREATE TABLE t (id INT)").await.expect("created");
@@ -76,7 +76,54 @@ async fn protocols_that_a_site_does_not_have_are_refused_with_a_hint() {
     let client = server.connect().await;
     let refused = client.batch_execute("CREATE DATABASE x WITH (protocol = 'paxos')").await.expect_err("refused");
     let refused = refused.as_db_error().expect("an error of the server");
-    assert_eq!((refused.code().code(), refused.hint()), ("22023", Some("The known protocols are: replicated_commit, catenae.")));
+    assert_eq!((refused.code().code(), refused.hint()), ("22023", Some("The known protocols are: replicated_commit, catenae, quad.")));
     client.batch_execute("CREATE DATABASE x WITH (protocol = 'catenae')").await.expect("other sites hold it");
     assert_eq!(code(server.connect_to("x").await), "0A000");
+}
+
+#[tokio::test]
+async fn of_databases_that_are_dropped_each_key_space_takes_its_own() {
+    let (names, catenae, quad) = (LocalGateway::new(), LocalGateway::new(), LocalGateway::new());
+    let gateways = Gateways {
+        replicated_commit: Arc::new(names.clone()),
+        catenae: Some(Arc::new(catenae.clone())),
+        quad: Some(Arc::new(quad.clone())),
+    };
+    let server = Server::behind(gateways, names, ServerOptions::default()).await;
+    let system = server.connect().await;
+    for (name, protocol) in [("one", "quad"), ("two", "catenae")] {
+        system.batch_execute(&format!("CREATE DATABASE {name} WITH (protocol = '{protocol}')")).await.expect("created");
+        let client = server.connect_to(name).await.expect("connected");
+        client.batch_execute("CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1)").await.expect("created");
+    }
+    let before = quad.live_keys();
+    system.batch_execute("DROP DATABASE one; DROP DATABASE two").await.expect("dropped");
+    // The note of the other is in the way of neither.
+    while hand_over(&server.gateway, Protocol::Catenae, &catenae).await.expect("handed over") {}
+    while reclaim(&catenae).await.expect("reclaimed") {}
+    assert_eq!((catenae.live_keys(), quad.live_keys()), (2, before));
+    while hand_over(&server.gateway, Protocol::Quad, &quad).await.expect("handed over") {}
+    while reclaim(&quad).await.expect("reclaimed") {}
+    assert_eq!(quad.live_keys(), 2, "the last id given out, and the note that the database is no more");
+}
+
+#[tokio::test]
+async fn cores_are_of_quad_alone_and_a_number_that_can_be() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    for (with, said) in [
+        ("cores = 3", "cores is an option of protocol \"quad\" only"),
+        ("protocol = 'catenae', cores = auto", "cores is an option of protocol \"quad\" only"),
+        ("protocol = 'quad', cores = many", "invalid number of cores: \"many\""),
+        ("protocol = 'quad', cores = 0", "invalid number of cores: \"0\""),
+        ("protocol = 'quad', cores = -2", "invalid number of cores: \"-2\""),
+        ("protocol = 'quad', kappa = 3", "unrecognized option of a database: \"kappa\""),
+    ] {
+        let refused = client.batch_execute(&format!("CREATE DATABASE x WITH ({with})")).await.expect_err("refused");
+        let refused = refused.as_db_error().expect("an error of the server");
+        assert_eq!((refused.code().code(), refused.message()), ("22023", said), "{with}");
+        assert!(refused.hint().is_some(), "{with}");
+    }
+    assert_eq!(code(client.batch_execute("ALTER DATABASE rhumb SET cores = 2").await), "22023");
+    assert_eq!(strings(&client, "SELECT datname FROM pg_database").await, ["rhumb"], "nothing was created");
 }

@@ -186,6 +186,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
         storage: network.storage.clone(),
         quotas: network.quotas.clone(),
         catenae: network.catenae.clone(),
+        quad: network.quad.clone(),
         limits: Limits { stop_grace_ms: STOP_GRACE_MS, ..Limits::default() },
     }
 }

@@ -5,7 +5,7 @@ use super::ports::Ports;
 use crate::wan;
 use rhumb_commit::placement::Regions;
 use rhumb_core::{RegionId, RttMatrix, Span};
-use rhumb_node::config::{Catenae, Cluster, Listen, Placement, Quotas, Storage, Wan, names_a_folder};
+use rhumb_node::config::{Catenae, Cluster, Listen, Placement, Quad, Quotas, Storage, Wan, names_a_folder};
 use std::path::Path;
 
 /// Regions without a profile, unless told otherwise.
@@ -36,6 +36,8 @@ pub struct Network {
     pub quotas: Quotas,
     /// Databases of protocol `catenae`.
     pub catenae: Catenae,
+    /// Databases of protocol `quad`.
+    pub quad: Quad,
 }
 
 impl Network {
@@ -83,6 +85,7 @@ impl Network {
         network.storage = cluster.storage;
         network.quotas = cluster.quotas;
         network.catenae = cluster.catenae;
+        network.quad = cluster.quad;
         for model in network.quotas.models.values_mut() {
             *model = std::path::absolute(folder.join(&*model))
                 .map_err(|reason| DemoError::System { doing: "cannot find this folder", reason })?;
@@ -103,6 +106,7 @@ impl Network {
             storage: Storage::default(),
             quotas: Quotas::default(),
             catenae: Catenae::default(),
+            quad: Quad::default(),
         }
     }
 

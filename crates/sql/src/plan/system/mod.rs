@@ -1,5 +1,5 @@
 //! As much of `pg_catalog` as psql's `\dt`, `\d`, `\df` and `\l` and the drivers' look-ups of types read, and the tables of
-//! this site: `rhumb.quotas`, `rhumb.epochs`.
+//! this site: `rhumb.quotas`, `rhumb.epochs`, `rhumb.quorums`.
 //!
 //! A statement that names a system table gets tables in memory, made for it from the descriptors, and the functions that
 //! print definitions. Catalogs of things that Rhumb does not have (publications, policies …) are always empty, so a query
@@ -8,6 +8,7 @@
 mod epochs;
 mod functions;
 mod procedures;
+mod quorums;
 mod quotas;
 mod tables;
 
@@ -42,9 +43,10 @@ const EMPTY: [&str; 10] = [
 
 /// The tables of this site, by their names without the schema `rhumb`, and what they are called once it is taken off: names that no
 /// table of a database has by chance.
-pub const OF_SITE: [(&str, &str); 2] = [("quotas", QUOTAS), ("epochs", EPOCHS)];
+pub const OF_SITE: [(&str, &str); 3] = [("quotas", QUOTAS), ("epochs", EPOCHS), ("quorums", QUORUMS)];
 const QUOTAS: &str = "rhumb.quotas";
 const EPOCHS: &str = "rhumb.epochs";
+const QUORUMS: &str = "rhumb.quorums";
 
 /// What a statement over system tables may name beyond the ordinary.
 #[derive(Default)]
@@ -78,6 +80,10 @@ impl System {
         if wanted.iter().any(|name| name.table() == EPOCHS) {
             let epochs = cx.engine.keyspaces.epochs().await?;
             tables.insert(EPOCHS.to_string(), guarded(|| epochs::make(epochs.as_ref()))?);
+        }
+        if wanted.iter().any(|name| name.table() == QUORUMS) {
+            let view = cx.engine.keyspaces.quorums().await?;
+            tables.insert(QUORUMS.to_string(), guarded(|| quorums::make(view.as_ref()))?);
         }
         Ok(System { tables, functions: functions::make(&user_tables, &procedures, &cx.facts.user) })
     }

@@ -1,0 +1,156 @@
+//! `rhumb quorum`: the quorums of databases of protocol `quad`, as one site sees them, and what would change now.
+
+use super::{fail, runtime};
+use crate::http;
+use crate::running::{self, Running};
+use clap::{Args as ClapArgs, Subcommand};
+use rhumb_lab::bench::table::Table;
+use rhumb_node::http::quorums::{Shown, ShownPlan, ShownSite};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What is shown for what is not known.
+const NONE: &str = "–";
+
+/// Look at the quorums of databases of protocol quad.
+#[derive(ClapArgs)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:
+  rhumb quorum explain                                by way of the first site of the running demo that lives
+  rhumb quorum explain --site ireland                 by way of Ireland
+  rhumb quorum explain --http http://127.0.0.1:8080   of a cluster that is no demo
+  rhumb quorum explain --json
+
+What is shown is one site's view: what it heard of the others in the last period. The first member that is up acts on its own.
+`CREATE DATABASE shop WITH (protocol = 'quad', cores = 3)` says how many cores there are, `ALTER DATABASE shop SET cores = 2` changes it."
+)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// By way of the running demo, by its state file [default: rhumb-demo.json in $XDG_RUNTIME_DIR or the temporary
+    /// folder].
+    #[arg(long, value_name = "FILE", require_equals = true, conflicts_with = "http", global = true)]
+    demo: Option<Option<PathBuf>>,
+    /// By way of this site of the demo [default: the first that lives].
+    #[arg(long, value_name = "REGION[.SHARD]", conflicts_with = "http", global = true)]
+    site: Option<String>,
+    /// By way of the site with this HTTP address.
+    #[arg(long, value_name = "URL", global = true)]
+    http: Option<String>,
+    /// Print JSON instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Who is a core and why, what the next period is expected to bring, and what a change would gain and cost.
+    Explain,
+}
+
+/// Asks and shows.
+pub fn run(args: &Args) -> ExitCode {
+    let What::Explain = args.what;
+    let asked = runtime().and_then(|runtime| runtime.block_on(ask(args)).map_err(|error| (error, 1)));
+    match asked {
+        Ok(shown) if args.json => println!("{}", serde_json::to_string_pretty(&shown).expect("plain data")),
+        Ok(shown) => print!("{}", text(&shown)),
+        Err((error, code)) => return fail(error, code),
+    }
+    ExitCode::SUCCESS
+}
+
+async fn ask(args: &Args) -> Result<Shown, String> {
+    let base = base(args)?;
+    let answer = http::get(&base, "/quorums").await.map_err(|error| error.to_string())?;
+    if answer.status != 200 {
+        return Err(format!("{base}/quorums answers {}: {}", answer.status, answer.body));
+    }
+    serde_json::from_str(&answer.body).map_err(|error| format!("{base}/quorums is not that of a site: {error}"))
+}
+
+fn base(args: &Args) -> Result<String, String> {
+    if let Some(http) = &args.http {
+        return Ok(http.clone());
+    }
+    let path = args.demo.clone().flatten().unwrap_or_else(running::default_path);
+    let running = Running::find(&path).map_err(|error| error.to_string())?;
+    let sites = match &args.site {
+        Some(name) => running.select(name).map_err(|error| error.to_string())?,
+        None => running.sites.iter().collect(),
+    };
+    let alive = sites.iter().find(|site| site.pid.is_some());
+    alive.map(|site| site.http.clone()).ok_or_else(|| "none of these sites lives; `rhumb chaos restart` starts them again".to_owned())
+}
+
+/// What people see: a table of the sites, then the plan in words.
+fn text(shown: &Shown) -> String {
+    let mut out = String::new();
+    let Shown { site, epoch, cores, why, planner, sealed, .. } = shown;
+    let _ = writeln!(out, "epoch {epoch} as {site} sees it: {why}; cores = {cores}");
+    if *sealed {
+        let _ = writeln!(out, "the quorums are being changed now");
+    }
+    let mut table = Table::new("site")
+        .group("", &["role", "load", "expected", "alpha", "score", "has all"])
+        .group("quorums ", &["reads ask", "writes ask"]);
+    for site in &shown.sites {
+        table.row(row(site));
+    }
+    let _ = writeln!(out, "\n{table}");
+    let planner = planner.as_deref().unwrap_or(NONE);
+    match &shown.plan {
+        Some(plan) => out.push_str(&in_words(plan, planner)),
+        None => out.push_str("the quorums stay as they are: nothing is measured\n"),
+    }
+    out
+}
+
+fn row(site: &ShownSite) -> Vec<String> {
+    let percent = |share: Option<f64>| share.map_or(NONE.to_owned(), |share| format!("{:.0} %", share * 100.0));
+    let number = |number: Option<f64>, digits: usize| number.map_or(NONE.to_owned(), |number| format!("{number:.digits$}"));
+    let listed = |names: &[String]| if names.is_empty() { NONE.to_owned() } else { names.join(" ") };
+    let role = if site.up { site.role.clone() } else { format!("{}, silent", site.role) };
+    vec![
+        site.site.clone(),
+        role,
+        percent(site.load),
+        percent(site.load_expected),
+        number(site.alpha, 1),
+        number(site.score, 3),
+        if site.caught_up { "yes" } else { "no" }.to_owned(),
+        listed(&site.reads),
+        listed(&site.writes),
+    ]
+}
+
+fn in_words(plan: &ShownPlan, planner: &str) -> String {
+    let mut out = String::new();
+    let says = if plan.due { "a change is due, and" } else { "nothing changes:" };
+    let _ = writeln!(out, "{says} {}", if plan.due { format!("{planner} brings it about: {}", plan.why) } else { plan.why.clone() });
+    let listed = |what: &str, names: &[String]| if names.is_empty() { String::new() } else { format!("; {what}: {}", names.join(", ")) };
+    let _ = writeln!(
+        out,
+        "cores by what is measured: {}{}{}{}",
+        plan.cores.join(", "),
+        listed("would become one", &plan.promoted),
+        listed("would be none", &plan.demoted),
+        listed("would ask others", &plan.reassigned)
+    );
+    let _ = writeln!(
+        out,
+        "mean score of all quorums: {:.3} now, {:.3} then, a gain of {:.3}",
+        plan.mean_score, plan.mean_score_then, plan.gain
+    );
+    let _ = writeln!(
+        out,
+        "cost of having the promoted take over what they lack: {:.3}; a gain counts above that, and above {:.3}",
+        plan.cost, plan.gain_min
+    );
+    if let Some(kappa) = &plan.kappa {
+        let _ = writeln!(out, "as many cores as are needed: {kappa}");
+    }
+    out
+}
