@@ -169,14 +169,13 @@ impl Site {
         }
         let forwarded = asked.iter().filter_map(|(place, asked)| match asked.by {
             Asker::Client(_) => None,
-            Asker::Site { site, name, .. } => Some((site, name, *place)),
+            Asker::Site { site, name, .. } => Some((site, (name, *place))),
         });
         let forwarded: Vec<_> = forwarded.collect();
         let desk = self.coordinator.desk(id);
         desk.sealed.insert(epoch, Sealed { asked, reads, orders });
         desk.epoch = epoch;
-        self.append(id, entry, fx);
-        self.tell_sealed(id, forwarded, fx);
+        self.append(id, entry, forwarded, fx);
     }
 
     /// An entry of a stream of this region is chosen: what became of that which this site has sealed?

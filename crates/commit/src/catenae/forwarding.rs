@@ -4,8 +4,8 @@
 //!   client        its site                          coordinator of the namespace
 //!     │  run         │                                          │
 //!     ├─────────────▶├── Forward (until, transaction) ─────────▶│
-//!     │              │◀──────────────────── Epoch (the batch) ──┤  end of the epoch: sync
-//!     │              │◀───────────────── Sealed (index, place) ─┤
+//!     │              │◀───────────────── Sealed (index, place) ─┤  end of the epoch: sync
+//!     │              │◀──────────────────── Epoch (the batch) ──┤
 //!     │  ran         │  chosen; all batches of the epoch here   │
 //!     │◀─────────────┤  it runs here as everywhere: answered    │
 //! ```
@@ -37,7 +37,7 @@ use super::stream::Found;
 use super::stream_id::{StreamId, coordinator_of};
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, SiteId};
+use rhumb_core::{Effects, SiteId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a transaction stands: the entry's place in the stream, and the place in its batch.
@@ -139,27 +139,15 @@ impl Site {
         self.stay_awake();
     }
 
-    /// Tells other sites, once the last entry of the stream is durable, where in it their transactions are.
-    pub(super) fn tell_sealed(&self, stream: StreamId, forwarded: Vec<(SiteId, Forwarded, u16)>, fx: &mut Effects<Site>) {
-        if forwarded.is_empty() {
-            return;
-        }
-        let index = self.streams[stream].end();
-        let mut persist = fx.persist(Batch::new());
-        for (site, name, place) in forwarded {
-            persist = persist.send(site, Promise::Sealed { name, index, place });
-        }
-    }
-
     /// A coordinator has sealed what this site forwarded.
-    pub(super) fn on_sealed(&mut self, by: SiteId, name: Forwarded, index: u64, place: u16) {
+    pub(super) fn on_sealed(&mut self, by: SiteId, name: Forwarded, index: u64, place: u16, fx: &mut Effects<Site>) {
         let Some(away) = self.forwarding.away.get_mut(&name).filter(|away| away.to == by) else { return };
         away.said.insert((index, place));
-        self.find_one(name);
+        self.find_one(name, fx);
     }
 
     /// An entry of a stream of this region is chosen: does it have what this site forwarded?
-    pub(super) fn find_forwarded(&mut self, stream: StreamId, found: &Found) {
+    pub(super) fn find_forwarded(&mut self, stream: StreamId, found: &Found, fx: &mut Effects<Site>) {
         let Found { entry, void } = found;
         if *void || entry.batch.is_empty() {
             return;
@@ -174,15 +162,22 @@ impl Site {
             away.seen.extend(places.map(|(place, _)| ((index, place), entry.epoch)));
             alike.push(*name);
         }
-        alike.into_iter().for_each(|name| self.find_one(name));
+        alike.into_iter().for_each(|name| self.find_one(name, fx));
     }
 
-    /// If it is known where a forwarded transaction stands, it is answered once it runs.
-    fn find_one(&mut self, name: Forwarded) {
+    /// If it is known where a forwarded transaction stands, it is answered once it runs. If that is heard too late, what came of it is
+    /// gone: what it returned is kept for nobody else.
+    fn find_one(&mut self, name: Forwarded, fx: &mut Effects<Site>) {
         let away = &self.forwarding.away[&name];
         let Some((epoch, place)) = away.said.iter().find_map(|spot| Some((*away.seen.get(spot)?, spot.1))) else { return };
         let away = self.forwarding.away.remove(&name).expect("it was just there");
-        self.coordinator.runs(Identifier { epoch, stream: away.stream, place }, away.id, away.since);
+        let identifier = Identifier { epoch, stream: away.stream, place };
+        if epoch <= self.epochs.execution && self.ledger.footprint(identifier).is_none() {
+            fx.count("catenae.sealed_late");
+            let why = "it ran before its coordinator had said that it would";
+            return fx.answer(away.id, Answer::Failed(TxnError::Unknown(why.into())));
+        }
+        self.coordinator.runs(identifier, away.id, away.since);
     }
 
     /// At the end of an epoch: takes back what can run no more by its name; forgets names that no epoch is left to; and where this site

@@ -46,6 +46,10 @@ impl Site {
             Recovery::Promises => {
                 for (key, bytes) in records {
                     let (stream, ballot) = records::decode_promise(&key, &bytes).expect("promises on disk are whole");
+                    assert!(
+                        stream.number() < self.config.coordinators,
+                        "the data folder is of a cluster with more coordinators of Catenae than `catenae.coordinators`: it cannot be changed"
+                    );
                     self.streams[stream].resume_promise(ballot);
                 }
                 self.recover(Recovery::Progress, fx);
@@ -82,7 +86,14 @@ impl Site {
         }
     }
 
+    /// # Panics
+    /// If there were more or fewer coordinators: what they agreed on lies in other streams.
     fn resume(&mut self, progress: Progress) {
+        let (streams, there) = (self.streams.iter().count(), progress.entries.len());
+        assert!(
+            there == streams,
+            "the data folder is of {there} streams of Catenae, and `catenae.coordinators` makes {streams}: it cannot be changed"
+        );
         for (stream, &(chosen, covered)) in self.streams.iter_mut().zip(&progress.entries) {
             stream.resume(chosen, covered);
         }

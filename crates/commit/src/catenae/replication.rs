@@ -5,7 +5,7 @@
 //! for all entries up to the last one. Who finds a gap asks the leader, and another site in turn.
 
 use super::config::{PULL_BYTES_MAX, PULL_PAGE, TRUNCATE_PAGE};
-use super::message::{Ballot, Entry, Note, Progress, Promise};
+use super::message::{Ballot, Entry, Forwarded, Note, Progress, Promise};
 use super::records;
 use super::site::{Job, Site};
 use super::stream_id::StreamId;
@@ -16,18 +16,20 @@ use rhumb_core::{Batch, Effects, Load, Loaded, SiteId};
 const REDUNDANT: u64 = 1;
 
 impl Site {
-    /// The leader of a stream says its next entry.
-    pub(super) fn append(&mut self, id: StreamId, entry: Entry, fx: &mut Effects<Site>) {
+    /// The leader of a stream says its next entry; `forwarded` are other sites' transactions in it, by name and place.
+    pub(super) fn append(&mut self, id: StreamId, entry: Entry, forwarded: Vec<(SiteId, (Forwarded, u16))>, fx: &mut Effects<Site>) {
         let stream = &mut self.streams[id];
         let ballot = self.seats[id].leads_at().expect("only a leader appends");
         let index = stream.end() + 1;
         let new = stream.accept(ballot, index, [entry]).expect("a leader's ballot is the promised one");
         assert_eq!(new, [index], "a leader's entries follow one another");
-        self.say(id, new, fx);
+        let sealed = |(site, (name, place))| (site, Promise::Sealed { name, index, place });
+        self.say(id, new, forwarded.into_iter().map(sealed).collect(), fx);
     }
 
-    /// The leader of a stream writes down its new entries and tells everybody, repeating the one before.
-    pub(super) fn say(&mut self, id: StreamId, new: Vec<u64>, fx: &mut Effects<Site>) {
+    /// The leader of a stream writes down its new entries and tells everybody, repeating the one before. `before`: what others are to
+    /// hear before the entries, which they may run as soon as they have them.
+    pub(super) fn say(&mut self, id: StreamId, new: Vec<u64>, before: Vec<(SiteId, Promise)>, fx: &mut Effects<Site>) {
         let stream = &self.streams[id];
         let ballot = stream.promised();
         let first = new.first().copied().unwrap_or(stream.end()).saturating_sub(REDUNDANT);
@@ -36,6 +38,9 @@ impl Site {
         let entries: Vec<Entry> = told.into_iter().map(|(_, entry)| entry).collect();
         let others: Vec<SiteId> = self.others().collect();
         let mut persist = self.write(id, ballot, &new, fx);
+        for (to, promise) in before {
+            persist = persist.send(to, promise);
+        }
         for to in others {
             persist = persist.send(to, Promise::Epoch { stream: id, ballot, first, entries: entries.clone() });
         }
@@ -98,7 +103,7 @@ impl Site {
             while let Some(found) = self.streams[id].advance() {
                 if id.region() == self.me.region {
                     self.resolve_sealed(id, &found.entry, found.void, fx);
-                    self.find_forwarded(id, &found);
+                    self.find_forwarded(id, &found, fx);
                 }
                 #[cfg(feature = "planted")]
                 if id.region() == self.me.region && self.has_planted(super::planted::Planted::ConflictByTiming) {

@@ -253,7 +253,7 @@ impl Site {
             Promise::Held { stream, ballot, upto } => self.on_held(from, stream, ballot, upto, fx),
             Promise::Promised { stream, ballot, chosen, accepted } => self.on_promised(from, stream, ballot, chosen, accepted, fx),
             Promise::Settled { progress } => drop(self.progress.insert(from, progress)),
-            Promise::Sealed { name, index, place } => self.on_sealed(from, name, index, place),
+            Promise::Sealed { name, index, place } => self.on_sealed(from, name, index, place, fx),
         }
     }
 

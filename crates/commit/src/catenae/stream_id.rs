@@ -84,10 +84,12 @@ impl StreamId {
     }
 }
 
-/// Which of a region's coordinators a transaction belongs to, of so many: by the namespace of its first key, the same at all sites. Only
-/// work is divided by it; any stream may carry any transaction.
+/// Which of a region's coordinators a transaction belongs to, of so many: by the namespace of the first key that it writes, or reads if it
+/// writes none, the same at all sites. Not simply of its first: SQL begins with a comparison of what the catalog says of the table,
+/// which is of one namespace for all tables. Only work is divided by it; any stream may carry any transaction.
 pub fn coordinator_of(transaction: &Transaction, coordinators: u16) -> u16 {
-    let first = transaction.operations.first();
+    let operations = &transaction.operations;
+    let first = operations.iter().find(|operation| operation.writes()).or(operations.first());
     let key = first.and_then(|operation| operation.key().or_else(|| operation.range().map(|(range, _)| &range.start)));
     let namespace = |key: &Key| Key(key.0.slice(..key.0.len().min(NAMESPACE_BYTES)));
     key.map_or(0, |key| chain::server_of(&namespace(key), coordinators))
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_belongs_to_the_namespace_of_its_first_key() {
+    fn a_transaction_belongs_to_the_namespace_of_the_first_key_that_it_writes() {
         let of = |operations: Vec<Operation>| coordinator_of(&Transaction::new(operations), 2);
         let read = |key: &str| Operation::Read { key: key.into() };
         let namespaces: Vec<u16> = (0..9).map(|number| of(vec![read(&format!("table00{number}"))])).collect();
@@ -195,6 +197,8 @@ mod tests {
             assert_eq!(of(vec![read(&key("row")), read("elsewhere")]), namespace, "whatever the row, and what comes after");
             let range = KeyRange::prefix(key("").as_bytes());
             assert_eq!(of(vec![Operation::Scan { range, limit: 5 }]), namespace);
+            let write = Operation::Add { key: Key::from(key("row").as_str()), amount: 1 };
+            assert_eq!(of(vec![read("what the catalog says"), write]), namespace, "all that is read is in the same place");
         }
     }
 }

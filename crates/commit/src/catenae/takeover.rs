@@ -117,12 +117,12 @@ impl Site {
             let before = stream.end();
             self.seal(id, fx);
             if self.streams[id].end() == before && self.repeats() {
-                self.say(id, Vec::new(), fx);
+                self.say(id, Vec::new(), Vec::new(), fx);
             }
         } else if last <= due.plus((self.config.window_epochs + ahead) / 2) {
             self.pass_over(id, due.plus(ahead), fx);
         } else if self.repeats() {
-            self.say(id, Vec::new(), fx);
+            self.say(id, Vec::new(), Vec::new(), fx);
         }
     }
 
@@ -232,7 +232,7 @@ impl Site {
         };
         seat.lead = Lead::Leader { ballot };
         fx.count(if id.region() == self.me.region { "catenae.led_own" } else { "catenae.took_over" });
-        self.say(id, new, fx);
+        self.say(id, new, Vec::new(), fx);
         if id.region() != self.me.region {
             let until = self.due(id).plus(self.config.ahead_epochs);
             self.pass_over(id, until, fx);
@@ -243,6 +243,6 @@ impl Site {
     fn pass_over(&mut self, id: StreamId, until: Epoch, fx: &mut Effects<Site>) {
         let epoch = until.max(self.streams[id].last_epoch().plus(1));
         fx.count("catenae.passed_over");
-        self.append(id, Entry { author: self.me, epoch, batch: Vec::new(), orders: Vec::new() }, fx);
+        self.append(id, Entry { author: self.me, epoch, batch: Vec::new(), orders: Vec::new() }, Vec::new(), fx);
     }
 }

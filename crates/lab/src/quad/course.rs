@@ -8,7 +8,7 @@ use super::parameters as p;
 use super::transactions::Transactions;
 use crate::experiment::Progress;
 use rhumb_commit::quad::quorums::{Quorums, Settings};
-use rhumb_commit::quad::{Adaptation, Config as Protocol, Site};
+use rhumb_commit::quad::{Adaptation, Availability, Config as Protocol, Site};
 use rhumb_core::{Rng, SiteId, Span};
 use rhumb_sim::{Config, SimError, World};
 use std::cell::RefCell;
@@ -91,7 +91,8 @@ impl Course {
             period_ticks: p::PERIOD.as_micros() / Protocol::default().tick.as_micros(),
             capacity: p::CAPACITY,
             settings,
-            auto: None,
+            auto: false,
+            availability: Availability::default(),
         });
         let quorums = self.quorums.clone();
         let factory =
