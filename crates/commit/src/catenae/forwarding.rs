@@ -30,7 +30,7 @@
 use super::config::{FORWARD_EPOCHS, FORWARD_EPOCHS_MAX, FORWARDED_MAX, QUEUE_MAX};
 use super::desk::{Asked, Asker};
 use super::epoch::Epoch;
-use super::message::{Answer, Forwarded, Identifier, Note, Promise};
+use super::message::{Answer, Forwarded, Identifier, Note};
 use super::operation::Transaction;
 use super::site::Site;
 use super::stream::Found;
