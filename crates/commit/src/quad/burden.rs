@@ -87,10 +87,10 @@ impl Site {
     fn begins(&self, input: &Input<Site>) -> bool {
         match input {
             Input::Client { request: Request::Transaction(replicated_commit::Request::Begin { .. }), .. } => true,
-            Input::Message { body: Body::Note(Stamped { said, .. }), .. } => match said {
-                Note::Read { txn, .. } | Note::Prepare { txn, session: None, .. } => !self.replica.works_for(*txn),
-                _ => false,
-            },
+            Input::Message {
+                body: Body::Note(Stamped { said: Note::Read { txn, .. } | Note::Prepare { txn, session: None, .. }, .. }),
+                ..
+            } => !self.replica.works_for(*txn),
             _ => false,
         }
     }

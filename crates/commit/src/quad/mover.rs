@@ -88,7 +88,7 @@ impl Site {
         let for_long = self.sealed.as_ref().is_none_or(|sealed| self.ticks >= sealed.began + self.config.sealed_ticks);
         let asked = self.attempt.as_ref().is_some_and(|attempt| attempt.id.is_some());
         let is_idle = self.sealed.is_none() && self.attempt.is_none();
-        !is_idle && !(by_operator && for_long && !asked)
+        !(is_idle || by_operator && for_long && !asked)
     }
 
     /// Begins an attempt, in a ballot above all that this site knows.
