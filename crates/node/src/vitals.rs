@@ -16,7 +16,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use rhumb_commit::catenae::{self, Site as Catenae, Status as CatenaeVitals};
 use rhumb_commit::placement::Placement;
-use rhumb_commit::quad::{self, Explanation, Role, Site as Quad, SiteFacts};
+use rhumb_commit::quad::{self, Explanation, Role, Site as Quad};
 use rhumb_commit::replicated_commit;
 use rhumb_core::{RegionId, Span, Time, Timestamp};
 use rhumb_quota::request::{Answer, Request, Status as QuotaVitals};
@@ -193,13 +193,14 @@ fn encode_quad(encoder: &mut DescriptorEncoder, quad: &Explanation) -> fmt::Resu
         let is_it = own.is_some_and(|own| own.role == role);
         ConstGauge::new(i64::from(is_it)).encode(roles.encode_family(&[("role", role.to_string())])?)?;
     }
-    let measures: [(&str, &str, fn(&SiteFacts) -> Option<f64>); 3] = [
-        ("quad_load", "What clients of this site had in progress in the last period, over its capacity.", |own| own.load),
-        ("quad_load_expected", "The same as expected of the next period.", |own| own.forecast.map(|(expected, _)| expected)),
-        ("quad_score", "How strong this site is, near to others and with little to do.", |own| own.score),
+    let expected = own.and_then(|own| own.forecast).map(|(expected, _)| expected);
+    let measures = [
+        ("quad_load", "What clients of this site had in progress in the last period, over its capacity.", own.and_then(|own| own.load)),
+        ("quad_load_expected", "The same as expected of the next period.", expected),
+        ("quad_score", "How strong this site is, near to others and with little to do.", own.and_then(|own| own.score)),
     ];
-    for (name, help, of) in measures {
-        if let Some(measure) = own.and_then(of) {
+    for (name, help, measure) in measures {
+        if let Some(measure) = measure {
             let gauge = ConstGauge::new(measure);
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
