@@ -39,7 +39,7 @@ async fn statements_and_transactions_of_all_regions_are_one_order() {
     let system = demo.connect(2).await;
     let refused = system.batch_execute("CREATE DATABASE x WITH (protocol = 'carrier_pigeon')").await.expect_err("refused");
     let refused = refused.as_db_error().expect("an error of the server");
-    assert_eq!((refused.code().code(), refused.hint()), ("22023", Some("The known protocols are: replicated_commit, catenae.")));
+    assert_eq!((refused.code().code(), refused.hint()), ("22023", Some("The known protocols are: replicated_commit, catenae, quad.")));
 
     clients[1].batch_execute("CREATE TABLE item (id INT PRIMARY KEY, name TEXT UNIQUE, n INT NOT NULL)").await.expect("created");
     // What one region was told, all see at once.

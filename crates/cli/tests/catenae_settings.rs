@@ -83,31 +83,11 @@ async fn chains_cross_the_sites_of_a_region() {
         futures::future::join_all(raises).await;
     }
     let once = (rounds * RAISES * REGIONS.len()).to_string();
-    for (site, url) in pg(&demo) {
-        let mut config: tokio_postgres::Config = url.parse().expect("an address");
-        let (client, connection) = config.dbname("bank").connect(tokio_postgres::NoTls).await.expect("it serves");
-        tokio::spawn(connection);
-        // The second site of a region serves what is settled there.
-        client.batch_execute("SET rhumb.read_mode = 'optimistic'").await.expect("set");
-        let sums = async || {
-            let text = "BEGIN; SELECT (SELECT n FROM item WHERE id = 0) || ' ' || (SELECT sum(n) FROM item WHERE id > 0); COMMIT";
-            column(&client, text).await
-        };
-        let mut patience = 200;
-        while sums().await != [format!("{once} {once}")] {
-            patience -= 1;
-            assert!(patience > 0, "{site} has {:?} instead of {once}", sums().await);
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
+    for client in &clients {
+        let text = "SELECT (SELECT n FROM item WHERE id = 0) || ' ' || (SELECT sum(n) FROM item WHERE id > 0)";
+        assert_eq!(column(client, text).await, [format!("{once} {once}")]);
     }
     assert!(events(&demo, "catenae.chosen") > 0, "orders that a majority found alike");
-}
-
-/// The sites of a demo, and where PostgreSQL clients connect to each.
-fn pg(demo: &Demo) -> Vec<(String, String)> {
-    let sites = demo.running()["sites"].as_array().expect("sites").clone();
-    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
-    sites.iter().map(|site| (format!("{}/{}", text(&site["region"]), site["shard"]), text(&site["pg"]))).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
