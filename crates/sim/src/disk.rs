@@ -1,21 +1,17 @@
 //! One site's queue to its disk: what was written, what a sync covers, and what waits for it.
 //!
 //! ```text
-//!   write  → visible at once, waits        begin → a sync of all that is written by now, if one is due and none is under way
+//!   write  → visible at once, waits        begin → a sync of all that is written by now, if none is under way
 //!   finish → what it covered is durable    release → what waited for that leaves, in the order written
 //! ```
 //!
-//! One sync at a time, and only if something waits for one: what nobody waits for is durable with the next that somebody does, or once
-//! there is too much of it. A sync promises only what was written before it began; a write made while it runs may reach the disk
-//! with it, but nothing that depends on that write leaves before the next sync has ended. An empty batch costs no sync of
-//! its own: it leaves with the write before it, or at once if that is durable.
+//! One sync at a time. A sync promises only what was written before it began; a write made while it runs may reach the
+//! disk with it, but nothing that depends on that write leaves before the next sync has ended. An empty batch costs no
+//! sync of its own: it leaves with the write before it, or at once if that is durable.
 
 use rhumb_core::actor::{Actor, Gated, Token};
 use rhumb_core::{Span, Time};
 use std::collections::VecDeque;
-
-/// So many writes may wait for a sync that nobody waits for.
-const UNSYNCED_MAX: u64 = 4_096;
 
 /// One site's queue to its disk, over one life.
 pub(crate) struct Disk<A: Actor> {
@@ -40,16 +36,12 @@ impl<A: Actor> Disk<A> {
     /// Takes note of a write, or of an empty batch, and of what waits for it.
     pub(crate) fn write(&mut self, is_empty: bool, waiting: Waiting<A>) {
         self.written += u64::from(!is_empty);
-        if waiting.token.is_some() || !waiting.then.is_empty() {
-            self.waiting.push_back((self.written, waiting));
-        }
+        self.waiting.push_back((self.written, waiting));
     }
 
     /// Begins a sync if there is need of one and none is under way; true if it did.
     pub(crate) fn begin(&mut self) -> bool {
-        let unsynced = self.written - self.durable;
-        let is_due = !self.waiting.is_empty() && unsynced > 0 || unsynced >= UNSYNCED_MAX;
-        let begins = self.covered.is_none() && is_due;
+        let begins = self.covered.is_none() && self.written > self.durable;
         if begins {
             self.covered = Some(self.written);
         }
