@@ -10,8 +10,8 @@
 //!     Send               hand to the transport; may be lost, delayed, doubled, reordered
 //!     SetTimer           later: step(Timer)              — never before the span has passed
 //!     Load               read the store as of all Persists written before; then step(Loaded)
-//!     Persist            append to the store's queue: visible to later Loads at once, durable later,
-//!                        at the latest before the next one that something waits for; once durable, in queue order: carry out its gated sends and answers,
+//!     Persist            append to the store's queue: visible to later Loads at once, durable later
+//!                        once durable, in queue order: carry out its gated sends and answers,
 //!                        then step(Persisted) if it asks for that
 //!     Answer             hand to the client
 //! ```

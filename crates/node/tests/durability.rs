@@ -8,7 +8,7 @@ use futures::future::join_all;
 use futures::poll;
 use rhumb_core::SiteId;
 use rhumb_node::frame::Service;
-use rhumb_node::runtime::{Handle, Rejected, UNSYNCED_MAX};
+use rhumb_node::runtime::{Handle, Rejected};
 use rhumb_store::{Engine, MemoryEngine, StoreError, View, Write};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -247,33 +247,6 @@ async fn a_read_sees_the_write_before_it() {
         disk.set(Mode::Works);
         assert_eq!(get.await.expect("no panic"), Ok("w".into()));
         assert_eq!(put.await.expect("no panic"), Ok("put".into()));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_waits_for_is_made_durable_with_what_somebody_does() {
-    for service in SERVICES {
-        let (configs, mut ports) = configure(&["a"], None).await;
-        let disk = Disk::new();
-        let site = start_as(service, &configs[0], ports.remove(0), disk.clone());
-        let handle = site.handle();
-        handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
-        let before = disk.syncs();
-        for _ in 0..10 {
-            assert_eq!(handle.ask(Request::PutThenGet { key: "k", value: "v" }).await, Ok("v".into()));
-        }
-        assert_eq!(disk.syncs(), before, "nobody waits");
-        assert!(disk.0.engine.unsynced_bytes() > 0);
-        handle.ask(Request::Put { key: "other", value: "v" }).await.expect("put");
-        assert_eq!((disk.syncs() - before, disk.0.engine.unsynced_bytes()), (1, 0));
-        // Too much of it is made durable all the same.
-        for _ in 0..UNSYNCED_MAX {
-            handle.ask(Request::PutThenGet { key: "k", value: "v" }).await.expect("put");
-        }
-        until("they are made durable", async || disk.syncs() - before == 2).await;
-        handle.ask(Request::PutThenGet { key: "k", value: "v" }).await.expect("put");
-        site.stop().await;
-        assert_eq!(disk.0.engine.unsynced_bytes(), 0, "a stop makes durable what was written");
     }
 }
 

@@ -48,10 +48,10 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
     }
 
     /// A disk written on a thread of its own, which ends with the way to it.
-    pub fn beside(thread: Builder, mut writer: Writer<A, E>, failure: Failure) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
+    pub fn beside(thread: Builder, writer: Writer<A, E>, failure: Failure) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
         let (queue, queued) = sync_channel(QUEUE_MAX);
         let mailbox = Arc::clone(&writer.mailbox);
-        let thread = thread.spawn(move || serve(&mut writer, &queued, &mailbox, &failure))?;
+        let thread = thread.spawn(move || serve(&writer, &queued, &mailbox, &failure))?;
         Ok((Disk::Beside(queue), thread))
     }
 
@@ -84,18 +84,10 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
             Failed
         })
     }
-
-    /// The actor has ended: what it wrote becomes durable, by this or by the writer's thread.
-    pub fn end(&mut self) {
-        let Disk::Here { writer, failure, .. } = self else { return };
-        if let Err(error) = writer.sync() {
-            failure.report(error.to_string());
-        }
-    }
 }
 
 /// Serves the queue until its sender is gone and all of it is durable.
-fn serve<A: Hosted, E: Engine>(writer: &mut Writer<A, E>, queue: &Receiver<Queued<A>>, mailbox: &Mailbox<A>, failure: &Failure) {
+fn serve<A: Hosted, E: Engine>(writer: &Writer<A, E>, queue: &Receiver<Queued<A>>, mailbox: &Mailbox<A>, failure: &Failure) {
     let _guard = failure.guard("the thread that writes to disk");
     while let Ok(first) = queue.recv() {
         let group = std::iter::once(first).chain(queue.try_iter().take(GROUP_MAX - 1));
@@ -103,8 +95,5 @@ fn serve<A: Hosted, E: Engine>(writer: &mut Writer<A, E>, queue: &Receiver<Queue
             failure.report(error.to_string());
             return mailbox.close();
         }
-    }
-    if let Err(error) = writer.sync() {
-        failure.report(error.to_string());
     }
 }

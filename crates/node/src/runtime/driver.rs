@@ -99,7 +99,6 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
         };
         if self.step(Input::Start, &mut progress).is_ok() && self.disk.flush().is_ok() {
             let Ended = self.serve(&mut progress).await;
-            self.disk.end();
         }
     }
 

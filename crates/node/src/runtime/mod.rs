@@ -28,7 +28,6 @@ pub use failure::Failure;
 pub use mailbox::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
 pub use requests::{Handle, Rejected};
 pub(crate) use service::Common;
-pub use writer::UNSYNCED_MAX;
 
 use crate::config::Setup;
 use crate::frame::{FrameError, Service};

@@ -1,9 +1,8 @@
 //! Group commit: write, sync, and then let go of what waited for that.
 //!
 //! All that is queued is applied, synced at once, and then promises, notifications and answers leave, each in the order of
-//! the queue. While it syncs, the next group gathers. What nobody waits for, such as the rows of a transaction that is agreed on,
-//! costs no sync of its own, which others would have to wait for: it is durable with the next that somebody waits for, once there is too
-//! much of it, or when the site stops. A group of empty batches costs no sync if all before them is durable already.
+//! the queue. While it syncs, the next group gathers. A group of empty batches costs no sync: all before them is durable
+//! already.
 //!
 //! Batches are applied many at a time, as one write of the engine: what many small ones cost is the keys they write, and
 //! many that write the same key cost no more than one.
@@ -28,8 +27,6 @@ use std::time::Instant;
 pub const GROUP_MAX: usize = 4_096;
 /// Batches that write about so many keys of the engine are applied as one, which bounds how long readers wait for that.
 const WRITE_KEYS_MAX: usize = 64;
-/// So many batches may be applied and not synced, which bounds what a site does again after a crash.
-pub const UNSYNCED_MAX: u32 = 4_096;
 
 /// What is queued, in the order of the actor's effects.
 pub enum Queued<A: Hosted> {
@@ -75,30 +72,27 @@ pub struct Writer<A: Hosted, E> {
     pub requests: Arc<Requests<A>>,
     pub transport: Arc<Transport>,
     pub metrics: WriterMetrics,
-    /// Batches that are applied and not synced.
-    pub unsynced: u32,
 }
 
 impl<A: Hosted, E: Engine> Writer<A, E> {
-    /// Makes `group` durable as far as somebody waits for that, then lets go of what waited.
-    pub fn commit(&mut self, group: impl Iterator<Item = Queued<A>>) -> Result<(), StoreError> {
+    /// Makes `group` durable, then lets go of what waited for that.
+    pub fn commit(&self, group: impl Iterator<Item = Queued<A>>) -> Result<(), StoreError> {
         let waiting = self.write(group)?;
         self.release(waiting);
         Ok(())
     }
 
-    /// Makes `group` durable if somebody waits for that, and returns what waited.
-    fn write(&mut self, group: impl Iterator<Item = Queued<A>>) -> Result<Vec<Waiting<A>>, StoreError> {
+    /// Makes `group` durable, and returns what waited for that.
+    fn write(&self, group: impl Iterator<Item = Queued<A>>) -> Result<Vec<Waiting<A>>, StoreError> {
         let mut waiting = Vec::new();
         let mut pending = Pending::default();
-        let mut is_awaited = false;
+        let mut batches = 0_u32;
         for queued in group {
             match queued {
                 Queued::Write { batch, token, then } => {
                     pending.group.add(&batch)?;
                     pending.batches += 1;
-                    self.unsynced += u32::from(!batch.ops.is_empty());
-                    is_awaited |= token.is_some() || !then.is_empty();
+                    batches += u32::from(!batch.ops.is_empty());
                     waiting.push(Waiting { token, then });
                     if pending.group.keys() >= WRITE_KEYS_MAX {
                         self.apply(&mut pending)?;
@@ -111,22 +105,13 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
             }
         }
         self.apply(&mut pending)?;
-        if is_awaited || self.unsynced >= UNSYNCED_MAX {
-            self.sync()?;
-        }
-        Ok(waiting)
-    }
-
-    /// Makes all durable that is applied.
-    pub fn sync(&mut self) -> Result<(), StoreError> {
-        let batches = std::mem::take(&mut self.unsynced);
         if batches > 0 {
             let begun = Instant::now();
             self.store.sync()?;
             self.metrics.sync.observe(begun.elapsed().as_secs_f64());
             self.metrics.batches.observe(f64::from(batches));
         }
-        Ok(())
+        Ok(waiting)
     }
 
     fn apply(&self, pending: &mut Pending) -> Result<(), StoreError> {
