@@ -27,7 +27,7 @@ pub struct Config {
     pub sealed_ticks: u64,
     /// A transaction that waits for the next configuration for so long is told that it does not come.
     pub waiting_ticks: u64,
-    /// Rows of a page of a reconciliation: from 1 to [`DIFFERENCES_PAGE`].
+    /// Rows of a page of a reconciliation: from 1 to `DIFFERENCES_PAGE`.
     pub page_rows: usize,
     /// How far timestamps may run ahead of the ceiling's last write.
     pub ceiling_lead: Span,

@@ -39,7 +39,9 @@ fn option_value(parser: &mut Parser<'_>) -> Result<String, ParserError> {
             parser.next_token();
             Ok(format!("{sign}{number}"))
         }
-        _ => parser.parse_literal_string().or_else(|_| parser.parse_identifier().map(|ident| ident.value)),
+        // A word that SQL knows as one of its own, too.
+        Token::Word(_) => parser.parse_identifier().map(|ident| ident.value),
+        _ => parser.parse_literal_string(),
     }
 }
 
