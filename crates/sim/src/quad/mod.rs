@@ -2,7 +2,7 @@
 //! [`FaultPlan`] can draw; then the network heals and progress is demanded; then the checkers judge.
 //!
 //! ```text
-//!   0 s ──────────── faults ──────────── 14 s ─── healed, clients go on ─── 26 s ─── quiet ─── 36 s: final reads, checks
+//!   0 s ──────────── faults ──────────── 14 s ─── healed, clients go on ─── 32 s ─── quiet ─── 42 s: final reads, checks
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, one full copy in each or two, how quorums are built and how many
@@ -31,8 +31,9 @@ use std::rc::Rc;
 const FAULTS_END: Time = Time::from_micros(14_000_000);
 /// Operators let the configuration be from then on, once all sites are members.
 const OPERATORS_END: Time = Time::from_micros(16_000_000);
-const CLIENTS_END: Time = Time::from_micros(26_000_000);
-const QUIET_END: Time = Time::from_micros(36_000_000);
+/// Late enough for the commits that are asked for where a site is taken in as late as operators go on: its clients are refused before.
+const CLIENTS_END: Time = Time::from_micros(32_000_000);
+const QUIET_END: Time = Time::from_micros(42_000_000);
 const RUN_END: Time = Time::from_micros(60_000_000);
 /// After the heal, this long until commits must go through: crashed sites recover, those in doubt ask.
 const GRACE: Span = Span::from_secs(5);
