@@ -590,6 +590,25 @@ fn a_core_that_is_kept_busy_is_slower_and_makes_place_and_is_as_before_once_that
 }
 
 #[test]
+fn what_a_busy_site_holds_is_served_at_once_when_it_is_busy_no_more() {
+    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
+    surely(&mut world, A, Some("v"));
+    for span in [None, Some(Span::from_secs(1))] {
+        assert_eq!(ask(&mut world, A, Request::Burden(Burden { percent: 10_000, span })), Answer::Done);
+        let begun: BTreeSet<RequestId> = (0..20).map(|_| world.submit(A, Ask::Begin { mode: ReadMode::Locking }.into())).collect();
+        let served = |world: &mut World<Site>| world.take_replies().iter().filter(|reply| begun.contains(&reply.id)).count();
+        world.run_for(Span::from_millis(900)).expect("nothing goes wrong");
+        let early = served(&mut world);
+        assert!(early <= 1, "half a second for each: {early}");
+        if span.is_none() {
+            world.submit(A, Request::Burden(Burden { percent: 0, span }));
+        }
+        world.run_for(Span::from_secs(1)).expect("nothing goes wrong");
+        assert_eq!(early + served(&mut world), begun.len(), "one after the other would take ten seconds");
+    }
+}
+
+#[test]
 fn an_operator_changes_the_number_of_cores_and_later_configurations_keep_it() {
     let mut world = world_with(5, quorums(&[A, B], &[C, D, E]), adaptation(None));
     surely(&mut world, C, Some("v"));

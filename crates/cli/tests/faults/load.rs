@@ -74,6 +74,11 @@ impl Running {
         self.commits.0.lock().expect("whole").iter().filter(|(at, place)| *place == region && (from..to).contains(at)).count()
     }
 
+    /// Whether the terminals are at work: they end by themselves only if they take the servers to be broken, which `stop` then reports.
+    pub fn is_under_way(&self) -> bool {
+        !self.runs.is_finished()
+    }
+
     /// Lets the terminals end what they are at, and reports what they did: nothing that the servers refused.
     pub fn stop(self) -> Report {
         self.stop.0.store(true, Ordering::SeqCst);

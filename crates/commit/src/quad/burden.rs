@@ -31,7 +31,8 @@ pub(super) struct Burdened {
     until: Option<u64>,
     /// When the work is done that all who are held wait for.
     free_at: Time,
-    held: VecDeque<Input<Site>>,
+    /// What waits, and until when.
+    held: VecDeque<(Time, Input<Site>)>,
 }
 
 impl fmt::Debug for Burdened {
@@ -49,12 +50,25 @@ impl Site {
         self.burdened.percent = percent;
         let tick = self.config.tick.as_micros().max(1);
         self.burdened.until = span.map(|span| self.ticks + span.as_micros().div_ceil(tick));
+        if percent == 0 {
+            self.let_go(fx);
+        }
         fx.answer(id, Answer::Done);
     }
 
-    pub(super) fn tick_burden(&mut self) {
+    pub(super) fn tick_burden(&mut self, fx: &mut Effects<Site>) {
         if self.burdened.until.is_some_and(|until| self.ticks >= until) {
             (self.burdened.percent, self.burdened.until) = (0, None);
+            self.let_go(fx);
+        }
+    }
+
+    /// Serves all that is held, in its order. The timers that were set for it find nothing then.
+    fn let_go(&mut self, fx: &mut Effects<Site>) {
+        self.burdened.free_at = Time::ZERO;
+        for (until, _) in &mut self.burdened.held {
+            *until = Time::ZERO;
+            fx.set_timer(Timer::Held, Span::ZERO);
         }
     }
 
@@ -67,7 +81,7 @@ impl Site {
     /// Holds what a busy site has no time for yet; what it is to serve now is returned.
     pub(super) fn hold(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) -> Option<Input<Site>> {
         if let Input::Timer(Timer::Held) = input {
-            return self.burdened.held.pop_front();
+            return self.burdened.held.pop_front_if(|(until, _)| *until <= now).map(|(_, held)| held);
         }
         let Some(longer) = self.burden().filter(|_| self.begins(&input)) else { return Some(input) };
         if self.burdened.held.len() >= HELD_MAX {
@@ -78,7 +92,7 @@ impl Site {
             return None;
         }
         self.burdened.free_at = self.burdened.free_at.max(now) + longer;
-        self.burdened.held.push_back(input);
+        self.burdened.held.push_back((self.burdened.free_at, input));
         fx.set_timer(Timer::Held, self.burdened.free_at.since(now));
         None
     }

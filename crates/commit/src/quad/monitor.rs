@@ -140,13 +140,13 @@ impl Site {
                 fx.send(*site, self.configuration.epoch.says(Note::Join));
             }
         }
+        self.tick_burden(fx);
         let Some(adaptation) = self.config.adaptation.clone() else { return };
         if self.monitor.since.0 != self.configuration.epoch {
             self.monitor.since = (self.configuration.epoch, self.ticks);
         }
         self.count_on(fx);
         self.monitor.in_progress += self.gateway.in_progress() as u64;
-        self.tick_burden();
         self.monitor.burden += self.burdened.percent;
         fx.send(self.me, self.configuration.epoch.says(Note::Ping { sent: now }));
         let period = adaptation.period_ticks.max(1);
