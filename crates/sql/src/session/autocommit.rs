@@ -69,8 +69,9 @@ impl Session {
             SqlResult::<(Arc<Plan>, Effect)>::Ok((plan, effect))
         };
         match run.await {
-            // Another replica, asked without locks again, may be behind as well.
-            Err(error) if again && mode.is_optimistic() && may_depend_on_rows(&error) => {
+            // Another replica, asked without locks again, may be behind as well; and under locks what this gateway remembers of the
+            // table may be old, so that the rows are those of one that was dropped.
+            Err(error) if !mode.is_read_only() && (again || !mode.is_optimistic()) && may_depend_on_rows(&error) => {
                 Err(handle.validate(options).await.err().unwrap_or(error))
             }
             Err(error) => {

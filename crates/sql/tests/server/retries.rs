@@ -116,3 +116,20 @@ async fn a_statement_that_read_a_replica_that_lags_does_not_read_it_again() {
     }
     assert_eq!(strings(&client, "SELECT n FROM t WHERE id = 1").await, ["9"]);
 }
+
+#[tokio::test]
+async fn rows_of_a_dropped_table_are_in_nobodys_way() {
+    let server = Server::start().await;
+    let maker = server.connect().await;
+    let other = Server::over(server.gateway.clone(), ServerOptions::default()).await;
+    for mode in ["default", "optimistic", "active", "locking"] {
+        maker.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)").await.expect("created");
+        let client = other.connect().await;
+        client.batch_execute(&format!("SET rhumb.read_mode = {mode}")).await.expect("set");
+        client.batch_execute("INSERT INTO t VALUES (2)").await.expect("inserted");
+        maker.batch_execute("DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY)").await.expect("another");
+        assert_eq!(client.execute("INSERT INTO t VALUES (1)", &[]).await.expect(mode), 1);
+        assert_eq!(code(client.execute("INSERT INTO t VALUES (1)", &[]).await), "23505", "{mode}");
+        maker.batch_execute("DROP TABLE t").await.expect("dropped");
+    }
+}
