@@ -120,3 +120,78 @@ async fn what_one_region_has_on_disk_is_not_lost_and_the_others_wait_for_it() {
         assert_eq!(column(client, "SELECT id FROM note ORDER BY id").await, ids);
     }
 }
+
+/// A client of every site of the demo, region by region, the first site of each first.
+async fn clients_of_all_sites(demo: &Demo) -> Vec<Client> {
+    let running = demo.running();
+    let mut clients = Vec::new();
+    for site in running["sites"].as_array().expect("sites") {
+        let mut config: tokio_postgres::Config = site["pg"].as_str().expect("an address").parse().expect("an address");
+        let (client, connection) = config.dbname("bank").connect(tokio_postgres::NoTls).await.expect("every site serves");
+        tokio::spawn(connection);
+        clients.push(client);
+    }
+    clients
+}
+
+/// Tables of one row each, some of which belong to one coordinator and some to the other.
+const TABLES: usize = 6;
+
+/// How often rows were raised.
+#[derive(Clone, Copy, Default)]
+struct Raised {
+    surely: usize,
+    /// The answer was that nobody knows, or none.
+    perhaps: usize,
+}
+
+/// Raises the row of each table by one at `client`, again until it is told that it did: whoever speaks for a lost site must be found first.
+async fn raise_all(client: &Client, raised: &mut Raised) {
+    for table in 0..TABLES {
+        let sql = format!("UPDATE item{table} SET n = n + 1 WHERE id = 1");
+        loop {
+            match client.batch_execute(&sql).await {
+                Ok(()) => break raised.surely += 1,
+                Err(error) => match error.code().map(tokio_postgres::error::SqlState::code) {
+                    Some("57P03") => {}
+                    Some("40003") => raised.perhaps += 1,
+                    _ => panic!("{sql}: {error:?}"),
+                },
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_coordinators_of_a_region_share_its_rows_and_one_stands_in_for_the_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (demo, first) = start(&folder, 2, "coordinators = 2").await;
+    let clients = clients_of_all_sites(&demo).await;
+    let chaos = |arguments: &[&str]| tokio::task::block_in_place(|| demo.chaos(arguments));
+    for table in 0..TABLES {
+        let sql = format!("CREATE TABLE item{table} (id INT PRIMARY KEY, n INT NOT NULL); INSERT INTO item{table} VALUES (1, 0)");
+        first[0].batch_execute(&sql).await.expect("created");
+    }
+    let mut raised = Raised::default();
+    for client in &clients {
+        raise_all(client, &mut raised).await;
+    }
+    assert_eq!((raised.surely, raised.perhaps), (clients.len() * TABLES, 0), "nothing is lost");
+    assert!(events(&demo, "catenae.forwarded") > 0, "the first sites pass on what the second ones speak for");
+    chaos(&["kill", "b.1"]);
+    for client in &first {
+        raise_all(client, &mut raised).await;
+    }
+    chaos(&["restart", "b.1"]);
+    let back = clients_of_all_sites(&demo).await;
+    for client in &back {
+        raise_all(client, &mut raised).await;
+    }
+    for client in &back {
+        let mut sum = 0;
+        for table in 0..TABLES {
+            sum += column(client, &format!("SELECT n FROM item{table}")).await[0].parse::<usize>().expect("a number");
+        }
+        assert!((raised.surely..=raised.surely + raised.perhaps).contains(&sum), "{sum}: {} and perhaps {}", raised.surely, raised.perhaps);
+    }
+}
