@@ -55,6 +55,8 @@ struct Shared {
     /// What the replica nearby has, if it does not keep up.
     nearby: Option<Timestamp>,
     failures: VecDeque<TxnError>,
+    /// Whether scans wait for ever.
+    stands_still: bool,
     /// How the last commit that wrote was to be done.
     committed: CommitOptions,
 }
@@ -84,6 +86,11 @@ impl LocalGateway {
     pub fn fall_behind(&self) {
         let mut shared = self.lock();
         shared.nearby = Some(shared.clock);
+    }
+
+    /// Whether scans wait for ever, from now on, as behind a lock that nobody gives back.
+    pub fn stand_still(&self, stands_still: bool) {
+        self.lock().stands_still = stands_still;
     }
 
     /// The number of keys that have a value.
@@ -260,6 +267,9 @@ impl Transaction for LocalTransaction {
         self.count_round();
         if range.is_empty() || limit == 0 {
             return Ok(Vec::new());
+        }
+        if self.gateway.lock().stands_still {
+            std::future::pending::<()>().await;
         }
         let shared = self.gateway.lock();
         let committed = shared.live(&range, self.sees_up_to(&shared));

@@ -213,6 +213,8 @@ impl Session {
     pub async fn next_page(&mut self, rows: &mut RowStream) -> SqlResult<Option<Vec<Row>>> {
         let page = self.interrupt.within(async { rows.next().await.transpose() }).await;
         if let Err(error) = &page {
+            // What was interrupted may hold the transaction, which is to be rolled back.
+            *rows = futures::stream::empty().boxed();
             self.fail(error).await;
         }
         page

@@ -59,6 +59,23 @@ async fn a_statement_that_takes_too_long_is_canceled() {
 }
 
 #[tokio::test]
+async fn a_statement_that_is_canceled_while_it_waits_for_rows_ends_its_transaction_alone() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)").await.expect("created");
+    // One that reads rows as they are, and one by way of the query engine.
+    for sql in ["SELECT n FROM t", "SELECT sum(n) FROM t"] {
+        client.batch_execute("SET statement_timeout = '50ms'; BEGIN").await.expect("begun");
+        server.gateway.stand_still(true);
+        assert_eq!(code(client.batch_execute(sql).await), "57014", "{sql}");
+        server.gateway.stand_still(false);
+        assert_eq!(code(client.batch_execute(sql).await), "25P02", "{sql}");
+        client.batch_execute("ROLLBACK; SET statement_timeout = 0").await.expect("ended");
+        assert_eq!(strings(&client, sql).await, ["1"]);
+    }
+}
+
+#[tokio::test]
 async fn a_commit_is_done_as_the_session_says() {
     let server = Server::start().await;
     let client = server.connect().await;
