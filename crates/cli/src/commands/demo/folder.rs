@@ -28,12 +28,20 @@ const STOP_GRACE_MS: u64 = 2_000;
 /// What is remembered of the demos before in the same folder.
 #[derive(Serialize, Deserialize)]
 struct Shape {
+    /// What its sites know each other by: a site that finds another demo's where a dead one was is refused there.
+    #[serde(default = "first_name")]
+    cluster: String,
     regions: Vec<String>,
     sites_per_region: u16,
     ports: Vec<Ports>,
     /// Folders of former versions say nothing of it.
     #[serde(default)]
     placement: Option<Placement>,
+}
+
+/// The name of every demo in folders of former versions.
+fn first_name() -> String {
+    "demo".to_owned()
 }
 
 /// A folder that is ready.
@@ -102,7 +110,8 @@ pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>) -
     let folder = &folder.canonicalize().map_err(file("cannot find the folder", folder))?;
     let kept = kept(folder)?;
     let ports = ports::choose(count, kept.as_ref().map_or(&network.ports, |shape| &shape.ports))?;
-    let mut shape = Shape { regions: network.regions.clone(), sites_per_region, ports, placement };
+    let cluster = kept.as_ref().map_or_else(|| format!("demo-{:016x}", rand::random::<u64>()), |shape| shape.cluster.clone());
+    let mut shape = Shape { cluster, regions: network.regions.clone(), sites_per_region, ports, placement };
     let mut placement = asked.unwrap_or_else(|| placement::Placement::everywhere(topology.region_count()));
     if let Some(kept) = kept {
         if (&kept.regions, kept.sites_per_region) != (&shape.regions, sites_per_region) {
@@ -171,7 +180,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
         |(name, ports): (&String, &[Ports])| Region { name: name.clone(), sites: ports.iter().map(|ports| loopback(ports.peer)).collect() };
     Config {
         data_dir: "data".into(),
-        cluster: "demo".to_owned(),
+        cluster: shape.cluster.clone(),
         chaos: true,
         site: OwnSite { region: site.region.clone(), shard: site.shard },
         listen: Listen {
@@ -231,6 +240,25 @@ mod tests {
         let error = prepare(&folder, &network(2, 1), None).expect_err("another shape").to_string();
         let expected = "holds a cluster of region1, region2 with 2 sites each, not of region1, region2 with 1 site each: ask for the same, or name another folder";
         assert_eq!(error, format!("{} {expected}", folder.display()));
+    }
+
+    #[test]
+    fn sites_of_different_demos_do_not_take_each_other_for_theirs() {
+        let name = |folder: &Path| {
+            let sites = prepare(folder, &network(2, 1), None).expect("the same shape").sites;
+            let names: Vec<String> = sites.iter().map(|site| Config::load(&site.config).expect("a whole configuration").cluster).collect();
+            assert_eq!(names[0], names[1]);
+            names[0].clone()
+        };
+        let (one, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let first = name(one.path());
+        assert_eq!(name(one.path()), first, "what it has on disk is of that name");
+        assert_ne!(name(other.path()), first);
+        let path = one.path().join(SHAPE_FILE);
+        let mut shape: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).expect("written")).expect("JSON");
+        shape.as_object_mut().expect("by name").remove("cluster").expect("the present version writes it");
+        std::fs::write(&path, shape.to_string()).expect("written");
+        assert_eq!(name(one.path()), "demo", "as in former versions");
     }
 
     #[test]
