@@ -110,7 +110,8 @@ impl Gateway {
 #[async_trait]
 impl<A: Serves> transaction::Gateway for Gateway<A> {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
-        match ask(&self.handle, Request::Begin { mode }).await? {
+        let answer = ask(&self.handle, Request::Begin { mode }).await;
+        match answer.inspect_err(|error| A::count(&self.status, CommitOptions::default(), Err(error), false))? {
             Answer::Began { txn } => Ok(Box::new(Transaction {
                 handle: self.handle.clone(),
                 txn,
