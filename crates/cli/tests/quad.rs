@@ -153,6 +153,28 @@ async fn an_operator_sees_the_quorums_and_says_how_many_cores_there_are() {
     what_is_measured_is_shown_everywhere(&demo).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_has_a_site_leave_and_join_again() {
+    let (demo, clients) = start().await;
+    let at = format!("--demo={}", demo.state());
+    let quorum = |arguments: &[&str]| tokio::task::block_in_place(|| done(&[&["quorum"], arguments, &[at.as_str()]].concat()));
+    let not_done = |arguments: &[&str], why: &str| {
+        tokio::task::block_in_place(|| refused(&[&["quorum"], arguments, &[at.as_str()]].concat(), 1, why));
+    };
+    clients[1].batch_execute("CREATE TABLE item (id INT PRIMARY KEY, n INT); INSERT INTO item VALUES (1, 1)").await.expect("created");
+    not_done(&["leave", "atlantis"], "site: there is no site `atlantis/0`; expected REGION/SHARD");
+    not_done(&["leave", "oregon", "--site", "oregon"], "none of these sites lives; `rhumb chaos restart` starts them again");
+    let said = quorum(&["leave", "california"]);
+    assert!(said.contains("as oregon/0 sees it: ") && said.contains("an operator says") && !said.contains("california"), "{said}");
+    assert_eq!(refusal(&clients[0], "INSERT INTO item VALUES (2, 2)").await.code().code(), "57P03");
+    not_done(&["leave", "california", "--site", "virginia"], "site r0.0 is no member of the configuration of e2");
+    clients[4].batch_execute("INSERT INTO item VALUES (2, 2)").await.expect("the others go on");
+    let said = quorum(&["join", "california"]);
+    assert!(said.contains("as california/0 sees it: california/0 joins") || said.contains("as california/0 sees it: r0.0 joins"), "{said}");
+    assert_eq!(rows(&clients[0], "SELECT count(*) FROM item").await, ["2"]);
+    clients[0].batch_execute("INSERT INTO item VALUES (3, 3)").await.expect("it serves again");
+}
+
 async fn cores_that_cannot_be_are_refused(client: &Client) {
     for (sql, state, message, hint) in [
         (

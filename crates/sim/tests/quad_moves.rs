@@ -2,7 +2,7 @@
 
 use rhumb_commit::quad::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
 use rhumb_commit::quad::{
-    Adaptation, Availability, Burden, Cause, Config as Protocol, Cores, Epoch, Explanation, Goal, Request, Site, records,
+    Adaptation, Availability, Burden, Cause, Config as Protocol, Cores, Epoch, Explanation, Goal, Leave, Request, Site, records,
 };
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
@@ -359,6 +359,36 @@ fn a_site_that_asks_to_join_becomes_a_member() {
     world.run_for(Span::from_secs(5)).expect("nothing goes wrong");
     assert_eq!(surely(&mut world, D, None), Some("v".into()));
     assert!(!cores(&world, D).contains(&D), "it has not run for a period");
+}
+
+#[test]
+fn an_operator_has_a_site_leave_and_join_again() {
+    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    world.run_for(Span::from_secs(1)).expect("nothing goes wrong");
+    let leave = |site, lost| Request::Leave(Leave { site, lost });
+    for (at, site, why) in
+        [(A, A, "a site does not take itself out; ask another member"), (A, E, "site r4.0 is no member of the configuration of e1")]
+    {
+        assert_eq!(ask(&mut world, at, leave(site, false)), Answer::Failed(TxnError::Invalid(why.into())));
+    }
+    // A core, and the planner.
+    assert_eq!(ask(&mut world, C, leave(A, false)), Answer::Done);
+    assert!(!cores(&world, C).contains(&A) && cores(&world, C).len() == 2, "as many cores as before");
+    world.run_for(Span::from_secs(20)).expect("nothing goes wrong");
+    assert!(transaction(&mut world, A, None).expect_err("it has left").to_string().contains("r0.0 is no member"));
+    assert_eq!(surely(&mut world, D, Some("w")), Some("v".into()));
+    assert_eq!(ask(&mut world, A, Request::Join), Answer::Done);
+    world.run_for(Span::from_secs(5)).expect("nothing goes wrong");
+    assert_eq!(surely(&mut world, A, None), Some("w".into()));
+    // One that is lost is not waited for, and the fewest are left that so many cores take.
+    world.strike(&Fault::Crash { place: Place::Site(D), down: None });
+    world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
+    assert_eq!(ask(&mut world, A, leave(D, true)), Answer::Done);
+    assert_eq!(ask(&mut world, A, leave(C, false)), Answer::Done);
+    let refused = "2 cores are asked for; 1 sites can have 1 to 1; set cores first";
+    assert_eq!(ask(&mut world, A, leave(B, false)), Answer::Failed(TxnError::Invalid(refused.into())));
+    assert_eq!(surely(&mut world, B, None), Some("w".into()));
 }
 
 #[test]

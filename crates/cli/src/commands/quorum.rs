@@ -1,19 +1,25 @@
-//! `rhumb quorum`: the quorums of databases of protocol `quad`, as one site sees them, and what would change now.
+//! `rhumb quorum`: the quorums of databases of protocol `quad`, as one site sees them, and what would change now; and who takes part.
 
 use super::{fail, runtime};
 use crate::http;
-use crate::running::{self, Running};
+use crate::running::{self, Running, RunningSite};
 use clap::{Args as ClapArgs, Subcommand};
 use rhumb_lab::bench::table::Table;
-use rhumb_node::http::quorums::{Shown, ShownPlan, ShownSite};
+use rhumb_node::http::quorums::{Change, Shown, ShownPlan, ShownSite};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// What is shown for what is not known.
 const NONE: &str = "–";
 
-/// Look at the quorums of databases of protocol quad.
+/// A site that asked to join is a member by then, unless the others do not hear it or plan nothing.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often it is asked whether it is.
+const JOIN_POLL: Duration = Duration::from_millis(250);
+
+/// Look at the quorums of databases of protocol quad, and say who takes part.
 #[derive(ClapArgs)]
 #[command(
     arg_required_else_help = true,
@@ -22,6 +28,9 @@ const NONE: &str = "–";
   rhumb quorum explain --site ireland                 by way of Ireland
   rhumb quorum explain --http http://127.0.0.1:8080   of a cluster that is no demo
   rhumb quorum explain --json
+  rhumb quorum leave ireland                          Ireland is to be stopped for long; the others go on without it
+  rhumb quorum leave ireland --lost                   its disk is gone: it must join anew, with an empty folder
+  rhumb quorum join ireland
 
 What is shown is one site's view: what it heard of the others in the last period. The first member that is up acts on its own.
 `CREATE DATABASE shop WITH (protocol = 'quad', cores = 3)` says how many cores there are, `ALTER DATABASE shop SET cores = 2` changes it."
@@ -48,12 +57,35 @@ pub struct Args {
 enum What {
     /// Who is a core and why, what the next period is expected to bring, and what a change would gain and cost.
     Explain,
+    /// Have a site take part no more: it is in nobody's quorums, and serves nothing until it joins again. Returns once that is decided.
+    Leave {
+        /// The site; without a shard it is 0.
+        #[arg(value_name = "REGION[.SHARD]")]
+        leaves: String,
+        /// It will not come back with what it had on its disk: what it knows is not waited for. What its own clients were told stays as
+        /// long as a majority of all sites, or all slaves and a core, are left.
+        #[arg(long)]
+        lost: bool,
+    },
+    /// Have a site of the demo, or the one with this HTTP address, take part again. Returns once it does.
+    Join {
+        /// The site of the demo.
+        #[arg(value_name = "REGION[.SHARD]", required_unless_present = "http", conflicts_with = "http")]
+        joins: Option<String>,
+    },
 }
 
 /// Asks and shows.
 pub fn run(args: &Args) -> ExitCode {
-    let What::Explain = args.what;
-    let asked = runtime().and_then(|runtime| runtime.block_on(ask(args)).map_err(|error| (error, 1)));
+    let work = async {
+        match &args.what {
+            What::Explain => {}
+            What::Leave { leaves, lost } => return leave(args, leaves, *lost).await,
+            What::Join { joins } => return join(args, joins.as_deref()).await,
+        }
+        ask(&base(args)?).await
+    };
+    let asked = runtime().and_then(|runtime| runtime.block_on(work).map_err(|error| (error, 1)));
     match asked {
         Ok(shown) if args.json => println!("{}", serde_json::to_string_pretty(&shown).expect("plain data")),
         Ok(shown) => print!("{}", text(&shown)),
@@ -62,26 +94,67 @@ pub fn run(args: &Args) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn ask(args: &Args) -> Result<Shown, String> {
-    let base = base(args)?;
-    let answer = http::get(&base, "/quorums").await.map_err(|error| error.to_string())?;
+async fn ask(base: &str) -> Result<Shown, String> {
+    let answer = http::get(base, "/quorums").await.map_err(|error| error.to_string())?;
     if answer.status != 200 {
-        return Err(format!("{base}/quorums answers {}: {}", answer.status, answer.body));
+        return Err(format!("{base}/quorums answers {}: {}", answer.status, answer.body.trim_end()));
     }
     serde_json::from_str(&answer.body).map_err(|error| format!("{base}/quorums is not that of a site: {error}"))
 }
 
+/// Has `leaves` be a member no more, and returns what is then.
+async fn leave(args: &Args, leaves: &str, lost: bool) -> Result<Shown, String> {
+    let (region, shard) = leaves.rsplit_once('.').filter(|(_, shard)| shard.parse::<u16>().is_ok()).unwrap_or((leaves, "0"));
+    let name = format!("{region}/{shard}");
+    let base = match &args.http {
+        Some(http) => http.clone(),
+        None => alive(args, args.site.as_deref(), |site| site.to_string() != name)?,
+    };
+    tell(&base, &Change::Leave { site: name, lost }).await?;
+    ask(&base).await
+}
+
+/// Has `joins` ask to be a member, and waits until it is one.
+async fn join(args: &Args, joins: Option<&str>) -> Result<Shown, String> {
+    let base = match joins {
+        Some(joins) => alive(args, Some(joins), |_| true)?,
+        None => base(args)?,
+    };
+    tell(&base, &Change::Join).await?;
+    let joined = async {
+        loop {
+            let shown = ask(&base).await?;
+            if shown.sites.iter().any(|site| site.site == shown.site && site.role != "none") {
+                return Ok(shown);
+            }
+            tokio::time::sleep(JOIN_POLL).await;
+        }
+    };
+    let late = || format!("the site asked, and is no member after {} s; it goes on asking", JOIN_TIMEOUT.as_secs());
+    tokio::time::timeout(JOIN_TIMEOUT, joined).await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn tell(base: &str, change: &Change) -> Result<(), String> {
+    let answer = http::post(base, "/quorums", change).await.map_err(|error| error.to_string())?;
+    if answer.status == 200 { Ok(()) } else { Err(answer.body.trim_end().to_owned()) }
+}
+
 fn base(args: &Args) -> Result<String, String> {
-    if let Some(http) = &args.http {
-        return Ok(http.clone());
+    match &args.http {
+        Some(http) => Ok(http.clone()),
+        None => alive(args, args.site.as_deref(), |_| true),
     }
+}
+
+/// The address of the first site of the demo that lives and `fits`, of those that `name` means if there is one.
+fn alive(args: &Args, name: Option<&str>, fits: impl Fn(&RunningSite) -> bool) -> Result<String, String> {
     let path = args.demo.clone().flatten().unwrap_or_else(running::default_path);
     let running = Running::find(&path).map_err(|error| error.to_string())?;
-    let sites = match &args.site {
+    let sites = match name {
         Some(name) => running.select(name).map_err(|error| error.to_string())?,
         None => running.sites.iter().collect(),
     };
-    let alive = sites.iter().find(|site| site.pid.is_some());
+    let alive = sites.iter().find(|site| site.pid.is_some() && fits(site));
     alive.map(|site| site.http.clone()).ok_or_else(|| "none of these sites lives; `rhumb chaos restart` starts them again".to_owned())
 }
 

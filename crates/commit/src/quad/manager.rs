@@ -148,6 +148,22 @@ pub(super) fn plan_cores(
     Some(Goal { quorums: plan.best, members, lost, cores: Some(cores), cause: Cause::Cores, why })
 }
 
+/// The quorums that the measures ask for among these members.
+pub(super) fn quorums_of(
+    members: &BTreeSet<SiteId>,
+    old: &Configuration,
+    adaptation: &Adaptation,
+    known: &BTreeMap<SiteId, Known>,
+    up: &BTreeSet<SiteId>,
+) -> Option<Quorums> {
+    let failed: BTreeSet<SiteId> = members.difference(up).copied().collect();
+    let busy =
+        |site: &SiteId| known.get(site).filter(|_| !failed.contains(site)).and_then(|known| known.busy(adaptation.settings.score.scoring));
+    let measures = measures(members, known, |site| busy(site).map(|expected| expected.value))?;
+    let (cores, _) = cores(old.cores, adaptation, members, &failed, known);
+    Some(Settings { cores, ..adaptation.settings }.quorums(&measures, &failed))
+}
+
 fn listed<'a>(sites: impl Iterator<Item = &'a SiteId>) -> String {
     sites.map(|site| site.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -16,12 +16,23 @@ pub enum Request {
     Change(Goal),
     /// By an operator, of a site that is no member: ask to become one. Answered by `Done` at once.
     Join,
+    /// By an operator: a site is no member any more. Answered by `Done` once a configuration without it is decided.
+    Leave(Leave),
     /// By an operator: so many cores from now on. Answered by `Done` once a configuration that says so is decided.
     Cores(Cores),
     /// By an operator: which quorums there are, what was measured, and what would change now. Answered by `Explained`.
     Explain,
     /// By whoever tries the cluster out: work for others keeps this site busy from now on. Answered by `Done`.
     Burden(Burden),
+}
+
+/// A site is to be a member no more: see `leaving.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leave {
+    /// Which.
+    pub site: SiteId,
+    /// It will not come back with what it had on its disk: its word is not waited for.
+    pub lost: bool,
 }
 
 /// Work for others that keeps a site busy: see `burden.rs`.

@@ -49,6 +49,7 @@
 //! | `mover.rs`, `acceptor.rs` | a change: who brings it about; who seals, accepts and adopts |
 //! | `reconcile.rs` | difference objects: a site gets what it lacks |
 //! | `monitor.rs`, `manager.rs` | what is measured; which change is due |
+//! | `leaving.rs` | a site leaves, as an operator says |
 //! | `explanation.rs` | what a site says of all that to operators |
 //! | `burden.rs` | work for others that keeps a site busy, to try the rest out |
 
@@ -58,6 +59,7 @@ mod config;
 mod configuration;
 mod explanation;
 mod gateway;
+mod leaving;
 mod manager;
 pub mod message;
 mod monitor;
@@ -74,5 +76,5 @@ pub use config::{Adaptation, Availability, BURDEN_MAX_PERCENT, Config, LOAD_MAX_
 pub use configuration::{Ballot, Carried, Cause, Configuration, Cores, Epoch, Goal, Stamped, carries};
 pub use explanation::{Explanation, Role, SiteFacts, Tally};
 pub use manager::{GAIN_MIN, Plan};
-pub use message::{Burden, Note, Promise, Request};
+pub use message::{Burden, Leave, Note, Promise, Request};
 pub use site::{Site, Timer};

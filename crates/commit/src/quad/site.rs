@@ -381,6 +381,7 @@ impl Actor for Site {
                 self.monitor.join();
                 fx.answer(id, Answer::Done);
             }
+            Input::Client { id, request: Request::Leave(leave) } => self.on_leave(id, leave, fx),
             Input::Client { id, request: Request::Cores(cores) } => self.on_cores(id, cores, fx),
             Input::Client { id, request: Request::Explain } => fx.answer(id, Answer::Explained(Box::new(self.explanation()))),
             Input::Client { id, request: Request::Burden(burden) } => self.on_burden(id, burden, fx),

@@ -7,6 +7,7 @@
 //!   GET  /status    JSON: the site, its regions and peers, transactions under way, quotas
 //!   /placement      see [`placement`]
 //!   GET  /quorums   see [`quorums`]
+//!   POST /quorums   likewise
 //!   POST /chaos     see [`chaos`]
 //!   /quotas…        see [`quotas`]
 //!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder

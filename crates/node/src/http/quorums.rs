@@ -1,7 +1,9 @@
 //! The quorums of QuAD over HTTP and JSON: what `rhumb quorum` shows.
 //!
 //! ```text
-//!   GET /quorums   who is a core and whom it asks, what was measured, what would change now and why: this site's view
+//!   GET  /quorums   who is a core and whom it asks, what was measured, what would change now and why: this site's view
+//!   POST /quorums   {"action":"leave","site":"ireland/0"}   that site is a member no more; 200 once that is decided
+//!                   {"action":"join"}                       this site asks to be one again; 200 at once
 //! ```
 
 use crate::runtime::Handle;
@@ -13,8 +15,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use rhumb_commit::quad::quorums::Verdict;
-use rhumb_commit::quad::{Plan, Site as Quad, SiteFacts};
-use rhumb_commit::transaction::QuorumView;
+use rhumb_commit::quad::{Leave, Plan, Request, Site as Quad, SiteFacts};
+use rhumb_commit::replicated_commit::Answer;
+use rhumb_commit::transaction::{QuorumView, TxnError};
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,7 +32,23 @@ struct Site {
 
 /// The route.
 pub fn router(status: Arc<Status>, quad: Option<Handle<Quad>>) -> Router {
-    Router::new().route("/quorums", get(look)).with_state(Site { status, quad })
+    Router::new().route("/quorums", get(look).post(change)).with_state(Site { status, quad })
+}
+
+/// What `POST /quorums` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Change {
+    /// A site is to be a member no more.
+    Leave {
+        /// `REGION/SHARD`.
+        site: String,
+        /// It will not come back with what it had on its disk: its word is not waited for.
+        #[serde(default)]
+        lost: bool,
+    },
+    /// The site that is told asks to be a member.
+    Join,
 }
 
 /// What `GET /quorums` answers. Sites by name.
@@ -166,6 +185,34 @@ pub fn shown(view: &QuorumView) -> Shown {
         planner: explanation.planner.as_ref().map(name),
         sites: explanation.sites.iter().map(site).collect(),
         plan: explanation.plan.as_ref().map(plan),
+    }
+}
+
+async fn change(State(site): State<Site>, Json(change): Json<Change>) -> (StatusCode, String) {
+    match ask(&site, change).await {
+        Ok(()) => (StatusCode::OK, "done\n".to_owned()),
+        Err((status, reason)) => (status, format!("{reason}\n")),
+    }
+}
+
+async fn ask(Site { status, quad }: &Site, change: Change) -> Result<(), (StatusCode, String)> {
+    let bad = |reason: String| (StatusCode::BAD_REQUEST, reason);
+    let quad = quad.as_ref().ok_or_else(|| bad("this site holds no databases of protocol quad".into()))?;
+    let request = match change {
+        Change::Join => Request::Join,
+        Change::Leave { site: name, lost } => {
+            let setup = status.setup();
+            let site = setup.topology.sites().find(|site| setup.name(*site) == name);
+            let site = site.ok_or_else(|| bad(format!("site: there is no site `{name}`; expected REGION/SHARD")))?;
+            Request::Leave(Leave { site, lost })
+        }
+    };
+    match quad.ask(request).await {
+        Ok(Answer::Done) => Ok(()),
+        Ok(Answer::Failed(TxnError::Invalid(reason))) => Err(bad(reason)),
+        Ok(Answer::Failed(error)) => Err((StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+        Ok(other) => unreachable!("the site answered something else than was asked: {other:?}"),
+        Err(rejected) => Err((StatusCode::SERVICE_UNAVAILABLE, rejected.to_string())),
     }
 }
 
