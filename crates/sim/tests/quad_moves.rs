@@ -677,3 +677,37 @@ fn an_operator_is_told_what_would_change_and_why_nothing_does() {
     assert_eq!((&calm.sites[0].writes, calm.sites[3].reads.len()), (&BTreeSet::from([A, B]), 3), "all cores; two of two, and itself");
     assert!(calm.sites.iter().all(|facts| facts.up && facts.caught_up && facts.score.is_some()), "{:?}", calm.sites);
 }
+
+#[test]
+fn what_a_dead_slave_had_prepared_ends_with_the_epoch() {
+    for told in [false, true] {
+        let mut world = world(4, quorums(&[A, B, C], &[D]));
+        surely(&mut world, A, Some("old"));
+        world.run_for(Span::from_millis(300)).expect("nothing goes wrong");
+        let Answer::Began { txn } = ask(&mut world, D, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+        let writes = vec![("k".into(), Some("new".into()))];
+        let id = world.submit(D, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }.into());
+        let prepared =
+            |world: &World<Site>| [A, B, C].iter().filter(|site| world.actor(**site).is_some_and(|it| it.unresolved() > 0)).count();
+        if told {
+            // The commit has come to all who prepared, and their answers are on their way; that it is settled will not come.
+            world.run_for(Span::from_millis(70)).expect("nothing goes wrong");
+            world.strike(&Fault::Cut { links: Links::new(Place::Site(D), Place::Everywhere), span: None });
+            assert!(matches!(answer(&mut world, id), Answer::Committed(_)));
+        }
+        while prepared(&world) < 2 {
+            world.tick().expect("nothing goes wrong");
+        }
+        assert_eq!(prepared(&world), 2, "it asks two of the three");
+        world.strike(&Fault::Crash { place: Place::Site(D), down: None });
+        world.run_for(Span::from_secs(8)).expect("nothing goes wrong");
+        let found = transaction(&mut world, A, None).expect("nobody holds the row");
+        assert_eq!(found, Some(Value::from(if told { "new" } else { "old" })));
+        surely(&mut world, B, Some("newer"));
+        let now = explained(&mut world, B);
+        assert_eq!((now.cause, now.epoch), (Cause::Orphans, Epoch(2)));
+        assert!(now.why.starts_with("r3.0 is silent"), "{}", now.why);
+        world.run_for(Span::from_secs(20)).expect("nothing goes wrong");
+        assert_eq!((epoch(&world, B), prepared(&world)), (Epoch(2), 0), "once is enough");
+    }
+}

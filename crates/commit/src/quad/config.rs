@@ -25,6 +25,9 @@ pub struct Config {
     /// A site that is sealed for so long without hearing of a new configuration attempts one itself; one tick later for each site
     /// that is up before it.
     pub sealed_ticks: u64,
+    /// Whoever is prepared for so long, by a gateway that is down, has the epoch end, and the doubt with it; one tick later for each site
+    /// that is up before it.
+    pub orphaned_ticks: u64,
     /// A transaction that waits for the next configuration for so long is told that it does not come.
     pub waiting_ticks: u64,
     /// Rows of a page of a reconciliation: from 1 to `DIFFERENCES_PAGE`.
@@ -78,6 +81,7 @@ impl Default for Config {
             abandoned_ticks: 240,
             move_ticks: 12,
             sealed_ticks: 8,
+            orphaned_ticks: 12,
             waiting_ticks: 20,
             page_rows: DIFFERENCES_PAGE,
             ceiling_lead: Span::from_secs(3),

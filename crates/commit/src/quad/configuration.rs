@@ -117,6 +117,8 @@ pub enum Cause {
     Gain,
     /// An attempt was given up, and the quorums stay as they were.
     Resumed,
+    /// A gateway was silent, and what it had prepared kept its locks. The quorums stay as they were.
+    Orphans,
 }
 
 impl fmt::Display for Cause {
@@ -129,6 +131,7 @@ impl fmt::Display for Cause {
             Cause::Join => "join",
             Cause::Gain => "gain",
             Cause::Resumed => "resumed",
+            Cause::Orphans => "orphans",
         })
     }
 }

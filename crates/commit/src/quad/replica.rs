@@ -12,7 +12,7 @@
 //! the gateway's outcome is known; a transaction prepares only in the session in which it read.
 
 use super::config::SESSIONS_MAX;
-use super::configuration::Carried;
+use super::configuration::{Carried, Cause, Goal};
 use super::message::{Note, Promise, Query};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
@@ -60,8 +60,10 @@ enum What {
 #[derive(Debug)]
 struct Prepared {
     record: PreparedRecord,
-    /// The tick since which it waits for its outcome.
+    /// The tick at which it last asked for its outcome, or heard that it commits.
     since: u64,
+    /// The tick of this life since which it keeps its locks.
+    began: u64,
 }
 
 impl Replica {
@@ -96,7 +98,7 @@ impl Replica {
             assert!(granted.is_ok_and(|outcomes| outcomes.len() == 1), "prepared transactions do not stand in each other's way");
         }
         self.table.prepare(record.txn);
-        self.prepared.insert(record.txn, Prepared { record, since: 0 });
+        self.prepared.insert(record.txn, Prepared { record, since: 0, began: 0 });
     }
 }
 
@@ -210,7 +212,7 @@ impl Site {
                 self.replica.table.prepare(txn);
                 let mut batch = Batch::new();
                 batch.put_record(PREPARED, txn_key(txn), encode(&record));
-                self.replica.prepared.insert(txn, Prepared { record, since: self.ticks });
+                self.replica.prepared.insert(txn, Prepared { record, since: self.ticks, began: self.ticks });
                 self.promise_prepared(now, txn, batch, fx);
             }
         }
@@ -306,6 +308,23 @@ impl Site {
             let outcomes = self.drop_session(txn, fx);
             self.carry_on(now, outcomes, fx);
         }
+    }
+
+    /// Ends the epoch if a gateway is down that alone knows what comes of what is prepared here: nobody else may say so, and the locks
+    /// would stay until it is back. The seal carries on what has committed, and ends the rest.
+    pub(super) fn tick_orphans(&mut self, fx: &mut Effects<Site>) {
+        let ticks = self.ticks;
+        let is_late = |prepared: &Prepared, patience: u64| ticks >= prepared.began + patience;
+        if !self.replica.prepared.values().any(|prepared| is_late(prepared, self.config.orphaned_ticks)) {
+            return;
+        }
+        let up = self.up();
+        let patience = self.config.orphaned_ticks + up.iter().take_while(|site| **site < self.me).count() as u64;
+        let is_orphan = |(txn, prepared): &(&TxnId, &Prepared)| !up.contains(&txn.gateway) && is_late(prepared, patience);
+        let Some(gateway) = self.replica.prepared.iter().find(is_orphan).map(|(txn, _)| txn.gateway) else { return };
+        let why = format!("{gateway} is silent, and transactions that it had prepared keep their locks");
+        let (quorums, members) = (self.configuration.quorums.clone(), self.configuration.members());
+        self.change(Goal { quorums, members, lost: BTreeSet::new(), cores: None, cause: Cause::Orphans, why }, None, fx);
     }
 
     /// Takes all from a transaction that is not prepared, and tells its gateway.

@@ -267,6 +267,7 @@ impl Site {
         }
         if self.sealed.is_none() {
             self.tick_replica(now, fx);
+            self.tick_orphans(fx);
         }
         self.tick_gateway(fx);
         self.tick_waiting(fx);
