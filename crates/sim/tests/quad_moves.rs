@@ -7,7 +7,7 @@ use rhumb_commit::quad::{
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::{Load, Loaded, RequestId};
-use rhumb_core::{RttMatrix, SiteId, Span, TxnId, Value};
+use rhumb_core::{Key, KeyRange, RttMatrix, SiteId, Span, TxnId, Value};
 use rhumb_sim::{Config, Fault, LinkFaults, Links, Place, World};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -709,5 +709,38 @@ fn what_a_dead_slave_had_prepared_ends_with_the_epoch() {
         assert!(now.why.starts_with("r3.0 is silent"), "{}", now.why);
         world.run_for(Span::from_secs(20)).expect("nothing goes wrong");
         assert_eq!((epoch(&world, B), prepared(&world)), (Epoch(2), 0), "once is enough");
+    }
+}
+
+#[test]
+fn what_is_too_large_for_one_answer_is_told_in_several() {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    let large = "v".repeat(1 << 20);
+    let keys: Vec<Key> = (0..6).map(|n| Key::from(format!("row {n}").as_str())).collect();
+    for at in [A, D] {
+        let Answer::Began { txn } = ask(&mut world, at, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+        let writes = keys.iter().map(|key| (key.clone(), Some(large.as_str().into()))).collect();
+        let committed = ask(&mut world, at, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() });
+        assert!(matches!(committed, Answer::Committed(_)), "{committed:?}");
+        world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
+        let Answer::Began { txn } = ask(&mut world, at, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+        let get = Ask::Get { txn, mode: ReadMode::Locking, keys: keys.clone(), expect: vec![] };
+        let Answer::Rows { rows, more: false, trips: 2, .. } = ask(&mut world, at, get) else { panic!("six rows, three at once") };
+        assert_eq!(rows.iter().map(|row| row.key.clone()).collect::<Vec<Key>>(), keys);
+        assert!(rows.iter().all(|row| row.value == Some(large.as_str().into())));
+        for reverse in [false, true] {
+            let range = KeyRange::new("row 0".into(), "row 6".into());
+            let scan = Ask::Scan { txn, mode: ReadMode::Locking, range, limit: 100, reverse, expect: vec![] };
+            let Answer::Rows { rows, more: true, covered: Some(covered), .. } = ask(&mut world, at, scan) else {
+                panic!("not all at once")
+            };
+            let some = if reverse { vec![&keys[5], &keys[4], &keys[3]] } else { vec![&keys[0], &keys[1], &keys[2]] };
+            assert_eq!(rows.iter().map(|row| &row.key).collect::<Vec<&Key>>(), some);
+            assert_eq!((covered.contains(&keys[2]), covered.contains(&keys[3])), (!reverse, reverse));
+        }
+        assert!(matches!(
+            ask(&mut world, at, Ask::Commit { txn, writes: vec![], expect: vec![], options: CommitOptions::default() }),
+            Answer::Committed(_)
+        ));
     }
 }

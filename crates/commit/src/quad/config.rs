@@ -98,6 +98,8 @@ pub const SESSIONS_MAX: usize = 20_000;
 pub const ROWS_MAX: usize = 10_000;
 /// Rows of one scan at the most; a client that wants more asks again.
 pub const SCAN_MAX: usize = 1_000;
+/// Bytes of the rows that a site answers a read with: far less than a message may have. A row that is larger goes alone.
+pub const ROWS_BYTES_MAX: usize = 4 << 20;
 /// Requests that wait for the next configuration at a site, at the most.
 pub const WAITING_MAX: usize = 10_000;
 /// A load above it is none that a site can have: a thousand times its capacity.

@@ -60,9 +60,11 @@ enum Doing {
     Idle,
     /// Its client thinks, and will hear that it cannot go on.
     Lost,
+    /// `found`: the first of the rows asked for by key, where there was too much to tell at once; `query` asks for the rest.
     Reading {
         id: RequestId,
         query: Query,
+        found: Vec<Row>,
         answers: BTreeMap<SiteId, (Vec<Row>, bool)>,
     },
     Confirming {
@@ -254,7 +256,7 @@ impl Site {
             fx.send(*site, epoch.says(Note::Read { txn, number: open.number, query: query.clone() }));
         }
         open.quorum = quorum;
-        open.doing = Doing::Reading { id, query, answers: BTreeMap::new() };
+        open.doing = Doing::Reading { id, query, found: Vec::new(), answers: BTreeMap::new() };
     }
 
     pub(super) fn on_rows(
@@ -265,7 +267,7 @@ impl Site {
         fx: &mut Effects<Site>,
     ) {
         let Some(open) = self.gateway.open.get_mut(&txn) else { return };
-        let Doing::Reading { id, query, answers } = &mut open.doing else { return };
+        let Doing::Reading { id, query, found, answers } = &mut open.doing else { return };
         if number != open.number || !open.quorum.contains(&from) {
             return;
         }
@@ -278,12 +280,29 @@ impl Site {
             return;
         }
         let answers: Vec<(Vec<Row>, bool)> = std::mem::take(answers).into_values().collect();
+        for row in answers.iter().flat_map(|(rows, _)| rows) {
+            self.clock.observe(row.version);
+        }
         let answer = match query {
             #[cfg(feature = "planted")]
             Query::Keys(_) if self.planted == Some(Planted::FirstForNewest) => {
                 Answer::Rows { rows: answers[answers.len() - 1].0.clone(), covered: None, more: false, trips: open.trips }
             }
-            Query::Keys(keys) => Answer::Rows { rows: newest(keys, &answers), covered: None, more: false, trips: open.trips },
+            Query::Keys(keys) => {
+                let reached = answers.iter().map(|(rows, _)| rows.len()).min().expect("a quorum is not empty");
+                let rest = keys.split_off(reached.min(keys.len()));
+                found.extend(newest(keys, &answers));
+                if !rest.is_empty() {
+                    *keys = rest;
+                    (open.number, open.trips, open.since) = (open.number + 1, open.trips + 1, self.ticks);
+                    for site in &open.quorum {
+                        let note = Note::Read { txn, number: open.number, query: query.clone() };
+                        fx.send(*site, self.configuration.epoch.says(note));
+                    }
+                    return;
+                }
+                Answer::Rows { rows: std::mem::take(found), covered: None, more: false, trips: open.trips }
+            }
             Query::Range { range, limit, reverse } => {
                 let (rows, covered) = merge(range, *limit as usize, *reverse, &answers);
                 let more = covered != *range;
@@ -292,9 +311,6 @@ impl Site {
         };
         open.doing = Doing::Idle;
         open.since = self.ticks;
-        for row in answers.iter().flat_map(|(rows, _)| rows) {
-            self.clock.observe(row.version);
-        }
         fx.answer(id, answer);
     }
 

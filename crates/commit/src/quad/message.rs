@@ -132,7 +132,7 @@ pub enum Note {
     Join,
     /// Gateway to its read quorum: lock this shared, and tell what it holds.
     Read { txn: TxnId, number: u32, query: Query },
-    /// Replica: locked. The newest versions here, deletions included; `more` if a limit cut them off.
+    /// Replica: locked. The newest versions here, deletions included; `more` if a limit, or their size, cut them off.
     Rows { txn: TxnId, number: u32, session: Timestamp, rows: Vec<Row>, more: bool },
     /// Gateway to all that it read from, without having written: are the locks still held?
     Confirm { txn: TxnId, session: Timestamp },

@@ -398,7 +398,7 @@ impl Site {
 }
 
 /// How many of the first rows have no more than so many bytes; one at least, if there is one.
-fn fitting(rows: &[Row], bytes_max: usize) -> usize {
+pub(super) fn fitting(rows: &[Row], bytes_max: usize) -> usize {
     let bytes = |row: &Row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len());
     let mut sum = 0;
     let fit = rows.iter().take_while(|row| {

@@ -11,11 +11,12 @@
 //! Invariants: rows leave only under a shared lock; a `Prepared` leaves only once locks and writes are on disk, and they stay until
 //! the gateway's outcome is known; a transaction prepares only in the session in which it read.
 
-use super::config::SESSIONS_MAX;
+use super::config::{ROWS_BYTES_MAX, SESSIONS_MAX};
 use super::configuration::{Carried, Cause, Goal};
 use super::message::{Note, Promise, Query};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
+use super::reconcile::fitting;
 use super::records::{PREPARED, PreparedRecord, put_ceiling, put_versions, txn_key};
 use super::site::{Loading, Site};
 use crate::replicated_commit::records::encode;
@@ -224,7 +225,10 @@ impl Site {
     }
 
     pub(super) fn on_read_loaded(&mut self, txn: TxnId, number: u32, session: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
+        let Loaded::Rows { mut rows, more } = loaded else { unreachable!("rows were asked for") };
+        let fit = fitting(&rows, ROWS_BYTES_MAX);
+        let more = more || fit < rows.len();
+        rows.truncate(fit);
         // What was loaded is as of the lock; it counts only if the lock is still held.
         if self.replica.sessions.get(&txn).is_some_and(|held| held.name == session) {
             fx.send(txn.gateway, self.configuration.epoch.says(Note::Rows { txn, number, session, rows, more }));
