@@ -9,7 +9,10 @@
 //!   every other message ───────────────────────────────────────▶ served at once
 //! ```
 //!
-//! To the protocol it looks like a late message, or a lost one where too many are held.
+//! To the protocol it looks like a late message, or a lost one where too many are held, or one is held for longer than its gateway or
+//! client waits. What a gateway has given up is not served any more: nobody would take its locks back.
+//!
+//! Invariant: one timer is under way for the first of those who are held, and it alone counts.
 
 use super::config::{BURDEN_MAX_PERCENT, BURDEN_SPAN, BURDEN_SPAN_MAX, HELD_MAX};
 use super::configuration::Stamped;
@@ -18,7 +21,7 @@ use super::site::{Site, Timer};
 use crate::replicated_commit::{self, Answer};
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Body, Input, RequestId};
-use rhumb_core::{Effects, Span, Time};
+use rhumb_core::{Effects, Span, TxnId};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -29,10 +32,36 @@ pub(super) struct Burdened {
     pub(super) percent: u64,
     /// The tick at which it ends, if it does by itself.
     until: Option<u64>,
-    /// When the work is done that all who are held wait for.
-    free_at: Time,
-    /// What waits, and until when.
-    held: VecDeque<(Time, Input<Site>)>,
+    /// What waits, one behind the other.
+    held: VecDeque<Held>,
+    /// Counts those who came to be the first; the timer of this one counts.
+    turn: u64,
+}
+
+/// The first word of a transaction.
+struct Held {
+    input: Input<Site>,
+    /// How long it takes once it is the first.
+    takes: Span,
+    /// The tick since which it waits.
+    since: u64,
+}
+
+impl Held {
+    /// The transaction that another site's message is for.
+    fn txn(&self) -> Option<TxnId> {
+        match &self.input {
+            Input::Message { body: Body::Note(Stamped { said: Note::Read { txn, .. } | Note::Prepare { txn, .. }, .. }), .. } => Some(*txn),
+            _ => None,
+        }
+    }
+}
+
+impl Burdened {
+    /// Transactions of the site's own clients that wait to begin.
+    pub(super) fn begins(&self) -> usize {
+        self.held.iter().filter(|held| matches!(held.input, Input::Client { .. })).count()
+    }
 }
 
 impl fmt::Debug for Burdened {
@@ -61,14 +90,43 @@ impl Site {
             (self.burdened.percent, self.burdened.until) = (0, None);
             self.let_go(fx);
         }
+        self.drop_late(fx);
     }
 
-    /// Serves all that is held, in its order. The timers that were set for it find nothing then.
+    /// Serves all that is held, in its order.
     fn let_go(&mut self, fx: &mut Effects<Site>) {
-        self.burdened.free_at = Time::ZERO;
-        for (until, _) in &mut self.burdened.held {
-            *until = Time::ZERO;
-            fx.set_timer(Timer::Held, Span::ZERO);
+        self.burdened.held.iter_mut().for_each(|held| held.takes = Span::ZERO);
+        self.begin_first(fx);
+    }
+
+    /// Somebody else is the first of those who are held, or is to be served at once.
+    fn begin_first(&mut self, fx: &mut Effects<Site>) {
+        self.burdened.turn += 1;
+        if let Some(first) = self.burdened.held.front() {
+            fx.set_timer(Timer::Held(self.burdened.turn), first.takes);
+        }
+    }
+
+    /// Drops the first of those who are held that nobody waits for any more.
+    fn drop_late(&mut self, fx: &mut Effects<Site>) {
+        let (ticks, patience) = (self.ticks, self.config.patience_ticks);
+        let mut late = 0;
+        while let Some(Held { input, .. }) = self.burdened.held.pop_front_if(|held| ticks >= held.since + patience) {
+            late += 1;
+            fx.count("quad.held_for_nothing");
+            refuse(&input, fx);
+        }
+        if late > 0 {
+            self.begin_first(fx);
+        }
+    }
+
+    /// The gateway has given the transaction up.
+    fn drop_held(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let was_first = self.burdened.held.front().is_some_and(|held| held.txn() == Some(txn));
+        self.burdened.held.retain(|held| held.txn() != Some(txn));
+        if was_first {
+            self.begin_first(fx);
         }
     }
 
@@ -79,21 +137,28 @@ impl Site {
     }
 
     /// Holds what a busy site has no time for yet; what it is to serve now is returned.
-    pub(super) fn hold(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) -> Option<Input<Site>> {
-        if let Input::Timer(Timer::Held) = input {
-            return self.burdened.held.pop_front_if(|(until, _)| *until <= now).map(|(_, held)| held);
+    pub(super) fn hold(&mut self, input: Input<Site>, fx: &mut Effects<Site>) -> Option<Input<Site>> {
+        match &input {
+            Input::Timer(Timer::Held(turn)) => {
+                let first = if *turn == self.burdened.turn { self.burdened.held.pop_front() } else { None };
+                return first.map(|first| {
+                    self.begin_first(fx);
+                    first.input
+                });
+            }
+            Input::Message { body: Body::Note(Stamped { said: Note::Abort { txn }, .. }), .. } => self.drop_held(*txn, fx),
+            _ => {}
         }
-        let Some(longer) = self.burden().filter(|_| self.begins(&input)) else { return Some(input) };
+        let Some(takes) = self.burden().filter(|_| self.begins(&input)) else { return Some(input) };
         if self.burdened.held.len() >= HELD_MAX {
             fx.count("quad.overloaded");
-            if let Input::Client { id, .. } = input {
-                fx.answer(id, Answer::Failed(TxnError::Unavailable("this site has more to do than it can".into())));
-            }
+            refuse(&input, fx);
             return None;
         }
-        self.burdened.free_at = self.burdened.free_at.max(now) + longer;
-        self.burdened.held.push_back((self.burdened.free_at, input));
-        fx.set_timer(Timer::Held, self.burdened.free_at.since(now));
+        self.burdened.held.push_back(Held { input, takes, since: self.ticks });
+        if self.burdened.held.len() == 1 {
+            self.begin_first(fx);
+        }
         None
     }
 
@@ -107,5 +172,115 @@ impl Site {
             } => !self.replica.works_for(*txn),
             _ => false,
         }
+    }
+}
+
+/// Tells a client, if it is one, that the site cannot serve it.
+fn refuse(input: &Input<Site>, fx: &mut Effects<Site>) {
+    if let Input::Client { id, .. } = input {
+        fx.answer(*id, Answer::Failed(TxnError::Unavailable("this site has more to do than it can".into())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::super::message::Query;
+    use super::super::quorums::Quorums;
+    use super::*;
+    use crate::transaction::ReadMode;
+    use rhumb_core::actor::Effect;
+    use rhumb_core::{SiteId, Timestamp};
+
+    const OTHER: SiteId = SiteId::new(1, 0);
+
+    fn busy() -> Site {
+        let sites = vec![SiteId::new(0, 0), OTHER];
+        let mut site = Site::new(sites[0], Quorums::WriteAll { sites }, Config::default());
+        site.burdened.percent = 100;
+        site
+    }
+
+    fn txn(n: u64) -> TxnId {
+        TxnId { began: Timestamp::from_bits(n), gateway: OTHER }
+    }
+
+    fn says(site: &Site, note: Note) -> Input<Site> {
+        Input::Message { from: OTHER, body: Body::Note(site.configuration.epoch.says(note)) }
+    }
+
+    fn read(site: &Site, n: u64) -> Input<Site> {
+        says(site, Note::Read { txn: txn(n), number: 1, query: Query::Keys(vec!["k".into()]) })
+    }
+
+    fn begin(id: RequestId) -> Input<Site> {
+        Input::Client { id, request: replicated_commit::Request::Begin { mode: ReadMode::Locking }.into() }
+    }
+
+    /// Fires all timers that were set, again and again; the transactions that are served, in their order.
+    fn served(site: &mut Site, fx: &mut Effects<Site>) -> Vec<TxnId> {
+        let mut served = Vec::new();
+        let mut timers: VecDeque<Timer> = VecDeque::new();
+        loop {
+            timers.extend(fx.take().into_iter().filter_map(|effect| match effect {
+                Effect::SetTimer { timer, .. } => Some(timer),
+                _ => None,
+            }));
+            let Some(timer) = timers.pop_front() else { return served };
+            if let Some(Input::Message { body: Body::Note(Stamped { said: Note::Read { txn, .. }, .. }), .. }) =
+                site.hold(Input::Timer(timer), fx)
+            {
+                served.push(txn);
+            }
+        }
+    }
+
+    #[test]
+    fn what_its_gateway_gives_up_is_served_no_more_and_keeps_nobody_waiting() {
+        for given_up in 1..=3 {
+            let (mut site, mut fx) = (busy(), Effects::new(false));
+            for n in 1..=3 {
+                let input = read(&site, n);
+                assert!(site.hold(input, &mut fx).is_none(), "it is held");
+            }
+            let abort = says(&site, Note::Abort { txn: txn(given_up) });
+            assert!(site.hold(abort, &mut fx).is_some(), "what it holds apart from that is released");
+            let others: Vec<TxnId> = (1..=3).filter(|n| *n != given_up).map(txn).collect();
+            assert_eq!(served(&mut site, &mut fx), others);
+        }
+    }
+
+    #[test]
+    fn what_is_held_for_longer_than_anybody_waits_is_not_served() {
+        let (mut site, mut fx) = (busy(), Effects::new(false));
+        let input = read(&site, 1);
+        assert!(site.hold(input, &mut fx).is_none() && site.hold(begin(7), &mut fx).is_none());
+        assert_eq!(site.burdened.begins(), 1, "a client's transaction is in progress from its first word on");
+        site.ticks += site.config.patience_ticks - 1;
+        let input = read(&site, 2);
+        assert!(site.hold(input, &mut fx).is_none());
+        site.ticks += 1;
+        let before = fx.take();
+        site.tick_burden(&mut fx);
+        let effects = fx.take();
+        let refused = |effect: &Effect<Site>| matches!(effect, Effect::Answer { id: 7, answer: Answer::Failed(TxnError::Unavailable(_)) });
+        assert_eq!(effects.iter().filter(|effect| refused(effect)).count(), 1);
+        for effect in before.into_iter().chain(effects) {
+            if let Effect::SetTimer { timer, after } = effect {
+                fx.set_timer(timer, after);
+            }
+        }
+        assert_eq!(served(&mut site, &mut fx), [txn(2)]);
+    }
+
+    #[test]
+    fn all_that_is_held_is_served_once_and_in_its_order_when_the_load_ends() {
+        let (mut site, mut fx) = (busy(), Effects::new(false));
+        for n in 1..=3 {
+            let input = read(&site, n);
+            assert!(site.hold(input, &mut fx).is_none());
+        }
+        site.on_burden(1, Burden { percent: 0, span: None }, &mut fx);
+        assert_eq!(served(&mut site, &mut fx), [txn(1), txn(2), txn(3)]);
     }
 }

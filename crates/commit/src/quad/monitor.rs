@@ -146,7 +146,7 @@ impl Site {
             self.monitor.since = (self.configuration.epoch, self.ticks);
         }
         self.count_on(fx);
-        self.monitor.in_progress += self.gateway.in_progress() as u64;
+        self.monitor.in_progress += (self.gateway.in_progress() + self.burdened.begins()) as u64;
         self.monitor.burden += self.burdened.percent;
         fx.send(self.me, self.configuration.epoch.says(Note::Ping { sent: now }));
         let period = adaptation.period_ticks.max(1);

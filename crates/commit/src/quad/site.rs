@@ -27,8 +27,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub enum Timer {
     /// See [`Config::tick`].
     Tick,
-    /// A transaction that this site had no time for is served. See `burden.rs`.
-    Held,
+    /// The transaction that this site had no time for is served, if it is still the one of this turn. See `burden.rs`.
+    Held(u64),
 }
 
 /// What a load is for.
@@ -359,7 +359,7 @@ impl Actor for Site {
     type Answer = Answer;
 
     fn step(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) {
-        let Some(input) = self.hold(now, input, fx) else { return };
+        let Some(input) = self.hold(input, fx) else { return };
         match input {
             Input::Start => {
                 fx.set_timer(Timer::Tick, self.config.tick);
@@ -372,7 +372,7 @@ impl Actor for Site {
                 self.serving = true;
             }
             Input::Timer(Timer::Tick) => self.on_tick(now, fx),
-            Input::Timer(Timer::Held) => unreachable!("what was held is served in its place"),
+            Input::Timer(Timer::Held(_)) => unreachable!("what was held is served in its place"),
             Input::Client { id, .. } if !self.serving => {
                 fx.answer(id, Answer::Failed(TxnError::Unavailable("this site is still reading its disk".into())));
             }
