@@ -713,6 +713,18 @@ fn what_a_dead_slave_had_prepared_ends_with_the_epoch() {
 }
 
 #[test]
+fn a_site_that_joined_once_does_not_come_again_by_itself() {
+    let mut world = world_with(4, quorums(&[A, B], &[C]), adaptation(None));
+    assert_eq!(ask(&mut world, D, Request::Join), Answer::Done);
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    let is_member = |world: &World<Site>| world.actor(B).expect("it is up").configuration().members().contains(&D);
+    assert!(is_member(&world));
+    assert_eq!(change(&mut world, A, goal(&[A, B], &[C])), Answer::Done);
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    assert!(!is_member(&world), "an operator has taken it out");
+}
+
+#[test]
 fn what_is_too_large_for_one_answer_is_told_in_several() {
     let mut world = world(4, quorums(&[A, B, C], &[D]));
     let large = "v".repeat(1 << 20);

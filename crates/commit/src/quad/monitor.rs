@@ -135,7 +135,9 @@ impl Site {
     }
 
     pub(super) fn tick_monitor(&mut self, now: Time, fx: &mut Effects<Site>) {
-        if self.monitor.joins && !self.is_member() {
+        // Who is taken out later was not asked to come again.
+        self.monitor.joins &= !self.is_member();
+        if self.monitor.joins {
             for site in self.configuration.bases.keys() {
                 fx.send(*site, self.configuration.epoch.says(Note::Join));
             }
