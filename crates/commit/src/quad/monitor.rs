@@ -43,6 +43,8 @@ pub(super) struct Monitor {
     /// Rows of the last count, and how far the next one has come.
     rows: u64,
     counted: (Option<Key>, u64),
+    /// A page of it is being read.
+    counting: bool,
     heard: BTreeMap<SiteId, Heard>,
     /// The epoch, and at which tick of this life it began.
     since: (Epoch, u64),
@@ -241,8 +243,11 @@ impl Site {
         }
     }
 
-    /// Counts the rows here, a page each tick.
+    /// Counts the rows here, a page each tick, or fewer where the disk is slower.
     fn count_on(&mut self, fx: &mut Effects<Site>) {
+        if std::mem::replace(&mut self.monitor.counting, true) {
+            return;
+        }
         let everything = KeyRange::prefix(&[]);
         let range = match &self.monitor.counted.0 {
             Some(last) => KeyRange::new(last.successor(), everything.end),
@@ -253,6 +258,7 @@ impl Site {
 
     pub(super) fn on_counted(&mut self, loaded: Loaded) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
+        self.monitor.counting = false;
         let counted = self.monitor.counted.1 + rows.len() as u64;
         if more {
             self.monitor.counted = (rows.last().map(|row| row.key.clone()), counted);
@@ -283,5 +289,21 @@ mod tests {
         for absurd in [LOAD_MAX_PPM + 1, u64::MAX] {
             assert_eq!(heard(absurd), (burden, 1), "{absurd} ppm are counted, and nothing else");
         }
+    }
+
+    #[test]
+    fn rows_are_counted_a_page_at_a_time() {
+        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
+        let mut site = Site::new(sites[0], Quorums::WriteAll { sites }, Config::default());
+        let mut fx = Effects::new(false);
+        for more in [true, false] {
+            site.count_on(&mut fx);
+            assert_eq!(fx.take().len(), 1);
+            site.count_on(&mut fx);
+            assert_eq!(fx.take().len(), 0, "the disk has not answered yet");
+            let row = rhumb_core::Row { key: "k".into(), version: Timestamp::ZERO, value: None };
+            site.on_counted(Loaded::Rows { rows: vec![row], more });
+        }
+        assert_eq!(site.monitor.rows, 2);
     }
 }
