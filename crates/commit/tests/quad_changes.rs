@@ -179,3 +179,22 @@ fn an_older_attempt_does_not_take_a_reconciliation_back() {
     assert!(life.is_reconciled(), "what a sealed source has told it need not tell again");
     assert_eq!(life.question(), number);
 }
+
+#[test]
+fn who_is_behind_is_told_what_was_decided_but_not_for_each_of_its_messages() {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let mut life = Life::begin(site(3), &disk);
+    let told = |life: &Life<'_>, to: usize| {
+        life.notes.iter().filter(|(site_told, note)| *site_told == site(to) && matches!(note, Note::Decided { .. })).count()
+    };
+    for _ in 0..10 {
+        life.hear(site(1), Note::Behind);
+        life.hear(site(2), Note::Behind);
+    }
+    assert_eq!((told(&life, 1), told(&life, 2)), (1, 1));
+    for _ in 0..10 {
+        life.step(Input::Timer(Timer::Tick));
+    }
+    life.hear(site(1), Note::Behind);
+    assert_eq!((told(&life, 1), told(&life, 2)), (2, 1), "it may not have come");
+}

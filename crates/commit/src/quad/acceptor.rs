@@ -122,6 +122,7 @@ impl Site {
         batch.delete_record(ACCEPTOR, Vec::new());
         self.end_epoch(&configuration, &mut batch, fx);
         self.sealed = None;
+        self.told.clear();
         self.configuration = configuration;
         self.tally.adopted(now, self.configuration.cause);
         self.monitor.begin_epoch();

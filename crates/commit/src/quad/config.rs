@@ -124,5 +124,8 @@ pub const COPIES_BYTES_MAX: usize = 4 << 20;
 pub const CATCH_UP_TRIES: u64 = 2;
 /// Differences are kept of so many epochs at the most. Who has missed more gets what it lacks of all rows.
 pub const EPOCHS_KEPT_MAX: u64 = 32;
+/// A site that speaks of an epoch that is over is told what was decided, and told again after so many ticks if it still does: a
+/// configuration with all that it carries is far larger than what it answers.
+pub const TOLD_AGAIN_TICKS: u64 = 4;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

@@ -2,7 +2,7 @@
 
 use super::acceptor::Sealed;
 use super::burden::Burdened;
-use super::config::{Config, RECOVERY_PAGE};
+use super::config::{Config, RECOVERY_PAGE, TOLD_AGAIN_TICKS};
 use super::configuration::{Configuration, Cores, Epoch, Stamped};
 use super::explanation::Tally;
 use super::gateway::{Gateway, Waiting};
@@ -85,6 +85,8 @@ pub struct Site {
     pub(super) ticks: u64,
     /// The tick at which each site was last heard of.
     heard: BTreeMap<SiteId, u64>,
+    /// The tick at which each site that was behind this epoch was told so.
+    pub(super) told: BTreeMap<SiteId, u64>,
     serving: bool,
     loads: BTreeMap<Token, Loading>,
     pub(super) tokens: Token,
@@ -121,6 +123,7 @@ impl Site {
             ceilings: BTreeMap::new(),
             ticks: 0,
             heard: BTreeMap::new(),
+            told: BTreeMap::new(),
             serving: false,
             loads: BTreeMap::new(),
             tokens: 0,
@@ -278,11 +281,15 @@ impl Site {
     }
 
     /// True if what was said in `epoch` is to be heard: only if this site is in the same one. Who is behind is told what it missed.
-    fn is_of_now(&self, from: SiteId, epoch: Epoch, fx: &mut Effects<Site>) -> bool {
+    fn is_of_now(&mut self, from: SiteId, epoch: Epoch, fx: &mut Effects<Site>) -> bool {
         let mine = self.configuration.epoch;
         if epoch < mine {
-            let configuration = Box::new(self.configuration.clone());
-            fx.send(from, mine.says(Note::Decided { configuration }));
+            let ticks = self.ticks;
+            if self.told.get(&from).is_none_or(|told| ticks >= told + TOLD_AGAIN_TICKS) {
+                self.told.insert(from, ticks);
+                let configuration = Box::new(self.configuration.clone());
+                fx.send(from, mine.says(Note::Decided { configuration }));
+            }
         } else if epoch > mine {
             fx.send(from, mine.says(Note::Behind));
         }
