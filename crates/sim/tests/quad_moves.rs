@@ -756,3 +756,23 @@ fn what_is_too_large_for_one_answer_is_told_in_several() {
         ));
     }
 }
+
+#[test]
+fn versions_that_nobody_reads_any_more_are_dropped_and_a_deletion_stays() {
+    let mut world = world(3, quorums(&[A, B], &[C]));
+    surely(&mut world, A, Some("first"));
+    world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
+    let at = world.newest(A)[0].version;
+    let then = |world: &World<Site>| match world.store(A).load(&Load::Get { keys: vec!["k".into()], at }) {
+        Ok(Loaded::Rows { rows, .. }) => rows[0].value.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(then(&world), Some("first".into()));
+    let Answer::Began { txn } = ask(&mut world, C, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+    let deleted = Ask::Commit { txn, writes: vec![("k".into(), None)], expect: vec![], options: CommitOptions::default() };
+    assert!(matches!(ask(&mut world, C, deleted), Answer::Committed(_)));
+    world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
+    assert_eq!(then(&world), None, "it is superseded");
+    let newest = world.newest(A);
+    assert_eq!((newest.len(), newest[0].value.clone()), (1, None), "a copy that has only what was before it must not outlive it");
+}

@@ -127,5 +127,7 @@ pub const EPOCHS_KEPT_MAX: u64 = 32;
 /// A site that speaks of an epoch that is over is told what was decided, and told again after so many ticks if it still does: a
 /// configuration with all that it carries is far larger than what it answers.
 pub const TOLD_AGAIN_TICKS: u64 = 4;
+/// Versions that nobody reads any more are dropped each time so many ticks have passed.
+pub const COLLECT_EVERY: u64 = 20;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

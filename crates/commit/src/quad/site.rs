@@ -2,7 +2,7 @@
 
 use super::acceptor::Sealed;
 use super::burden::Burdened;
-use super::config::{Config, RECOVERY_PAGE, TOLD_AGAIN_TICKS};
+use super::config::{COLLECT_EVERY, Config, RECOVERY_PAGE, TOLD_AGAIN_TICKS};
 use super::configuration::{Configuration, Cores, Epoch, Stamped};
 use super::explanation::Tally;
 use super::gateway::{Gateway, Waiting};
@@ -18,7 +18,7 @@ use super::replica::Replica;
 use crate::replicated_commit::Answer;
 use crate::replicated_commit::records::decode;
 use crate::transaction::TxnError;
-use rhumb_core::actor::{Actor, Body, Input, Load, Loaded, Space, Token};
+use rhumb_core::actor::{Actor, Body, Collect, Input, Load, Loaded, Space, Token};
 use rhumb_core::{Batch, Effects, HybridClock, SiteId, Span, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -278,6 +278,11 @@ impl Site {
         self.tick_mover(fx);
         self.tick_pulling(fx);
         self.tick_monitor(now, fx);
+        if self.ticks.is_multiple_of(COLLECT_EVERY) {
+            // Whoever reads, or asks what it lacks, asks for the newest version. Deletions stay: who has missed one would show again what it
+            // deleted.
+            fx.collect(Collect { horizon: self.clock.last(), deletions: Timestamp::ZERO });
+        }
     }
 
     /// True if what was said in `epoch` is to be heard: only if this site is in the same one. Who is behind is told what it missed.
