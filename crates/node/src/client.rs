@@ -21,6 +21,9 @@ use std::sync::Arc;
 
 /// The most rows that one scan of replicas asks for; a longer scan takes more rounds.
 const SCAN_PAGE: usize = 8_192;
+/// Rows that a page of a scan asks for at the least, if it is not the first: a scan that needs another one passes rows that were deleted,
+/// and each page is a trip.
+const SCAN_AGAIN_MIN: usize = 64;
 /// Bytes that a transaction may write.
 const WRITES_BYTES_MAX: usize = 12 << 20;
 
@@ -283,10 +286,12 @@ impl<A: Serves> transaction::Transaction for Transaction<A> {
     async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<Row>, TxnError> {
         let mut rows = Vec::new();
         let mut rest = (!range.is_empty() && limit > 0).then_some(range);
+        let mut least = 0;
         while let Some(range) = rest.take() {
             // Rows that this transaction deleted, or that were deleted and not yet collected, count for the replicas.
-            let wanted = (limit - rows.len()).saturating_add(self.buffer.len().min(SCAN_PAGE));
+            let wanted = (limit - rows.len()).saturating_add(self.buffer.len().min(SCAN_PAGE)).max(least);
             let (page, further) = self.scan_page(range, wanted, reverse).await?;
+            least = least_of_next(least, page.is_empty());
             rows.extend(page);
             rest = further.filter(|_| rows.len() < limit);
         }
@@ -371,5 +376,29 @@ impl<A: Serves> Drop for Transaction<A> {
         if !self.over {
             let _ = self.handle.tell(Request::Rollback { txn: self.txn }.into());
         }
+    }
+}
+
+/// How many rows the next page of a scan asks for at the least: twice as many as the last, if that found only rows that were deleted.
+fn least_of_next(least: usize, found_none: bool) -> usize {
+    let least = if found_none { least * 2 } else { least };
+    least.clamp(SCAN_AGAIN_MIN, SCAN_PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_that_finds_only_deleted_rows_passes_more_of_them_with_each_page() {
+        let mut least = 0;
+        let pages: Vec<usize> = std::iter::repeat_with(|| {
+            least = least_of_next(least, true);
+            least
+        })
+        .take(9)
+        .collect();
+        assert_eq!(pages, [64, 128, 256, 512, 1_024, 2_048, 4_096, SCAN_PAGE, SCAN_PAGE]);
+        assert_eq!(least_of_next(256, false), 256, "there may be more of them behind the rows that it found");
     }
 }
