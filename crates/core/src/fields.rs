@@ -25,7 +25,7 @@ const NUMBER_BYTES_MAX: usize = 5;
 pub struct Malformed(pub &'static str);
 
 /// A change of one field.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Change {
     /// Which field.
     pub field: u32,
@@ -34,7 +34,7 @@ pub struct Change {
 }
 
 /// How a field changes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum By {
     /// It becomes these bytes; `None`: it has no value.
     Setting(Option<Bytes>),

@@ -89,7 +89,7 @@ impl Config {
     }
 }
 
-/// Requests that wait for the end of an epoch.
+/// Requests that wait for the end of an epoch. What is taken back from another coordinator, [`FORWARDED_MAX`] at the most, comes on top.
 pub const QUEUE_MAX: usize = 16_384;
 /// Transactions that a site has forwarded to other coordinators; beyond that it carries them itself.
 pub const FORWARDED_MAX: usize = 16_384;
@@ -106,6 +106,12 @@ pub const UNCHOSEN_MAX: u64 = 4_096;
 /// Bytes of transactions in entries that are not known to be chosen; beyond that the region seals no epoch. With a batch more they
 /// still fit into one message.
 pub const UNCHOSEN_BYTES_MAX: usize = 4 << 20;
+/// Transactions that are agreed on and not settled at a site; beyond that it takes no more of its clients.
+pub const BACKLOG_MAX: usize = 131_072;
+/// Bytes of their keys and values; beyond that it takes no more of its clients.
+pub const BACKLOG_BYTES_MAX: usize = 128 << 20;
+/// Epochs whose way until they are settled is measured at once.
+pub const MEASURED_MAX: usize = 4_096;
 /// Reads that wait for an epoch to be settled.
 pub const WAITING_READS_MAX: usize = 8_192;
 /// Entries told in one answer to a pull.

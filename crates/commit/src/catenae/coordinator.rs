@@ -15,7 +15,7 @@
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
 //! is executed; an offset beyond the delay tolerance starts a [takeover](super::takeover).
 
-use super::config::{QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
+use super::config::{MEASURED_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
 use super::desk::{Asked, Asker, Desk, Sealed};
 use super::epoch::Epoch;
 use super::message::{Answer, Entry, Identifier, Note, Order, Settling};
@@ -60,8 +60,12 @@ impl Site {
             let full = format!("{QUEUE_MAX} transactions wait for the end of an epoch already");
             return fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
         }
+        if self.epochs.backlog.is_full() {
+            fx.count("catenae.backlog_full");
+            return fx.answer(id, Answer::Failed(TxnError::Unavailable(self.why_too_much_waits())));
+        }
         self.stay_awake();
-        self.direct(Asked { by: Asker::Client(id), transaction, since: self.ticks }, false, fx);
+        self.direct(Asked { by: Asker::Client(id), transaction, since: self.ticks, stays: false }, false, fx);
     }
 
     /// True for a secondary coordinator that has nothing to say.
@@ -164,7 +168,7 @@ impl Site {
         orders.retain(|order| epoch <= order.epoch.plus(window));
         let batch = asked.iter().map(|(_, asked)| asked.transaction.clone()).collect();
         let entry = Entry { author: self.me, epoch, batch, orders: orders.clone() };
-        if !asked.is_empty() || !reads.is_empty() {
+        if (!asked.is_empty() || !reads.is_empty()) && self.coordinator.ended.len() < MEASURED_MAX {
             self.coordinator.ended.insert(epoch, self.now);
         }
         let forwarded = asked.iter().filter_map(|(place, asked)| match asked.by {
@@ -294,3 +298,6 @@ impl Coordinator {
         self.running.is_empty() && self.desks.iter().all(Desk::is_idle)
     }
 }
+
+#[cfg(test)]
+mod tests;

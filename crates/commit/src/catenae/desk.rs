@@ -18,6 +18,8 @@ pub(super) struct Asked {
     pub(super) transaction: Transaction,
     /// The tick in which it came.
     pub(super) since: u64,
+    /// It is not forwarded: it has been already, and was taken back or comes from another site.
+    pub(super) stays: bool,
 }
 
 /// Who asks.

@@ -10,6 +10,7 @@
 //! the same, and a site that restarts may simply do it again: it reads as of the transaction's timestamp, and writes the
 //! same versions.
 
+use super::backlog::Backlog;
 use super::chains::EpochChains;
 use super::config::Config;
 use super::epoch::Epoch;
@@ -58,6 +59,7 @@ pub(super) struct Epochs {
     pub(super) execution: Epoch,
     /// All up to it is settled.
     pub(super) settled: Epoch,
+    pub(super) backlog: Backlog,
 }
 
 /// A transaction that is being run.
@@ -93,6 +95,7 @@ impl Site {
             }
         }
         if !entry.batch.is_empty() && entry.epoch > epochs.settled {
+            epochs.backlog.add(&entry.batch);
             epochs.contents.entry(entry.epoch).or_default().batches.insert(id, entry.batch);
         }
     }
@@ -212,6 +215,7 @@ impl Site {
     fn finish_run(&mut self, run: Run, fx: &mut Effects<Site>) {
         let Run { identifier, depth, at, fetch } = run;
         let transaction = self.ledger.settle(identifier, depth);
+        self.epochs.backlog.remove(&transaction);
         let (rows, scans) = fetch.finish();
         let rows = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
         let (outcome, writes) = execution::evaluate(&transaction, rows, scans);

@@ -13,7 +13,8 @@
 //! The client's own site answers: it runs every transaction, and need only know which one is its client's. Nothing that is said here
 //! has to arrive, for the stream itself tells what became of a transaction. It may be sealed up to the epoch `until`. Once
 //! the stream covers that, and no entry of that coordinator that counts held such a transaction since, it never runs by that name: it is
-//! *taken back*, and asked for anew. If an entry did, and the coordinator did not say that it was this one, its outcome is unknown.
+//! *taken back*: its own site carries it then, and forwards it no more. If an entry did, and the coordinator did not say that it was
+//! this one, its outcome is unknown.
 //!
 //! Invariants:
 //!
@@ -27,6 +28,7 @@
 //! Whom a transaction is forwarded to hangs on the stream's ballot; whoever it is, no promise hangs on it. If another region leads the
 //! stream, the client's site carries the transaction itself.
 
+use super::away::{Away, Aways};
 use super::config::{FORWARD_EPOCHS, FORWARD_EPOCHS_MAX, FORWARDED_MAX, QUEUE_MAX};
 use super::desk::{Asked, Asker};
 use super::epoch::Epoch;
@@ -36,29 +38,9 @@ use super::site::Site;
 use super::stream::Found;
 use super::stream_id::{StreamId, coordinator_of};
 use crate::transaction::TxnError;
-use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, SiteId};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Where a transaction stands: the entry's place in the stream, and the place in its batch.
-type Spot = (u64, u16);
-
-/// A transaction on its way by another coordinator.
-#[derive(Debug)]
-struct Away {
-    id: RequestId,
-    transaction: Transaction,
-    /// The tick in which it came.
-    since: u64,
-    stream: StreamId,
-    /// Who alone can seal it.
-    to: SiteId,
-    until: Epoch,
-    /// Where it stands, if that is what the stream has there.
-    said: BTreeSet<Spot>,
-    /// Where entries of that site that count have one like it, and of which epochs they are.
-    seen: BTreeMap<Spot, Epoch>,
-}
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A site's part in it, for its own clients and for other sites.
 #[derive(Debug, Default)]
@@ -66,7 +48,7 @@ pub(super) struct Forwarding {
     /// How this life is called, once it may forward.
     life: Option<Epoch>,
     last: u64,
-    away: BTreeMap<Forwarded, Away>,
+    away: Aways,
     /// Taken from others, until which epoch each.
     taken: BTreeMap<(StreamId, SiteId, Forwarded), Epoch>,
 }
@@ -98,14 +80,15 @@ impl Site {
         let elsewhere = stream != self.own() && leader.region == self.me.region && leader != self.me;
         if let Asker::Client(id) = asked.by
             && elsewhere
+            && !asked.stays
             && let Some(name) = self.forwarding.name()
         {
             let Asked { transaction, since, .. } = asked;
             let until = self.ending().max(self.streams[stream].last_epoch()).plus(FORWARD_EPOCHS);
             fx.count("catenae.forwarded");
             fx.send(leader, Note::Forward { stream, name, until, transaction: transaction.clone() });
-            let away = Away { id, transaction, since, stream, to: leader, until, said: BTreeSet::new(), seen: BTreeMap::new() };
-            self.forwarding.away.insert(name, away);
+            let after = self.streams[stream].chosen();
+            self.forwarding.away.insert(name, Away::new(id, transaction, since, stream, leader, until, after));
             return;
         }
         let here = if self.seats[stream].leads_at().is_some() { stream } else { self.own() };
@@ -134,50 +117,37 @@ impl Site {
         if !(is_new && leads && has_room && in_time) || desk.queue.len() >= QUEUE_MAX {
             return fx.count("catenae.not_taken");
         }
-        desk.queue.push_back(Asked { by: Asker::Site { site, name, until }, transaction, since: ticks });
+        desk.queue.push_back(Asked { by: Asker::Site { site, name, until }, transaction, since: ticks, stays: true });
         self.forwarding.taken.insert((stream, site, name), until);
         self.stay_awake();
     }
 
-    /// A coordinator has sealed what this site forwarded.
+    /// A coordinator has sealed what this site forwarded to it.
     pub(super) fn on_sealed(&mut self, by: SiteId, name: Forwarded, index: u64, place: u16, fx: &mut Effects<Site>) {
-        let Some(away) = self.forwarding.away.get_mut(&name).filter(|away| away.to == by) else { return };
-        away.said.insert((index, place));
+        self.forwarding.away.say(by, name, index, place);
         self.find_one(name, fx);
     }
 
     /// An entry of a stream of this region is chosen: does it have what this site forwarded?
     pub(super) fn find_forwarded(&mut self, stream: StreamId, found: &Found, fx: &mut Effects<Site>) {
         let Found { entry, void } = found;
-        if *void || entry.batch.is_empty() {
-            return;
+        if !*void {
+            let said = self.forwarding.away.see(stream, self.streams[stream].chosen(), entry);
+            said.into_iter().for_each(|name| self.find_one(name, fx));
         }
-        let index = self.streams[stream].chosen();
-        let mut alike = Vec::new();
-        for (name, away) in self.forwarding.away.iter_mut() {
-            if away.stream != stream || away.to != entry.author || away.until < entry.epoch {
-                continue;
-            }
-            let places = (0..).zip(&entry.batch).filter(|(_, transaction)| **transaction == away.transaction);
-            away.seen.extend(places.map(|(place, _)| ((index, place), entry.epoch)));
-            alike.push(*name);
-        }
-        alike.into_iter().for_each(|name| self.find_one(name, fx));
     }
 
     /// If it is known where a forwarded transaction stands, it is answered once it runs. If that is heard too late, what came of it is
     /// gone: what it returned is kept for nobody else.
     fn find_one(&mut self, name: Forwarded, fx: &mut Effects<Site>) {
-        let away = &self.forwarding.away[&name];
-        let Some((epoch, place)) = away.said.iter().find_map(|spot| Some((*away.seen.get(spot)?, spot.1))) else { return };
-        let away = self.forwarding.away.remove(&name).expect("it was just there");
-        let identifier = Identifier { epoch, stream: away.stream, place };
+        let Some((Away { id, since, stream, .. }, epoch, place)) = self.forwarding.away.find(name) else { return };
+        let identifier = Identifier { epoch, stream, place };
         if epoch <= self.epochs.execution && self.ledger.footprint(identifier).is_none() {
             fx.count("catenae.sealed_late");
             let why = "it ran before its coordinator had said that it would";
-            return fx.answer(away.id, Answer::Failed(TxnError::Unknown(why.into())));
+            return fx.answer(id, Answer::Failed(TxnError::Unknown(why.into())));
         }
-        self.coordinator.runs(identifier, away.id, away.since);
+        self.coordinator.runs(identifier, id, since);
     }
 
     /// At the end of an epoch: takes back what can run no more by its name; forgets names that no epoch is left to; and where this site
@@ -203,22 +173,26 @@ impl Site {
         let is_over = |away: &Away| away.until <= covered;
         #[cfg(feature = "planted")]
         let is_over = |away: &Away| is_over(away) || by_timer && ticks > away.since + 4;
-        let back = self.forwarding.away.extract_if(.., |_, away| away.stream == stream && is_over(away));
-        for (_, Away { id, transaction, since, seen, .. }) in back.collect::<Vec<_>>().into_iter().rev() {
-            if seen.is_empty() {
-                fx.count("catenae.taken_back");
-                self.direct(Asked { by: Asker::Client(id), transaction, since }, true, fx);
-            } else {
+        let back = self.forwarding.away.remove_if(|away| away.stream == stream && is_over(away));
+        for (Away { id, transaction, since, .. }, may_run) in back.into_iter().rev() {
+            if may_run {
                 fx.answer(id, Answer::Failed(TxnError::Unknown("the coordinator that had it was lost".into())));
+            } else {
+                fx.count("catenae.taken_back");
+                let transaction = Arc::unwrap_or_clone(transaction);
+                self.direct(Asked { by: Asker::Client(id), transaction, since, stays: true }, true, fx);
             }
         }
     }
 
     /// Tells clients that have waited since `deadline` that the outcome is unknown.
     pub(super) fn expire_forwarded(&mut self, deadline: u64, fx: &mut Effects<Site>) {
-        for (_, away) in self.forwarding.away.extract_if(.., |_, away| away.since <= deadline) {
+        for (away, _) in self.forwarding.away.remove_if(|away| away.since <= deadline) {
             let why = "the coordinator that it was forwarded to has not confirmed it in time";
             fx.answer(away.id, Answer::Failed(TxnError::Unknown(why.into())));
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

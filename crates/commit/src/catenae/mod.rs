@@ -41,12 +41,12 @@
 //! | `site.rs` | the actor: dispatch, the timer of epochs |
 //! | `recovery.rs` | from disk to serving |
 //! | `coordinator.rs`, `desk.rs` | a region's requests, sealed epoch by epoch |
-//! | `forwarding.rs` | the same where a region has several coordinators: to the one of a transaction's namespace |
+//! | `forwarding.rs`, `away.rs` | the same where a region has several coordinators: to the one of a transaction's namespace |
 //! | `stream_id.rs` | which streams there are, who leads them, which namespaces they carry |
 //! | `stream.rs` | what a region says, as agreed on: one site's view |
 //! | `replication.rs` | keeping streams alike, catching up |
 //! | `takeover.rs` | who leads a stream; passing over a silent region; the secondary coordinator |
-//! | `epochs.rs` | from agreed batches to settled epochs |
+//! | `epochs.rs`, `backlog.rs` | from agreed batches to settled epochs, and how much may wait on the way |
 //! | `chain.rs`, `resolver.rs`, `speculation.rs` | transaction chains: servers, implicit dependencies, one epoch's run on one site |
 //! | `crossing.rs` | the same over all sites of a region |
 //! | `chains.rs` | which of the two, and what to do if it does not end |
@@ -54,6 +54,8 @@
 //! | `ledger.rs` | what waits for what until it is settled |
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
 
+mod away;
+mod backlog;
 pub mod chain;
 mod chains;
 mod config;
@@ -67,6 +69,8 @@ pub mod fetch;
 pub mod footprint;
 mod forwarding;
 pub mod ledger;
+#[cfg(test)]
+mod lone;
 pub mod message;
 pub mod operation;
 #[cfg(feature = "planted")]

@@ -23,7 +23,7 @@ pub const SCAN_ROWS_MAX: u32 = 1_000;
 pub const UNCHANGED_ROWS_MAX: u64 = 10_000;
 
 /// What a row must be for a transaction to go on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Expected {
     /// This version: the row has not been written since it was read. Zero: there is no such row. Whether it was never written or
     /// deleted makes no difference, as deletions are forgotten sooner in one region than in another.
@@ -33,7 +33,7 @@ pub enum Expected {
 }
 
 /// One operation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)] // the variants are documented; their fields are what they are called
 pub enum Operation {
     /// Returns the row.
@@ -58,7 +58,7 @@ pub enum Operation {
 }
 
 /// A transaction: its operations, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Transaction {
     /// What it does.
     pub operations: Vec<Operation>,

@@ -125,9 +125,10 @@ impl Site {
             return;
         }
         for id in self.stream_ids() {
-            let stream = &mut self.streams[id];
             let behind = matches!(self.seats[id].lead, Lead::Behind { .. });
-            if !stream.take_gap() && !behind {
+            let takes_more = self.takes_more(id);
+            let stream = &mut self.streams[id];
+            if !(takes_more && stream.take_gap()) && !behind {
                 continue;
             }
             let note = Note::Pull { stream: id, after: stream.chosen() };
@@ -191,7 +192,7 @@ impl Site {
         }
         if !batch.ops.is_empty() {
             fx.persist(batch);
-            if more {
+            if more && self.takes_more(id) {
                 fx.send(from, Note::Pull { stream: id, after: self.streams[id].chosen() });
             }
         }

@@ -162,7 +162,7 @@ impl Site {
             coordinator: self.coordinator.epoch(),
             execution: self.epochs.execution,
             settled: self.epochs.settled,
-            unsettled: self.ledger.len(),
+            unsettled: self.epochs.backlog.len(),
             passed_over: self.topology.regions().filter(passed_over).collect(),
             settling: self.coordinator.settling,
         }
