@@ -21,13 +21,13 @@ use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::{Handle, Hosted, Site};
 use crate::status::Status;
 use crate::vitals::{self, Commits};
-use rhumb_commit::catenae::Site as Catenae;
+use rhumb_commit::catenae::{Site as Catenae, streams_on_disk};
 use rhumb_commit::quad::Site as Quad;
 use rhumb_quota::gateway::Quotas;
 use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -50,6 +50,11 @@ pub enum RunError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Owner(#[from] owner::OwnerError),
+    #[error(
+        "catenae.coordinators is {here}, but {} was written with {there}: that stays what it was; set it to {there}, or start with an empty \
+         data_dir if the cluster is new", .folder.display()
+    )]
+    Coordinators { folder: PathBuf, there: u16, here: u16 },
     #[error("the system gives the site no {what}: {reason}")]
     System { what: &'static str, reason: io::Error },
     #[error("the site cannot go on: {0}")]
@@ -62,7 +67,7 @@ impl RunError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            RunError::Config(_) => 2,
+            RunError::Config(_) | RunError::Coordinators { .. } => 2,
             _ => 1,
         }
     }
@@ -314,6 +319,7 @@ struct Stores {
 async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stores, RunError> {
     let (folder, whose) = (setup.data_dir.clone(), owner::text(&setup.cluster, &setup.name(setup.site)));
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
+    let (topology, here) = (setup.topology.clone(), setup.catenae.coordinators);
     let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
     let opened = tokio::task::spawn_blocking(move || -> Result<Stores, RunError> {
         // In this order: a folder is taken for a new one only while it is empty.
@@ -321,6 +327,12 @@ async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stor
         owner::check(&folder, &whose)?;
         let quotas = store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?;
         let catenae = with_catenae.then(|| store(&folder.join(CATENAE_FOLDER), options)).transpose()?;
+        if let Some(store) = &catenae
+            && let Some(there) = streams_on_disk::coordinators(&topology, |load| store.load(load))?
+            && there != here
+        {
+            return Err(RunError::Coordinators { folder: folder.join(CATENAE_FOLDER), there, here });
+        }
         let quad = with_quad.then(|| store(&folder.join(QUAD_FOLDER), options)).transpose()?;
         Ok(Stores { commits, quotas, catenae, quad })
     });
