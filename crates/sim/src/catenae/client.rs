@@ -4,6 +4,7 @@
 //! transaction may have happened.
 
 use super::counters::Counters;
+use super::fielded;
 use super::workload::{self, How, Plan, Step, Workload};
 use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
 use crate::{ClientEvent, ClientProgram, Next};
@@ -45,6 +46,8 @@ enum Doing {
     /// It is being appended to.
     Appending(TxnNo),
     Counting(Key),
+    /// A row is being amended, within its bounds or beyond.
+    Amending(TxnNo, Key, bool),
     /// Registers are being read, then a range, then these will be written.
     Looking(TxnNo, (KeyRange, u32), Vec<Key>),
     /// The range is being read at the snapshot at which these rows were found.
@@ -108,6 +111,7 @@ impl Client {
                 self.doing = Doing::Looking(self.add(now, Mode::ReadWrite), range, writes);
                 Next::Request(Request::Read { keys, ranges: vec![], reverse: false, freshness: Freshness::Settled })
             }
+            Plan::Amend(key, registers, is_beyond) => self.amend(now, key, registers, is_beyond),
             Plan::Count(key) => {
                 self.doing = Doing::Counting(key.clone());
                 Next::Request(Request::Run(Operation::Add { key, amount: 1 }.into()))
@@ -127,7 +131,7 @@ impl Client {
 
     fn read_all(&mut self, now: Time) -> Next<Request> {
         self.doing = Doing::ReadingAll(self.add(now, Mode::ReadOnly));
-        let keys = workload::all_keys().into_iter().chain(workload::all_counters()).collect();
+        let keys = workload::all_keys().into_iter().chain(fielded::all_rows()).chain(workload::all_counters()).collect();
         Next::Request(Request::Read { keys, ranges: vec![], reverse: false, freshness: Freshness::Strict })
     }
 
@@ -164,6 +168,49 @@ impl Client {
         Next::Request(Request::Run(Transaction::new(operations)))
     }
 
+    /// Changes fields of a row without having read it, and reads it then, as SQL does.
+    fn amend(&mut self, now: Time, key: Key, registers: Vec<u32>, is_beyond: bool) -> Next<Request> {
+        let no = self.add(now, Mode::ReadWrite);
+        let mut changes = vec![fielded::adding_one(is_beyond)];
+        for field in registers {
+            let value = self.shared.borrow_mut().value();
+            self.record(no, [Ok(Op::Write { key: fielded::register(&key, field), value })]);
+            changes.push(fielded::setting(field, value));
+        }
+        self.doing = Doing::Amending(no, key.clone(), is_beyond);
+        Next::Request(Request::Run(Transaction::new(vec![Operation::Amend { key: key.clone(), changes }, Operation::Read { key }])))
+    }
+
+    /// A row is amended, and this is what it is then.
+    fn amended(&mut self, now: Time, no: TxnNo, at: Timestamp, row: &Row, is_beyond: bool) -> Next<Request> {
+        let Some(sum) = fielded::count(row) else {
+            // There was no row, and so it has changed nothing.
+            self.shared.borrow_mut().history.txn_mut(no).ops.clear();
+            self.record(no, fielded::reads(row));
+            self.end(now, no, Outcome::Committed { at });
+            return self.make(now, row.key.clone());
+        };
+        if is_beyond {
+            let wrong = format!("an addition to {row:?} was made beyond its bounds");
+            self.shared.borrow_mut().wrong.get_or_insert(wrong);
+        }
+        self.record(no, fielded::reads(row));
+        self.shared.borrow_mut().counters.told(&row.key, sum);
+        self.end(now, no, Outcome::Committed { at })
+    }
+
+    /// Inserts a row made of fields.
+    fn make(&mut self, now: Time, key: Key) -> Next<Request> {
+        let no = self.add(now, Mode::ReadWrite);
+        let registers = fielded::REGISTERS.map(|field| {
+            let value = self.shared.borrow_mut().value();
+            self.record(no, [Ok(Op::Write { key: fielded::register(&key, field), value })]);
+            value
+        });
+        self.doing = Doing::Running(no, Vec::new());
+        Next::Request(Request::Run(Operation::Insert { key, value: fielded::encode(registers) }.into()))
+    }
+
     /// Adds to the list what was read of it, unless it changes meanwhile.
     fn append(&mut self, no: TxnNo, row: &Row) -> Next<Request> {
         let mut shared = self.shared.borrow_mut();
@@ -196,7 +243,16 @@ impl Client {
         };
         operations.extend(rows.iter().filter(|row| !writes.contains(&row.key)).flat_map(compared));
         for key in writes {
-            operations.extend(rows.iter().filter(|row| row.key == *key).flat_map(compared));
+            let found = rows.iter().find(|row| row.key == *key);
+            operations.extend(found.into_iter().flat_map(compared));
+            if fielded::is_row(key) {
+                if found.is_some_and(|row| row.value.is_some()) {
+                    let (field, value) = (fielded::REGISTERS[0], self.shared.borrow_mut().value());
+                    self.record(no, [Ok(Op::Write { key: fielded::register(key, field), value })]);
+                    operations.push(Operation::Amend { key: key.clone(), changes: vec![fielded::setting(field, value)] });
+                }
+                continue;
+            }
             let value = self.shared.borrow_mut().value();
             self.record(no, [Ok(Op::Write { key: key.clone(), value })]);
             operations.push(Operation::Write { key: key.clone(), value: Cell::Register(value).encode() });
@@ -210,11 +266,11 @@ impl Client {
         let same = |one: &Row, other: &Row| one.key == other.key && one.value == other.value;
         let writes = std::mem::take(&mut self.shared.borrow_mut().history.txn_mut(no).ops);
         for output in outputs {
-            let (holds, read) = match &output {
-                Output::Row(row) => (seen.rows.iter().any(|seen| same(seen, row)), Op::read(row)),
+            let (holds, reads) = match &output {
+                Output::Row(row) => (seen.rows.iter().any(|seen| same(seen, row)), fielded::reads(row)),
                 Output::Rows(rows) => {
                     let holds = rows.len() == seen.found.len() && rows.iter().zip(&seen.found).all(|(one, other)| same(one, other));
-                    (holds, Op::scan(seen.range.clone(), rows))
+                    (holds, vec![Op::scan(seen.range.clone(), rows)])
                 }
                 Output::Number(_) | Output::Nothing => continue,
             };
@@ -222,7 +278,7 @@ impl Client {
                 let wrong = format!("a transaction that depends on {seen:?} took effect where it found {output:?}");
                 self.shared.borrow_mut().wrong.get_or_insert(wrong);
             }
-            self.record(no, [read]);
+            self.record(no, reads);
         }
         self.record(no, writes.into_iter().map(Ok));
     }
@@ -282,6 +338,12 @@ impl Client {
             Doing::ReadingList(no) | Doing::Looking(no, ..) | Doing::LookingOn(no, ..) | Doing::Reading(no, ..) | Doing::ReadingAll(no) => {
                 self.end(now, no, Outcome::Aborted)
             }
+            Doing::Amending(no, key, _) => {
+                if may_have {
+                    self.shared.borrow_mut().counters.unknown(&key);
+                }
+                self.end(now, no, if may_have { Outcome::Unknown } else { Outcome::Aborted })
+            }
             Doing::Counting(key) => {
                 if may_have {
                     self.shared.borrow_mut().counters.unknown(&key);
@@ -295,7 +357,13 @@ impl Client {
     fn ran(&mut self, now: Time, at: Timestamp, outcome: execution::Outcome) -> Next<Request> {
         let outputs = match outcome {
             execution::Outcome::Done(outputs) => outputs,
-            execution::Outcome::Rejected(_) => return self.fail(now, false),
+            execution::Outcome::Rejected(why) => {
+                if let Doing::Amending(_, key, false) = &self.doing {
+                    let wrong = format!("an amendment of {key} within its bounds was rejected: {why}");
+                    self.shared.borrow_mut().wrong.get_or_insert(wrong);
+                }
+                return self.fail(now, false);
+            }
         };
         match self.doing.clone() {
             Doing::Running(no, steps) => {
@@ -306,6 +374,10 @@ impl Client {
             Doing::Interacting(no, seen) => {
                 self.interacted(no, &seen, outputs);
                 self.end(now, no, Outcome::Committed { at })
+            }
+            Doing::Amending(no, _, is_beyond) => {
+                let [Output::Nothing, Output::Row(row)] = &outputs[..] else { unreachable!("one amendment, one read") };
+                self.amended(now, no, at, row, is_beyond)
             }
             Doing::Counting(key) => {
                 let [Output::Number(sum)] = outputs[..] else { unreachable!("one addition, one number") };
@@ -333,7 +405,7 @@ impl Client {
                     let wrong = format!("a session that committed at {least} was shown {at}");
                     self.shared.borrow_mut().wrong.get_or_insert(wrong);
                 }
-                self.record(no, rows.iter().map(Op::read));
+                self.record(no, rows.iter().flat_map(fielded::reads));
                 self.record(no, asked.iter().zip(ranges).map(|((range, limit), rows)| Op::scan(covered(range, *limit, rows), rows)));
                 let mut shared = self.shared.borrow_mut();
                 let txn = shared.history.txn_mut(no);
@@ -344,8 +416,11 @@ impl Client {
                 self.end(now, no, Outcome::Committed { at })
             }
             Doing::ReadingAll(no) => {
-                let (cells, counters) = rows.split_at(workload::all_keys().len());
-                self.record(no, cells.iter().map(Op::read));
+                let (cells, counters) = rows.split_at(rows.len() - workload::all_counters().len());
+                self.record(no, cells.iter().flat_map(fielded::reads));
+                for row in cells.iter().filter(|row| fielded::is_row(&row.key)) {
+                    self.shared.borrow_mut().counters.found(row.key.clone(), fielded::count(row).unwrap_or(0));
+                }
                 for row in counters {
                     let sum = row.value.as_ref().and_then(|value| std::str::from_utf8(&value.0).ok()?.parse().ok());
                     self.shared.borrow_mut().counters.found(row.key.clone(), sum.unwrap_or(0));

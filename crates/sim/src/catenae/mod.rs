@@ -11,6 +11,7 @@
 
 pub(crate) mod client;
 pub(crate) mod counters;
+pub(crate) mod fielded;
 mod same_states;
 pub(crate) mod workload;
 

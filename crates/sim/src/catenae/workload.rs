@@ -1,5 +1,6 @@
 //! What a client asks next: one-shot transactions and reads on few keys, so that conflicts within an epoch are the rule.
 
+use super::fielded;
 use rhumb_commit::catenae::Freshness;
 use rhumb_core::{Key, KeyRange, Rng, Span};
 
@@ -24,6 +25,8 @@ pub(crate) enum Plan {
     Interact(Vec<Key>, (KeyRange, u32), Vec<Key>),
     /// Add one to a counter.
     Count(Key),
+    /// Set these registers of a row made of fields, and add one to its counter; beyond what that may hold, if the last is true.
+    Amend(Key, Vec<u32>, bool),
     /// Read some rows and some registers by range.
     Read(Vec<Key>, Vec<(KeyRange, u32)>, How),
 }
@@ -65,7 +68,8 @@ impl Workload {
 
     pub(crate) fn plan(&mut self) -> Plan {
         match self.rng.below(20) {
-            0..12 => Plan::Run(self.steps()),
+            0..10 => Plan::Run(self.steps()),
+            10..12 => self.amend(),
             12 => Plan::Append(key('l', self.rng.below(LISTS))),
             13 => self.interact(),
             14 => Plan::Count(key('n', self.rng.below(COUNTERS))),
@@ -103,11 +107,23 @@ impl Workload {
         if writes.is_empty() {
             writes.push(key('r', self.rng.below(REGISTERS)));
         }
+        let mut reads = reads;
+        if self.rng.chance(0.4) {
+            let amended = fielded::row(self.rng.below(fielded::ROWS));
+            reads.push(amended.clone());
+            writes.push(amended);
+        }
         Plan::Interact(reads, self.range(), writes)
     }
 
+    fn amend(&mut self) -> Plan {
+        let key = fielded::row(self.rng.below(fielded::ROWS));
+        let registers = fielded::REGISTERS.into_iter().filter(|_| self.rng.chance(0.5)).collect();
+        Plan::Amend(key, registers, self.rng.chance(0.15))
+    }
+
     fn read(&mut self, how: How) -> Plan {
-        let keys = all_keys().into_iter().filter(|_| self.rng.chance(0.3)).collect();
+        let keys = all_keys().into_iter().chain(fielded::all_rows()).filter(|_| self.rng.chance(0.3)).collect();
         let ranges = if self.rng.chance(0.4) { vec![self.range()] } else { vec![] };
         Plan::Read(keys, ranges, how)
     }
