@@ -20,6 +20,7 @@ fuzz_target!(|data: &[u8]| {
     check::<Progress>(data);
     check::<quad::PreparedRecord>(data);
     check::<quad::DecisionRecord>(data);
+    check::<quad::CommitRecord>(data);
     if let Some((stream, index)) = catenae::decode_entry_key(data) {
         assert_eq!(catenae::entry_key(stream, index), data);
     }

@@ -53,6 +53,11 @@ fn a_transaction_at_a_slave_outlives_a_change_or_never_was() {
 }
 
 #[test]
+fn a_configuration_that_names_commits_whose_rows_nobody_got_is_refuted() {
+    refute(Change { rule: Rule::CarriedNotFetched, movers: 1, ..AT_SLAVE }, LASTING);
+}
+
+#[test]
 fn a_commit_shown_before_it_is_settled_is_refuted() {
     refute(Change { rule: Rule::ShownUnsettled, movers: 1, ..AT_SLAVE }, LASTING);
 }

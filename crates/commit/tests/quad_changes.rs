@@ -3,9 +3,10 @@
 
 use rhumb_commit::quad::message::Cursor;
 use rhumb_commit::quad::quorums::Quorums;
-use rhumb_commit::quad::{Ballot, Config, Configuration, Goal, Note, Promise, Site, Stamped, Timer};
-use rhumb_core::actor::{Actor, Body, Effect, Gated, Input};
-use rhumb_core::{Effects, SiteId, Time};
+use rhumb_commit::quad::records::{self, CommitRecord};
+use rhumb_commit::quad::{Ballot, Carried, Config, Configuration, Epoch, Goal, Note, Promise, Site, Stamped, Timer};
+use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded};
+use rhumb_core::{Effects, KeyRange, Row, SiteId, Time, Timestamp, TxnId};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -130,6 +131,13 @@ impl<'a> Life<'a> {
         self.notes.iter().rev().find_map(|(_, note)| number(note)).expect("it has asked")
     }
 
+    /// What is at its disk.
+    fn rows(&self) -> Vec<Row> {
+        let all = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: 99, reverse: false };
+        let Ok(Loaded::Rows { rows, .. }) = self.disk.load(&all) else { panic!("rows were asked for") };
+        rows
+    }
+
     fn is_reconciled(&self) -> bool {
         self.promises.iter().any(|(_, promise)| matches!(promise, Promise::Reconciled { .. }))
     }
@@ -197,4 +205,54 @@ fn who_is_behind_is_told_what_was_decided_but_not_for_each_of_its_messages() {
     }
     life.hear(site(1), Note::Behind);
     assert_eq!((told(&life, 1), told(&life, 2)), (2, 1), "it may not have come");
+}
+
+/// A commit that `source` tells a site of, which restarts before it hears what was decided; the row that it has then.
+fn told_of_a_commit(names: impl Fn(Carried) -> Vec<Carried>) -> (Vec<Row>, Epoch) {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let (me, mover, source) = (site(3), site(0), site(1));
+    let carried = Carried { txn: TxnId { began: Timestamp::from_bits(1), gateway: mover }, at: Timestamp::from_bits(2) };
+    let commit = CommitRecord { txn: carried.txn, at: carried.at, writes: vec![("k".into(), Some("v".into()))] };
+    let mut life = Life::begin(me, &disk);
+    let ballot = Ballot { round: 1, mover: Some(mover) };
+    life.hear(mover, Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
+    let number = life.question();
+    life.hear(source, Note::Differences { number, entries: vec![], next: Some(Cursor::Commit(None)), whole: false });
+    assert!(!life.is_reconciled(), "there is more");
+    let Some((_, Note::Pull { number, after: Cursor::Commit(None), .. })) = life.notes.last().cloned() else { panic!("it asks for that") };
+    life.hear(source, Note::Commits { number, commits: vec![commit], next: None });
+    assert!(life.is_reconciled());
+    assert_eq!(life.rows(), [], "nobody is shown what may not count");
+    drop(life);
+    let mut life = Life::begin(me, &disk);
+    let first = configuration(3, 4);
+    let bases = BTreeMap::from([0, 1, 2, 3].map(|n| (site(n), Epoch(2))));
+    let next = Configuration { epoch: Epoch(2), bases, carried: names(carried), ..first };
+    life.hear(mover, Note::Decided { configuration: Box::new(next) });
+    let aside = Load::Records { space: records::ASIDE, from: Vec::new().into(), limit: 9 };
+    let Ok(Loaded::Records { records, .. }) = disk.load(&aside) else { panic!("records were asked for") };
+    assert!(records.is_empty(), "nothing is kept aside for the next change");
+    (life.rows(), life.site.holds())
+}
+
+#[test]
+fn a_commit_put_aside_counts_if_the_configuration_names_it() {
+    let (rows, holds) = told_of_a_commit(|carried| vec![carried]);
+    assert_eq!(rows, [Row { key: "k".into(), version: Timestamp::from_bits(2), value: Some("v".into()) }]);
+    assert_eq!(holds, Epoch(2));
+    assert_eq!(told_of_a_commit(|_| vec![]), (vec![], Epoch(2)));
+}
+
+#[test]
+fn who_has_not_adopted_an_epoch_tells_those_within_it_nothing() {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let mut life = Life::begin(site(3), &disk);
+    let goal = Goal::of(configuration(3, 4).quorums, "a test's");
+    life.hear(site(0), Note::Seal { ballot: Ballot { round: 1, mover: Some(site(0)) }, goal });
+    let pull = Note::Pull { number: 1, since: Epoch(1), before: Epoch(2), after: Cursor::Start };
+    let is_told = |life: &Life<'_>| life.notes.iter().any(|(_, note)| matches!(note, Note::Differences { .. }));
+    life.step(Input::Message { from: site(1), body: Body::Note(Stamped { epoch: Epoch(2), said: pull.clone() }) });
+    assert!(!is_told(&life), "what was carried into the next epoch is not here yet");
+    life.hear(site(1), pull);
+    assert!(is_told(&life));
 }

@@ -4,6 +4,7 @@ use rhumb_commit::quad::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Se
 use rhumb_commit::quad::{
     Adaptation, Availability, Burden, Cause, Config as Protocol, Cores, Epoch, Explanation, Goal, Leave, Request, Site, records,
 };
+use rhumb_commit::replicated_commit::records::encode;
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::{Load, Loaded, RequestId};
@@ -775,4 +776,35 @@ fn versions_that_nobody_reads_any_more_are_dropped_and_a_deletion_stays() {
     assert_eq!(then(&world), None, "it is superseded");
     let newest = world.newest(A);
     assert_eq!((newest.len(), newest[0].value.clone()), (1, None), "a copy that has only what was before it must not outlive it");
+}
+
+#[test]
+fn large_commits_are_carried_by_name_and_their_rows_are_got_in_pages() {
+    let protocol = Protocol { page_rows: 1, ..Protocol::default() };
+    let mut world = world_of(4, quorums(&[A, B, C], &[D]), protocol);
+    let slow = LinkFaults { delay: Span::from_millis(100), ..LinkFaults::default() };
+    let links = Links::new(Place::Site(A), Place::Site(C));
+    world.strike(&Fault::Disturb { links, faults: slow, span: None });
+    for key in ["x", "y", "z"] {
+        let Answer::Began { txn } = ask(&mut world, A, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+        let value = "v".repeat(10_000);
+        let writes = vec![(key.into(), Some(value.as_str().into()))];
+        world.submit(A, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }.into());
+    }
+    // B has the commits, and C has only prepared.
+    world.run_for(Span::from_millis(200)).expect("nothing goes wrong");
+    world.strike(&Fault::Crash { place: Place::Site(A), down: None });
+    world.run_for(Span::from_millis(200)).expect("nothing goes wrong");
+    assert_eq!(change(&mut world, B, goal(&[B, C, D], &[A])), Answer::Done);
+    world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
+    let decided = world.actor(B).expect("it is up").configuration().clone();
+    assert_eq!((decided.epoch, decided.carried.len()), (Epoch(2), 3));
+    let bytes = encode(&decided).len();
+    assert!(bytes < 1_000, "{bytes} bytes name 30,000 bytes of rows");
+    for site in [B, C, D] {
+        assert_eq!(world.newest(site).len(), 3, "{site} is a core of the new configuration");
+    }
+    world.strike(&Fault::Restart { place: Place::Site(A) });
+    world.run_for(Span::from_secs(3)).expect("nothing goes wrong");
+    assert_eq!((world.newest(A).len(), world.actor(A).map(Site::is_caught_up)), (3, Some(true)));
 }

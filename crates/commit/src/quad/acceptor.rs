@@ -13,11 +13,11 @@
 //! is dropped when the next one is adopted, but for what was carried.
 
 use super::config::EPOCHS_KEPT_MAX;
-use super::configuration::{Ballot, Cause, Configuration, Epoch, Goal, carries};
+use super::configuration::{Ballot, Carried, Cause, Configuration, Epoch, Goal, carries};
 use super::message::{Note, Promise, Report};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
-use super::records::{ACCEPTOR, AcceptorRecord, BASE, Base, CONFIGURATION, PREPARED, put_versions, txn_key};
+use super::records::{ACCEPTOR, ASIDE, AcceptorRecord, BASE, Base, CONFIGURATION, PREPARED, put_versions, txn_key};
 use super::replica::Replica;
 use super::site::Site;
 use crate::replicated_commit::records::encode;
@@ -102,12 +102,19 @@ impl Site {
         for txn in self.replica.prepared_transactions() {
             batch.delete_record(PREPARED, txn_key(txn));
         }
-        self.replica = Replica::default();
-        for carried in &configuration.carried {
-            fx.count("quad.carried");
-            self.observe(carried.at, &mut batch);
-            put_versions(&mut batch, Epoch(configuration.epoch.0 - 1), carried.at, carried.writes.clone());
+        let mut aside = std::mem::take(&mut self.aside);
+        for txn in aside.keys() {
+            batch.delete_record(ASIDE, txn_key(*txn));
         }
+        for Carried { txn, at } in &configuration.carried {
+            self.observe(*at, &mut batch);
+            // Who was not reconciled for it catches up with these rows as with all others.
+            if let Some(writes) = aside.remove(txn).map(|commit| commit.writes).or_else(|| self.replica.take_commit(*txn)) {
+                fx.count("quad.carried");
+                put_versions(&mut batch, Epoch(configuration.epoch.0 - 1), *at, writes);
+            }
+        }
+        self.replica = Replica::default();
         self.observe(configuration.floor, &mut batch);
         // What was told of this site in an epoch that it passed over, with the commits carried into that, does not count.
         let reconciled = configuration.bases.get(&self.me) == Some(&configuration.epoch);

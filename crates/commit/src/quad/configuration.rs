@@ -10,7 +10,7 @@
 //! slaves, if the other cores are lost and not merely cut off. Section IV, "Online Reconfiguration", differs: it asks all sites.
 
 use super::quorums::{CORES_MAX, Quorums, SITES_MAX};
-use rhumb_core::{Key, SiteId, Timestamp, TxnId, Value};
+use rhumb_core::{SiteId, Timestamp, TxnId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -181,15 +181,14 @@ impl Goal {
     }
 }
 
-/// A transaction whose commit a reconfiguration found, and that takes effect with the new configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A transaction whose commit a reconfiguration found, and that takes effect with the new configuration. What it wrote is got by
+/// reconciliation, like all other rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
     /// Which.
     pub txn: TxnId,
     /// Its commit timestamp.
     pub at: Timestamp,
-    /// What it wrote.
-    pub writes: Vec<(Key, Option<Value>)>,
 }
 
 /// A configuration, as it was decided.

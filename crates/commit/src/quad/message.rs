@@ -2,6 +2,7 @@
 //! protocol ([`Answer`](crate::replicated_commit::Answer)); besides, an operator may ask for a change.
 
 use super::configuration::{Ballot, Carried, Configuration, Cores, Epoch, Goal};
+use super::records::CommitRecord;
 use rhumb_core::{Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +60,8 @@ pub enum Cursor {
     Difference(Vec<u8>),
     /// After this row, where all rows are gone through.
     Row(Key),
+    /// Once all differences are told: after this commit that is not settled, or at the first.
+    Commit(Option<TxnId>),
 }
 
 /// A row that one site may lack: its key, its newest version at the source, the epoch of the difference (zero where all rows are gone
@@ -164,6 +167,8 @@ pub enum Note {
     Pull { number: u64, since: Epoch, before: Epoch, after: Cursor },
     /// Source: this. `whole` if it no longer knows, and goes through all rows.
     Differences { number: u64, entries: Vec<Difference>, next: Option<Cursor>, whole: bool },
+    /// Source: these commits stand here and are not settled.
+    Commits { number: u64, commits: Vec<CommitRecord>, next: Option<Cursor> },
     /// To a source: these rows.
     Fetch { number: u64, keys: Vec<Key> },
     /// Source: here they are, or the first of them.
@@ -230,6 +235,9 @@ impl fmt::Display for Note {
             Note::Pull { number, since, before, .. } => write!(f, "pull {number}: {since} to before {before}"),
             Note::Differences { number, entries, next, .. } => {
                 write!(f, "differences {number}: {}{}", entries.len(), if next.is_some() { " and more" } else { "" })
+            }
+            Note::Commits { number, commits, next } => {
+                write!(f, "commits {number}: {}{}", commits.len(), if next.is_some() { " and more" } else { "" })
             }
             Note::Fetch { number, keys } => write!(f, "fetch {number}: {}", keys.len()),
             Note::Copies { number, rows } => write!(f, "copies {number}: {}", rows.len()),

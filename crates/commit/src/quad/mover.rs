@@ -265,7 +265,7 @@ fn successor(old: &Configuration, goal: &Goal, reports: &BTreeMap<SiteId, Report
         None => old.bases.get(site).copied().unwrap_or(Epoch(0)),
     };
     let unsettled = reports.values().flat_map(|report| &report.unsettled);
-    let carried: BTreeMap<_, _> = unsettled.map(|carried| (carried.txn, carried.clone())).collect();
+    let carried: BTreeMap<_, _> = unsettled.map(|carried| (carried.txn, *carried)).collect();
     let carried: Vec<_> = carried.into_values().collect();
     let clocks = reports.values().map(|report| report.clock);
     Configuration {

@@ -24,6 +24,8 @@ pub enum Planted {
     ActivatedUnreconciled,
     /// A sealed site does not report commits that are not settled.
     CommitsNotCarried,
+    /// What the commits wrote that a configuration names is not told with the rows.
+    CarriedNotFetched,
     /// A commit is shown to others as soon as it stands at one site.
     ShownUnsettled,
     /// A site claims to hold all that came before an epoch for which it was not reconciled.
@@ -32,7 +34,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 11] = [
+    pub const ALL: [Planted; 12] = [
         Planted::AnsweredAfterFirstRound,
         Planted::FirstForNewest,
         Planted::SessionsIgnored,
@@ -42,6 +44,7 @@ impl Planted {
         Planted::OldEpochServed,
         Planted::ActivatedUnreconciled,
         Planted::CommitsNotCarried,
+        Planted::CarriedNotFetched,
         Planted::ShownUnsettled,
         Planted::PassedOverClaimed,
     ];

@@ -8,6 +8,9 @@
 //!     ├── Fetch ────────────────────────────────▶│
 //!     │◀─────────────────────────────── Copies ──┤
 //!     │ sync; the next page                      │
+//!     ├── Pull (commits) ───────────────────────▶│ which commits stand here and are not settled; what they wrote
+//!     │◀─────────────────────────────── Commits ──┤
+//!     │ put aside, sync                          │
 //! ```
 //!
 //! For a change of configuration all sealed sites are sources, and have their say on the epoch that ends; the *anchor*, which holds
@@ -18,6 +21,10 @@
 //! What a sealed source has said stays all that it knows, so that an attempt goes on where the one before came to, and a source that
 //! has told all need not be asked again. A page that arrives is news: the mover tells everybody that its attempt advances.
 //!
+//! Commits that a sealed source has and that are not settled follow after its rows. They count only if the configuration that is decided
+//! names them: until then they are put aside, on disk, and shown to nobody. A configuration names them and has none of their rows, so
+//! that it stays small; of one that names a commit, each site that was reconciled for it has the rows.
+//!
 //! Invariants: what is copied was settled, so that it stays true whichever attempt prevails; a source that serves a change is
 //! sealed, so that what it says is all; a site says that it is reconciled once all it got is on disk; a question has a name that no
 //! life of the site gives to another one.
@@ -27,11 +34,11 @@ use super::configuration::{Ballot, Epoch};
 use super::message::{Cursor, Difference, Note, Promise};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
-use super::records::{BASE, DIFFERENCES, difference_key, read_difference};
+use super::records::{ASIDE, BASE, CommitRecord, DIFFERENCES, difference_key, read_difference, txn_key};
 use super::site::{Loading, Site};
 use crate::replicated_commit::records::encode;
 use rhumb_core::actor::{Load, Loaded};
-use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Timestamp};
+use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a site is getting, or has got for an attempt.
@@ -158,12 +165,24 @@ impl Site {
     }
 
     /// To the source: what was written?
-    pub(super) fn on_pull(&mut self, from: SiteId, number: u64, since: Epoch, before: Epoch, after: Cursor, fx: &mut Effects<Site>) {
+    pub(super) fn on_pull(
+        &mut self,
+        (from, asked_in): (SiteId, Epoch),
+        number: u64,
+        since: Epoch,
+        before: Epoch,
+        after: Cursor,
+        fx: &mut Effects<Site>,
+    ) {
         let epoch = self.configuration.epoch;
-        let is_sealed = epoch.next() == before && self.sealed.is_some();
+        // Who asks from within the next epoch has to have what was carried into that, and it is not known here what was.
+        let is_sealed = epoch.next() == before && asked_in == epoch && self.sealed.is_some();
         let is_past = epoch >= before && self.base.holds >= before;
         if !is_sealed && !is_past {
             return;
+        }
+        if let Cursor::Commit(last) = after {
+            return self.tell_commits(from, number, last, fx);
         }
         if since < self.base.kept {
             let everything = KeyRange::prefix(&[]);
@@ -172,7 +191,7 @@ impl Site {
                 _ => everything,
             };
             let load = Load::Scan { range, at: Timestamp::MAX, limit: self.page_rows(), reverse: false };
-            return self.load(Loading::AllRows { to: from, number }, load, fx);
+            return self.load(Loading::AllRows { to: from, number, before }, load, fx);
         }
         let from_key = match after {
             Cursor::Difference(last) => [&last[..], &[0]].concat(),
@@ -186,7 +205,24 @@ impl Site {
         self.config.page_rows.clamp(1, DIFFERENCES_PAGE)
     }
 
-    pub(super) fn on_differences_loaded(&mut self, to: SiteId, number: u64, before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
+    /// Where a source goes on once all rows are told: at the commits that are not settled, if there are some.
+    fn first_commit(&self, before: Epoch) -> Option<Cursor> {
+        let has_some = self.configuration.epoch.next() == before && self.replica.commits(None).next().is_some();
+        #[cfg(feature = "planted")]
+        let has_some = has_some && !self.has_planted(Planted::CarriedNotFetched);
+        has_some.then_some(Cursor::Commit(None))
+    }
+
+    fn tell_commits(&mut self, to: SiteId, number: u64, last: Option<TxnId>, fx: &mut Effects<Site>) {
+        let mut commits: Vec<CommitRecord> = self.replica.commits(last).take(self.page_rows() + 1).collect();
+        let fit = fitting(commits.iter().map(CommitRecord::bytes), COPIES_BYTES_MAX).min(self.page_rows());
+        let more = commits.len() > fit;
+        commits.truncate(fit);
+        let next = commits.last().filter(|_| more).map(|last| Cursor::Commit(Some(last.txn)));
+        fx.send(to, self.configuration.epoch.says(Note::Commits { number, commits, next }));
+    }
+
+    pub(super) fn on_differences_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
         let mut next = records.last().filter(|_| more).map(|(last, _)| Cursor::Difference(last.to_vec()));
         let mut found: Vec<(Epoch, Key)> = Vec::new();
@@ -198,6 +234,7 @@ impl Site {
             }
             found.push((epoch, key));
         }
+        let next = next.or_else(|| self.first_commit(before));
         let keys = found.iter().map(|(_, key)| key.clone()).collect();
         let epochs = found.into_iter().map(|(epoch, _)| epoch).collect();
         self.load(Loading::Versions { to, number, epochs, next }, Load::Get { keys, at: Timestamp::MAX }, fx);
@@ -216,9 +253,9 @@ impl Site {
         fx.send(to, self.configuration.epoch.says(Note::Differences { number, entries, next, whole: false }));
     }
 
-    pub(super) fn on_all_rows_loaded(&mut self, to: SiteId, number: u64, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_all_rows_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
-        let next = rows.last().filter(|_| more).map(|last| Cursor::Row(last.key.clone()));
+        let next = rows.last().filter(|_| more).map(|last| Cursor::Row(last.key.clone())).or_else(|| self.first_commit(before));
         let entries = rows.into_iter().map(|row| (row.key, row.version, Epoch(0))).collect();
         fx.send(to, self.configuration.epoch.says(Note::Differences { number, entries, next, whole: true }));
     }
@@ -269,7 +306,7 @@ impl Site {
 
     pub(super) fn on_copies_loaded(&mut self, to: SiteId, number: u64, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { mut rows, .. } = loaded else { unreachable!("rows were asked for") };
-        rows.truncate(fitting(&rows, COPIES_BYTES_MAX));
+        rows.truncate(fitting(rows.iter().map(row_bytes), COPIES_BYTES_MAX));
         fx.send(to, self.configuration.epoch.says(Note::Copies { number, rows }));
     }
 
@@ -296,6 +333,25 @@ impl Site {
         fx.persist(batch);
         self.advance(from, fx);
         self.ask_source(from, fx);
+    }
+
+    /// Puts commits aside that the configuration to come may name.
+    pub(super) fn on_commits(
+        &mut self,
+        from: SiteId,
+        number: u64,
+        commits: Vec<CommitRecord>,
+        next: Option<Cursor>,
+        fx: &mut Effects<Site>,
+    ) {
+        let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
+        pull.page = Some(Page { entries: Vec::new(), next, keys: Vec::new() });
+        let mut batch = Batch::new();
+        for commit in commits {
+            batch.put_record(ASIDE, txn_key(commit.txn), encode(&commit));
+            self.aside.insert(commit.txn, commit);
+        }
+        self.take_page(from, batch, fx);
     }
 
     /// Something has come from `source`.
@@ -397,12 +453,16 @@ impl Site {
     }
 }
 
-/// How many of the first rows have no more than so many bytes; one at least, if there is one.
-pub(super) fn fitting(rows: &[Row], bytes_max: usize) -> usize {
-    let bytes = |row: &Row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len());
+/// Bytes of a row in a message, about.
+pub(super) fn row_bytes(row: &Row) -> usize {
+    row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len())
+}
+
+/// How many of the first things have no more than so many bytes in sum; one at least, if there is one.
+pub(super) fn fitting(bytes: impl Iterator<Item = usize>, bytes_max: usize) -> usize {
     let mut sum = 0;
-    let fit = rows.iter().take_while(|row| {
-        sum += bytes(row);
+    let fit = bytes.take_while(|bytes| {
+        sum += bytes;
         sum <= bytes_max
     });
     fit.count().max(1)
@@ -410,14 +470,11 @@ pub(super) fn fitting(rows: &[Row], bytes_max: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use rhumb_core::Value;
-
     #[test]
     fn copies_are_cut_where_their_bytes_end_and_a_large_row_goes_alone() {
-        let row = |bytes: usize| Row { key: "k".into(), version: Timestamp::ZERO, value: Some(Value::from("v".repeat(bytes).as_str())) };
-        assert_eq!(fitting(&[row(9), row(9), row(9)], 20), 2);
-        assert_eq!(fitting(&[row(9), row(9), row(9)], 30), 3);
-        assert_eq!(fitting(&[row(99), row(1)], 20), 1);
+        let fitting = |bytes: &[usize], bytes_max| super::fitting(bytes.iter().copied(), bytes_max);
+        assert_eq!(fitting(&[10, 10, 10], 20), 2);
+        assert_eq!(fitting(&[10, 10, 10], 30), 3);
+        assert_eq!(fitting(&[100, 2], 20), 1);
     }
 }

@@ -8,6 +8,7 @@
 //! | [`ACCEPTOR`] | empty | [`AcceptorRecord`]: that the epoch is sealed, and what this site has promised and accepted of the next one |
 //! | [`CONFIGURATION`] | empty | [`Configuration`]: the latest that this site has adopted |
 //! | [`BASE`] | empty | [`Base`]: how much of the past is here |
+//! | [`ASIDE`] | transaction | [`CommitRecord`]: a commit of the epoch that ends, until a configuration says whether it counts |
 //! | [`DIFFERENCES`] | epoch, row key | that this row was written in that epoch: the difference objects |
 
 use super::configuration::{Ballot, Configuration, Epoch, Goal};
@@ -31,6 +32,8 @@ pub const CONFIGURATION: Space = Space(68);
 pub const BASE: Space = Space(69);
 /// Which rows were written in which epoch.
 pub const DIFFERENCES: Space = Space(70);
+/// Commits that sealed sources told of, put aside.
+pub const ASIDE: Space = Space(71);
 
 /// A prepared transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +66,24 @@ pub struct DecisionRecord {
     pub at: Timestamp,
     /// All who are prepared.
     pub participants: Vec<SiteId>,
+}
+
+/// A commit that stands at a sealed source and is not settled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitRecord {
+    /// Whose.
+    pub txn: TxnId,
+    /// The timestamp of its versions.
+    pub at: Timestamp,
+    /// What it writes.
+    pub writes: Vec<(Key, Option<Value>)>,
+}
+
+impl CommitRecord {
+    /// How long its keys and values are, in sum.
+    pub fn bytes(&self) -> usize {
+        self.writes.iter().map(|(key, value)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len())).sum()
+    }
 }
 
 /// What a site has promised and accepted of the next configuration. There is none as long as the epoch is not sealed.

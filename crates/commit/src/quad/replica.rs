@@ -16,14 +16,15 @@ use super::configuration::{Carried, Cause, Goal};
 use super::message::{Note, Promise, Query};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
-use super::reconcile::fitting;
-use super::records::{PREPARED, PreparedRecord, put_ceiling, put_versions, txn_key};
+use super::reconcile::{fitting, row_bytes};
+use super::records::{CommitRecord, PREPARED, PreparedRecord, put_ceiling, put_versions, txn_key};
 use super::site::{Loading, Site};
 use crate::replicated_commit::records::encode;
 use crate::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::{Batch, Effects, Key, Time, Timestamp, TxnId, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 /// What a site holds for others.
 #[derive(Debug, Default)]
@@ -80,11 +81,24 @@ impl Replica {
 
     /// The transactions whose commit stands here and is not settled.
     pub(super) fn unsettled(&self) -> Vec<Carried> {
-        let carried = |prepared: &Prepared| {
-            let PreparedRecord { txn, writes, committed, .. } = &prepared.record;
-            committed.map(|at| Carried { txn: *txn, at, writes: writes.clone() })
-        };
+        let carried = |prepared: &Prepared| prepared.record.committed.map(|at| Carried { txn: prepared.record.txn, at });
         self.prepared.values().filter_map(carried).collect()
+    }
+
+    /// The same with what they wrote, after `last`.
+    pub(super) fn commits(&self, last: Option<TxnId>) -> impl Iterator<Item = CommitRecord> + '_ {
+        let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let commit = |prepared: &Prepared| {
+            let PreparedRecord { txn, writes, committed, .. } = &prepared.record;
+            committed.map(|at| CommitRecord { txn: *txn, at, writes: writes.clone() })
+        };
+        self.prepared.range((after, Bound::Unbounded)).filter_map(move |(_, prepared)| commit(prepared))
+    }
+
+    /// What a transaction wrote whose commit stands here and is not settled.
+    pub(super) fn take_commit(&mut self, txn: TxnId) -> Option<Vec<(Key, Option<Value>)>> {
+        let committed = self.prepared.get(&txn).is_some_and(|prepared| prepared.record.committed.is_some());
+        self.prepared.remove(&txn).filter(|_| committed).map(|prepared| prepared.record.writes)
     }
 
     /// Everybody who is prepared here.
@@ -226,7 +240,7 @@ impl Site {
 
     pub(super) fn on_read_loaded(&mut self, txn: TxnId, number: u32, session: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { mut rows, more } = loaded else { unreachable!("rows were asked for") };
-        let fit = fitting(&rows, ROWS_BYTES_MAX);
+        let fit = fitting(rows.iter().map(row_bytes), ROWS_BYTES_MAX);
         let more = more || fit < rows.len();
         rows.truncate(fit);
         // What was loaded is as of the lock; it counts only if the lock is still held.

@@ -13,7 +13,7 @@ use super::mover::Attempt;
 use super::planted::Planted;
 use super::quorums::Quorums;
 use super::reconcile::Pulling;
-use super::records::{ACCEPTOR, BASE, Base, CEILING, CONFIGURATION, DECISIONS, PREPARED, put_ceiling};
+use super::records::{ACCEPTOR, ASIDE, BASE, Base, CEILING, CONFIGURATION, CommitRecord, DECISIONS, PREPARED, put_ceiling};
 use super::replica::Replica;
 use crate::replicated_commit::Answer;
 use crate::replicated_commit::records::decode;
@@ -43,7 +43,7 @@ pub(super) enum Loading {
     /// The versions of the rows on it.
     Versions { to: SiteId, number: u64, epochs: Vec<Epoch>, next: Option<Cursor> },
     /// A page of all rows, for a puller.
-    AllRows { to: SiteId, number: u64 },
+    AllRows { to: SiteId, number: u64, before: Epoch },
     /// Rows that it lacks.
     Copies { to: SiteId, number: u64 },
     /// The own versions of rows on a page of a source.
@@ -68,6 +68,8 @@ pub struct Site {
     /// The highest round of ballots that it has heard of.
     pub(super) rounds: u64,
     pub(super) pulling: Option<Pulling>,
+    /// Commits of the epoch that ends, as sealed sources told of them.
+    pub(super) aside: BTreeMap<TxnId, CommitRecord>,
     pub(super) monitor: Monitor,
     pub(super) burdened: Burdened,
     pub(super) tally: Tally,
@@ -112,6 +114,7 @@ impl Site {
             attempt: None,
             rounds: 0,
             pulling: None,
+            aside: BTreeMap::new(),
             monitor: Monitor::default(),
             burdened: Burdened::default(),
             tally: Tally::default(),
@@ -201,9 +204,9 @@ impl Site {
         match self.loads.remove(&token).expect("only what was asked for is loaded") {
             Loading::Read { txn, number, session } => self.on_read_loaded(txn, number, session, loaded, fx),
             Loading::Recovery(space) => self.on_records(now, space, loaded, fx),
-            Loading::Differences { to, number, before } => self.on_differences_loaded(to, number, before, loaded, fx),
+            Loading::Differences { to, number, before } => self.on_differences_loaded((to, number), before, loaded, fx),
             Loading::Versions { to, number, epochs, next } => self.on_versions_loaded((to, number), epochs, next, loaded, fx),
-            Loading::AllRows { to, number } => self.on_all_rows_loaded(to, number, loaded, fx),
+            Loading::AllRows { to, number, before } => self.on_all_rows_loaded((to, number), before, loaded, fx),
             Loading::Copies { to, number } => self.on_copies_loaded(to, number, loaded, fx),
             Loading::Compared { from, number, entries, next } => self.on_compared((from, number), entries, next, loaded, fx),
             Loading::Old => self.on_old_loaded(loaded, fx),
@@ -228,7 +231,11 @@ impl Site {
                     self.sealed = Some(Sealed { record: decode(bytes).expect(SOUND), since: self.ticks, began: self.ticks, tries: 0 })
                 }
                 DECISIONS => self.gateway.restore(decode(bytes).expect(SOUND)),
-                _ => self.replica.restore(decode(bytes).expect(SOUND)),
+                PREPARED => self.replica.restore(decode(bytes).expect(SOUND)),
+                _ => {
+                    let commit: CommitRecord = decode(bytes).expect(SOUND);
+                    self.aside.insert(commit.txn, commit);
+                }
             }
         }
         match (space, records.last()) {
@@ -238,6 +245,7 @@ impl Site {
             (BASE, _) => self.recover(ACCEPTOR, Vec::new(), fx),
             (ACCEPTOR, _) => self.recover(DECISIONS, Vec::new(), fx),
             (DECISIONS, _) => self.recover(PREPARED, Vec::new(), fx),
+            (PREPARED, _) => self.recover(ASIDE, Vec::new(), fx),
             _ => self.raise_ceiling(now, fx),
         }
     }
@@ -319,7 +327,8 @@ impl Site {
             // These speak of epochs themselves.
             Note::Behind => drop(self.is_of_now(from, Epoch(0), fx)),
             Note::Decided { configuration } => self.on_decided(now, *configuration, fx),
-            Note::Pull { number, since, before, after } => self.on_pull(from, number, since, before, after, fx),
+            Note::Pull { number, since, before, after } => self.on_pull((from, epoch), number, since, before, after, fx),
+            Note::Commits { number, commits, next } => self.on_commits(from, number, commits, next, fx),
             Note::Differences { number, entries, next, whole } => self.on_differences(from, number, (entries, next), whole, fx),
             Note::Fetch { number, keys } => self.on_fetch(from, number, keys, fx),
             Note::Copies { number, rows } => self.on_copies(from, number, rows, fx),

@@ -27,6 +27,8 @@ pub enum Rule {
     ShownUnsettled,
     /// Sealed sites do not report commits that are not settled.
     CommitsNotCarried,
+    /// Cores to be do not get what the commits wrote that are carried.
+    CarriedNotFetched,
     /// Cores to be count as reconciled without having copied anything.
     Unreconciled,
     /// A sealed site goes on with the old epoch.
@@ -68,6 +70,8 @@ pub struct Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Replica {
     there: There,
+    /// It was told by a sealed site what the transaction wrote, which that has committed and not shown.
+    aside: bool,
     /// The ballot that it is sealed in; zero: none.
     promised: u8,
     accepted: Option<(u8, Value)>,
@@ -166,7 +170,8 @@ impl Change {
     fn is_lasting(&self, state: &State) -> bool {
         self.decided(state).into_iter().all(|value| {
             // Every read quorum of the new epoch has a holder, and all holders hold the same.
-            let held = |n: usize| value.holders >> n & 1 == 0 || value.carried || state.sites[n].there == There::Shown;
+            let carried = |n: usize| value.carried && (state.sites[n].aside || state.sites[n].there == There::Committed);
+            let held = |n: usize| value.holders >> n & 1 == 0 || carried(n) || state.sites[n].there == There::Shown;
             let must = state.acknowledged || state.shown;
             (!must || (0..SITES).all(held)) && !(state.aborted && self.is_part(state, value))
         })
@@ -198,7 +203,7 @@ impl Model for Change {
     fn init_states(&self) -> Vec<State> {
         let attempt = Attempt { reports: [None; SITES], sources: 0, done: 0, proposed: None, accepted: 0 };
         vec![State {
-            sites: [Replica { there: There::Nothing, promised: 0, accepted: None }; SITES],
+            sites: [Replica { there: There::Nothing, aside: false, promised: 0, accepted: None }; SITES],
             prepared: 0,
             committed: 0,
             shown: false,
@@ -278,10 +283,12 @@ impl Model for Change {
                 let attempt = &mut state.attempts[no];
                 attempt.sources = reported(attempt);
                 attempt.done |= 1 << n;
-                let is_shown = (0..SITES).any(|from| attempt.sources >> from & 1 == 1 && state.sites[from].there == There::Shown);
+                let is_told = |what| (0..SITES).any(|from| attempt.sources >> from & 1 == 1 && state.sites[from].there == what);
+                let (is_shown, is_committed) = (is_told(There::Shown), is_told(There::Committed));
                 if is_shown && self.rule != Rule::Unreconciled {
                     state.sites[n].there = There::Shown;
                 }
+                state.sites[n].aside |= is_committed && self.rule != Rule::CarriedNotFetched;
             }
             Action::Propose(no) => state.attempts[no].proposed = self.proposal(no, &state.attempts[no]),
             Action::Accept(no, n) => {

@@ -4,9 +4,23 @@
 //! before it, and so was what the configuration carries over; nothing is added to an epoch that is over.
 
 use crate::World;
-use rhumb_commit::quad::{Epoch, Site};
+use rhumb_commit::quad::records::{self, PreparedRecord};
+use rhumb_commit::quad::{Carried, Epoch, Site};
+use rhumb_commit::replicated_commit::records::decode;
+use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::{Key, SiteId, Timestamp};
 use std::collections::BTreeMap;
+
+/// What those of `named` wrote that are prepared at `site`.
+fn carried(world: &World<Site>, site: SiteId, named: &[Carried]) -> Vec<(Key, Timestamp)> {
+    let load = Load::Records { space: records::PREPARED, from: Vec::new().into(), limit: usize::MAX };
+    let loaded = world.store(site).load(&load).expect("the store of a site can be read");
+    let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
+    let prepared = records.iter().map(|(_, bytes)| decode(bytes).expect("the store holds what the protocol wrote"));
+    let at = |record: &PreparedRecord| named.iter().find(|carried| carried.txn == record.txn).map(|carried| carried.at);
+    let with_time = prepared.filter_map(|record: PreparedRecord| at(&record).map(|at| (record.writes, at)));
+    with_time.flat_map(|(writes, at)| writes.into_iter().map(move |(key, _)| (key, at))).collect()
+}
 
 /// Checks each claim as soon as it is made.
 pub(super) fn observer() -> impl FnMut(&World<Site>) -> Result<(), String> {
@@ -24,8 +38,7 @@ pub(super) fn observer() -> impl FnMut(&World<Site>) -> Result<(), String> {
             }
             before.entry(configuration.epoch).or_insert_with(|| {
                 let rows = world.topology().sites().flat_map(|site| world.newest(site)).map(|row| (row.key, row.version));
-                let carried =
-                    configuration.carried.iter().flat_map(|carried| carried.writes.iter().map(|(key, _)| (key.clone(), carried.at)));
+                let carried = world.topology().sites().flat_map(|site| carried(world, site, &configuration.carried));
                 let mut newest = BTreeMap::new();
                 for (key, version) in rows.chain(carried) {
                     newest.entry(key).and_modify(|known: &mut Timestamp| *known = version.max(*known)).or_insert(version);
