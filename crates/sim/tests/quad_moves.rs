@@ -808,3 +808,33 @@ fn large_commits_are_carried_by_name_and_their_rows_are_got_in_pages() {
     world.run_for(Span::from_secs(3)).expect("nothing goes wrong");
     assert_eq!((world.newest(A).len(), world.actor(A).map(Site::is_caught_up)), (3, Some(true)));
 }
+
+/// What the others say does not get to `site`; what it says gets to them.
+fn deafen(world: &mut World<Site>, site: SiteId) {
+    for other in [A, B, C, D].into_iter().filter(|other| *other != site) {
+        world.strike(&Fault::Cut { links: Links::new(Place::Site(other), Place::Site(site)), span: None });
+    }
+}
+
+#[test]
+fn a_core_that_hears_nobody_makes_place_though_it_is_heard() {
+    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
+    surely(&mut world, C, Some("v"));
+    deafen(&mut world, A);
+    world.run_for(Span::from_secs(10)).expect("nothing goes wrong");
+    assert!(!cores(&world, B).contains(&A), "{:?}", cores(&world, B));
+    assert_eq!(surely(&mut world, D, Some("w")), Some("v".into()));
+    world.strike(&Fault::Heal);
+    assert_eq!(surely(&mut world, A, None), Some("w".into()));
+}
+
+#[test]
+fn a_site_that_hears_nobody_is_not_chosen_and_nobody_is_interrupted_for_it() {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    surely(&mut world, A, Some("v"));
+    deafen(&mut world, D);
+    world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
+    let silent = "too few cores of the new configuration are in reach";
+    assert_eq!(change(&mut world, A, goal(&[D], &[A, B, C])), Answer::Failed(TxnError::Unavailable(silent.into())));
+    assert_eq!((world.probe("quad.sealed"), surely(&mut world, B, None)), (0, Some("v".into())));
+}

@@ -6,9 +6,9 @@ use rhumb_core::Span;
 /// Settings of the protocol. Spans are counted in ticks, so that a clock that jumps changes none of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How often a site looks at what waits, and tells the others that it is up.
+    /// How often a site looks at what waits, and asks the others whether they are up.
     pub tick: Span,
-    /// A site that was not heard of for so many ticks is taken for down.
+    /// A site that has not answered for so many ticks is taken for down.
     pub silent_ticks: u64,
     /// A read or a first round that takes longer is given up.
     pub patience_ticks: u64,
@@ -118,7 +118,7 @@ pub const RTT_MAX: Span = Span::from_secs(10);
 pub const COUNTED_PAGE: usize = 1_000;
 /// Differences of a page.
 pub const DIFFERENCES_PAGE: usize = 1_000;
-/// Bytes of the rows that are copied at once; a row that is larger goes alone.
+/// Bytes of the rows, or of the commits, that are copied at once; one that is larger goes alone.
 pub const COPIES_BYTES_MAX: usize = 4 << 20;
 /// A site that catches up asks another source once one has not answered after so many questions.
 pub const CATCH_UP_TRIES: u64 = 2;

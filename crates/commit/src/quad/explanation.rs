@@ -54,7 +54,7 @@ pub struct SiteFacts {
     pub site: SiteId,
     /// What it is.
     pub role: Role,
-    /// It was heard of lately.
+    /// It has answered lately.
     pub up: bool,
     /// What it had to do in its last period, over its capacity.
     pub load: Option<f64>,

@@ -125,9 +125,9 @@ pub enum Query {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the variants are documented; their fields are named after the types above
 pub enum Note {
-    /// The sender is up; what its clock showed when it said so.
+    /// Is the receiver up? What the sender's clock showed when it asked.
     Ping { sent: Time },
-    /// So is the receiver of a ping.
+    /// To a ping: it is, and hears the other.
     Pong { sent: Time },
     /// To all members: what the sender measured in a period.
     Measured { measured: Measured },

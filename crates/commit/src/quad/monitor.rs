@@ -1,7 +1,7 @@
 //! What a site measures in each period, what the others tell of theirs, and who acts on it.
 //!
 //! ```text
-//!   each tick:    Ping ──▶ Pong           the shortest round trip of the period; to itself: how long what arrives has to wait
+//!   each tick:    Ping ──▶ Pong           who is up; the shortest round trip of the period; to itself: how long what arrives has to wait
 //!   each period:  Measured ──▶ all members    transactions, load over capacity, latency, rows
 //!   then:         all members plan (`manager.rs`); if something is due, the first that is up changes the configuration, and if it has
 //!                 not the next time, the second, and so on
@@ -102,12 +102,13 @@ impl Site {
                 let (count, sum) = self.monitor.own;
                 self.monitor.own = (count + 1, sum + now.since(sent));
             }
-        } else if self.config.adaptation.is_some() {
+        } else {
             fx.send(from, self.configuration.epoch.says(Note::Pong { sent }));
         }
     }
 
     pub(super) fn on_pong(&mut self, now: Time, from: SiteId, sent: Time) {
+        self.answered.insert(from, self.ticks);
         // A clock that was set meanwhile measures nothing.
         if sent <= now && now.since(sent) <= RTT_MAX {
             let micros = now.since(sent).as_micros();

@@ -89,6 +89,8 @@ pub struct Site {
     heard: BTreeMap<SiteId, u64>,
     /// The tick at which each site that was behind this epoch was told so.
     pub(super) told: BTreeMap<SiteId, u64>,
+    /// The tick at which each last answered a ping.
+    pub(super) answered: BTreeMap<SiteId, u64>,
     serving: bool,
     loads: BTreeMap<Token, Loading>,
     pub(super) tokens: Token,
@@ -127,6 +129,7 @@ impl Site {
             ticks: 0,
             heard: BTreeMap::new(),
             told: BTreeMap::new(),
+            answered: BTreeMap::new(),
             serving: false,
             loads: BTreeMap::new(),
             tokens: 0,
@@ -172,10 +175,14 @@ impl Site {
         format!("site {} is no member of the configuration of {}; it may join", self.me, self.configuration.epoch)
     }
 
-    /// The sites that are up, as far as this one knows, members or not.
+    /// The sites that are up, as far as this one knows, members or not: they are heard, and have heard what they were asked.
     pub(super) fn reachable(&self) -> BTreeSet<SiteId> {
-        let heard = self.heard.iter().filter(|(_, at)| **at + self.config.silent_ticks >= self.ticks);
-        heard.map(|(site, _)| *site).chain([self.me]).collect()
+        self.lately(&self.answered).chain([self.me]).collect()
+    }
+
+    /// Those of whom that was so not long ago.
+    fn lately<'a>(&'a self, ticks: &'a BTreeMap<SiteId, u64>) -> impl Iterator<Item = SiteId> + 'a {
+        ticks.iter().filter(|(_, at)| **at + self.config.silent_ticks >= self.ticks).map(|(site, _)| *site)
     }
 
     /// The members that are up, as far as this one knows.
@@ -266,8 +273,10 @@ impl Site {
         fx.set_timer(Timer::Tick, self.config.tick);
         self.ticks += 1;
         let epoch = self.configuration.epoch;
-        for site in self.configuration.bases.keys().filter(|site| **site != self.me) {
-            fx.send(*site, epoch.says(Note::Ping { sent: now }));
+        // Those who may join, too.
+        let asked: BTreeSet<SiteId> = self.lately(&self.heard).chain(self.configuration.members()).collect();
+        for site in asked.into_iter().filter(|site| *site != self.me) {
+            fx.send(site, epoch.says(Note::Ping { sent: now }));
         }
         if !self.serving {
             return;
