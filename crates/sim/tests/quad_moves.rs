@@ -838,3 +838,49 @@ fn a_site_that_hears_nobody_is_not_chosen_and_nobody_is_interrupted_for_it() {
     assert_eq!(change(&mut world, A, goal(&[D], &[A, B, C])), Answer::Failed(TxnError::Unavailable(silent.into())));
     assert_eq!((world.probe("quad.sealed"), surely(&mut world, B, None)), (0, Some("v".into())));
 }
+
+/// The slave D reads in a transaction whose locks an older one takes over, writes the row and commits; D does not hear of that,
+/// goes on, and commits. What D's client is told, and what is there in the end.
+fn written_over_in_a_lost_session(world: &mut World<Site>) -> (Answer, Option<Value>) {
+    surely(world, A, Some("old"));
+    let begin = |world: &mut World<Site>, site| match ask(world, site, Ask::Begin { mode: ReadMode::Locking }) {
+        Answer::Began { txn } => txn,
+        other => panic!("{other:?}"),
+    };
+    let commit = |txn, value: &str| Ask::Commit {
+        txn,
+        writes: vec![("k".into(), Some(value.into()))],
+        expect: vec![],
+        options: CommitOptions::default(),
+    };
+    let (older, younger) = (begin(world, A), begin(world, D));
+    let read = ask(world, D, Ask::Get { txn: younger, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
+    assert!(matches!(read, Answer::Rows { .. }), "{read:?}");
+    deafen(world, D);
+    let committed = ask(world, A, commit(older, "older"));
+    assert!(matches!(committed, Answer::Committed(_)), "{committed:?}");
+    world.strike(&Fault::Heal);
+    (ask(world, D, commit(younger, "younger")), surely(world, C, None))
+}
+
+#[test]
+fn what_was_read_in_a_session_that_is_lost_commits_nothing() {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    let (told, left) = written_over_in_a_lost_session(&mut world);
+    assert!(matches!(&told, Answer::Failed(error) if error.is_retryable()), "{told:?}");
+    assert_eq!(left, Some("older".into()));
+}
+
+#[cfg(feature = "planted")]
+#[test]
+fn where_sessions_are_ignored_an_older_transaction_is_written_over() {
+    let first = quorums(&[A, B, C], &[D]);
+    let names = ["a", "b", "c", "d"].map(String::from).to_vec();
+    let config = Config::new(RttMatrix::uniform(names, Span::from_millis(40)), 1);
+    let bug = rhumb_commit::quad::planted::Planted::SessionsIgnored;
+    let mut world = World::new(config, 1, move |site, _| Site::new(site, first.clone(), Protocol::default()).with_planted(Some(bug)));
+    world.run_for(Span::from_millis(1_000)).expect("nothing goes wrong");
+    let (told, left) = written_over_in_a_lost_session(&mut world);
+    assert!(matches!(told, Answer::Committed(_)), "{told:?}");
+    assert_eq!(left, Some("younger".into()));
+}
