@@ -98,6 +98,9 @@ pub enum TxnError {
     /// The timestamp asked for lies in the future or before the versions still kept (SQLSTATE 22023).
     #[error("{0}")]
     OutOfRange(String),
+    /// The protocol has no such thing (SQLSTATE 0A000).
+    #[error("{0}")]
+    Unsupported(String),
 }
 
 impl TxnError {

@@ -354,6 +354,7 @@ impl From<TxnError> for SqlError {
             TxnError::TooLarge(_) => SqlState::ProgramLimitExceeded,
             TxnError::Invalid(_) => SqlState::ReadOnlySqlTransaction,
             TxnError::OutOfRange(_) => SqlState::InvalidParameterValue,
+            TxnError::Unsupported(_) => SqlState::FeatureNotSupported,
         };
         let hint = match &error {
             TxnError::Conflict(_) => Some("The transaction might succeed if retried."),

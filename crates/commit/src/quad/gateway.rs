@@ -140,7 +140,7 @@ impl Site {
         }
         let answer = match request {
             Request::Begin { mode: ReadMode::Stale(_) } => {
-                Err(TxnError::Invalid("QuAD has no reads in the past; begin in another mode".into()))
+                Err(TxnError::Unsupported("QuAD has no reads in the past; begin in another mode".into()))
             }
             Request::Begin { .. } => self.begin(now),
             Request::Get { expect, .. } | Request::Scan { expect, .. } | Request::Commit { expect, .. } if !expect.is_empty() => {

@@ -111,7 +111,9 @@ impl From<TxnError> for Failed {
             TxnError::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
             TxnError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             TxnError::Unknown(_) => (StatusCode::GATEWAY_TIMEOUT, "unknown_outcome"),
-            TxnError::TooLarge(_) | TxnError::Invalid(_) | TxnError::OutOfRange(_) => (StatusCode::BAD_REQUEST, "invalid"),
+            TxnError::TooLarge(_) | TxnError::Invalid(_) | TxnError::OutOfRange(_) | TxnError::Unsupported(_) => {
+                (StatusCode::BAD_REQUEST, "invalid")
+            }
         };
         Failed(status, code, error.to_string())
     }
