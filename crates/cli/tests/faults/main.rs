@@ -16,6 +16,7 @@
 mod common;
 
 mod cluster;
+#[allow(dead_code, reason = "each test uses its part")]
 mod load;
 mod majority;
 mod minority;

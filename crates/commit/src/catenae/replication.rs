@@ -128,7 +128,8 @@ impl Site {
             let behind = matches!(self.seats[id].lead, Lead::Behind { .. });
             let takes_more = self.takes_more(id);
             let stream = &mut self.streams[id];
-            if !(takes_more && stream.take_gap()) && !behind {
+            let has_gap = takes_more && stream.take_gap();
+            if !has_gap && !behind {
                 continue;
             }
             let note = Note::Pull { stream: id, after: stream.chosen() };
