@@ -1,3 +1,5 @@
+//! What was forwarded is found by what it is, and by nothing else.
+
 use super::*;
 use crate::catenae::operation::Operation;
 use rhumb_core::RegionId;

@@ -1,3 +1,5 @@
+//! One site seals an epoch: what it says first, and what its clients are told.
+
 use super::*;
 use crate::catenae::config::{BACKLOG_MAX, BATCH_MAX};
 use crate::catenae::lone::{Lone, Said, answer};

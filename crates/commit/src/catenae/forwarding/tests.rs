@@ -1,3 +1,5 @@
+//! One site forwards a transaction, and takes it back.
+
 use super::*;
 use crate::catenae::lone::{Lone, Said, answer};
 use crate::catenae::message::Promise;
