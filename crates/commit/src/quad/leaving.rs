@@ -9,7 +9,7 @@
 //! that is merely out of reach nobody can know what it told its clients.
 
 use super::configuration::{Cause, Configuration, Goal};
-use super::manager::quorums_of;
+use super::manager::best;
 use super::message::Leave;
 use super::site::Site;
 use crate::replicated_commit::Answer;
@@ -40,8 +40,15 @@ impl Site {
             return Err(format!("{flaw}; set cores first"));
         }
         let adaptation = self.config.adaptation.as_ref().ok_or("quorums do not follow what is measured here")?;
-        let quorums = quorums_of(&members, old, adaptation, &self.known(adaptation), &self.reachable()).ok_or("nobody else is a member")?;
+        let best = best(&members, old.cores, adaptation, &self.known(adaptation), &self.reachable()).ok_or("nobody else is a member")?;
         let (lost, said) = if lost { (BTreeSet::from([site]), "is lost") } else { (BTreeSet::new(), "leaves") };
-        Ok(Goal { quorums, members, lost, cores: None, cause: Cause::Operator, why: format!("{site} {said}, an operator says") })
+        Ok(Goal {
+            quorums: best.quorums,
+            members,
+            lost,
+            cores: None,
+            cause: Cause::Operator,
+            why: format!("{site} {said}, an operator says"),
+        })
     }
 }

@@ -77,17 +77,11 @@ pub(super) fn plan(
 ) -> Option<Plan> {
     let newcomers: BTreeSet<SiteId> = joining.iter().copied().filter(|site| up.contains(site) && !old.bases.contains_key(site)).collect();
     let members: BTreeSet<SiteId> = old.members().union(&newcomers).copied().collect();
-    let failed: BTreeSet<SiteId> = old.members().into_iter().filter(|site| !up.contains(site)).collect();
-    let scoring = adaptation.settings.score.scoring;
-    let busy = |site: &SiteId| known.get(site).filter(|_| !failed.contains(site)).and_then(|known| known.busy(scoring));
-    let measures = measures(&members, known, |site| busy(site).map(|expected| expected.value))?;
-    let (cores, kappa) = cores(old.cores, adaptation, &members, &failed, known);
-    let settings = Settings { cores, ..adaptation.settings };
+    let Best { failed, measures, kappa, settings, quorums: best } = best(&members, old.cores, adaptation, known, up)?;
     let scored = |measures: &Measures| measures.sites().iter().copied().zip(settings.scores(measures)).collect::<BTreeMap<SiteId, f64>>();
-    let best = settings.quorums(&measures, &failed);
     let (more, less) = asked_more_and_less(&old.quorums, &best);
     let against = |site: &SiteId| {
-        busy(site).map(|Estimate { value, error }| match (more.contains(site), less.contains(site)) {
+        busy(known, &failed, adaptation, site).map(|Estimate { value, error }| match (more.contains(site), less.contains(site)) {
             (true, _) => value + error,
             (_, true) => (value - error).max(0.0),
             _ => value,
@@ -142,26 +136,39 @@ pub(super) fn plan_cores(
     up: &BTreeSet<SiteId>,
     cores: Cores,
 ) -> Option<Goal> {
-    let asked = Configuration { cores, ..old.clone() };
-    let plan = plan(&asked, 1, adaptation, known, up, &BTreeSet::new(), false)?;
     let (members, lost, why) = (old.members(), BTreeSet::new(), format!("cores = {cores} was asked for"));
-    Some(Goal { quorums: plan.best, members, lost, cores: Some(cores), cause: Cause::Cores, why })
+    let quorums = best(&members, cores, adaptation, known, up)?.quorums;
+    Some(Goal { quorums, members, lost, cores: Some(cores), cause: Cause::Cores, why })
 }
 
-/// The quorums that the measures ask for among these members.
-pub(super) fn quorums_of(
+/// The quorums that the measures ask for, and what they follow from.
+pub(super) struct Best {
+    pub(super) quorums: Quorums,
+    settings: Settings,
+    measures: Measures,
+    kappa: Option<Kappa>,
+    /// The members that are not up.
+    failed: BTreeSet<SiteId>,
+}
+
+/// The quorums that the measures ask for among these members; none if nothing is known of them.
+pub(super) fn best(
     members: &BTreeSet<SiteId>,
-    old: &Configuration,
+    cores: Cores,
     adaptation: &Adaptation,
     known: &BTreeMap<SiteId, Known>,
     up: &BTreeSet<SiteId>,
-) -> Option<Quorums> {
+) -> Option<Best> {
     let failed: BTreeSet<SiteId> = members.difference(up).copied().collect();
-    let busy =
-        |site: &SiteId| known.get(site).filter(|_| !failed.contains(site)).and_then(|known| known.busy(adaptation.settings.score.scoring));
-    let measures = measures(members, known, |site| busy(site).map(|expected| expected.value))?;
-    let (cores, _) = cores(old.cores, adaptation, members, &failed, known);
-    Some(Settings { cores, ..adaptation.settings }.quorums(&measures, &failed))
+    let measures = measures(members, known, |site| busy(known, &failed, adaptation, site).map(|expected| expected.value))?;
+    let (cores, kappa) = self::cores(cores, adaptation, members, &failed, known);
+    let settings = Settings { cores, ..adaptation.settings };
+    Some(Best { quorums: settings.quorums(&measures, &failed), settings, measures, kappa, failed })
+}
+
+/// How busy a site will be; none if that is not known, or it is not up.
+fn busy(known: &BTreeMap<SiteId, Known>, failed: &BTreeSet<SiteId>, adaptation: &Adaptation, site: &SiteId) -> Option<Estimate> {
+    known.get(site).filter(|_| !failed.contains(site)).and_then(|known| known.busy(adaptation.settings.score.scoring))
 }
 
 fn listed<'a>(sites: impl Iterator<Item = &'a SiteId>) -> String {
