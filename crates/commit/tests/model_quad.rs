@@ -94,7 +94,6 @@ fn a_configuration_activated_by_a_minority_is_refuted() {
 }
 
 #[test]
-#[ignore = "takes minutes, and has not been run to its end yet"]
 fn what_sites_say_that_they_hold_they_hold_over_two_changes() {
     check(Epochs { rule: epochs::Rule::AsIs });
 }

@@ -278,6 +278,9 @@ impl Model for Epochs {
                 state.sites[n].holds = epoch;
             }
         }
+        // What nobody waits for is as good as lost, unless a later question may have its name.
+        let may_be_named_again = self.rule == Rule::NamedAnew && state.life == 0;
+        state.answers.retain(|told| may_be_named_again || state.open[told.source] == Some(told.name));
         Some(state)
     }
 
