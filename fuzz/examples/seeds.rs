@@ -6,8 +6,9 @@ use rhumb_commit::catenae::message as catenae;
 use rhumb_commit::catenae::operation::{Expected, Operation, Transaction};
 use rhumb_commit::catenae::stream_id::StreamId;
 use rhumb_commit::placement::{Coordinators, Placement, Regions};
-use rhumb_commit::quad::message as quad;
-use rhumb_commit::quad::records as quad_records;
+use rhumb_commit::quad::quorums::Quorums;
+use rhumb_commit::quad::{Ballot, Carried, Configuration, Epoch as QuadEpoch, Goal, Stamped};
+use rhumb_commit::quad::{message as quad, records as quad_records};
 use rhumb_commit::replicated_commit::message::{Attempt, Denial, How, LogEntry, LogHead, Meta, Part, Query, RangeCheck, ReadCheck};
 use rhumb_commit::replicated_commit::records::{self, LogRecord, PlacementRecord, PreparedRecord, VoteRecord};
 use rhumb_commit::replicated_commit::{Measured, Note, Promise};
@@ -15,7 +16,7 @@ use rhumb_commit::transaction::Committed;
 use rhumb_commit::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
 use rhumb_forecast::{LstmConfig, Order, Spec};
-use rhumb_node::config::{Config, Limits, Listen, OwnSite, Quotas, Region, Storage, Wan};
+use rhumb_node::config::{Catenae, Config, Limits, Listen, OwnSite, Quad, Quotas, Region, Storage, Wan};
 use rhumb_node::frame::{Hello, Kind, Service, encode};
 use rhumb_node::http::Chaos;
 use rhumb_node::transport::Direction;
@@ -25,9 +26,9 @@ use std::fs;
 use std::path::Path;
 
 fn main() {
-    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), incarnation: 9 };
+    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), life: 9, heard: 8 };
     write("hello", "hello", &hello.encode());
-    let messages = [Service::Commit, Service::Quotas].map(|service| frame(Kind::Message(service), b"data")).concat();
+    let messages = [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad].map(|service| frame(Kind::Message(service), b"data")).concat();
     write("frame", "stream", &[frame(Kind::Ping, &[1; 8]), messages, frame(Kind::Pong, &[1; 8])].concat());
     for (number, message) in notes().map(Body::<Note, Promise>::Note).into_iter().chain(promises().map(Body::Promise)).enumerate() {
         write("message", &format!("{number:02}"), &postcard::to_stdvec(&message).expect("plain data"));
@@ -47,10 +48,17 @@ fn main() {
     write("record", "catenae-entry", &records::encode(&(catenae::Ballot::first(StreamId::first(RegionId(1))), entry())));
     write("record", "catenae-progress", &records::encode(&progress()));
     write("record", "catenae-promise", &[&[0, 1], &records::encode(&catenae::Ballot::first(StreamId::first(RegionId(1))))[..]].concat());
-    let prepared = quad_records::PreparedRecord { txn: txn(), reads: vec![range()], writes: part().writes };
+    let prepared = quad_records::PreparedRecord { txn: txn(), reads: vec![range()], writes: part().writes, committed: Some(timestamp()) };
     write("record", "quad-prepared", &records::encode(&prepared));
     let decision = quad_records::DecisionRecord { txn: txn(), at: timestamp(), participants: vec![SiteId::new(0, 1)] };
     write("record", "quad-decision", &records::encode(&decision));
+    write("record", "quad-configuration", &records::encode(&configuration()));
+    let goal = Goal::of(configuration().quorums, "why");
+    let acceptor = quad_records::AcceptorRecord { promised: Ballot { round: 3, mover: None }, goal, accepted: None };
+    write("record", "quad-acceptor", &records::encode(&acceptor));
+    let base = quad_records::Base { holds: QuadEpoch(8), kept: QuadEpoch(3) };
+    write("record", "quad-base", &records::encode(&base));
+    write("record", "quad-difference", &quad_records::difference_key(QuadEpoch(7), &Key::from("key")));
     for (name, bytes) in quota_records() {
         write("quota_record", name, &bytes);
     }
@@ -228,26 +236,71 @@ fn catenae_messages() -> [Body<catenae::Note, catenae::Promise>; 16] {
     ]
 }
 
-fn quad_messages() -> [Body<quad::Note, quad::Promise>; 13] {
-    use quad::{Note, Promise};
-    let (txn, session, at) = (txn(), timestamp(), timestamp());
-    let row = Row { key: Key::from("a"), version: at, value: Some(Value::from("value")) };
-    let read = |query| Body::Note(Note::Read { txn, number: 1, query });
-    [
-        Body::Note(Note::Ping),
-        read(quad::Query::Keys(vec![Key::from("a")])),
-        read(quad::Query::Range { range: range(), limit: 9, reverse: true }),
-        Body::Note(Note::Rows { txn, number: 1, session, rows: vec![row], more: true }),
-        Body::Note(Note::Confirm { txn, session }),
-        Body::Note(Note::Confirmed { txn }),
-        Body::Note(Note::Prepare { txn, session: Some(session), writes: part().writes }),
-        Body::Note(Note::Refused { txn, session: None }),
-        Body::Note(Note::Abort { txn }),
-        Body::Note(Note::Inquire { txn }),
-        Body::Promise(Promise::Prepared { txn, clock: at }),
-        Body::Promise(Promise::Commit { txn, at }),
-        Body::Promise(Promise::Committed { txn }),
-    ]
+fn configuration() -> Configuration {
+    let cores: Vec<SiteId> = (0..3).map(|region| SiteId::new(region, 0)).collect();
+    let preference = (0..4).map(|region| (SiteId::new(region, 0), cores.clone())).collect();
+    let first = Configuration::first(Quorums::Cores { cores, preference });
+    Configuration { carried: vec![Carried { txn: txn(), at: timestamp() }], ..first }
+}
+
+fn quad_messages() -> Vec<Body<Stamped<quad::Note>, Stamped<quad::Promise>>> {
+    use quad::{Cursor, Note, Promise, Query};
+    let (txn, session, at, sent, number) = (txn(), timestamp(), timestamp(), Time::from_micros(77), 300);
+    let ballot = Ballot { round: 3, mover: Some(SiteId::new(2, 0)) };
+    let (before, configuration) = (QuadEpoch(8), Box::new(configuration()));
+    let (first, row) = (SiteId::new(0, 0), Row { key: Key::from("a"), version: at, value: Some(Value::from("value")) });
+    let commit = quad_records::CommitRecord { txn, at, writes: part().writes };
+    let measured = quad::Measured { load_ppm: 250_000, rtt_micros: [(first, 86_000)].into(), ..quad::Measured::default() };
+    let report = quad::Report {
+        accepted: Some((ballot, configuration.clone())),
+        holds: before,
+        clock: at,
+        unsettled: vec![Carried { txn, at }],
+    };
+    let read = |query| Note::Read { txn, number: 1, query };
+    let pull = |after| Note::Pull { number, since: QuadEpoch(3), before, after };
+    let notes = vec![
+        Note::Ping { sent },
+        Note::Pong { sent },
+        Note::Measured { measured },
+        Note::Join,
+        read(Query::Keys(vec![Key::from("a")])),
+        read(Query::Range { range: range(), limit: 9, reverse: true }),
+        Note::Rows { txn, number: 1, session, rows: vec![row.clone()], more: true },
+        Note::Confirm { txn, session },
+        Note::Confirmed { txn },
+        Note::Prepare { txn, session: Some(session), writes: part().writes },
+        Note::Refused { txn, session: None },
+        Note::Abort { txn },
+        Note::Inquire { txn, committed: true },
+        Note::Settled { txn },
+        Note::Behind,
+        Note::Decided { configuration: configuration.clone() },
+        Note::Seal { ballot, goal: Goal::of(configuration.quorums.clone(), "why") },
+        Note::Outbid { ballot },
+        Note::Reconcile { ballot, anchor: first, sources: [first].into() },
+        Note::Advances { ballot, pages: 2 },
+        pull(Cursor::Start),
+        pull(Cursor::Difference(vec![0, 1])),
+        pull(Cursor::Row(Key::from("a"))),
+        pull(Cursor::Commit(Some(txn))),
+        Note::Differences { number, entries: vec![(Key::from("a"), at, before)], next: Some(Cursor::Commit(None)), whole: true },
+        Note::Commits { number, commits: vec![commit], next: None },
+        Note::Fetch { number, keys: vec![Key::from("a")] },
+        Note::Copies { number, rows: vec![row] },
+        Note::Accept { ballot, configuration },
+    ];
+    let promises = vec![
+        Promise::Prepared { txn, clock: at },
+        Promise::Commit { txn, at },
+        Promise::Committed { txn },
+        Promise::Sealed { ballot, report },
+        Promise::Reconciled { ballot, copied: 7 },
+        Promise::Accepted { ballot },
+    ];
+    let epoch = QuadEpoch(7);
+    let notes = notes.into_iter().map(|note| Body::Note(epoch.says(note)));
+    notes.chain(promises.into_iter().map(|promise| Body::Promise(epoch.says(promise)))).collect()
 }
 
 /// A record of every kind that a quota site keeps.
@@ -297,15 +350,18 @@ fn config() -> Config {
         placement: None,
         storage: Storage::default(),
         quotas: Quotas::default(),
+        catenae: Catenae::default(),
+        quad: Quad::default(),
         limits: Limits::default(),
     }
 }
 
-fn chaos() -> [(&'static str, Chaos); 3] {
+fn chaos() -> [(&'static str, Chaos); 4] {
     let region = || Some("virginia".to_owned());
     [
         ("cut.json", Chaos::Cut { region: region(), shard: Some(0), direction: Direction::In }),
         ("slow.json", Chaos::Slow { region: region(), shard: None, extra_ms: 12.5 }),
+        ("load.json", Chaos::Load { percent: 300, for_s: Some(60.5) }),
         ("heal.json", Chaos::Heal { region: None, shard: None }),
     ]
 }

@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_commit::{catenae::message as catenae, quad::message as quad, replicated_commit as commit};
+use rhumb_commit::quad::{Stamped, message as quad};
+use rhumb_commit::{catenae::message as catenae, replicated_commit as commit};
 use rhumb_core::Body;
 use rhumb_node::runtime::{Wire, decode_message};
 use rhumb_quota::message as quota;
@@ -25,6 +26,6 @@ where
 fuzz_target!(|data: &[u8]| {
     check::<commit::Note, commit::Promise>(data);
     check::<catenae::Note, catenae::Promise>(data);
-    check::<quad::Note, quad::Promise>(data);
+    check::<Stamped<quad::Note>, Stamped<quad::Promise>>(data);
     check::<quota::Note, quota::Promise>(data);
 });

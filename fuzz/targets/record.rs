@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use rhumb_commit::catenae::message::{Ballot, Entry, Progress};
 use rhumb_commit::catenae::records as catenae;
-use rhumb_commit::quad::records as quad;
+use rhumb_commit::quad::{Configuration, records as quad};
 use rhumb_commit::replicated_commit::records::{LogRecord, PlacementRecord, PreparedRecord, VoteRecord, decode, encode};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
@@ -21,6 +21,12 @@ fuzz_target!(|data: &[u8]| {
     check::<quad::PreparedRecord>(data);
     check::<quad::DecisionRecord>(data);
     check::<quad::CommitRecord>(data);
+    check::<quad::AcceptorRecord>(data);
+    check::<quad::Base>(data);
+    check::<Configuration>(data);
+    if let Some((epoch, key)) = quad::read_difference(data) {
+        assert_eq!(quad::difference_key(epoch, &key), data);
+    }
     if let Some((stream, index)) = catenae::decode_entry_key(data) {
         assert_eq!(catenae::entry_key(stream, index), data);
     }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-const STATEMENTS: [&str; 13] = [
+const STATEMENTS: [&str; 15] = [
     "select a, b as x, count(*) over (partition by b) from t where c between 1.5 and $1 order by d desc nulls last limit 3",
     "select t.a, sum(u.v) from t left join u on t.b = u.k group by t.a having sum(u.v) > 1 order by 1",
     "with w as (select a from t where e union all select 1) select * from w where a in (select a from t for update)",
@@ -18,7 +18,9 @@ const STATEMENTS: [&str; 13] = [
     "select * from t as of system time '-10s' where a = 1; begin isolation level serializable; commit",
     "explain select case when e then cast(b as int4) else -a end from t where d > timestamp '2024-01-01' - interval '1 day'",
     "create table w (id uuid primary key, n numeric(10, 2) default 0, unique (n)); create unique index w_n on w (n, id)",
-    "create database d with (protocol = 'replicated-commit'); drop database if exists d",
+    "create database d with (protocol = 'replicated_commit'); drop database if exists d",
+    "create database d with (protocol = 'quad', cores = 3); alter database d set cores = auto; alter database d reset all",
+    "create procedure pay(a int, b numeric) as $$ update t set n = n - $2 where id = $1 $$; call pay(1, 2.5); drop procedure pay",
     "copy t (a, b) from stdin with (format csv, header true, delimiter ';', null '')",
     "set statement_timeout = '1s'; show server_version; select current_database(), version(), $1::date, e'\\x41', $$x$$",
     "create quota if not exists vm limit 5000 parent \"Org\" offer all; alter quota vm set limit -1; drop quota vm; show quotas; \
@@ -41,7 +43,7 @@ fn main() {
         let columns = &key.0[row_key(&table, &[]).0.len()..];
         write("row", &format!("{number:02}"), &[&[number as u8, number as u8, columns.len() as u8], columns, &stored.0].concat());
     }
-    let database = DatabaseDescriptor { id: DatabaseId(5), name: "d".into(), protocol: PROTOCOLS[0].into() };
+    let database = DatabaseDescriptor { id: DatabaseId(5), name: "d".into(), protocol: PROTOCOLS[0].0.into() };
     let entries = [
         Entry::Database(Arc::new(database)),
         Entry::Table(Arc::new(table(SqlType::Int8, SqlType::Numeric(Some((9, 2)))))),
