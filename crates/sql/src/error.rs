@@ -359,7 +359,8 @@ impl From<TxnError> for SqlError {
         let hint = match &error {
             TxnError::Conflict(_) => Some("The transaction might succeed if retried."),
             TxnError::Unknown(_) => Some("Read what the transaction wrote to learn whether it was committed, before running it again."),
-            _ => None,
+            TxnError::Unavailable(_) => Some("Nothing was committed. Try again, or connect to another site."),
+            TxnError::TooLarge(_) | TxnError::Invalid(_) | TxnError::OutOfRange(_) | TxnError::Unsupported(_) => None,
         };
         let sql = SqlError::new(state, error.to_string());
         match hint {

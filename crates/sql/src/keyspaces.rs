@@ -115,7 +115,7 @@ impl Keyspaces {
 fn held(keyspace: Option<&Arc<Keyspace>>, protocol: Protocol) -> SqlResult<&Arc<Keyspace>> {
     keyspace.ok_or_else(|| {
         let hint = match protocol {
-            Protocol::Quad => "A cluster of more sites than quorums are built of has none.",
+            Protocol::Quad => "Quorums are built of at most 64 sites, and this cluster has more.",
             Protocol::Catenae | Protocol::ReplicatedCommit => "Connect to the first or the second site of a region.",
         };
         SqlError::unsupported(format!("this site holds no databases of protocol \"{}\"", protocol.name())).with_hint(hint)

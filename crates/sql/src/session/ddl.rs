@@ -4,7 +4,7 @@
 
 use super::transaction::{Active, TransactionHandle};
 use super::{Company, Outcome, Session, State, cores, settings};
-use crate::catalog::{ColumnSpec, DEFAULT_DATABASE, IndexSpec, KeySpec, PROTOCOLS, ProcedureParameter, ProcedureSpec, Protocol, TableSpec};
+use crate::catalog::{ColumnSpec, IndexSpec, KeySpec, PROTOCOLS, ProcedureParameter, ProcedureSpec, Protocol, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::{Create, ProcedureDefinition, StatementKind, fold};
 use crate::plan::{Planning, check_procedure, delete_all, procedure_name, unqualified};
@@ -26,6 +26,10 @@ impl Session {
         // Which databases there are is not kept where this session's transactions run.
         let is_elsewhere = is_about_databases(kind) && !self.home.is_system();
         if company == Company::Batch || !matches!(self.state, State::Idle) {
+            if is_about_cores(kind) {
+                let message = "the number of cores cannot be changed inside a transaction block: ROLLBACK could not undo it";
+                return Err(SqlError::new(SqlState::ActiveSqlTransaction, message).with_hint("Run it by itself, outside BEGIN."));
+            }
             if is_elsewhere {
                 let (what, protocol) = (kind.name(), self.home.protocol());
                 let message = format!("{what} cannot run inside a transaction of a database of protocol \"{protocol}\"");
@@ -102,7 +106,7 @@ impl Session {
             StatementKind::Drop { object: ast::ObjectType::Database, if_exists, names } => {
                 for name in names {
                     let name = fold(&unqualified(name, database)?);
-                    if name == database || name == DEFAULT_DATABASE {
+                    if name == database {
                         return Err(SqlError::new(SqlState::ObjectInUse, "cannot drop the currently open database"));
                     }
                     catalog.drop_database(txn, &name, *if_exists).await?;
@@ -161,6 +165,15 @@ fn is_about_databases(kind: &StatementKind) -> bool {
     )
 }
 
+/// True for statements that say how many cores there are.
+fn is_about_cores(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::Create(Create::Database { options, .. }) => options.iter().any(|(name, _)| name == cores::OPTION),
+        StatementKind::AlterDatabase { setting, .. } => setting.as_deref() == Some(cores::OPTION),
+        _ => false,
+    }
+}
+
 /// What CREATE DATABASE … WITH says.
 struct Options<'a> {
     protocol: Option<&'a str>,
@@ -170,7 +183,10 @@ struct Options<'a> {
 impl Options<'_> {
     fn of(options: &[(String, String)]) -> SqlResult<Options<'_>> {
         let (mut protocol, mut cores) = (None, None);
-        for (name, value) in options {
+        for (position, (name, value)) in options.iter().enumerate() {
+            if options[..position].iter().any(|(other, _)| other == name) {
+                return Err(SqlError::syntax(format!("conflicting or redundant options: \"{name}\" is given twice")));
+            }
             match name.as_str() {
                 "protocol" => protocol = Some(value.as_str()),
                 cores::OPTION => cores = Some(cores::parse(value)?),

@@ -38,6 +38,7 @@ pub use prepared::Prepared;
 pub use settings::Settings;
 pub use transaction::{Active, TransactionHandle};
 
+use crate::catalog::DatabaseDescriptor;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Home;
@@ -192,11 +193,10 @@ impl Session {
     }
 }
 
-/// The names of all databases.
-pub async fn databases(engine: &Engine) -> SqlResult<Vec<String>> {
+/// All databases.
+pub async fn databases(engine: &Engine) -> SqlResult<Vec<Arc<DatabaseDescriptor>>> {
     let list = async |Active { txn, catalog, .. }: &mut Active| catalog.databases(txn.as_mut()).await;
-    let databases = begun(&engine.keyspaces.system(), ReadMode::Snapshot, list).await?;
-    Ok(databases.iter().map(|database| database.name.clone()).collect())
+    begun(&engine.keyspaces.system(), ReadMode::Snapshot, list).await
 }
 
 /// What `read` reads in a transaction that ends with that.

@@ -125,5 +125,19 @@ async fn cores_are_of_quad_alone_and_a_number_that_can_be() {
         assert!(refused.hint().is_some(), "{with}");
     }
     assert_eq!(code(client.batch_execute("ALTER DATABASE rhumb SET cores = 2").await), "22023");
+    assert_eq!(code(client.batch_execute("CREATE DATABASE x WITH (protocol = 'quad', protocol = 'catenae')").await), "42601");
+    for said in ["ALTER DATABASE rhumb SET cores = 2", "CREATE DATABASE x WITH (protocol = 'quad', cores = 2)"] {
+        assert_eq!(code(client.batch_execute(&format!("BEGIN; {said}")).await), "25001", "ROLLBACK could not undo it: {said}");
+        client.batch_execute("ROLLBACK").await.expect("rolled back");
+    }
     assert_eq!(strings(&client, "SELECT datname FROM pg_database").await, ["rhumb"], "nothing was created");
+}
+
+#[tokio::test]
+async fn the_protocol_of_each_database_is_shown() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE DATABASE shop WITH (protocol = 'catenae')").await.expect("created");
+    let shown = strings(&client, "SELECT name || ' ' || protocol FROM rhumb.databases ORDER BY 1").await;
+    assert_eq!(shown, ["rhumb replicated_commit", "shop catenae"]);
 }

@@ -1,10 +1,11 @@
 //! As much of `pg_catalog` as psql's `\dt`, `\d`, `\df` and `\l` and the drivers' look-ups of types read, and the tables of
-//! this site: `rhumb.quotas`, `rhumb.epochs`, `rhumb.quorums`.
+//! this site: `rhumb.databases`, `rhumb.quotas`, `rhumb.epochs`, `rhumb.quorums`.
 //!
 //! A statement that names a system table gets tables in memory, made for it from the descriptors, and the functions that
 //! print definitions. Catalogs of things that Rhumb does not have (publications, policies …) are always empty, so a query
 //! over one has no rows and is not planned at all: psql asks of them what the query engine cannot plan.
 
+mod databases;
 mod epochs;
 mod functions;
 mod procedures;
@@ -43,7 +44,8 @@ const EMPTY: [&str; 10] = [
 
 /// The tables of this site, by their names without the schema `rhumb`, and what they are called once it is taken off: names that no
 /// table of a database has by chance.
-pub const OF_SITE: [(&str, &str); 3] = [("quotas", QUOTAS), ("epochs", EPOCHS), ("quorums", QUORUMS)];
+pub const OF_SITE: [(&str, &str); 4] = [("databases", DATABASES), ("quotas", QUOTAS), ("epochs", EPOCHS), ("quorums", QUORUMS)];
+const DATABASES: &str = "rhumb.databases";
 const QUOTAS: &str = "rhumb.quotas";
 const EPOCHS: &str = "rhumb.epochs";
 const QUORUMS: &str = "rhumb.quorums";
@@ -66,13 +68,14 @@ impl System {
     /// The system tables as the transaction sees them, and those of this site that are among the `wanted`.
     pub async fn load(cx: Planning<'_>, active: &mut Active, wanted: &[TableReference]) -> SqlResult<System> {
         let databases = if active.catalog.lists_databases() {
-            active.catalog.databases(active.txn.as_mut()).await?.iter().map(|database| database.name.clone()).collect()
+            active.catalog.databases(active.txn.as_mut()).await?
         } else {
             crate::session::databases(cx.engine).await?
         };
         let user_tables = active.catalog.tables(active.txn.as_mut(), &cx.facts.database).await?;
         let procedures = active.catalog.procedures(active.txn.as_mut(), &cx.facts.database).await?;
         let mut tables = guarded(|| tables::make(&databases, &user_tables, &procedures, &cx.facts.user))?;
+        tables.insert(DATABASES.to_string(), guarded(|| databases::make(&databases))?);
         if wanted.iter().any(|name| name.table() == QUOTAS) {
             let infos = cx.engine.quotas()?.list().await?;
             tables.insert(QUOTAS.to_string(), guarded(|| quotas::make(&infos))?);

@@ -1,6 +1,6 @@
 //! The system tables, made from the descriptors. Numbers of objects (OIDs) are derived from their ids.
 
-use crate::catalog::{Index, ProcedureDescriptor, TableDescriptor};
+use crate::catalog::{DatabaseDescriptor, Index, ProcedureDescriptor, TableDescriptor};
 use crate::plan::evaluate::batch_of;
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
@@ -129,7 +129,7 @@ impl Maker {
 
 /// Makes all system tables.
 pub fn make(
-    databases: &[String],
+    databases: &[Arc<DatabaseDescriptor>],
     user_tables: &[Arc<TableDescriptor>],
     procedures: &[Arc<ProcedureDescriptor>],
     user: &str,
@@ -320,18 +320,18 @@ pub fn short_name(ty: &SqlType) -> &'static str {
     }
 }
 
-fn databases_table(databases: &[String]) -> Maker {
+fn databases_table(databases: &[Arc<DatabaseDescriptor>]) -> Maker {
     let mut maker = Maker::new("pg_database")
         .numbers(&["oid", "datdba", "encoding", "datconnlimit", "dattablespace"])
         .texts(&["datname", "datcollate", "datctype", "daticulocale", "datlocprovider", "datacl"])
         .flags(&["datistemplate", "datallowconn"]);
-    for (position, name) in databases.iter().enumerate() {
+    for (position, database) in databases.iter().enumerate() {
         maker.row(&[
             ("oid", number(position as i64 + 1)),
             ("datdba", number(OWNER_OID)),
             ("encoding", number(6)),
             ("datconnlimit", number(-1)),
-            ("datname", text(name.as_str())),
+            ("datname", text(database.name.as_str())),
             ("datcollate", text("C")),
             ("datctype", text("C")),
             ("datlocprovider", text("c")),
