@@ -93,14 +93,14 @@ impl Running {
         }
     }
 
-    /// The sites that `name` means: `REGION`, or `REGION.SHARD` for one of them.
+    /// The sites that `name` means: `REGION`, or `REGION/SHARD` for one of them, or `REGION.SHARD`.
     pub fn select(&self, name: &str) -> Result<Vec<&RunningSite>, RunningError> {
         let of = |region: &str| self.sites.iter().filter(|site| site.region == region).collect::<Vec<_>>();
         let whole = of(name);
         if !whole.is_empty() {
             return Ok(whole);
         }
-        if let Some((region, shard)) = name.rsplit_once('.') {
+        if let Some((region, shard)) = name.rsplit_once(['.', '/']) {
             let sites = of(region);
             if let Some(last) = sites.len().checked_sub(1) {
                 let unknown = RunningError::UnknownSite { name: name.to_owned(), region: region.to_owned(), last };

@@ -108,6 +108,19 @@ impl TxnError {
     pub fn is_retryable(&self) -> bool {
         matches!(self, TxnError::Conflict(_))
     }
+
+    /// The same error in other words.
+    pub fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> TxnError {
+        let (TxnError::Conflict(text)
+        | TxnError::Unavailable(text)
+        | TxnError::Unknown(text)
+        | TxnError::TooLarge(text)
+        | TxnError::Invalid(text)
+        | TxnError::OutOfRange(text)
+        | TxnError::Unsupported(text)) = &mut self;
+        *text = reword(text);
+        self
+    }
 }
 
 /// What a region holds.

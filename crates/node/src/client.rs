@@ -96,7 +96,7 @@ impl<A: Serves> Gateway<A> {
 impl Gateway {
     /// What the actor says of itself.
     pub(crate) async fn actor_status(&self) -> Result<ActorStatus, TxnError> {
-        match ask(&self.handle, Request::Status).await? {
+        match ask(&self.handle, &self.status, Request::Status).await? {
             Answer::Status(status) => {
                 self.status.saw_placement(&status.placement);
                 Ok(status)
@@ -113,7 +113,7 @@ impl Gateway {
 #[async_trait]
 impl<A: Serves> transaction::Gateway for Gateway<A> {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
-        let answer = ask(&self.handle, Request::Begin { mode }).await;
+        let answer = ask(&self.handle, &self.status, Request::Begin { mode }).await;
         match answer.inspect_err(|error| A::count(&self.status, CommitOptions::default(), Err(error), false))? {
             Answer::Began { txn } => Ok(Box::new(Transaction {
                 handle: self.handle.clone(),
@@ -143,7 +143,7 @@ impl<A: Serves> transaction::Gateway for Gateway<A> {
         let Some(request) = A::explain() else { return Ok(None) };
         match self.handle.ask(request).await {
             Ok(Answer::Explained(explanation)) => Ok(Some(self.status.quorum_view(*explanation))),
-            Ok(Answer::Failed(error)) => Err(error),
+            Ok(Answer::Failed(error)) => Err(self.status.told(error)),
             Ok(other) => Err(unexpected(other)),
             Err(rejected) => Err(TxnError::Unavailable(rejected.to_string())),
         }
@@ -153,7 +153,7 @@ impl<A: Serves> transaction::Gateway for Gateway<A> {
         let Some(request) = A::cores(cores) else { return Err(TxnError::Invalid("there are no cores here".into())) };
         match self.handle.ask(request).await {
             Ok(Answer::Done) => Ok(()),
-            Ok(Answer::Failed(error)) => Err(error),
+            Ok(Answer::Failed(error)) => Err(self.status.told(error)),
             Ok(other) => Err(unexpected(other)),
             Err(Rejected::Busy) => Err(TxnError::Unavailable(Rejected::Busy.to_string())),
             Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
@@ -178,9 +178,9 @@ struct Transaction<A: Serves> {
     over: bool,
 }
 
-async fn ask<A: Serves>(handle: &Handle<A>, request: Request) -> Result<Answer, TxnError> {
+async fn ask<A: Serves>(handle: &Handle<A>, status: &Status, request: Request) -> Result<Answer, TxnError> {
     match handle.ask(request.into()).await {
-        Ok(Answer::Failed(error)) => Err(error),
+        Ok(Answer::Failed(error)) => Err(status.told(error)),
         Ok(answer) => Ok(answer),
         Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
     }
@@ -230,7 +230,7 @@ impl<A: Serves> Transaction<A> {
 
     /// Asks the actor; a transaction that cannot go on is counted.
     async fn ask(&self, request: Request) -> Result<Answer, TxnError> {
-        let answer = ask(&self.handle, request).await;
+        let answer = ask(&self.handle, &self.status, request).await;
         answer.inspect_err(|error| A::count(&self.status, self.options, Err(error), false))
     }
 
@@ -352,7 +352,7 @@ impl<A: Serves> transaction::Transaction for Transaction<A> {
         let request = Request::Commit { txn: self.txn, writes, expect, options: self.options };
         let outcome = match self.handle.ask(request.into()).await {
             Ok(Answer::Committed(committed)) => Ok(committed),
-            Ok(Answer::Failed(error)) => Err(error),
+            Ok(Answer::Failed(error)) => Err(self.status.told(error)),
             Ok(other) => Err(unexpected(other)),
             Err(Rejected::Stopped) if !read_only => Err(TxnError::Unknown("the site stopped before it could tell".into())),
             Err(rejected) => {

@@ -7,7 +7,7 @@ use crate::transport::{Fault, Peer, Transport};
 use crate::vitals::Said;
 use rhumb_commit::placement::{Coordinators, Placement};
 use rhumb_commit::quad::Explanation;
-use rhumb_commit::transaction::{QuorumView, RegionStatus, Role};
+use rhumb_commit::transaction::{QuorumView, RegionStatus, Role, TxnError};
 use rhumb_core::{RegionId, SiteId, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,15 +66,23 @@ impl Status {
 
     /// What a site said of its quorums, with the names of sites.
     pub(crate) fn quorum_view(&self, explanation: Explanation) -> QuorumView {
-        let setup = &self.setup;
-        let names: BTreeMap<SiteId, String> = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
-        let regions = setup.topology.regions().map(|region| setup.topology.name(region).to_owned()).collect();
-        let mut view = QuorumView { explanation, names, regions };
+        let topology = &self.setup.topology;
+        let regions = topology.regions().map(|region| topology.name(region).to_owned()).collect();
+        let mut view = QuorumView { explanation, names: self.names(), regions };
         let texts = [Some(&mut view.explanation.why), view.explanation.plan.as_mut().map(|plan| &mut plan.why)];
         for text in texts.into_iter().flatten() {
             *text = named(text, &view.names);
         }
         view
+    }
+
+    /// An error that a site has told of, with the names of sites.
+    pub(crate) fn told(&self, error: TxnError) -> TxnError {
+        error.reworded(|text| named(text, &self.names()))
+    }
+
+    fn names(&self) -> BTreeMap<SiteId, String> {
+        self.setup.topology.sites().map(|site| (site, self.setup.name(site))).collect()
     }
 
     /// Where clients of this process count their commits.
@@ -232,7 +240,7 @@ impl Status {
 /// A text with the names of sites for their numbers.
 fn named(text: &str, names: &BTreeMap<SiteId, String>) -> String {
     let word = |word: &str| {
-        let number = word.trim_end_matches(',');
+        let number = word.trim_end_matches([',', ';', ':', '.']);
         let name = names.iter().find(|(site, _)| site.to_string() == number).map(|(_, name)| name.clone() + &word[number.len()..]);
         name.unwrap_or_else(|| word.to_owned())
     };
@@ -247,6 +255,7 @@ mod tests {
     fn people_are_told_names_of_sites_and_not_numbers() {
         let names = [(SiteId::new(0, 0), "california/0".to_owned()), (SiteId::new(1, 0), "oregon/0".to_owned())].into();
         assert_eq!(named("r0.0, r1.0 joins", &names), "california/0, oregon/0 joins");
+        assert_eq!(named("missing: r0.0; r1.0.", &names), "missing: california/0; oregon/0.");
         assert_eq!(named("r1.00 is silent, as r7.0 is", &names), "r1.00 is silent, as r7.0 is");
     }
 }

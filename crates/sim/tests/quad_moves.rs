@@ -215,7 +215,12 @@ fn a_site_joins_as_a_slave_and_another_leaves() {
     let mut world = world(4, quorums(&[A, B], &[C]));
     surely(&mut world, A, Some("v"));
     let refused = transaction(&mut world, D, None).expect_err("it is no member");
-    assert_eq!(refused, TxnError::Unavailable("site r3.0 is no member of the configuration of e1; it may join".into()));
+    assert_eq!(
+        refused,
+        TxnError::Unavailable(
+            "site r3.0 takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)".into()
+        )
+    );
     assert_eq!(change(&mut world, A, goal(&[A, B], &[C, D])), Answer::Done);
     world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
     assert_eq!(surely(&mut world, D, Some("w")), Some("v".into()));
@@ -237,7 +242,7 @@ fn cores_that_are_merely_cut_off_are_not_left_behind() {
     }
     world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
     let refused = change(&mut world, D, goal(&[C, D, E], &[]));
-    let missing = "the configuration cannot be left without more of its sites; missing: r0.0, r1.0";
+    let missing = "the quorums cannot be changed without more of their sites; missing: r0.0, r1.0";
     assert_eq!(refused, Answer::Failed(TxnError::Unavailable(missing.into())));
     assert_eq!(epoch(&world, C), Epoch(1));
     let declared = Goal { lost: BTreeSet::from([A, B]), ..goal(&[C, D, E], &[]) };
@@ -256,7 +261,7 @@ fn without_a_slave_too_nothing_is_based_on_one_core() {
     world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
     let declared = Goal { lost: BTreeSet::from([A, B]), ..goal(&[C, D], &[]) };
     let refused = change(&mut world, D, declared);
-    let missing = "the configuration cannot be left without more of its sites; missing: r4.0";
+    let missing = "the quorums cannot be changed without more of their sites; missing: r4.0";
     assert_eq!(refused, Answer::Failed(TxnError::Unavailable(missing.into())));
 }
 
@@ -369,7 +374,7 @@ fn an_operator_has_a_site_leave_and_join_again() {
     world.run_for(Span::from_secs(1)).expect("nothing goes wrong");
     let leave = |site, lost| Request::Leave(Leave { site, lost });
     for (at, site, why) in
-        [(A, A, "a site does not take itself out; ask another member"), (A, E, "site r4.0 is no member of the configuration of e1")]
+        [(A, A, "a site does not take itself out; ask another member"), (A, E, "site r4.0 takes no part in the quorums already")]
     {
         assert_eq!(ask(&mut world, at, leave(site, false)), Answer::Failed(TxnError::Invalid(why.into())));
     }
@@ -516,7 +521,7 @@ fn sites_declared_lost_that_go_on_unheard_decide_nothing_without_a_slave() {
     }
     world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
     let refused = change(&mut world, A, goal(&[A, B], &[C, D, E]));
-    let missing = "the configuration cannot be left without more of its sites; missing: r3.0, r4.0";
+    let missing = "the quorums cannot be changed without more of their sites; missing: r3.0, r4.0";
     assert_eq!(refused, Answer::Failed(TxnError::Unavailable(missing.into())), "three of five, and of four cores");
     let declared = Goal { lost: BTreeSet::from([A, B, C]), ..goal(&[D], &[E]) };
     assert_eq!(change(&mut world, E, declared), Answer::Done);
@@ -723,6 +728,25 @@ fn a_site_that_joined_once_does_not_come_again_by_itself() {
     assert_eq!(change(&mut world, A, goal(&[A, B], &[C])), Answer::Done);
     world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
     assert!(!is_member(&world), "an operator has taken it out");
+}
+
+#[test]
+fn what_is_too_large_to_be_written_at_once_is_refused_and_keeps_no_locks() {
+    let mut world = world(4, quorums(&[A, B, C], &[D]));
+    let row = |n: usize, bytes: usize| (Key::from(format!("row {n}").as_str()), Some("v".repeat(bytes).as_str().into()));
+    let bytes = 12 * (6 + (1 << 20));
+    for (writes, said) in [
+        ((100_000..200_001).map(|n| row(n, 1)).collect(), "the transaction writes 100001 rows; at most 100000 are possible".to_owned()),
+        ((10..22).map(|n| row(n, 1 << 20)).collect::<Vec<_>>(), format!("the transaction writes {bytes} bytes; at most")),
+    ] {
+        let Answer::Began { txn } = ask(&mut world, A, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+        let get = Ask::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] };
+        assert!(matches!(ask(&mut world, A, get), Answer::Rows { .. }));
+        let commit = Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() };
+        let Answer::Failed(TxnError::TooLarge(why)) = ask(&mut world, A, commit) else { panic!("too large") };
+        assert!(why.starts_with(&said), "{why}");
+        assert_eq!(transaction(&mut world, B, Some("v")).map(drop), Ok(()), "nothing of it is in the way");
+    }
 }
 
 #[test]

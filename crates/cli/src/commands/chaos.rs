@@ -34,8 +34,8 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
   rhumb chaos cut ireland --one-way                  nothing that Ireland sends arrives anywhere
   rhumb chaos slow california oregon --by 200ms      every message takes so much longer, each way
   rhumb chaos heal                                   all links are as they were
-  rhumb chaos load virginia --percent 300 --for 60s  three times what it can work for, and slower by that: quorums of
-                                                     databases of protocol quad move away from it (`rhumb quorum explain`)
+  rhumb chaos load virginia --percent 300 --for 60s  three times what it can work for, and each transaction waits 15 ms:
+                                                     quorums of databases of protocol quad move away (`rhumb quorum explain`)
   rhumb chaos load virginia --percent 0              no more"
 )]
 pub struct Args {

@@ -29,7 +29,7 @@ const JOIN_POLL: Duration = Duration::from_millis(250);
   rhumb quorum explain --http http://127.0.0.1:8080   of a cluster that is no demo
   rhumb quorum explain --json
   rhumb quorum leave ireland                          Ireland is to be stopped for long; the others go on without it
-  rhumb quorum leave ireland --lost                   its disk is gone: it must join anew, with an empty folder
+  rhumb quorum leave ireland --lost                   it is gone for good: nobody waits for its word
   rhumb quorum join ireland
 
 What is shown is one site's view: what it heard of the others in the last period. The first member that is up acts on its own.
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", require_equals = true, conflicts_with = "http", global = true)]
     demo: Option<Option<PathBuf>>,
     /// By way of this site of the demo [default: the first that lives].
-    #[arg(long, value_name = "REGION[.SHARD]", conflicts_with = "http", global = true)]
+    #[arg(long, value_name = "REGION[/SHARD]", conflicts_with = "http", global = true)]
     site: Option<String>,
     /// By way of the site with this HTTP address.
     #[arg(long, value_name = "URL", global = true)]
@@ -60,7 +60,7 @@ enum What {
     /// Have a site take part no more: it is in nobody's quorums, and serves nothing until it joins again. Returns once that is decided.
     Leave {
         /// The site; without a shard it is 0.
-        #[arg(value_name = "REGION[.SHARD]")]
+        #[arg(value_name = "REGION[/SHARD]")]
         leaves: String,
         /// It will not come back with what it had on its disk: what it knows is not waited for. What its own clients were told stays as
         /// long as a majority of all sites, or all slaves and a core, are left.
@@ -70,7 +70,7 @@ enum What {
     /// Have a site of the demo, or the one with this HTTP address, take part again. Returns once it does.
     Join {
         /// The site of the demo.
-        #[arg(value_name = "REGION[.SHARD]", required_unless_present = "http", conflicts_with = "http")]
+        #[arg(value_name = "REGION[/SHARD]", required_unless_present = "http", conflicts_with = "http")]
         joins: Option<String>,
     },
 }
@@ -104,11 +104,16 @@ async fn ask(base: &str) -> Result<Shown, String> {
 
 /// Has `leaves` be a member no more, and returns what is then.
 async fn leave(args: &Args, leaves: &str, lost: bool) -> Result<Shown, String> {
-    let (region, shard) = leaves.rsplit_once('.').filter(|(_, shard)| shard.parse::<u16>().is_ok()).unwrap_or((leaves, "0"));
+    let (region, shard) = leaves.rsplit_once(['.', '/']).filter(|(_, shard)| shard.parse::<u16>().is_ok()).unwrap_or((leaves, "0"));
     let name = format!("{region}/{shard}");
     let base = match &args.http {
         Some(http) => http.clone(),
-        None => alive(args, args.site.as_deref(), |site| site.to_string() != name)?,
+        None => match alive(args, args.site.as_deref(), |site| site.to_string() != name) {
+            Err(_) if alive(args, args.site.as_deref(), |_| true).is_ok() => {
+                return Err("a site does not take itself out; name another one with --site".to_owned());
+            }
+            base => base?,
+        },
     };
     tell(&base, &Change::Leave { site: name, lost }).await?;
     ask(&base).await

@@ -79,7 +79,8 @@ impl Site {
         let stream = &self.streams[self.own()];
         let (coordinator, after) = (stream.promised().site, stream.chosen());
         fx.send(coordinator, Note::Pull { stream: self.own(), after });
-        let why = format!("{} stands by: the coordinator of its region is {coordinator}", self.me);
+        let region = self.topology.name(coordinator.region);
+        let why = format!("this site stands by; connect to site {region}/{}, which coordinates its region", coordinator.shard);
         fx.answer(id, Answer::Failed(TxnError::Unavailable(why)));
     }
 

@@ -178,7 +178,7 @@ impl Site {
 /// Tells a client, if it is one, that the site cannot serve it.
 fn refuse(input: &Input<Site>, fx: &mut Effects<Site>) {
     if let Input::Client { id, .. } = input {
-        fx.answer(*id, Answer::Failed(TxnError::Unavailable("this site has more to do than it can".into())));
+        fx.answer(*id, Answer::Failed(TxnError::Unavailable("this site has more to do than it can; connect to another one".into())));
     }
 }
 

@@ -94,8 +94,12 @@ impl Default for Config {
 pub const OPEN_MAX: usize = 10_000;
 /// Transactions that hold locks at a site, prepared ones among them, at the most.
 pub const SESSIONS_MAX: usize = 20_000;
-/// Rows that a transaction reads by key at once, and that it writes.
+/// Rows that a transaction reads by key at once.
 pub const ROWS_MAX: usize = 10_000;
+/// Rows that a transaction writes.
+pub const TXN_ROWS_MAX: usize = 100_000;
+/// Bytes of the keys and values that a transaction writes, a little less than a message may have.
+pub const TXN_BYTES_MAX: usize = 12 << 20;
 /// Rows of one scan at the most; a client that wants more asks again.
 pub const SCAN_MAX: usize = 1_000;
 /// Bytes of the rows that a site answers a read with: far less than a message may have. A row that is larger goes alone.

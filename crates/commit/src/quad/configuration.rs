@@ -174,7 +174,7 @@ impl Goal {
         } else if let Some(site) = strange {
             Some(format!("site {site} stands in quorums and is no member"))
         } else if let Some(site) = dead {
-            Some(format!("site {site} is declared lost and cannot be a member; it may join again later"))
+            Some(format!("site {site} is declared lost and cannot be a member"))
         } else {
             unknown.map(|site| format!("site {site} is declared lost and was no member"))
         }

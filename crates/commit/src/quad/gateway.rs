@@ -4,7 +4,7 @@
 //! decided did not happen, so that a gateway without a decision answers *abort*; a client is told *committed* once the whole write
 //! quorum has the commit on disk.
 
-use super::config::{OPEN_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
+use super::config::{OPEN_MAX, ROWS_MAX, SCAN_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX, WAITING_MAX};
 use super::configuration::Configuration;
 use super::message::{Note, Promise, Query};
 #[cfg(feature = "planted")]
@@ -107,7 +107,9 @@ fn moved() -> TxnError {
 }
 
 fn no_quorum(of: &str) -> TxnError {
-    TxnError::Unavailable(format!("so few sites are in reach that no {of} quorum is left; nothing was committed"))
+    TxnError::Unavailable(format!(
+        "so few sites are in reach that no {of} quorum is left; nothing was committed (rhumb.quorums shows who is silent)"
+    ))
 }
 
 impl Gateway {
@@ -140,20 +142,20 @@ impl Site {
         }
         let answer = match request {
             Request::Begin { mode: ReadMode::Stale(_) } => {
-                Err(TxnError::Unsupported("QuAD has no reads in the past; begin in another mode".into()))
+                Err(TxnError::Unsupported("AS OF SYSTEM TIME cannot be used in a database of protocol quad; leave it out".into()))
             }
             Request::Begin { .. } => self.begin(now),
             Request::Get { expect, .. } | Request::Scan { expect, .. } | Request::Commit { expect, .. } if !expect.is_empty() => {
                 Err(TxnError::Invalid("QuAD reads what it depends on under locks; it takes no versions read elsewhere".into()))
             }
-            Request::Get { keys, .. } if keys.len() > ROWS_MAX => Err(TxnError::TooLarge(format!("more than {ROWS_MAX} rows at once"))),
+            Request::Get { keys, .. } if keys.len() > ROWS_MAX => {
+                let why = format!("{} rows are read at once; at most {ROWS_MAX} can be: read them in parts", keys.len());
+                Err(TxnError::TooLarge(why))
+            }
             Request::Get { txn, keys, .. } => return self.read(id, txn, Query::Keys(keys), fx),
             Request::Scan { txn, range, limit, reverse, .. } => {
                 let limit = limit.min(SCAN_MAX as u32);
                 return self.read(id, txn, Query::Range { range, limit, reverse }, fx);
-            }
-            Request::Commit { writes, .. } if writes.len() > ROWS_MAX => {
-                Err(TxnError::TooLarge(format!("more than {ROWS_MAX} rows written")))
             }
             Request::Commit { txn, writes, .. } => return self.commit(now, id, txn, writes, fx),
             Request::Rollback { txn } => {
@@ -216,7 +218,9 @@ impl Site {
 
     fn begin(&mut self, now: Time) -> Result<Answer, TxnError> {
         if self.gateway.open.len() + self.gateway.decided.len() >= OPEN_MAX || !self.may_issue(now) {
-            return Err(TxnError::Unavailable("this site can begin no more transactions at the moment".into()));
+            return Err(TxnError::Unavailable(
+                "this site has as many open transactions as it can; end some, or connect to another site".into(),
+            ));
         }
         let txn = TxnId { began: self.clock.now(now), gateway: self.me };
         self.gateway.turn += 1;
@@ -315,6 +319,9 @@ impl Site {
     }
 
     fn commit(&mut self, now: Time, id: RequestId, txn: TxnId, writes: Vec<(Key, Option<Value>)>, fx: &mut Effects<Site>) {
+        if let Some(error) = too_large(&writes) {
+            return self.fail(txn, Some(id), error, fx);
+        }
         let (up, me, epoch) = (self.up(), self.me, self.configuration.epoch);
         let Some(open) = self.go_on(id, txn, fx) else { return };
         open.trips += 1;
@@ -460,7 +467,9 @@ impl Site {
             }
         }
         for (txn, id) in late {
-            let error = TxnError::Unavailable("the sites of a quorum did not all answer in time; nothing was committed".into());
+            let error = TxnError::Unavailable(
+                "a lock was not granted, or a site of the quorum did not answer, in time; nothing was committed".into(),
+            );
             self.fail(txn, id, error, fx);
         }
         for (txn, decided) in &mut self.gateway.decided {
@@ -501,6 +510,20 @@ impl Site {
             fx.answer(id, Answer::Failed(error.clone()));
         }
     }
+}
+
+/// Why so much cannot be written at once, if it cannot: it goes to each site in one message.
+fn too_large(writes: &[(Key, Option<Value>)]) -> Option<TxnError> {
+    let bytes: usize = writes.iter().map(|(key, value)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len())).sum();
+    let rows = writes.len();
+    let why = if rows > TXN_ROWS_MAX {
+        format!("the transaction writes {rows} rows; at most {TXN_ROWS_MAX} are possible: split it into several")
+    } else if bytes > TXN_BYTES_MAX {
+        format!("the transaction writes {bytes} bytes; at most {TXN_BYTES_MAX} are possible: split it into several")
+    } else {
+        return None;
+    };
+    Some(TxnError::TooLarge(why))
 }
 
 /// The transaction that a request goes on with, if it does.

@@ -34,7 +34,7 @@ impl Site {
         }
         let mut members = old.members();
         if !members.remove(&site) {
-            return Err(format!("site {site} is no member of the configuration of {}", old.epoch));
+            return Err(format!("site {site} takes no part in the quorums already"));
         }
         if let Some(flaw) = old.cores.flaw(members.len()) {
             return Err(format!("{flaw}; set cores first"));

@@ -105,7 +105,7 @@ impl Site {
         let missing = self.configuration.members().into_iter().filter(|site| !sealed.contains(site) && !lost.contains(site));
         let missing: Vec<String> = missing.map(|site| site.to_string()).collect();
         let missing = if missing.is_empty() { "a core that is not lost".into() } else { missing.join(", ") };
-        TxnError::Unavailable(format!("the configuration cannot be left without more of its sites; missing: {missing}"))
+        TxnError::Unavailable(format!("the quorums cannot be changed without more of their sites; missing: {missing}"))
     }
 
     /// Says what the attempt's stage has to say, to those who have not answered.
@@ -251,8 +251,8 @@ impl Site {
         let adopted = &self.configuration;
         let has_cores = goal.cores.is_none_or(|cores| cores == adopted.cores);
         let is_it = adopted.quorums == goal.quorums && adopted.members() == goal.members && has_cores;
-        let other = || Answer::Failed(TxnError::Conflict(format!("another configuration was decided: {adopted}")));
-        fx.answer(id, if is_it { Answer::Done } else { other() });
+        let other = || TxnError::Unavailable("another change of the quorums was decided first; look at them, and ask again".into());
+        fx.answer(id, if is_it { Answer::Done } else { Answer::Failed(other()) });
     }
 }
 

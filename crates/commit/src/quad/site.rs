@@ -172,7 +172,7 @@ impl Site {
 
     /// Why a site that takes no part serves nobody.
     pub(super) fn stranger(&self) -> String {
-        format!("site {} is no member of the configuration of {}; it may join", self.me, self.configuration.epoch)
+        format!("site {} takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)", self.me)
     }
 
     /// The sites that are up, as far as this one knows, members or not: they are heard, and have heard what they were asked.

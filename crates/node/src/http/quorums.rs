@@ -203,14 +203,17 @@ async fn ask(Site { status, quad }: &Site, change: Change) -> Result<(), (Status
         Change::Leave { site: name, lost } => {
             let setup = status.setup();
             let site = setup.topology.sites().find(|site| setup.name(*site) == name);
-            let site = site.ok_or_else(|| bad(format!("site: there is no site `{name}`; expected REGION/SHARD")))?;
+            let known = || setup.topology.sites().map(|site| setup.name(site)).collect::<Vec<_>>().join(", ");
+            let site = site.ok_or_else(|| bad(format!("site: there is no site `{name}`; there are {}", known())))?;
             Request::Leave(Leave { site, lost })
         }
     };
     match quad.ask(request).await {
         Ok(Answer::Done) => Ok(()),
-        Ok(Answer::Failed(TxnError::Invalid(reason))) => Err(bad(reason)),
-        Ok(Answer::Failed(error)) => Err((StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+        Ok(Answer::Failed(error)) => Err(match status.told(error) {
+            TxnError::Invalid(reason) => bad(reason),
+            error => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+        }),
         Ok(other) => unreachable!("the site answered something else than was asked: {other:?}"),
         Err(rejected) => Err((StatusCode::SERVICE_UNAVAILABLE, rejected.to_string())),
     }
