@@ -1,25 +1,26 @@
 //! What two sites say on a TCP connection: a hello from either side, then frames, each bounded and checked.
 //!
 //! ```text
-//!   hello   magic "RHUMBSIT" · version u16 · cluster u64 · region u16 · shard u16 · incarnation u64       34 bytes
+//!   hello   magic "RHUMBSIT" · version u16 · cluster u64 · region u16 · shard u16 · life u64 · heard u64   42 bytes
 //!           with a CRC-32 of all that
 //!   frame   length u32 · CRC-32 u32 of the body · body = kind u8 · data                  length counts the body
 //! ```
 //!
 //! All numbers are little-endian. Decoding is a pure function over bytes: it returns what is there, asks for more, or
 //! says what is wrong; it allocates nothing and panics on no input. A connection that breaks a rule is closed, nothing
-//! else suffers. `incarnation` is the time a site's process began at, so that a connection left over from its life
-//! before can be told from one of now.
+//! else suffers. `life` is the time a site's process began at, so that a connection left over from its life before can be
+//! told from one of now; `heard` is the last life of the other side that this one has heard, see [`crate::lives`].
 
+use crate::lives::Life;
 use rhumb_core::SiteId;
 use thiserror::Error;
 
 /// The longest body of a frame. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// The version of hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 /// The length of a hello.
-pub const HELLO_BYTES: usize = 34;
+pub const HELLO_BYTES: usize = 42;
 /// The length of what precedes a frame's data: length, check sum, kind.
 pub const HEADER_BYTES: usize = 9;
 
@@ -32,8 +33,10 @@ pub struct Hello {
     pub cluster: u64,
     /// Who it is.
     pub site: SiteId,
-    /// When its process began, in microseconds since the Unix epoch.
-    pub incarnation: u64,
+    /// Its life.
+    pub life: Life,
+    /// The last life that it has heard of whom it says this to; zero if none.
+    pub heard: Life,
 }
 
 /// What a site does for its peers, each by an actor of its own.
@@ -141,9 +144,10 @@ impl Hello {
         bytes[10..18].copy_from_slice(&self.cluster.to_le_bytes());
         bytes[18..20].copy_from_slice(&self.site.region.0.to_le_bytes());
         bytes[20..22].copy_from_slice(&self.site.shard.to_le_bytes());
-        bytes[22..30].copy_from_slice(&self.incarnation.to_le_bytes());
-        let checksum = crc32fast::hash(&bytes[..30]);
-        bytes[30..].copy_from_slice(&checksum.to_le_bytes());
+        bytes[22..30].copy_from_slice(&self.life.to_le_bytes());
+        bytes[30..38].copy_from_slice(&self.heard.to_le_bytes());
+        let checksum = crc32fast::hash(&bytes[..38]);
+        bytes[38..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
@@ -159,11 +163,11 @@ impl Hello {
         }
         let cluster = u64::from_le_bytes(rest.take());
         let site = SiteId::new(u16::from_le_bytes(rest.take()), u16::from_le_bytes(rest.take()));
-        let incarnation = u64::from_le_bytes(rest.take());
-        if u32::from_le_bytes(rest.take()) != crc32fast::hash(&bytes[..30]) {
+        let (life, heard) = (u64::from_le_bytes(rest.take()), u64::from_le_bytes(rest.take()));
+        if u32::from_le_bytes(rest.take()) != crc32fast::hash(&bytes[..38]) {
             return Err(FrameError::Hello);
         }
-        Ok(Hello { cluster, site, incarnation })
+        Ok(Hello { cluster, site, life, heard })
     }
 }
 

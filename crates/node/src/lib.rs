@@ -6,6 +6,7 @@
 //! - [`config`]: the file of a site, and what it means;
 //! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
+//! - [`owner`], [`lives`]: whose a data folder is, and that it is the one that the site had;
 //! - [`models`]: forecasts of the demand for quotas;
 //! - [`client`], [`catenae`], [`quad`], [`quotas`], [`placements`]: transactions by each protocol, quotas and placements for clients in
 //!   this process;
@@ -16,6 +17,7 @@ pub mod client;
 pub mod config;
 pub mod frame;
 pub mod http;
+pub mod lives;
 pub mod metrics;
 pub mod models;
 pub mod owner;

@@ -4,14 +4,13 @@
 //! the other may be running. So it is refused before anything in it is read. A folder without the file is taken for one's own, and
 //! says so from then on.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use rhumb_store::replace_file;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use thiserror::Error;
 
 /// The name of the file.
 pub const FILE: &str = "SITE";
-const UNFINISHED: &str = "SITE.new";
 
 /// Why a folder is not taken.
 #[derive(Debug, Error)]
@@ -50,18 +49,9 @@ pub fn check(folder: &Path, whose: &str) -> Result<(), OwnerError> {
     match fs::read_to_string(&path) {
         Ok(found) if found.trim_end() == whose => Ok(()),
         Ok(found) => Err(OwnerError::Foreign { path: folder.to_owned(), found: found.trim_end().to_owned(), expected: whose.to_owned() }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => write(folder, whose).map_err(failed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace_file(folder, FILE, &format!("{whose}\n")).map_err(failed),
         Err(error) => Err(failed(error)),
     }
-}
-
-fn write(folder: &Path, whose: &str) -> io::Result<()> {
-    let unfinished = folder.join(UNFINISHED);
-    let mut file = File::create(&unfinished)?;
-    file.write_all(format!("{whose}\n").as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&unfinished, folder.join(FILE))?;
-    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data
 //! folder itself, those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`], [`CATENAE_FOLDER`] and [`QUAD_FOLDER`] in
 //! it. Whose folder it is stands in it, and a site does not open that of another: what it promised there is not its own to break.
+//! Nor does it go on with an empty folder or an older copy of its own, once a peer has told it that it had another ([`crate::lives`]).
 //!
 //! What goes wrong in the world ends in one line that names it and says what to do, and an exit code: 2 for a
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
@@ -15,6 +16,7 @@
 use crate::config::{ConfigError, Setup};
 use crate::frame::Service;
 use crate::http;
+use crate::lives::{Lives, LivesError};
 use crate::metrics::Metrics;
 use crate::owner;
 use crate::quotas::{Gateway, KeepsQuotas};
@@ -50,6 +52,8 @@ pub enum RunError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Owner(#[from] owner::OwnerError),
+    #[error(transparent)]
+    Lives(#[from] LivesError),
     #[error(
         "catenae.coordinators is {here}, but {} was written with {there}: that stays what it was; set it to {there}, or start with an empty \
          data_dir if the cluster is new", .folder.display()
@@ -197,7 +201,7 @@ where
     let stores = open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };
-    let mut site = Site::new(Arc::clone(&setup), Arc::new(Metrics::new())).map_err(threads)?;
+    let mut site = Site::new(Arc::clone(&setup), stores.lives, Arc::new(Metrics::new())).map_err(threads)?;
     let commits = site.host(Service::Commit, stores.commits, actors.commits).map_err(threads)?;
     let quotas = site.host(Service::Quotas, stores.quotas, actors.quotas).map_err(threads)?;
     let catenae = match stores.catenae.zip(actors.catenae) {
@@ -307,15 +311,16 @@ async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, Run
     })
 }
 
-/// The stores of a site.
+/// What a site has on disk.
 struct Stores {
+    lives: Lives,
     commits: Store<FjallEngine>,
     quotas: Store<FjallEngine>,
     catenae: Option<Store<FjallEngine>>,
     quad: Option<Store<FjallEngine>>,
 }
 
-/// Opens the stores; reads journals, so off the runtime's threads.
+/// Opens the stores, and begins a life; reads journals, so off the runtime's threads.
 async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stores, RunError> {
     let (folder, whose) = (setup.data_dir.clone(), owner::text(&setup.cluster, &setup.name(setup.site)));
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
@@ -325,6 +330,7 @@ async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stor
         // In this order: a folder is taken for a new one only while it is empty.
         let commits = store(&folder, options)?;
         owner::check(&folder, &whose)?;
+        let lives = Lives::begin(&folder)?;
         let quotas = store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?;
         let catenae = with_catenae.then(|| store(&folder.join(CATENAE_FOLDER), options)).transpose()?;
         if let Some(store) = &catenae
@@ -334,7 +340,7 @@ async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stor
             return Err(RunError::Coordinators { folder: folder.join(CATENAE_FOLDER), there, here });
         }
         let quad = with_quad.then(|| store(&folder.join(QUAD_FOLDER), options)).transpose()?;
-        Ok(Stores { commits, quotas, catenae, quad })
+        Ok(Stores { lives, commits, quotas, catenae, quad })
     });
     match opened.await {
         Ok(opened) => opened,

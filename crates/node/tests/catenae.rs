@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{configure, setup};
+use common::{configure, lives, setup};
 use rhumb_commit::catenae::Site as Catenae;
 use rhumb_commit::catenae::execution::{Output, Rejection};
 use rhumb_commit::catenae::operation::Operation;
@@ -22,7 +22,7 @@ async fn cluster() -> (Vec<Site>, Vec<Gateway>) {
     let started = configs.iter().zip(ports).map(|(config, port)| {
         let setup = setup(config);
         let actor = Catenae::new(setup.site, Arc::new(setup.topology.clone()), setup.catenae.clone());
-        let mut site = Site::new(setup, Arc::new(Metrics::new())).expect("threads");
+        let mut site = Site::new(setup, lives(config), Arc::new(Metrics::new())).expect("threads");
         let store = Store::open(MemoryEngine::new()).expect("a store");
         let handle = site.host(Service::Catenae, store, actor).expect("threads");
         site.open(port);

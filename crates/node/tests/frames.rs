@@ -7,7 +7,7 @@ use rhumb_node::runtime::decode_message;
 use std::convert::Infallible;
 
 const MESSAGE: Kind = Kind::Message(Service::Commit);
-const HELLO: Hello = Hello { cluster: 7, site: SiteId::new(2, 1), incarnation: 99 };
+const HELLO: Hello = Hello { cluster: 7, site: SiteId::new(2, 1), life: 99, heard: 98 };
 
 fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
     let written: Result<Vec<u8>, Infallible> = frame::encode(kind, |mut bytes| {
@@ -21,7 +21,7 @@ fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
 fn the_bytes_are_those_of_the_format() {
     assert_eq!(framed(MESSAGE, b"ab"), b"\x03\x00\x00\x00\xd9\x3d\x5d\x22\x03ab");
     assert_eq!(framed(Kind::Message(Service::Quotas), b"ab")[8..], *b"\x04ab");
-    assert_eq!(HELLO.encode()[..30], *b"RHUMBSIT\x06\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0");
+    assert_eq!(HELLO.encode()[..38], *b"RHUMBSIT\x07\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0\x62\0\0\0\0\0\0\0");
 }
 
 #[test]

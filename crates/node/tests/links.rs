@@ -160,7 +160,7 @@ async fn services_share_the_links_and_each_hears_its_own() {
     let (configs, ports) = configure(&["california", "virginia"], None).await;
     let mut sites = Vec::new();
     for (config, port) in configs.iter().zip(ports) {
-        let mut site = Site::new(common::setup(config), Arc::new(Metrics::new())).expect("threads");
+        let mut site = Site::new(common::setup(config), common::lives(config), Arc::new(Metrics::new())).expect("threads");
         let store = || Store::open(MemoryEngine::new()).expect("a store");
         let handles = [Service::Commit, Service::Quotas].map(|service| site.host(service, store(), Toy::default()).expect("threads"));
         site.open(port);
@@ -198,7 +198,7 @@ async fn strangers_are_turned_away_and_nothing_else_suffers() {
     let address = configs[0].listen.peer;
     let cluster = common::setup(&configs[0]).fingerprint();
     // Of an earlier life, so that it never takes the place of the true one.
-    let hello = Hello { cluster, site: VIRGINIA, incarnation: 1 };
+    let hello = Hello { cluster, site: VIRGINIA, life: 1, heard: 0 };
 
     assert_eq!(strange(address, b"GET / HTTP/1.1\r\n\r\n").await, b"", "another protocol");
     let mut version = hello.encode();
@@ -221,6 +221,7 @@ async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() 
     let (configs, ports) = configure(&["california", "virginia"], None).await;
     let site = start(&configs[0], ports.into_iter().next().expect("two"), MemoryEngine::new());
     let cluster = common::setup(&configs[0]).fingerprint();
+    let life = common::lives(&configs[1]).now();
     let mut oversize = u32::MAX.to_le_bytes().to_vec();
     oversize.extend([0; 100]);
     let no_message = encode(Kind::Message(Service::Commit), |mut bytes| {
@@ -229,12 +230,12 @@ async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() 
     });
     let no_service = encode(Kind::Message(Service::Quotas), Ok::<_, std::convert::Infallible>);
     for garbage in [oversize, vec![1; 100], no_message.expect("infallible"), no_service.expect("infallible")] {
-        let mut bytes = Hello { cluster, site: VIRGINIA, incarnation: u64::MAX }.encode().to_vec();
+        let mut bytes = Hello { cluster, site: VIRGINIA, life, heard: 0 }.encode().to_vec();
         bytes.extend(garbage);
         assert_eq!(strange(configs[0].listen.peer, &bytes).await.len(), HELLO_BYTES, "greeted, then closed");
     }
     assert!(site.status().metrics().contains("rhumb_peer_connections_refused_total 4\n"));
-    // Those claimed to be of the latest life there can be. They are gone, so they do not keep the true peer out.
+    // They are gone, so they do not keep the true peer out.
     let peer = start(&configs[1], TcpListener::bind(configs[1].listen.peer).await.expect("free"), MemoryEngine::new());
     assert_eq!(echo(&peer.handle(), CALIFORNIA, "let in").await, "let in");
     assert_eq!(echo(&site.handle(), CALIFORNIA, "undisturbed").await, "undisturbed");

@@ -6,7 +6,7 @@ use common::{Request, Toy, ToyQuotas, http};
 use rhumb_commit::catenae::epoch::Epoch;
 use rhumb_commit::catenae::message::Progress;
 use rhumb_commit::catenae::{Site as Catenae, records};
-use rhumb_core::Batch;
+use rhumb_core::{Batch, SiteId};
 use rhumb_node::config::{Config, Coordinators, Placement, Setup};
 use rhumb_node::process::{Actors, CATENAE_FOLDER, QUOTAS_FOLDER, RunError, Served, live};
 use rhumb_quota::name::Name;
@@ -14,9 +14,9 @@ use rhumb_quota::operation::Operation;
 use rhumb_quota::refusal::Refusal;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 
@@ -92,6 +92,52 @@ async fn a_stopped_site_has_kept_its_data_and_ends_well() {
     let process = Process::start(&config).await;
     assert_eq!(process.served.commits.ask(Request::Get { key: "k" }).await, Ok("v".into()));
     process.stop().await.expect("exit code 0");
+}
+
+/// A copy of all that is in `from`.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("an entry");
+        if path.is_dir() {
+            copy(&path, &to.join(name));
+        } else {
+            fs::copy(&path, to.join(name)).expect("copied");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_does_not_go_on_with_an_empty_folder_or_an_older_copy_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let configs = configs(&["a", "b"], folder.path()).await;
+    let (own, away) = (configs[0].data_dir.clone(), |name: &str| folder.path().join(name));
+    let peer = Process::start(&configs[1]).await;
+    // Lives in which the peer hears it.
+    let live = async || {
+        let process = Process::start(&configs[0]).await;
+        assert_eq!(common::echo(&process.served.commits, SiteId::new(1, 0), "heard").await, "heard");
+        process.stop().await.expect("exit code 0");
+    };
+    live().await;
+    copy(&own, &away("copy"));
+    live().await;
+    fs::rename(&own, away("latest")).expect("moved");
+
+    let expected =
+        format!("the site cannot go on: {} is not the data folder that this site had: b/0 has heard it in a life", own.display());
+    let refusal = refused(&configs[0]).await.to_string();
+    assert!(refusal.starts_with(&expected), "an empty folder: {refusal}");
+    fs::remove_dir_all(&own).expect("removed");
+    copy(&away("copy"), &own);
+    for _ in 0..3 {
+        let refusal = refused(&configs[0]).await.to_string();
+        assert!(refusal.starts_with(&expected), "an older copy, however often it is started: {refusal}");
+    }
+    fs::remove_dir_all(&own).expect("removed");
+    fs::rename(away("latest"), &own).expect("moved");
+    live().await;
+    peer.stop().await.expect("the peer heard none of that");
 }
 
 #[tokio::test(flavor = "multi_thread")]

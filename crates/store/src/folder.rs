@@ -14,8 +14,9 @@
 
 use crate::error::StoreError;
 use crate::layout::FORMAT_VERSION;
+use crate::small_file::{replace_file, sync_folder};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "FORMAT";
@@ -70,16 +71,7 @@ impl Folder {
         }
         fs::create_dir(&creating).map_err(|source| self.error(source))?;
         make(&creating)?;
-        self.write_format().map_err(|source| self.error(source))
-    }
-
-    fn write_format(&self) -> io::Result<()> {
-        let unfinished = self.path.join(FORMAT_UNFINISHED);
-        let mut file = File::create(&unfinished)?;
-        file.write_all(known_format().as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&unfinished, self.path.join(FORMAT))?;
-        sync_folder(&self.path)
+        replace_file(&self.path, FORMAT, &known_format()).map_err(|source| self.error(source))
     }
 
     fn check_format(&self) -> Result<(), StoreError> {
@@ -135,11 +127,6 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.to_owned() }),
         Err(TryLockError::Error(source)) => Err(io_error(path, source)),
     }
-}
-
-/// Makes renames and new names in the folder durable.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod log;
 pub mod manifest;
 mod memory;
 mod scan;
+mod small_file;
 mod store;
 
 pub use engine::{Engine, Entries, View, Write};
@@ -27,4 +28,5 @@ pub use fjall::{FjallEngine, FjallOptions};
 pub use garbage::Collected;
 pub use group::Group;
 pub use memory::MemoryEngine;
+pub use small_file::replace_file;
 pub use store::{KEY_BYTES_MAX, Store};

@@ -21,11 +21,6 @@ impl Clock {
         Clock { origin: Time::from_micros(since_epoch.as_micros() as u64), began: Instant::now() }
     }
 
-    /// What it showed when it began.
-    pub fn origin(&self) -> Time {
-        self.origin
-    }
-
     /// What it shows now.
     pub fn now(&self) -> Time {
         Time::from_micros(self.origin.as_micros() + self.began.elapsed().as_micros() as u64)

@@ -31,6 +31,7 @@ pub(crate) use service::Common;
 
 use crate::config::Setup;
 use crate::frame::{FrameError, Service};
+use crate::lives::Lives;
 use crate::metrics::Metrics;
 use crate::status::Status;
 use crate::transport::{Inboxes, Transport};
@@ -71,15 +72,15 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site that `setup` describes, without a service.
-    pub fn new(setup: Arc<Setup>, metrics: Arc<Metrics>) -> io::Result<Site> {
-        let clock = Clock::start();
+    /// The site that `setup` describes, in the life that has begun with `lives`, without a service.
+    pub fn new(setup: Arc<Setup>, lives: Lives, metrics: Arc<Metrics>) -> io::Result<Site> {
+        let failure = Failure::default();
         let common = Common {
             site: setup.site,
             requests_max: setup.limits.requests as usize,
-            clock,
-            transport: Transport::new(&setup, clock.origin().as_micros(), Arc::clone(&metrics)),
-            failure: Failure::default(),
+            clock: Clock::start(),
+            transport: Transport::new(&setup, lives, failure.clone(), Arc::clone(&metrics)),
+            failure,
             recovering: watch::Sender::new(0),
         };
         let status = Arc::new(Status::new(setup, &common, Arc::clone(&metrics)));

@@ -3,9 +3,11 @@
 //! A connection that does not keep to the protocol is closed with one line in the log; nothing else notices. A peer has
 //! one connection: a newer one replaces it, one of an earlier life is refused as long as there is one of a later.
 
+use super::acquaintance::Acquaintance;
 use super::link::Link;
 use super::{Inboxes, Transport};
 use crate::frame::{self, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind};
+use crate::lives::Life;
 use bytes::{Buf, BytesMut};
 use rhumb_core::SiteId;
 use std::collections::BTreeMap;
@@ -39,12 +41,14 @@ enum Refusal {
     Site(SiteId),
     #[error("it is left over from an earlier life of {0}")]
     Outlived(SiteId),
+    #[error("{0}")]
+    Forgotten(String),
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// The connection of each peer: when its process began, and how to end it.
-type Current = Arc<Mutex<BTreeMap<SiteId, (u64, AbortHandle)>>>;
+/// The connection of each peer: of which life it is, and how to end it.
+type Current = Arc<Mutex<BTreeMap<SiteId, (Life, AbortHandle)>>>;
 
 /// Accepts connections, for ever.
 pub async fn run(listener: TcpListener, transport: Arc<Transport>, inboxes: Arc<Inboxes>) {
@@ -77,7 +81,7 @@ pub async fn run(listener: TcpListener, transport: Arc<Transport>, inboxes: Arc<
     }
 }
 
-fn lock(current: &Current) -> MutexGuard<'_, BTreeMap<SiteId, (u64, AbortHandle)>> {
+fn lock(current: &Current) -> MutexGuard<'_, BTreeMap<SiteId, (Life, AbortHandle)>> {
     current.lock().expect("nothing panics while it holds the connections")
 }
 
@@ -87,11 +91,11 @@ async fn hear(mut stream: TcpStream, address: SocketAddr, transport: &Transport,
         tracing::warn!("closed the connection of {who}: {refusal}");
     };
     let id = own.id();
-    let link = match greet(&mut stream, transport, current, own).await {
-        Ok(link) => link,
+    let (link, life) = match greet(&mut stream, transport, current, own).await {
+        Ok(greeted) => greeted,
         Err(refusal) => return refuse(&address.to_string(), &refusal),
     };
-    let outcome = read(stream, link, inboxes).await;
+    let outcome = read(stream, (link, life), &transport.acquaintance, inboxes).await;
     // A connection that has ended stands in nobody's way, whatever the clocks of two lives say.
     lock(current).retain(|_, (_, connection)| connection.id() != id);
     match outcome {
@@ -102,27 +106,34 @@ async fn hear(mut stream: TcpStream, address: SocketAddr, transport: &Transport,
 }
 
 /// Reads the hello, answers it, and makes this the peer's connection.
-async fn greet<'a>(stream: &mut TcpStream, transport: &'a Transport, current: &Current, own: AbortHandle) -> Result<&'a Link, Refusal> {
+async fn greet<'a>(
+    stream: &mut TcpStream,
+    transport: &'a Transport,
+    current: &Current,
+    own: AbortHandle,
+) -> Result<(&'a Link, Life), Refusal> {
     stream.set_nodelay(true)?;
     let hello = tokio::time::timeout(HELLO_TIMEOUT, read_hello(stream)).await.map_err(|_| Refusal::Silent)??;
-    if hello.cluster != transport.hello.cluster {
+    let answer = transport.acquaintance.hello(hello.site).encode();
+    if !transport.acquaintance.is_of_cluster(&hello) {
         // Our own hello lets the other side say the same.
-        stream.write_all(&transport.hello.encode()).await?;
+        stream.write_all(&answer).await?;
         return Err(Refusal::Cluster);
     }
     let link = transport.links.get(&hello.site).ok_or(Refusal::Site(hello.site))?;
+    transport.acquaintance.check(&link.name, &hello).map_err(Refusal::Forgotten)?;
     {
         let mut current = lock(current);
-        if let Some((incarnation, older)) = current.get(&hello.site) {
-            if *incarnation > hello.incarnation {
+        if let Some((life, older)) = current.get(&hello.site) {
+            if *life > hello.life {
                 return Err(Refusal::Outlived(hello.site));
             }
             older.abort();
         }
-        current.insert(hello.site, (hello.incarnation, own));
+        current.insert(hello.site, (hello.life, own));
     }
-    stream.write_all(&transport.hello.encode()).await?;
-    Ok(link)
+    stream.write_all(&answer).await?;
+    Ok((link, hello.life))
 }
 
 async fn read_hello(stream: &mut TcpStream) -> Result<Hello, Refusal> {
@@ -141,11 +152,13 @@ async fn read_hello(stream: &mut TcpStream) -> Result<Hello, Refusal> {
     Ok(Hello::decode(&bytes)?)
 }
 
-/// Reads frames until the peer closes the connection or breaks a rule.
-async fn read(mut stream: TcpStream, link: &Link, inboxes: &Inboxes) -> Result<(), Refusal> {
+/// Reads frames until the peer closes the connection or breaks a rule. Who sends one has found that its folder knows what was heard of
+/// it before, and is noted as heard in its life of now.
+async fn read(mut stream: TcpStream, (link, life): (&Link, Life), own: &Acquaintance, inboxes: &Inboxes) -> Result<(), Refusal> {
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
         while let Some((frame, length)) = frame::decode(&buffer)? {
+            own.note(link.peer, life).await?;
             take(frame, link, inboxes).await?;
             buffer.advance(length);
         }

@@ -13,6 +13,7 @@
 //! at run time, act on the sending side, between regions only; the hello that opens a connection is never delayed, so a
 //! cluster forms at the machine's own speed.
 
+mod acquaintance;
 mod faults;
 mod inbox;
 mod incoming;
@@ -21,8 +22,11 @@ mod outgoing;
 mod pulse;
 
 use crate::config::Setup;
-use crate::frame::{self, Hello, Kind, Service};
+use crate::frame::{self, Kind, Service};
+use crate::lives::Lives;
 use crate::metrics::Metrics;
+use crate::runtime::Failure;
+use acquaintance::Acquaintance;
 use link::Link;
 use rhumb_alarm::Alarm;
 use rhumb_core::{Rng, SiteId, Span};
@@ -42,7 +46,7 @@ const PING_EVERY: Duration = Duration::from_secs(1);
 
 /// The links of a site to all others.
 pub struct Transport {
-    hello: Hello,
+    acquaintance: Arc<Acquaintance>,
     links: BTreeMap<SiteId, Arc<Link>>,
     metrics: Arc<Metrics>,
 }
@@ -61,15 +65,17 @@ pub struct Peer {
 }
 
 impl Transport {
-    /// The links of the site that `setup` describes; `incarnation` is when this process began.
-    pub fn new(setup: &Setup, incarnation: u64, metrics: Arc<Metrics>) -> Arc<Transport> {
-        let mut seeds = Rng::seeded(incarnation);
+    /// The links of the site that `setup` describes, in the life that has begun with `lives`. It ends with `failure` if a peer has heard
+    /// a life that they lack.
+    pub fn new(setup: &Setup, lives: Lives, failure: Failure, metrics: Arc<Metrics>) -> Arc<Transport> {
+        let mut seeds = Rng::seeded(lives.now());
         let links = setup.topology.sites().filter(|&peer| peer != setup.site).map(|peer| {
             let (region, shard) = (setup.topology.name(peer.region), peer.shard);
             (peer, Arc::new(Link::new(setup, peer, seeds.fork(), metrics.link(region, shard))))
         });
         let links = links.collect();
-        Arc::new(Transport { hello: Hello { cluster: setup.fingerprint(), site: setup.site, incarnation }, links, metrics })
+        let acquaintance = Acquaintance::new(setup.fingerprint(), setup.site, lives, failure);
+        Arc::new(Transport { acquaintance: Arc::new(acquaintance), links, metrics })
     }
 
     /// Sends `message` to `service` of `to`, or drops and counts it. Never blocks.
@@ -84,7 +90,7 @@ impl Transport {
     pub fn start(self: &Arc<Self>, listener: TcpListener, alarm: &Alarm, inboxes: Inboxes) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         for link in self.links.values() {
-            tasks.spawn(outgoing::run(Arc::clone(link), self.hello, alarm.clone()));
+            tasks.spawn(outgoing::run(Arc::clone(link), Arc::clone(&self.acquaintance), alarm.clone()));
         }
         tasks.spawn(incoming::run(listener, Arc::clone(self), Arc::new(inboxes)));
         let transport = Arc::clone(self);

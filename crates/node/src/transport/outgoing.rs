@@ -1,5 +1,6 @@
 //! The task that keeps a connection to one peer and writes the link's frames to it.
 
+use super::acquaintance::Acquaintance;
 use super::link::Link;
 use crate::frame::{HELLO_BYTES, Hello};
 use rhumb_alarm::Alarm;
@@ -22,12 +23,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connects to the peer, again and again, and writes to it.
-pub async fn run(link: Arc<Link>, hello: Hello, alarm: Alarm) {
-    let mut rng = Rng::seeded(hello.incarnation ^ u64::from(link.address.port()));
+pub async fn run(link: Arc<Link>, own: Arc<Acquaintance>, alarm: Alarm) {
+    let mut rng = Rng::seeded(own.life() ^ u64::from(link.address.port()));
     let mut backoff = BACKOFF_MIN;
     let mut quiet = false;
     loop {
-        let failure = match timeout(CONNECT_TIMEOUT, connect(&link, &hello)).await {
+        let failure = match timeout(CONNECT_TIMEOUT, connect(&link, &own)).await {
             Ok(Ok(stream)) => {
                 tracing::info!("connected to {} at {}", link.name, link.address);
                 link.metrics.connects.inc();
@@ -51,22 +52,24 @@ pub async fn run(link: Arc<Link>, hello: Hello, alarm: Alarm) {
     }
 }
 
-async fn connect(link: &Link, hello: &Hello) -> io::Result<TcpStream> {
+async fn connect(link: &Link, own: &Acquaintance) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(link.address).await?;
     stream.set_nodelay(true)?;
-    stream.write_all(&hello.encode()).await?;
+    stream.write_all(&own.hello(link.peer).encode()).await?;
     let mut answer = [0; HELLO_BYTES];
     stream.read_exact(&mut answer).await.map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => invalid("it closed the connection without a hello; its log says why".to_owned()),
         _ => error,
     })?;
     let theirs = Hello::decode(&answer).map_err(|error| invalid(error.to_string()))?;
-    if theirs.cluster != hello.cluster {
+    if !own.is_of_cluster(&theirs) {
         return Err(invalid("it belongs to another cluster; compare `cluster` and `regions` of the two configurations".to_owned()));
     }
     if theirs.site != link.peer {
         return Err(invalid(format!("the site there is {}, not {}; compare `regions` of the two configurations", theirs.site, link.peer)));
     }
+    own.check(&link.name, &theirs).map_err(invalid)?;
+    own.note(link.peer, theirs.life).await?;
     Ok(stream)
 }
 

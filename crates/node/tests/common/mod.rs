@@ -9,6 +9,7 @@ use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, Reques
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
 use rhumb_node::config::{Catenae, Config, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
 use rhumb_node::frame::Service;
+use rhumb_node::lives::Lives;
 use rhumb_node::metrics::Metrics;
 use rhumb_node::placements::{Placements, Refused, View};
 use rhumb_node::runtime::{Handle, Site};
@@ -20,7 +21,7 @@ use rhumb_store::{Engine, MemoryEngine, Store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
@@ -223,6 +224,16 @@ pub async fn lasting_port() -> TcpListener {
     }
 }
 
+/// A data folder, which the build tool's folder for what tests leave behind keeps.
+fn folder() -> PathBuf {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder").keep()
+}
+
+/// Begins a life of a site.
+pub fn lives(config: &Config) -> Lives {
+    Lives::begin(&config.data_dir).expect("a folder")
+}
+
 /// The configurations of a cluster of one site per region, on free ports, and its bound peer ports.
 pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<TcpListener>) {
     let mut ports = Vec::new();
@@ -234,7 +245,7 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
         regions.iter().enumerate().map(|(index, name)| Region { name: (*name).into(), sites: vec![address(index)] }).collect();
     let free = "127.0.0.1:0".parse().expect("an address");
     let config = |(index, name): (usize, &&str)| Config {
-        data_dir: "data".into(),
+        data_dir: folder(),
         cluster: "test".into(),
         chaos: true,
         site: OwnSite { region: (*name).into(), shard: 0 },
@@ -283,7 +294,7 @@ pub fn start<E: Engine>(config: &Config, port: TcpListener, engine: E) -> ToySit
 /// The same as another service.
 pub fn start_as<E: Engine>(service: Service, config: &Config, port: TcpListener, engine: E) -> ToySite {
     let store = Store::open(engine).expect("a store");
-    let mut site = Site::new(setup(config), Arc::new(Metrics::new())).expect("threads");
+    let mut site = Site::new(setup(config), lives(config), Arc::new(Metrics::new())).expect("threads");
     let handle = site.host(service, store, Toy::default()).expect("threads");
     site.open(port);
     ToySite { site, handle }

@@ -1,0 +1,56 @@
+//! What this site says of itself to a peer, and what it makes of what the peer says.
+
+use crate::frame::Hello;
+use crate::lives::{Life, Lives};
+use crate::runtime::Failure;
+use rhumb_core::SiteId;
+use std::io;
+use std::sync::Arc;
+
+/// This site, as it makes itself known to others.
+pub struct Acquaintance {
+    cluster: u64,
+    site: SiteId,
+    lives: Arc<Lives>,
+    failure: Failure,
+}
+
+impl Acquaintance {
+    /// That of `site`, which ends with `failure` if somebody knows it otherwise.
+    pub fn new(cluster: u64, site: SiteId, lives: Lives, failure: Failure) -> Acquaintance {
+        Acquaintance { cluster, site, lives: Arc::new(lives), failure }
+    }
+
+    /// The life of now.
+    pub fn life(&self) -> Life {
+        self.lives.now()
+    }
+
+    /// What it says to `peer` first.
+    pub fn hello(&self, peer: SiteId) -> Hello {
+        Hello { cluster: self.cluster, site: self.site, life: self.lives.now(), heard: self.lives.heard(peer) }
+    }
+
+    /// True if `theirs` is of the same cluster.
+    pub fn is_of_cluster(&self, theirs: &Hello) -> bool {
+        theirs.cluster == self.cluster
+    }
+
+    /// Whether this site is the one that the peer called `name` has heard of last. If not it ends.
+    pub fn check(&self, name: &str, theirs: &Hello) -> Result<(), String> {
+        self.lives.check(name, theirs.heard).inspect_err(|why| self.failure.report(why.clone()))
+    }
+
+    /// Notes on disk in which life `peer` is heard. If that cannot be, the site ends.
+    pub async fn note(&self, peer: SiteId, life: Life) -> io::Result<()> {
+        if self.lives.heard(peer) == life {
+            return Ok(());
+        }
+        let lives = Arc::clone(&self.lives);
+        let noted = tokio::task::spawn_blocking(move || lives.note(peer, life)).await.map_err(io::Error::other)?;
+        noted.map_err(|error| {
+            self.failure.report(error.to_string());
+            io::Error::other(error)
+        })
+    }
+}

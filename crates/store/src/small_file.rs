@@ -1,0 +1,20 @@
+//! A small file that is replaced as a whole: after a crash it is the old one or the new one.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Has the file `name` in `folder` hold `text`; it is on disk when this returns. What is not finished yet is called `name.new`.
+pub fn replace_file(folder: &Path, name: &str, text: &str) -> io::Result<()> {
+    let unfinished = folder.join(format!("{name}.new"));
+    let mut file = File::create(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, folder.join(name))?;
+    sync_folder(folder)
+}
+
+/// Makes renames and new names in the folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
