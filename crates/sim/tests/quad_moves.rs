@@ -227,7 +227,7 @@ fn a_site_joins_as_a_slave_and_another_leaves() {
     assert!(world.actor(D).is_some_and(Site::is_caught_up));
     assert_eq!(change(&mut world, D, goal(&[B, D], &[C])), Answer::Done);
     world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
-    assert!(transaction(&mut world, A, None).expect_err("it has left").to_string().contains("r0.0 is no member"));
+    assert!(transaction(&mut world, A, None).expect_err("it has left").to_string().contains("site r0.0 takes no part"));
     assert_eq!(surely(&mut world, C, None), Some("w".into()));
 }
 
@@ -382,7 +382,7 @@ fn an_operator_has_a_site_leave_and_join_again() {
     assert_eq!(ask(&mut world, C, leave(A, false)), Answer::Done);
     assert!(!cores(&world, C).contains(&A) && cores(&world, C).len() == 2, "as many cores as before");
     world.run_for(Span::from_secs(20)).expect("nothing goes wrong");
-    assert!(transaction(&mut world, A, None).expect_err("it has left").to_string().contains("r0.0 is no member"));
+    assert!(transaction(&mut world, A, None).expect_err("it has left").to_string().contains("site r0.0 takes no part"));
     assert_eq!(surely(&mut world, D, Some("w")), Some("v".into()));
     assert_eq!(ask(&mut world, A, Request::Join), Answer::Done);
     world.run_for(Span::from_secs(5)).expect("nothing goes wrong");
