@@ -75,6 +75,8 @@ pub struct Measured {
     pub load_ppm: u64,
     /// How long what arrived there had to wait, on average, microseconds.
     pub latency_micros: u64,
+    /// And at the least.
+    pub queue_micros: u64,
     /// Its own clients' that only read.
     pub reads: u64,
     /// Its own clients' that wrote.

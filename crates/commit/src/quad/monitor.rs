@@ -1,7 +1,8 @@
 //! What a site measures in each period, what the others tell of theirs, and who acts on it.
 //!
 //! ```text
-//!   each tick:    Ping ──▶ Pong           who is up; the shortest round trip of the period; to itself: how long what arrives has to wait
+//!   each tick:    Ping ──▶ Pong           who is up; the shortest round trip of the period; to itself: how long what arrives has to wait,
+//!                                         which is no part of the distance
 //!   each period:  Measured ──▶ all members    transactions, load over capacity, latency, rows
 //!   then:         all members plan (`manager.rs`); if something is due, the first that is up changes the configuration, and if it has
 //!                 not the next time, the second, and so on
@@ -36,8 +37,8 @@ pub(super) struct Monitor {
     in_progress: u64,
     /// Percent of the capacity that work for others took up, likewise.
     burden: u64,
-    /// What it sent itself: how often, and how long it took, in sum.
-    own: (u64, Span),
+    /// What it sent itself: how often, and how long it took, in sum and at the least.
+    own: (u64, Span, Span),
     /// Rows written in this epoch.
     pub(super) written: u64,
     /// Rows of the last count, and how far the next one has come.
@@ -99,8 +100,8 @@ impl Site {
     pub(super) fn on_ping(&mut self, now: Time, from: SiteId, sent: Time, fx: &mut Effects<Site>) {
         if from == self.me {
             if sent <= now && now.since(sent) <= RTT_MAX {
-                let (count, sum) = self.monitor.own;
-                self.monitor.own = (count + 1, sum + now.since(sent));
+                let ((count, sum, least), took) = (self.monitor.own, now.since(sent));
+                self.monitor.own = (count + 1, sum + took, if count == 0 { took } else { took.min(least) });
             }
         } else {
             fx.send(from, self.configuration.epoch.says(Note::Pong { sent }));
@@ -121,18 +122,22 @@ impl Site {
     }
 
     pub(super) fn on_measured(&mut self, from: SiteId, measured: Measured, fx: &mut Effects<Site>) {
-        if measured.load_ppm > LOAD_MAX_PPM || measured.latency_micros > RTT_MAX.as_micros() {
+        if measured.load_ppm > LOAD_MAX_PPM || measured.latency_micros.max(measured.queue_micros) > RTT_MAX.as_micros() {
             fx.trace(|| format!("{from} reports a load of {} ppm, which cannot be", measured.load_ppm));
             return fx.count("quad.absurd_load");
         }
+        let queue = |site: &SiteId| self.monitor.heard.get(site).map_or(0, |heard| heard.last.queue_micros);
+        // A round trip waits for both processors, which is no distance.
+        let without_queues = |(to, micros): (&SiteId, &u64)| (*to, micros.saturating_sub(measured.queue_micros + queue(to)));
+        let rtt_micros: BTreeMap<SiteId, u64> = measured.rtt_micros.iter().map(without_queues).collect();
         let heard = self.monitor.heard.entry(from).or_default();
         let load = measured.load_ppm as f64 / 1e6;
         heard.forecast.observe(load);
         heard.latency.observe(load, measured.latency_micros as f64 / 1e3);
-        for (to, micros) in &measured.rtt_micros {
+        for (to, micros) in &rtt_micros {
             heard.distances.entry(*to).and_modify(|distance| distance.observe(*micros)).or_insert(Distance::new(*micros));
         }
-        heard.distances.retain(|to, _| measured.rtt_micros.contains_key(to));
+        heard.distances.retain(|to, _| rtt_micros.contains_key(to));
         let rtt_micros = heard.distances.iter().map(|(to, distance)| (*to, distance.micros())).collect();
         (heard.last, heard.at) = (Measured { rtt_micros, ..measured }, self.ticks);
     }
@@ -168,10 +173,11 @@ impl Site {
     fn end_period(&mut self, adaptation: &Adaptation, fx: &mut Effects<Site>) {
         let in_progress = std::mem::take(&mut self.monitor.in_progress);
         let (ticks, burden) = (adaptation.period_ticks.max(1), std::mem::take(&mut self.monitor.burden));
-        let (count, own) = std::mem::take(&mut self.monitor.own);
+        let (count, own, least) = std::mem::take(&mut self.monitor.own);
         let measured = Measured {
             load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + burden * 10_000 / ticks).min(LOAD_MAX_PPM),
             latency_micros: own.as_micros() / count.max(1),
+            queue_micros: least.as_micros(),
             rows: self.monitor.rows,
             written: self.monitor.written,
             caught_up: self.is_caught_up(),
@@ -290,6 +296,21 @@ mod tests {
         for absurd in [LOAD_MAX_PPM + 1, u64::MAX] {
             assert_eq!(heard(absurd), (burden, 1), "{absurd} ppm are counted, and nothing else");
         }
+    }
+
+    #[test]
+    fn what_a_round_trip_waited_at_either_end_is_no_distance() {
+        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
+        let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
+        let mut distance = |from: usize, queue_micros, micros| {
+            let rtt_micros = BTreeMap::from([(sites[1 - from], micros)]);
+            site.on_measured(sites[from], Measured { queue_micros, rtt_micros, ..Measured::default() }, &mut Effects::new(false));
+            site.monitor.heard[&sites[from]].last.rtt_micros[&sites[1 - from]]
+        };
+        assert_eq!(distance(0, 0, 20_000), 20_000);
+        assert_eq!(distance(1, 30_000, 50_000), 20_000, "it is busy itself");
+        assert_eq!(distance(0, 0, 50_000), 20_000, "the other is");
+        assert_eq!(distance(1, 30_000, 10_000), 20_000, "a queue that was longer than the whole round trip says nothing at once");
     }
 
     #[test]
