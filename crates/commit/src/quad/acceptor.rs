@@ -114,6 +114,7 @@ impl Site {
                 put_versions(&mut batch, Epoch(configuration.epoch.0 - 1), *at, writes);
             }
         }
+        self.end_epoch(&configuration, &mut batch, fx);
         self.replica = Replica::default();
         self.observe(configuration.floor, &mut batch);
         // What was told of this site in an epoch that it passed over, with the commits carried into that, does not count.
@@ -127,7 +128,6 @@ impl Site {
         batch.put_record(BASE, Vec::new(), encode(&self.base));
         batch.put_record(CONFIGURATION, Vec::new(), encode(&configuration));
         batch.delete_record(ACCEPTOR, Vec::new());
-        self.end_epoch(&configuration, &mut batch, fx);
         self.sealed = None;
         self.told.clear();
         self.configuration = configuration;

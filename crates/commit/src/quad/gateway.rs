@@ -88,7 +88,7 @@ struct Decided {
     id: Option<RequestId>,
     /// All who are prepared.
     participants: BTreeSet<SiteId>,
-    /// Those of the write quorum that have not confirmed; none: the transaction is settled.
+    /// Those of the write quorum that have not confirmed; none: the transaction is settled. Its replicas may know that before.
     writers: BTreeSet<SiteId>,
     /// All who have not confirmed.
     missing: BTreeSet<SiteId>,
@@ -202,15 +202,16 @@ impl Site {
         for (txn, decided) in std::mem::take(&mut self.gateway.decided) {
             batch.delete_record(DECISIONS, txn_key(txn));
             let Some(id) = decided.id else { continue };
+            // Had anybody been shown it, the commit would stand at all who are prepared.
+            let nobody_saw = self.replica.is_in_doubt(txn);
             fx.answer(
                 id,
                 if next.carried.iter().any(|carried| carried.txn == txn) {
                     Answer::Committed(Committed { at: decided.at, trips: decided.trips })
-                } else if next.epoch == self.configuration.epoch.next() {
-                    // Had anybody been shown it, it would be settled, and its client would have been told.
+                } else if next.epoch == self.configuration.epoch.next() && nobody_saw {
                     Answer::Failed(moved())
                 } else {
-                    Answer::Failed(TxnError::Unknown("the site missed a change of configuration while it committed".into()))
+                    Answer::Failed(TxnError::Unknown("the configuration changed without this site while it committed".into()))
                 },
             );
         }
@@ -388,7 +389,7 @@ impl Site {
         batch.put_record(DECISIONS, txn_key(txn), encode(&record));
         let mut persist = fx.persist(batch);
         for site in &all {
-            persist = persist.send(*site, self.configuration.epoch.says(Promise::Commit { txn, at }));
+            persist = persist.send(*site, self.configuration.epoch.says(Promise::Commit { txn, at, participants: all.clone() }));
         }
         let trips = open.trips + 1;
         let id = Some(id);
@@ -405,20 +406,13 @@ impl Site {
     }
 
     pub(super) fn on_committed(&mut self, from: SiteId, txn: TxnId, fx: &mut Effects<Site>) {
-        let epoch = self.configuration.epoch;
         let Some(decided) = self.gateway.decided.get_mut(&txn) else { return };
         decided.missing.remove(&from);
-        let was_settled = decided.writers.is_empty();
         decided.writers.remove(&from);
-        if was_settled {
-            fx.send(from, epoch.says(Note::Settled { txn }));
-        } else if decided.writers.is_empty() {
-            if let Some(id) = decided.id.take() {
-                fx.answer(id, Answer::Committed(Committed { at: decided.at, trips: decided.trips }));
-            }
-            for site in &decided.participants {
-                fx.send(*site, epoch.says(Note::Settled { txn }));
-            }
+        if decided.writers.is_empty()
+            && let Some(id) = decided.id.take()
+        {
+            fx.answer(id, Answer::Committed(Committed { at: decided.at, trips: decided.trips }));
         }
         if decided.missing.is_empty() {
             self.gateway.decided.remove(&txn);
@@ -446,7 +440,11 @@ impl Site {
         let epoch = self.configuration.epoch;
         match self.gateway.decided.get(&txn) {
             Some(decided) if committed && decided.writers.is_empty() => fx.send(from, epoch.says(Note::Settled { txn })),
-            Some(decided) => drop(fx.persist(Batch::new()).send(from, epoch.says(Promise::Commit { txn, at: decided.at }))),
+            Some(decided) => {
+                let Decided { at, participants, .. } = decided;
+                let commit = Promise::Commit { txn, at: *at, participants: participants.clone() };
+                fx.persist(Batch::new()).send(from, epoch.says(commit));
+            }
             None if self.gateway.open.contains_key(&txn) => {}
             // A decision is forgotten only once all have confirmed it.
             None if committed => fx.send(from, epoch.says(Note::Settled { txn })),
@@ -483,7 +481,8 @@ impl Site {
                 decided.told = ticks;
                 let mut persist = fx.persist(Batch::new());
                 for site in &decided.missing {
-                    persist = persist.send(*site, epoch.says(Promise::Commit { txn: *txn, at: decided.at }));
+                    let commit = Promise::Commit { txn: *txn, at: decided.at, participants: decided.participants.clone() };
+                    persist = persist.send(*site, epoch.says(commit));
                 }
             }
         }

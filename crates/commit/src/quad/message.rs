@@ -151,7 +151,7 @@ pub enum Note {
     Abort { txn: TxnId },
     /// Replica that is prepared to the gateway: what came of it? `committed` if the commit stands here, and may not be shown yet.
     Inquire { txn: TxnId, committed: bool },
-    /// Gateway: the commit stands at the whole write quorum, and may be shown.
+    /// Gateway, to an inquiry: the commit stands at the whole write quorum, and may be shown.
     Settled { txn: TxnId },
     /// The receiver seems to be in a later epoch: which configuration is that?
     Behind,
@@ -185,9 +185,9 @@ pub enum Note {
 pub enum Promise {
     /// Replica, to the first round: locks and writes are on disk. `clock` is above all that was committed here in conflict.
     Prepared { txn: TxnId, clock: Timestamp },
-    /// Gateway, second round: all are prepared, and the decision is on disk.
-    Commit { txn: TxnId, at: Timestamp },
-    /// Replica, to the second round: the commit is on disk.
+    /// Gateway, second round: all `participants` are prepared, and the decision is on disk.
+    Commit { txn: TxnId, at: Timestamp, participants: BTreeSet<SiteId> },
+    /// Replica, to the second round, to the gateway and all who are prepared: the commit is on disk.
     Committed { txn: TxnId },
     /// To the mover: nothing of this epoch is served here any more. What is known here.
     Sealed { ballot: Ballot, report: Report },
@@ -252,7 +252,7 @@ impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Promise::Prepared { txn, clock } => write!(f, "prepared {txn} above {clock}"),
-            Promise::Commit { txn, at } => write!(f, "commit {txn} at {at}"),
+            Promise::Commit { txn, at, .. } => write!(f, "commit {txn} at {at}"),
             Promise::Committed { txn } => write!(f, "committed {txn}"),
             Promise::Sealed { ballot, report } => {
                 write!(f, "sealed {ballot}: holds {}, {} unsettled", report.holds, report.unsettled.len())?;

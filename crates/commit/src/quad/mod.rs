@@ -18,8 +18,7 @@
 //!     │                 │ sync: decided            │                   │
 //!     │                 ├── Commit (at) ──────────▶├──────────────────▶│ that it commits, sync   second round
 //!     │  committed      │◀──────────────────────────────── Committed ──┤
-//!     │◀────────────────┤
-//!     │                 ├── Settled ──────────────▶├──────────────────▶│ versions shown, locks released
+//!     │◀────────────────┤                          │◀──── Committed ───┤ of all: versions shown, locks released
 //! ```
 //!
 //! What holds at all times:

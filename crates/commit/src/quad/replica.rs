@@ -5,7 +5,7 @@
 //!                            │
 //!                            └── Prepare ──▶ waits for exclusive locks ──▶ prepared, on disk ── Abort ──▶ released
 //!                                                                              │
-//!                                                                              └── Commit ──▶ committed, on disk ── Settled ──▶ shown, released
+//!                                                                              └── Commit ──▶ committed, on disk ── so are all ──▶ shown, released
 //! ```
 //!
 //! Invariants: rows leave only under a shared lock; a `Prepared` leaves only once locks and writes are on disk, and they stay until
@@ -22,7 +22,7 @@ use super::site::{Loading, Site};
 use crate::replicated_commit::records::encode;
 use crate::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
 use rhumb_core::actor::{Load, Loaded};
-use rhumb_core::{Batch, Effects, Key, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Batch, Effects, Key, SiteId, Time, Timestamp, TxnId, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
@@ -66,6 +66,21 @@ struct Prepared {
     since: u64,
     /// The tick of this life since which it keeps its locks.
     began: u64,
+    /// All who are prepared; none before the commit has come.
+    participants: BTreeSet<SiteId>,
+    /// Those who have the commit on disk, as far as they have said so in this life.
+    confirmed: BTreeSet<SiteId>,
+}
+
+impl Prepared {
+    fn new(record: PreparedRecord, tick: u64) -> Prepared {
+        Prepared { record, since: tick, began: tick, participants: BTreeSet::new(), confirmed: BTreeSet::new() }
+    }
+
+    /// True if the commit is known to stand at all who are prepared.
+    fn is_settled(&self) -> bool {
+        !self.participants.is_empty() && self.participants.is_subset(&self.confirmed)
+    }
 }
 
 impl Replica {
@@ -95,9 +110,19 @@ impl Replica {
         self.prepared.range((after, Bound::Unbounded)).filter_map(move |(_, prepared)| commit(prepared))
     }
 
+    /// True if the commit of the transaction stands here and is not settled.
+    pub(super) fn has_commit(&self, txn: TxnId) -> bool {
+        self.prepared.get(&txn).is_some_and(|prepared| prepared.record.committed.is_some())
+    }
+
+    /// True if the transaction is prepared here, and whether it commits has not been heard.
+    pub(super) fn is_in_doubt(&self, txn: TxnId) -> bool {
+        self.prepared.get(&txn).is_some_and(|prepared| prepared.record.committed.is_none())
+    }
+
     /// What a transaction wrote whose commit stands here and is not settled.
     pub(super) fn take_commit(&mut self, txn: TxnId) -> Option<Vec<(Key, Option<Value>)>> {
-        let committed = self.prepared.get(&txn).is_some_and(|prepared| prepared.record.committed.is_some());
+        let committed = self.has_commit(txn);
         self.prepared.remove(&txn).filter(|_| committed).map(|prepared| prepared.record.writes)
     }
 
@@ -113,7 +138,7 @@ impl Replica {
             assert!(granted.is_ok_and(|outcomes| outcomes.len() == 1), "prepared transactions do not stand in each other's way");
         }
         self.table.prepare(record.txn);
-        self.prepared.insert(record.txn, Prepared { record, since: 0, began: 0 });
+        self.prepared.insert(record.txn, Prepared::new(record, 0));
     }
 }
 
@@ -227,7 +252,7 @@ impl Site {
                 self.replica.table.prepare(txn);
                 let mut batch = Batch::new();
                 batch.put_record(PREPARED, txn_key(txn), encode(&record));
-                self.replica.prepared.insert(txn, Prepared { record, since: self.ticks, began: self.ticks });
+                self.replica.prepared.insert(txn, Prepared::new(record, self.ticks));
                 self.promise_prepared(now, txn, batch, fx);
             }
         }
@@ -259,16 +284,22 @@ impl Site {
     }
 
     /// The second round. The commit is on disk before it is confirmed; it is shown to others once it is settled: known to
-    /// stand at the whole write quorum, so that every reconfiguration finds it.
-    pub(super) fn on_commit(&mut self, now: Time, txn: TxnId, at: Timestamp, fx: &mut Effects<Site>) {
+    /// stand at the whole write quorum, so that every reconfiguration finds it. All who are prepared hear the confirmation, and not the
+    /// gateway alone: replicas near each other need not wait for the word of a gateway that is far.
+    pub(super) fn on_commit(&mut self, now: Time, (txn, at): (TxnId, Timestamp), participants: BTreeSet<SiteId>, fx: &mut Effects<Site>) {
+        let told: BTreeSet<SiteId> = participants.iter().copied().chain([txn.gateway]).collect();
         let mut batch = Batch::new();
         self.observe(at, &mut batch);
         if let Some(prepared) = self.replica.prepared.get_mut(&txn) {
             prepared.record.committed = Some(at);
+            prepared.participants = participants;
             prepared.since = self.ticks;
             batch.put_record(PREPARED, txn_key(txn), encode(&prepared.record));
         }
-        fx.persist(batch).send(txn.gateway, self.configuration.epoch.says(Promise::Committed { txn }));
+        let mut persist = fx.persist(batch);
+        for site in told {
+            persist = persist.send(site, self.configuration.epoch.says(Promise::Committed { txn }));
+        }
         let shows_nothing = self.replica.prepared.get(&txn).is_some_and(|prepared| prepared.record.writes.is_empty());
         #[cfg(feature = "planted")]
         let shows_nothing = shows_nothing || self.has_planted(Planted::ShownUnsettled);
@@ -277,9 +308,17 @@ impl Site {
         }
     }
 
+    /// The commit stands at `from`.
+    pub(super) fn on_confirmed_commit(&mut self, now: Time, from: SiteId, txn: TxnId, fx: &mut Effects<Site>) {
+        let Some(prepared) = self.replica.prepared.get_mut(&txn) else { return };
+        prepared.confirmed.insert(from);
+        if prepared.is_settled() {
+            self.on_settled(now, txn, fx);
+        }
+    }
+
     pub(super) fn on_settled(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
-        let committed = |prepared: &Prepared| prepared.record.committed.is_some();
-        if !self.replica.prepared.get(&txn).is_some_and(committed) {
+        if !self.replica.has_commit(txn) {
             return;
         }
         let prepared = self.replica.prepared.remove(&txn).expect("it is committed here");

@@ -372,11 +372,16 @@ impl Site {
             Promise::Sealed { ballot, report } => self.on_sealed(from, ballot, report, fx),
             Promise::Reconciled { ballot, .. } => self.on_reconciled(from, ballot, fx),
             Promise::Accepted { ballot } => self.on_accepted(from, ballot, fx),
-            // The decision is this site's own.
-            Promise::Committed { txn } => self.on_committed(from, txn, fx),
+            Promise::Committed { txn } => {
+                // The decision is this site's own.
+                self.on_committed(from, txn, fx);
+                if self.is_open() {
+                    self.on_confirmed_commit(now, from, txn, fx);
+                }
+            }
             _ if !self.is_open() => {}
             Promise::Prepared { txn, clock } => self.on_prepared(now, from, txn, clock, fx),
-            Promise::Commit { txn, at } => self.on_commit(now, txn, at, fx),
+            Promise::Commit { txn, at, participants } => self.on_commit(now, (txn, at), participants, fx),
         }
     }
 }

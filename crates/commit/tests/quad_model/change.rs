@@ -228,7 +228,9 @@ impl Model for Change {
             match state.sites[n].there {
                 There::Nothing => actions.push(Action::Prepare(n)),
                 There::Prepared if state.decided => actions.push(Action::Commit(n)),
-                There::Committed if state.acknowledged || self.rule == Rule::ShownUnsettled => actions.push(Action::Show(n)),
+                There::Committed if state.committed == self.all_writers() || self.rule == Rule::ShownUnsettled => {
+                    actions.push(Action::Show(n))
+                }
                 _ => {}
             }
         }
