@@ -87,6 +87,8 @@ pub struct Measured {
     pub written: u64,
     /// True if it holds all that was committed before its epoch.
     pub caught_up: bool,
+    /// True if the configuration changed meanwhile: what was in progress waited for that, and tells nothing of the load.
+    pub changing: bool,
     /// The shortest round trip to each site, microseconds.
     pub rtt_micros: BTreeMap<SiteId, u64>,
 }

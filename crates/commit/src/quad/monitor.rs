@@ -14,7 +14,8 @@
 //! **The load of a site is what its own clients have in progress**, not how much it does. What it does hangs on the quorums: cores work for
 //! others, so that each would seem the wrong one as soon as it is a core. Nor is it how many transactions its clients end: near cores these
 //! go faster, and the sites that are near would seem the loaded ones. Clients that wait for their answers have as many in progress
-//! under any quorums; the others have fewer where they are served faster, so that a good choice looks better, not worse.
+//! under any quorums; the others have fewer where they are served faster, so that a good choice looks better, not worse. While the
+//! configuration changes all that begins waits for that, at every site: such a period counts for no load.
 
 use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, RTT_MAX};
 use super::configuration::{Cores, Epoch};
@@ -88,6 +89,7 @@ impl Monitor {
     /// Another configuration is there: nothing is due any more.
     pub(super) fn begin_epoch(&mut self) {
         (self.written, self.due) = (0, [0; 2]);
+        self.now.changing = true;
     }
 
     /// This site asks to become a member, until it is one.
@@ -132,8 +134,10 @@ impl Site {
         let rtt_micros: BTreeMap<SiteId, u64> = measured.rtt_micros.iter().map(without_queues).collect();
         let heard = self.monitor.heard.entry(from).or_default();
         let load = measured.load_ppm as f64 / 1e6;
-        heard.forecast.observe(load);
-        heard.latency.observe(load, measured.latency_micros as f64 / 1e3);
+        if !measured.changing {
+            heard.forecast.observe(load);
+            heard.latency.observe(load, measured.latency_micros as f64 / 1e3);
+        }
         for (to, micros) in &rtt_micros {
             heard.distances.entry(*to).and_modify(|distance| distance.observe(*micros)).or_insert(Distance::new(*micros));
         }
@@ -156,6 +160,7 @@ impl Site {
             self.monitor.since = (self.configuration.epoch, self.ticks);
         }
         self.count_on(fx);
+        self.monitor.now.changing |= self.sealed.is_some();
         self.monitor.in_progress += (self.gateway.in_progress() + self.burdened.begins()) as u64;
         self.monitor.burden += self.burdened.percent;
         fx.send(self.me, self.configuration.epoch.says(Note::Ping { sent: now }));
@@ -311,6 +316,19 @@ mod tests {
         assert_eq!(distance(1, 30_000, 50_000), 20_000, "it is busy itself");
         assert_eq!(distance(0, 0, 50_000), 20_000, "the other is");
         assert_eq!(distance(1, 30_000, 10_000), 20_000, "a queue that was longer than the whole round trip says nothing at once");
+    }
+
+    #[test]
+    fn a_period_in_which_the_configuration_changed_tells_nothing_of_the_load() {
+        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
+        let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
+        let mut expected = |load_ppm, changing| {
+            site.on_measured(sites[1], Measured { load_ppm, changing, ..Measured::default() }, &mut Effects::new(false));
+            site.monitor.heard[&sites[1]].forecast.next().map(|expected| expected.value)
+        };
+        assert_eq!(expected(900_000, true), None);
+        assert_eq!(expected(100_000, false), Some(0.1));
+        assert_eq!((expected(900_000, true), expected(900_000, true)), (Some(0.1), Some(0.1)), "however often");
     }
 
     #[test]
