@@ -292,7 +292,7 @@ fn quad_messages() -> Vec<Body<Stamped<quad::Note>, Stamped<quad::Promise>>> {
     ];
     let promises = vec![
         Promise::Prepared { txn, clock: at },
-        Promise::Commit { txn, at },
+        Promise::Commit { txn, at, participants: [SiteId::new(0, 0)].into() },
         Promise::Committed { txn },
         Promise::Sealed { ballot, report },
         Promise::Reconciled { ballot, copied: 7 },
