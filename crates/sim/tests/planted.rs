@@ -4,7 +4,7 @@
 //! Two are left out. A site that has restarted refuses every timestamp at or below its ceiling, which hides from random
 //! schedules that it forgot a refusal (`RefusalNotDurable`); the scenario `a_refusal_outlives_a_crash` and the model in
 //! `crates/commit/tests` catch that. Another one needs a session of QuAD that is lost without its gateway hearing of it, and a
-//! write in between, which few seeds have (`SessionsIgnored`): `quad_moves.rs` arranges just that.
+//! write in between, which few seeds have (`SessionsIgnored`): `quad_moves/steps.rs` arranges just that.
 
 #![cfg(feature = "planted")]
 
