@@ -14,7 +14,7 @@ use rhumb_commit::replicated_commit::records::{self, LogRecord, PlacementRecord,
 use rhumb_commit::replicated_commit::{Measured, Note, Promise};
 use rhumb_commit::transaction::Committed;
 use rhumb_commit::votes::{Outcome, Refusal, Vote};
-use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, Value, record};
 use rhumb_forecast::{LstmConfig, Order, Spec};
 use rhumb_node::config::{Catenae, Config, Limits, Listen, OwnSite, Quad, Quotas, Region, Storage, Wan};
 use rhumb_node::frame::{Hello, Kind, Service, encode};
@@ -28,7 +28,8 @@ use std::path::Path;
 fn main() {
     let hello = Hello { cluster: 7, site: SiteId::new(3, 1), life: 9, heard: 8 };
     write("hello", "hello", &hello.encode());
-    let messages = [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad].map(|service| frame(Kind::Message(service), b"data")).concat();
+    let messages =
+        [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad].map(|service| frame(Kind::Message(service), b"data")).concat();
     write("frame", "stream", &[frame(Kind::Ping, &[1; 8]), messages, frame(Kind::Pong, &[1; 8])].concat());
     for (number, message) in notes().map(Body::<Note, Promise>::Note).into_iter().chain(promises().map(Body::Promise)).enumerate() {
         write("message", &format!("{number:02}"), &postcard::to_stdvec(&message).expect("plain data"));
@@ -40,24 +41,24 @@ fn main() {
         write("message", &format!("quad-{number:02}"), &postcard::to_stdvec(&message).expect("plain data"));
     }
     let log = LogRecord { attempt: attempt(), at: timestamp(), keys: vec![Key::from("key")] };
-    write("record", "vote", &records::encode(&VoteRecord { meta: meta(), vote: Vote::Yes, outcome: Some(Outcome::Committed) }));
-    write("record", "prepared", &records::encode(&PreparedRecord { meta: meta(), part: part() }));
-    write("record", "log", &records::encode(&log));
+    write("record", "vote", &record::encode(&VoteRecord { meta: meta(), vote: Vote::Yes, outcome: Some(Outcome::Committed) }));
+    write("record", "prepared", &record::encode(&PreparedRecord { meta: meta(), part: part() }));
+    write("record", "log", &record::encode(&log));
     let placed = PlacementRecord { placement: placement(), settled: 1, copied: true, enter: Regions::NONE };
-    write("record", "placement", &records::encode(&placed));
-    write("record", "catenae-entry", &records::encode(&(catenae::Ballot::first(StreamId::first(RegionId(1))), entry())));
-    write("record", "catenae-progress", &records::encode(&progress()));
-    write("record", "catenae-promise", &[&[0, 1], &records::encode(&catenae::Ballot::first(StreamId::first(RegionId(1))))[..]].concat());
+    write("record", "placement", &record::encode(&placed));
+    write("record", "catenae-entry", &record::encode(&(catenae::Ballot::first(StreamId::first(RegionId(1))), entry())));
+    write("record", "catenae-progress", &record::encode(&progress()));
+    write("record", "catenae-promise", &[&[0, 1], &record::encode(&catenae::Ballot::first(StreamId::first(RegionId(1))))[..]].concat());
     let prepared = quad_records::PreparedRecord { txn: txn(), reads: vec![range()], writes: part().writes, committed: Some(timestamp()) };
-    write("record", "quad-prepared", &records::encode(&prepared));
+    write("record", "quad-prepared", &record::encode(&prepared));
     let decision = quad_records::DecisionRecord { txn: txn(), at: timestamp(), participants: vec![SiteId::new(0, 1)] };
-    write("record", "quad-decision", &records::encode(&decision));
-    write("record", "quad-configuration", &records::encode(&configuration()));
+    write("record", "quad-decision", &record::encode(&decision));
+    write("record", "quad-configuration", &record::encode(&configuration()));
     let goal = Goal::of(configuration().quorums, "why");
     let acceptor = quad_records::AcceptorRecord { promised: Ballot { round: 3, mover: None }, goal, accepted: None };
-    write("record", "quad-acceptor", &records::encode(&acceptor));
+    write("record", "quad-acceptor", &record::encode(&acceptor));
     let base = quad_records::Base { holds: QuadEpoch(8), kept: QuadEpoch(3) };
-    write("record", "quad-base", &records::encode(&base));
+    write("record", "quad-base", &record::encode(&base));
     write("record", "quad-difference", &quad_records::difference_key(QuadEpoch(7), &Key::from("key")));
     for (name, bytes) in quota_records() {
         write("quota_record", name, &bytes);
@@ -251,12 +252,8 @@ fn quad_messages() -> Vec<Body<Stamped<quad::Note>, Stamped<quad::Promise>>> {
     let (first, row) = (SiteId::new(0, 0), Row { key: Key::from("a"), version: at, value: Some(Value::from("value")) });
     let commit = quad_records::CommitRecord { txn, at, writes: part().writes };
     let measured = quad::Measured { load_ppm: 250_000, rtt_micros: [(first, 86_000)].into(), ..quad::Measured::default() };
-    let report = quad::Report {
-        accepted: Some((ballot, configuration.clone())),
-        holds: before,
-        clock: at,
-        unsettled: vec![Carried { txn, at }],
-    };
+    let report =
+        quad::Report { accepted: Some((ballot, configuration.clone())), holds: before, clock: at, unsettled: vec![Carried { txn, at }] };
     let read = |query| Note::Read { txn, number: 1, query };
     let pull = |after| Note::Pull { number, since: QuadEpoch(3), before, after };
     let notes = vec![
@@ -305,12 +302,12 @@ fn quad_messages() -> Vec<Body<Stamped<quad::Note>, Stamped<quad::Promise>>> {
 
 /// A record of every kind that a quota site keeps.
 fn quota_records() -> [(&'static str, Vec<u8>); 6] {
+    use rhumb_core::record::encode;
     use rhumb_quota::account::Account;
     use rhumb_quota::avantan::{Recent, any, majority};
     use rhumb_quota::catalog::{Definition, State};
     use rhumb_quota::list::{Entry, List};
     use rhumb_quota::name::Name;
-    use rhumb_quota::records::encode;
     use rhumb_quota::spec::{Reallocation, Spec};
     use rhumb_quota::tokens::Tokens;
     let tokens = Tokens { left: 300, held: 7 };

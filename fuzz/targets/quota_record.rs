@@ -4,10 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use rhumb_core::record::{decode, encode};
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::{Recent, any, majority};
 use rhumb_quota::catalog::{Definition, State};
-use rhumb_quota::records::{decode, encode, quota_key, quota_of};
+use rhumb_quota::records::{quota_key, quota_of};
 use rhumb_quota::window::Answered;
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;

@@ -7,7 +7,8 @@ use libfuzzer_sys::fuzz_target;
 use rhumb_commit::catenae::message::{Ballot, Entry, Progress};
 use rhumb_commit::catenae::records as catenae;
 use rhumb_commit::quad::{Configuration, records as quad};
-use rhumb_commit::replicated_commit::records::{LogRecord, PlacementRecord, PreparedRecord, VoteRecord, decode, encode};
+use rhumb_commit::replicated_commit::records::{LogRecord, PlacementRecord, PreparedRecord, VoteRecord};
+use rhumb_core::record::{decode, encode};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
 

@@ -12,7 +12,7 @@
 //! A placement has an *epoch*, one higher than that of the placement before. It is itself a row, one copy of it in every
 //! shard, so which placement comes next is decided by a commit of the active regions, like everything else.
 
-use rhumb_core::{Key, RegionId, Topology, Value};
+use rhumb_core::{Key, RegionId, Topology, Value, record};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -224,15 +224,12 @@ impl Placement {
 
     /// The placement as the value of its row.
     pub fn encode(&self) -> Value {
-        Value::new(postcard::to_stdvec(self).expect("a placement holds nothing that cannot be encoded"))
+        Value(record::encode(self))
     }
 
     /// The placement in the value of its row.
     pub fn decode(value: &Value) -> Option<Placement> {
-        match postcard::take_from_bytes(&value.0) {
-            Ok((placement, [])) => Some(placement),
-            _ => None,
-        }
+        record::decode(&value.0)
     }
 }
 

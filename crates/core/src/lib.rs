@@ -9,6 +9,7 @@ pub mod fields;
 pub mod hlc;
 pub mod ids;
 pub mod key;
+pub mod record;
 pub mod rng;
 pub mod rtt;
 pub mod time;

@@ -12,10 +12,7 @@
 //! Records are encoded with postcard; the version of the data folder covers their format.
 
 use crate::catalog::QuotaId;
-use bytes::Bytes;
 use rhumb_core::actor::Space;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 /// The log of changes.
 pub const CATALOG: Space = Space(16);
@@ -41,17 +38,4 @@ pub fn quota_key(id: QuotaId) -> Vec<u8> {
 /// The quota that a key is of.
 pub fn quota_of(key: &[u8]) -> Option<QuotaId> {
     Some(QuotaId(u64::from_be_bytes(key.try_into().ok()?)))
-}
-
-/// Encodes a record.
-pub fn encode<T: Serialize>(record: &T) -> Bytes {
-    postcard::to_stdvec(record).expect("records hold nothing that cannot be encoded").into()
-}
-
-/// Decodes a record, which takes all of `bytes`.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((record, [])) => Some(record),
-        _ => None,
-    }
 }

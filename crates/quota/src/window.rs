@@ -9,8 +9,8 @@ use crate::catalog::QuotaId;
 use crate::name::Name;
 use crate::operation::{Action, Done, Operation, RequestKey};
 use crate::refusal::Refusal;
-use rhumb_core::Batch;
 use rhumb_core::actor::Space;
+use rhumb_core::{Batch, record};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -76,7 +76,7 @@ impl Window {
         };
         let sequence = self.next;
         self.next += 1;
-        batch.put_record(self.space, sequence.to_be_bytes().to_vec(), crate::records::encode(&answered));
+        batch.put_record(self.space, sequence.to_be_bytes().to_vec(), record::encode(&answered));
         self.by_key.insert(key, sequence);
         self.answers.push_back((sequence, answered));
         if self.answers.len() > self.size {
@@ -133,7 +133,7 @@ mod tests {
         }
         let mut again = Window::new(SPACE, 2);
         for (key, bytes) in &disk {
-            again.recover(key, crate::records::decode(bytes).expect("written above"));
+            again.recover(key, record::decode(bytes).expect("written above"));
         }
         for id in ["b", "c"] {
             assert_eq!(again.find(&operation(1, id), Some(VM)), Some(Ok(Done { left: 1 })));

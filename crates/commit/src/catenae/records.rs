@@ -10,9 +10,9 @@
 
 use super::message::{Ballot, Entry, Progress};
 use super::stream_id::StreamId;
-use crate::replicated_commit::records::{decode, encode};
 use rhumb_core::Batch;
 use rhumb_core::actor::Space;
+use rhumb_core::record::{decode, encode};
 
 /// Entries of all streams.
 pub const ENTRIES: Space = Space(48);

@@ -6,10 +6,10 @@
 //! | [`CEILING`] | nothing | the timestamp below which identifiers may have been issued |
 
 use super::message::Proposal;
-use crate::replicated_commit::records::{decode, encode};
 use crate::votes::Vote;
 use rhumb_core::actor::Space;
-use rhumb_core::{Batch, RegionId, SiteId, Timestamp, TxnId};
+use rhumb_core::record::{decode, encode};
+use rhumb_core::{Batch, Timestamp, TxnId};
 use serde::{Deserialize, Serialize};
 
 /// Votes.
@@ -28,23 +28,14 @@ pub struct Register {
     pub at: Timestamp,
 }
 
-fn key(txn: TxnId) -> Vec<u8> {
-    let SiteId { region, shard } = txn.gateway;
-    [&txn.began.bits().to_be_bytes()[..], &region.0.to_be_bytes(), &shard.to_be_bytes()].concat()
-}
-
 /// The attempt in a key of [`REGISTERS`].
 pub fn decode_key(key: &[u8]) -> Option<TxnId> {
-    let (began, place) = key.split_at_checked(8)?;
-    let (region, shard) = place.split_at_checked(2)?;
-    let [region, shard] = [region, shard].map(|bytes| bytes.try_into().ok().map(u16::from_be_bytes));
-    let gateway = SiteId { region: RegionId(region?), shard: shard? };
-    Some(TxnId { began: Timestamp::from_bits(u64::from_be_bytes(began.try_into().ok()?)), gateway })
+    Some(TxnId::from_be_bytes(key.try_into().ok()?))
 }
 
 /// Adds a register to a batch.
 pub fn put_register(batch: &mut Batch, txn: TxnId, register: &Register) {
-    batch.put_record(REGISTERS, key(txn), encode(register));
+    batch.put_record(REGISTERS, txn.to_be_bytes().to_vec(), encode(register));
 }
 
 /// The register in a record.
@@ -65,12 +56,16 @@ pub fn decode_ceiling(bytes: &[u8]) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rhumb_core::SiteId;
+    use rhumb_core::actor::Op;
 
     #[test]
-    fn keys_sort_by_age_and_round_trip() {
-        let txn = |began, region| TxnId { began: Timestamp::from_bits(began), gateway: SiteId::new(region, 0) };
-        assert!(key(txn(300, 2)) < key(txn(301, 0)) && key(txn(300, 1)) < key(txn(300, 2)));
-        assert_eq!(decode_key(&key(txn(300, 2))), Some(txn(300, 2)));
-        assert_eq!(decode_key(&[1]), None);
+    fn a_key_holds_its_attempt() {
+        let txn = TxnId { began: Timestamp::from_bits(300), gateway: SiteId::new(2, 0) };
+        let mut batch = Batch::new();
+        put_register(&mut batch, txn, &Register { vote: Vote::Yes, proposal: None, at: txn.began });
+        let [Op::PutRecord { key, .. }] = &batch.ops[..] else { panic!("one record is put") };
+        assert_eq!(decode_key(key), Some(txn));
+        assert_eq!(decode_key(&key[1..]), None);
     }
 }

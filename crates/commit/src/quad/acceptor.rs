@@ -20,7 +20,7 @@ use super::planted::Planted;
 use super::records::{ACCEPTOR, ASIDE, AcceptorRecord, BASE, Base, CONFIGURATION, PREPARED, put_versions, txn_key};
 use super::replica::Replica;
 use super::site::Site;
-use crate::replicated_commit::records::encode;
+use rhumb_core::record::encode;
 use rhumb_core::{Batch, Effects, SiteId, Time};
 use std::collections::BTreeSet;
 

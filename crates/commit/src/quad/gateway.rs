@@ -11,10 +11,10 @@ use super::message::{Note, Promise, Query};
 use super::planted::Planted;
 use super::records::{DECISIONS, DecisionRecord, txn_key};
 use super::site::Site;
-use crate::replicated_commit::records::encode;
 use crate::replicated_commit::{Answer, Request};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
+use rhumb_core::record::encode;
 use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Time, Timestamp, TxnId, Value};
 use std::collections::{BTreeMap, BTreeSet};
 

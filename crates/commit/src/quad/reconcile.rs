@@ -36,8 +36,8 @@ use super::message::{Cursor, Difference, Note, Promise};
 use super::planted::Planted;
 use super::records::{ASIDE, BASE, CommitRecord, DIFFERENCES, difference_key, read_difference, txn_key};
 use super::site::{Loading, Site};
-use crate::replicated_commit::records::encode;
 use rhumb_core::actor::{Load, Loaded};
+use rhumb_core::record::encode;
 use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,9 +12,9 @@
 //! | [`DIFFERENCES`] | epoch, row key | that this row was written in that epoch: the difference objects |
 
 use super::configuration::{Ballot, Configuration, Epoch, Goal};
-use crate::replicated_commit::records::encode;
 use crate::wound_wait::{Lock, Mode};
 use rhumb_core::actor::Space;
+use rhumb_core::record::encode;
 use rhumb_core::{Batch, Key, KeyRange, SiteId, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +127,7 @@ pub fn put_versions(batch: &mut Batch, epoch: Epoch, at: Timestamp, writes: Vec<
 
 /// The key of a transaction's record.
 pub fn txn_key(txn: TxnId) -> Vec<u8> {
-    [&txn.began.bits().to_be_bytes()[..], &txn.gateway.region.0.to_be_bytes(), &txn.gateway.shard.to_be_bytes()].concat()
+    txn.to_be_bytes().to_vec()
 }
 
 /// Adds a ceiling to a batch.
@@ -138,7 +138,7 @@ pub fn put_ceiling(batch: &mut Batch, ceiling: Timestamp) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replicated_commit::records::decode;
+    use rhumb_core::record::decode;
 
     #[test]
     fn records_sort_by_transaction_and_round_trip() {

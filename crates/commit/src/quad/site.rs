@@ -16,9 +16,9 @@ use super::reconcile::Pulling;
 use super::records::{ACCEPTOR, ASIDE, BASE, Base, CEILING, CONFIGURATION, CommitRecord, DECISIONS, PREPARED, put_ceiling};
 use super::replica::Replica;
 use crate::replicated_commit::Answer;
-use crate::replicated_commit::records::decode;
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Actor, Body, Collect, Input, Load, Loaded, Space, Token};
+use rhumb_core::record::decode;
 use rhumb_core::{Batch, Effects, HybridClock, SiteId, Span, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -32,11 +32,11 @@
 
 use super::config::{ENTRIES_BYTES_MAX, FETCH_PAGE, LOG_PAGE};
 use super::message::{Attempt, LogEntry, LogHead, Note, Promise};
-use super::records::{self, LOG, LogRecord, Number};
+use super::records::{LOG, LogRecord, Number};
 use super::site::{Pending, Site};
 use crate::placement::Regions;
 use rhumb_core::actor::Collect;
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Time, Timestamp, Value};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Time, Timestamp, Value, record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Log records dropped in one tick once every peer has taken them over.
@@ -503,5 +503,5 @@ impl Site {
 fn decode_log(record: &(bytes::Bytes, bytes::Bytes)) -> Option<(u64, LogRecord)> {
     let (key, bytes) = record;
     let seq = u64::from_be_bytes(key.as_ref().try_into().ok()?);
-    Some((seq, records::decode(bytes)?))
+    Some((seq, record::decode(bytes)?))
 }

@@ -22,7 +22,7 @@ use crate::ceilings::ReadCeilings;
 use crate::locks::{Locks, Strength};
 use crate::votes::{Outcome, Refusal, Tally, Vote};
 use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What still has to be looked up before an attempt can be prepared.
@@ -309,7 +309,7 @@ impl Site {
         self.cohort.highest = meta.at.max(self.cohort.highest);
         let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
         let mut batch = Batch::new();
-        batch.put_record(PREPARED, records::attempt_key(&attempt), records::encode(&record));
+        batch.put_record(PREPARED, records::attempt_key(&attempt), record::encode(&record));
         self.raise_ceiling_in(&mut batch, meta.at);
         self.tell_prepared(&meta, batch, fx);
     }
@@ -362,7 +362,7 @@ impl Site {
         }
         self.cohort.log_end += 1;
         let record = LogRecord { attempt, at: meta.at, keys: part.writes.iter().map(|(key, _)| key.clone()).collect() };
-        batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), records::encode(&record));
+        batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), record::encode(&record));
         Number::LogEnd.put(&mut batch, self.cohort.log_end);
         batch.delete_record(PREPARED, records::attempt_key(&attempt));
         if meta.coordinator == self.me.shard && meta.participants != [self.me.shard] {

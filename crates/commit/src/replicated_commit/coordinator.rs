@@ -18,7 +18,7 @@ use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
 use crate::placement::Regions;
 use crate::votes::{Outcome, Refusal, Tally, Vote};
-use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp};
+use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp, record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ballots known only from an outcome that are kept at a time.
@@ -91,7 +91,7 @@ impl Ballot {
     fn put_outcome(&self, batch: &mut Batch) {
         if let Some(vote) = &self.vote {
             let record = VoteRecord { meta: self.meta.clone(), vote: vote.clone(), outcome: self.outcome };
-            batch.put_record(VOTES, records::attempt_key(&self.meta.attempt), records::encode(&record));
+            batch.put_record(VOTES, records::attempt_key(&self.meta.attempt), record::encode(&record));
         }
     }
 
@@ -205,7 +205,7 @@ impl Site {
         });
         ballot.vote = Some(vote.clone());
         let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), outcome: None };
-        batch.put_record(VOTES, records::attempt_key(&attempt), records::encode(&record));
+        batch.put_record(VOTES, records::attempt_key(&attempt), record::encode(&record));
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::RefusalNotDurable) && !vote.is_yes() {
             batch = Batch::new();

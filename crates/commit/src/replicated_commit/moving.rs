@@ -26,11 +26,11 @@
 //! one is on disk before anybody hears that it has stopped, and that it is settled before it votes.
 
 use super::message::{Note, Part, Promise};
-use super::records::{self, PLACEMENT, PlacementRecord};
+use super::records::{PLACEMENT, PlacementRecord};
 use super::site::Site;
 use crate::placement::{Placement, Regions};
 use crate::votes::Refusal;
-use rhumb_core::{Batch, Effects, Key, RegionId, SiteId, Time, Timestamp, Value};
+use rhumb_core::{Batch, Effects, Key, RegionId, SiteId, Time, Timestamp, Value, record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Messages that wait until this site is settled.
@@ -111,7 +111,7 @@ impl Site {
     pub(super) fn put_placement(&self, batch: &mut Batch) {
         let Moving { settled, copied, .. } = self.moving;
         let record = PlacementRecord { placement: self.placement.clone(), settled, copied, enter: self.catch_up.enter };
-        batch.put_record(PLACEMENT, Vec::new(), records::encode(&record));
+        batch.put_record(PLACEMENT, Vec::new(), record::encode(&record));
     }
 
     /// Enters the epoch of `placement`, if it is a later one.

@@ -13,10 +13,8 @@
 use super::message::{Attempt, Meta, Part};
 use crate::placement::{Placement, Regions};
 use crate::votes::{Outcome, Vote};
-use bytes::Bytes;
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, RegionId, Timestamp};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Votes of this site as coordinator.
@@ -129,25 +127,7 @@ impl Number {
 
 /// The key of an attempt's records: ordered by when it was made.
 pub fn attempt_key(attempt: &Attempt) -> Vec<u8> {
-    let mut key = Vec::with_capacity(20);
-    key.extend_from_slice(&attempt.made.bits().to_be_bytes());
-    key.extend_from_slice(&attempt.txn.began.bits().to_be_bytes());
-    key.extend_from_slice(&attempt.txn.gateway.region.0.to_be_bytes());
-    key.extend_from_slice(&attempt.txn.gateway.shard.to_be_bytes());
-    key
-}
-
-/// Encodes a record.
-pub fn encode<T: Serialize>(record: &T) -> Bytes {
-    postcard::to_stdvec(record).expect("records hold nothing that cannot be encoded").into()
-}
-
-/// Decodes a record, which takes all of `bytes`.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((record, [])) => Some(record),
-        _ => None,
-    }
+    [&attempt.made.bits().to_be_bytes()[..], &attempt.txn.to_be_bytes()].concat()
 }
 
 #[cfg(test)]
@@ -163,24 +143,6 @@ mod tests {
         };
         assert!(attempt_key(&attempt(9, 9, 300)) < attempt_key(&attempt(1, 0, 301)));
         assert_ne!(attempt_key(&attempt(9, 9, 300)), attempt_key(&attempt(9, 8, 300)));
-    }
-
-    #[test]
-    fn a_record_takes_all_of_its_bytes() {
-        let meta = Meta {
-            attempt: Attempt { txn: TxnId { began: Timestamp::from_bits(1), gateway: SiteId::new(0, 0) }, made: Timestamp::from_bits(2) },
-            at: Timestamp::from_bits(3),
-            epoch: 1,
-            electorate: Regions::first(3),
-            two_rounds: false,
-            coordinator: 0,
-            participants: vec![0],
-        };
-        let record = VoteRecord { meta, vote: Vote::Yes, outcome: None };
-        let bytes = encode(&record);
-        assert_eq!(decode(&bytes), Some(record));
-        assert_eq!(decode::<VoteRecord>(&bytes[..bytes.len() - 1]), None);
-        assert_eq!(decode::<VoteRecord>(&[&bytes[..], &[0]].concat()), None);
     }
 
     #[test]

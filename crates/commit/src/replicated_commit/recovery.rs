@@ -3,11 +3,11 @@
 
 use super::config::RECOVERY_PAGE;
 use super::message::Attempt;
-use super::records::{self, NUMBERS, Number, PLACEMENT, PREPARED, PlacementRecord, PreparedRecord, VOTES, VoteRecord};
+use super::records::{NUMBERS, Number, PLACEMENT, PREPARED, PlacementRecord, PreparedRecord, VOTES, VoteRecord};
 use super::site::{Pending, Site};
 use bytes::Bytes;
 use rhumb_core::actor::Space;
-use rhumb_core::{Effects, Load, Loaded, Timestamp};
+use rhumb_core::{Effects, Load, Loaded, Timestamp, record};
 
 /// How far recovery has come.
 #[derive(Debug, Default)]
@@ -68,13 +68,13 @@ impl Site {
                 (Number::Collected, value) => self.catch_up.collected = Timestamp::from_bits(value),
                 (Number::Cursor(region), value) => self.catch_up.set_cursor(region, value),
             },
-            PLACEMENT => self.recovery().placement = Some(records::decode(bytes).expect(damaged)),
+            PLACEMENT => self.recovery().placement = Some(record::decode(bytes).expect(damaged)),
             VOTES => {
-                let record: VoteRecord = records::decode(bytes).expect(damaged);
+                let record: VoteRecord = record::decode(bytes).expect(damaged);
                 self.recover_ballot(record);
             }
             _ => {
-                let record: PreparedRecord = records::decode(bytes).expect(damaged);
+                let record: PreparedRecord = record::decode(bytes).expect(damaged);
                 self.recovery().attempts.push(record.meta.attempt);
                 self.recover_prepared(record);
             }

@@ -3,10 +3,10 @@
 use super::{Any, Call, Majority, Outbox, Patience, Purse, any, majority};
 use crate::cluster::Cluster;
 use crate::list::List;
-use crate::records::{decode, encode};
 use crate::spec::{ProtocolKind, Reallocation};
 use bytes::Bytes;
 use rhumb_core::SiteId;
+use rhumb_core::record::{decode, encode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

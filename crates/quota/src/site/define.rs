@@ -10,8 +10,8 @@ use crate::message::{Note, Promise};
 use crate::records;
 use crate::refusal::Refusal;
 use crate::request::Answer;
-use rhumb_core::Effects;
 use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, record};
 use std::collections::BTreeMap;
 
 impl Site {
@@ -55,7 +55,7 @@ impl Site {
             quota.granted(&self.config);
             quota.drought.end();
             (quota.debt_in, quota.debt_every) = (0, self.config.debt_ticks);
-            self.outcome.batch.put_record(records::DEFINITIONS, records::quota_key(id), records::encode(&definition));
+            self.outcome.batch.put_record(records::DEFINITIONS, records::quota_key(id), record::encode(&definition));
             self.outcome.accounts.insert(id);
             changed.push(id);
         }

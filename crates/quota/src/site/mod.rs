@@ -41,7 +41,7 @@ use reads::GlobalRead;
 use recovery::Recovery;
 use requests::Running;
 use rhumb_core::actor::{Body, RequestId};
-use rhumb_core::{Actor, Batch, Effects, Input, SiteId, Time, Topology};
+use rhumb_core::{Actor, Batch, Effects, Input, SiteId, Time, Topology, record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The timer of a site.
@@ -215,11 +215,11 @@ impl Site {
     fn flush(&mut self, fx: &mut Effects<Site>) {
         let Outcome { mut batch, accounts, protocols, lists, catalog, promises, answers } = std::mem::take(&mut self.outcome);
         if catalog {
-            batch.put_record(records::CATALOG, Vec::new(), records::encode(self.catalog.state()));
+            batch.put_record(records::CATALOG, Vec::new(), record::encode(self.catalog.state()));
         }
         for id in accounts {
             if let Some(quota) = self.quotas.get(&id) {
-                batch.put_record(records::ACCOUNTS, records::quota_key(id), records::encode(&quota.account));
+                batch.put_record(records::ACCOUNTS, records::quota_key(id), record::encode(&quota.account));
             }
         }
         for id in protocols {

@@ -3,10 +3,11 @@
 use super::Site;
 use crate::account::Account;
 use crate::catalog::{self, Catalog, Definition, QuotaId};
-use crate::records::{self, decode, quota_of};
+use crate::records::{self, quota_of};
 use bytes::Bytes;
 use rhumb_core::Effects;
 use rhumb_core::actor::{Load, Loaded};
+use rhumb_core::record::decode;
 use std::collections::BTreeMap;
 
 /// Records per load.

@@ -5,11 +5,11 @@ use super::tables::{Decision, DecisionId, Envelope, EnvelopeId, Instance, PartId
 use super::{Action, Avantan, REALLOCATION, SITES, site};
 use bytes::Bytes;
 use rhumb_core::Body;
+use rhumb_core::record::decode;
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::{Call, Ending, Out, Patience, Protocol};
 use rhumb_quota::cluster::Cluster;
 use rhumb_quota::list::Entry;
-use rhumb_quota::records::decode;
 use rhumb_quota::tokens::Tokens;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -6,8 +6,8 @@
 use crate::World;
 use rhumb_commit::quad::records::{self, PreparedRecord};
 use rhumb_commit::quad::{Carried, Epoch, Site};
-use rhumb_commit::replicated_commit::records::decode;
 use rhumb_core::actor::{Load, Loaded};
+use rhumb_core::record::decode;
 use rhumb_core::{Key, SiteId, Timestamp};
 use std::collections::BTreeMap;
 

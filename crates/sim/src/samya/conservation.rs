@@ -2,7 +2,7 @@
 //! and what all members of a list gain and lose by it adds up to nothing.
 
 use crate::world::{Observer, World};
-use rhumb_core::{Load, Loaded, SiteId};
+use rhumb_core::{Load, Loaded, SiteId, record};
 use rhumb_quota::Site;
 use rhumb_quota::account::Account;
 use rhumb_quota::catalog::QuotaId;
@@ -22,7 +22,7 @@ pub fn accounts(world: &World<Site>, site: SiteId) -> BTreeMap<QuotaId, Account>
     }
     let load = Load::Records { space: records::ACCOUNTS, from: bytes::Bytes::new(), limit: usize::MAX };
     let Ok(Loaded::Records { records: found, .. }) = world.store(site).load(&load) else { return BTreeMap::new() };
-    let account = |(key, bytes): (bytes::Bytes, bytes::Bytes)| Some((records::quota_of(&key)?, records::decode(&bytes)?));
+    let account = |(key, bytes): (bytes::Bytes, bytes::Bytes)| Some((records::quota_of(&key)?, record::decode(&bytes)?));
     found.into_iter().filter_map(account).collect()
 }
 

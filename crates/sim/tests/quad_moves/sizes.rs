@@ -2,10 +2,10 @@
 
 use super::stage::*;
 use rhumb_commit::quad::{Config as Protocol, Epoch, Site};
-use rhumb_commit::replicated_commit::records::encode;
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::{Load, Loaded};
+use rhumb_core::record::encode;
 use rhumb_core::{Key, KeyRange, Span};
 use rhumb_sim::{Fault, LinkFaults, Links, Place, World};
 

@@ -30,10 +30,7 @@ impl RowIds {
         let after = |last: u64| now.bits().max(last + 1);
         let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
         let issued = after(last.expect("the update always gives a value"));
-        let mut id = issued.to_be_bytes().to_vec();
-        id.extend(self.site.region.0.to_be_bytes());
-        id.extend(self.site.shard.to_be_bytes());
-        Datum::Binary(Some(id))
+        Datum::Binary(Some([&issued.to_be_bytes()[..], &self.site.to_be_bytes()].concat()))
     }
 }
 

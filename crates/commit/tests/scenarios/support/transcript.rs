@@ -9,11 +9,11 @@
 
 use super::Envelope;
 use rhumb_commit::placement::Placement;
-use rhumb_commit::replicated_commit::records::{self, LOG, PREPARED, VOTES, VoteRecord};
+use rhumb_commit::replicated_commit::records::{LOG, PREPARED, VOTES, VoteRecord};
 use rhumb_commit::replicated_commit::{Answer, Note, Promise, Request};
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::Op;
-use rhumb_core::{Batch, Body, Row, SiteId, Timestamp};
+use rhumb_core::{Batch, Body, Row, SiteId, Timestamp, record};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -155,7 +155,7 @@ fn describe(op: &Op) -> Option<String> {
     match op {
         Op::PutVersion { key, at, value } => Some(format!("{key}={}@{at}", text_of(value.as_ref()))),
         Op::PutRecord { space: VOTES, bytes, .. } => {
-            let record: VoteRecord = records::decode(bytes).expect("a vote decodes");
+            let record: VoteRecord = record::decode(bytes).expect("a vote decodes");
             let outcome = record.outcome.map_or(String::new(), |outcome| format!(", {}", format!("{outcome:?}").to_lowercase()));
             Some(format!("vote {}{outcome}", record.vote))
         }

@@ -9,13 +9,14 @@
 
 use super::Envelope;
 use rhumb_core::actor::Op;
+use rhumb_core::record::decode;
 use rhumb_core::{Batch, Body, SiteId};
 use rhumb_quota::account::Account;
 use rhumb_quota::catalog;
 use rhumb_quota::info::Info;
 use rhumb_quota::message::Note;
 use rhumb_quota::operation::{Action, Operation};
-use rhumb_quota::records::{self, ACCOUNTS, ANSWERS, LISTS, PROTOCOLS, decode};
+use rhumb_quota::records::{self, ACCOUNTS, ANSWERS, LISTS, PROTOCOLS};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
 use std::fmt::Write;

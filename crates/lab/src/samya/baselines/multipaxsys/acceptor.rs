@@ -9,8 +9,7 @@ use super::replica::Replica;
 use super::state::State;
 use rhumb_core::SiteId;
 use rhumb_core::actor::{Batch, Effects, Load, Loaded, Space};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use rhumb_core::record::{decode, encode};
 use std::collections::BTreeMap;
 
 const SPACE: Space = Space(201);
@@ -21,6 +20,8 @@ const SLOT: u8 = 2;
 const SNAPSHOT_EVERY: u64 = 256;
 /// More slots than this are never found on disk: those since the last snapshot and those in flight.
 const RECORDS_MAX: usize = 1 << 20;
+/// Why a record decodes.
+const WRITTEN: &str = "the store holds what was written to it";
 
 /// A voter's durable part.
 #[derive(Default)]
@@ -43,11 +44,11 @@ impl Acceptor {
         let Loaded::Records { records, .. } = loaded else { return (acceptor, state) };
         for (key, bytes) in records {
             match key.split_first() {
-                Some((0, _)) => acceptor.promised = Some(decode(&bytes)),
-                Some((1, _)) => state = decode(&bytes),
+                Some((0, _)) => acceptor.promised = Some(decode(&bytes).expect(WRITTEN)),
+                Some((1, _)) => state = decode(&bytes).expect(WRITTEN),
                 Some((_, slot)) => {
                     let slot = u64::from_be_bytes(slot.try_into().expect("the key of a slot has eight bytes"));
-                    acceptor.accepted.insert(slot, decode(&bytes));
+                    acceptor.accepted.insert(slot, decode(&bytes).expect(WRITTEN));
                 }
                 None => unreachable!("no record has an empty key"),
             }
@@ -126,12 +127,4 @@ impl Acceptor {
 
 fn key_of(slot: u64) -> Vec<u8> {
     [&[SLOT][..], &slot.to_be_bytes()].concat()
-}
-
-fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    postcard::to_stdvec(value).expect("records encode into memory")
-}
-
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
-    postcard::from_bytes(bytes).expect("the store holds what was written to it")
 }
