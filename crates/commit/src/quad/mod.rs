@@ -41,7 +41,7 @@
 //! | `message.rs` | what is said |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor: dispatch, recovery, who is up |
-//! | `gateway.rs` | a client's transaction: quorums, newest versions, the two rounds |
+//! | `gateway/` | a client's transaction: quorums, newest versions, the two rounds |
 //! | `replica.rs` | locks, sessions, prepared transactions |
 //! | `quorums/` | which sites are asked |
 //! | `configuration.rs` | epochs, and which sets of sites make a change safe |

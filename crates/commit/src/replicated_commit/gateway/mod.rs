@@ -117,7 +117,7 @@ impl Site {
         if let ReadMode::Stale(at) = mode
             && at > now
         {
-            let error = TxnError::OutOfRange(format!("cannot read as of {at}: that is in the future, now is {now}"));
+            let error = TxnError::OutOfRange(format!("cannot read as of a time that is {} in the future", at.time().since(now.time())));
             return fx.answer(id, Answer::Failed(error));
         }
         let txn = TxnId { began: now, gateway: self.me };

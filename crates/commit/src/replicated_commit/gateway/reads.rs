@@ -294,7 +294,8 @@ impl Site {
             Denial::Moved => unreachable!("asked elsewhere"),
             Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
             Denial::Collected(oldest) => {
-                TxnError::OutOfRange(format!("cannot read that far back: versions before {oldest} are no longer kept"))
+                let kept = self.now.since(oldest.time()).as_millis_f64() / 1000.0;
+                TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept"))
             }
         };
         if let Some(pending) = self.gateway.reads.remove(&(read & !1)) {
