@@ -90,11 +90,15 @@ fn quorums_follow_what_is_measured_by_what_the_operator_says() {
     let quad = |text: &str| read(&WHOLE.replace("[wan]", &format!("[quad]\n{text}\n[wan]"))).map(|setup| setup.quad);
     let adaptation = |text: &str| quad(text).expect("whole").adaptation.expect("it follows what is measured");
     let plain = adaptation("");
-    assert_eq!((plain.period_ticks, plain.capacity, plain.settings.cores), (40, 100, 2), "two sites cannot have three cores");
+    assert_eq!(
+        (plain.period.as_millis_f64() as u64, plain.capacity, plain.settings.cores),
+        (10_000, 100, 2),
+        "two sites cannot have three cores"
+    );
     let said = adaptation(
         "period_s = 2\ncapacity = 50\nscore.load = 0.9\nscore.by = 'latency'\nassignment = { distance = 2, balance = 0 }\nauto.availability = 0.9999",
     );
-    assert_eq!((said.period_ticks, said.capacity), (8, 50));
+    assert_eq!((said.period, said.capacity), (Span::from_secs(2), 50));
     assert_eq!((plain.settings.score.scoring, said.settings.score.scoring), (Scoring::Load, Scoring::Latency));
     assert_eq!((said.settings.score.rtt, said.settings.score.load), (plain.settings.score.rtt, 0.9));
     let cost = said.settings.cost;

@@ -41,8 +41,8 @@ pub struct Config {
 /// How quorums follow what is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adaptation {
-    /// Ticks of a period.
-    pub period_ticks: u64,
+    /// How often sites tell what they measured, by their clocks.
+    pub period: Span,
     /// Transactions of its own clients that this site can have in progress at a time.
     pub capacity: u64,
     /// What quorums are built with.

@@ -229,6 +229,7 @@ mod tests {
     use super::super::quorums::{CostWeights, Policy, ScoreWeights};
     use super::super::{Availability, Epoch};
     use super::*;
+    use rhumb_core::Span;
 
     fn site(n: u16) -> SiteId {
         SiteId::new(n, 0)
@@ -240,7 +241,7 @@ mod tests {
 
     fn adaptation() -> Adaptation {
         let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };
-        Adaptation { period_ticks: 40, capacity: 1_000, settings, auto: false, availability: Availability::default() }
+        Adaptation { period: Span::from_secs(10), capacity: 1_000, settings, auto: false, availability: Availability::default() }
     }
 
     fn expected(value: f64) -> Option<Estimate> {

@@ -34,6 +34,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Monitor {
     /// Of the running period.
     now: Measured,
+    /// Which one that is; none before the first tick.
+    period: Option<Period>,
     /// Transactions in progress, summed over the ticks of it.
     in_progress: u64,
     /// Percent of the capacity that work for others took up, likewise.
@@ -56,6 +58,18 @@ pub(super) struct Monitor {
     joining: BTreeMap<SiteId, u64>,
     /// This site asks to join.
     joins: bool,
+}
+
+/// A period. All sites end theirs at the same times, by their clocks: ticks wait for the processor, so that a period counted in them would
+/// be the longer the busier its site is. A clock that jumps ends one early.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    /// Counted from the clock's zero.
+    number: u64,
+    /// Ticks of it so far.
+    ticks: u64,
+    /// It has been measured from its beginning.
+    is_whole: bool,
 }
 
 /// What was heard of a site.
@@ -164,20 +178,29 @@ impl Site {
         self.monitor.in_progress += (self.gateway.in_progress() + self.burdened.begins()) as u64;
         self.monitor.burden += self.burdened.percent;
         fx.send(self.me, self.configuration.epoch.says(Note::Ping { sent: now }));
-        let period = adaptation.period_ticks.max(1);
-        if self.ticks.is_multiple_of(period) {
-            self.end_period(&adaptation, fx);
+        let number = now.as_micros() / adaptation.period.as_micros().max(1);
+        let period = self.monitor.period.get_or_insert(Period { number, ticks: 0, is_whole: false });
+        period.ticks += 1;
+        if period.number != number {
+            let ended = std::mem::replace(period, Period { number, ticks: 0, is_whole: true });
+            self.end_period(ended, &adaptation, fx);
         }
-        // Reports of this period's end have come by then.
-        let is_settled = self.ticks % period == (period / 2).min(self.config.silent_ticks);
+        // Reports of the last period have come by then.
+        let settled = (self.ticks_of_a_period(&adaptation) / 2).min(self.config.silent_ticks);
+        let is_settled = self.monitor.period.is_some_and(|period| period.is_whole && period.ticks == settled);
         if is_settled || self.ticks.is_multiple_of(self.config.silent_ticks) {
             self.plan(&adaptation, is_settled, fx);
         }
     }
 
-    fn end_period(&mut self, adaptation: &Adaptation, fx: &mut Effects<Site>) {
+    /// How many ticks a period has where nothing waits.
+    fn ticks_of_a_period(&self, adaptation: &Adaptation) -> u64 {
+        (adaptation.period.as_micros() / self.config.tick.as_micros().max(1)).max(1)
+    }
+
+    fn end_period(&mut self, ended: Period, adaptation: &Adaptation, fx: &mut Effects<Site>) {
         let in_progress = std::mem::take(&mut self.monitor.in_progress);
-        let (ticks, burden) = (adaptation.period_ticks.max(1), std::mem::take(&mut self.monitor.burden));
+        let (ticks, burden) = (ended.ticks, std::mem::take(&mut self.monitor.burden));
         let (count, own, least) = std::mem::take(&mut self.monitor.own);
         let measured = Measured {
             load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + burden * 10_000 / ticks).min(LOAD_MAX_PPM),
@@ -188,8 +211,7 @@ impl Site {
             caught_up: self.is_caught_up(),
             ..std::mem::take(&mut self.monitor.now)
         };
-        // The first period of a life is not a whole one.
-        if self.ticks > adaptation.period_ticks && self.is_member() {
+        if ended.is_whole && self.is_member() {
             for site in self.configuration.bases.keys() {
                 fx.send(*site, self.configuration.epoch.says(Note::Measured { measured: measured.clone() }));
             }
@@ -224,7 +246,7 @@ impl Site {
 
     /// What was heard of each site lately.
     pub(super) fn known(&self, adaptation: &Adaptation) -> BTreeMap<SiteId, Known> {
-        let (ticks, lately) = (self.ticks, 2 * adaptation.period_ticks);
+        let (ticks, lately) = (self.ticks, 2 * self.ticks_of_a_period(adaptation));
         let known = |heard: &Heard| {
             let load = heard.forecast.next().filter(|_| heard.at + lately >= ticks);
             Known { load, latency_ms: load.and_then(|load| heard.latency.expect_ms(load)), measured: heard.last.clone() }
@@ -234,7 +256,7 @@ impl Site {
 
     /// How many periods of this life the configuration has lasted.
     pub(super) fn age(&self, adaptation: &Adaptation) -> u64 {
-        self.ticks.saturating_sub(self.monitor.since.1) / adaptation.period_ticks.max(1)
+        self.ticks.saturating_sub(self.monitor.since.1) / self.ticks_of_a_period(adaptation)
     }
 
     /// An operator wants so many cores.
@@ -283,9 +305,10 @@ impl Site {
 
 #[cfg(test)]
 mod tests {
-    use super::super::quorums::Quorums;
-    use super::super::{BURDEN_MAX_PERCENT, Config};
+    use super::super::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
+    use super::super::{Availability, BURDEN_MAX_PERCENT, Config, Stamped};
     use super::*;
+    use rhumb_core::actor::Effect;
 
     #[test]
     fn a_load_that_no_site_can_have_is_not_heard() {
@@ -329,6 +352,36 @@ mod tests {
         assert_eq!(expected(900_000, true), None);
         assert_eq!(expected(100_000, false), Some(0.1));
         assert_eq!((expected(900_000, true), expected(900_000, true)), (Some(0.1), Some(0.1)), "however often");
+    }
+
+    #[test]
+    fn a_period_lasts_as_long_however_late_ticks_come() {
+        let sites = vec![SiteId::new(0, 0)];
+        let settings = Settings { policy: Policy::Quad, cores: 1, score: ScoreWeights::default(), cost: CostWeights::default() };
+        let (period, availability) = (Span::from_secs(10), Availability::default());
+        let adaptation = Some(Adaptation { period, capacity: 100, settings, auto: false, availability });
+        let told = |tick_ms: u64| {
+            let mut site = Site::new(
+                sites[0],
+                Quorums::WriteAll { sites: sites.clone() },
+                Config { adaptation: adaptation.clone(), ..Config::default() },
+            );
+            let mut fx = Effects::new(false);
+            let mut told = Vec::new();
+            for now_ms in (1..=120).map(|tick| tick * tick_ms).take_while(|now_ms| *now_ms <= 35_000) {
+                site.burdened.percent = 50;
+                site.tick_monitor(Time::ZERO + Span::from_millis(now_ms), &mut fx);
+                for effect in fx.take() {
+                    if let Effect::Send { note: Stamped { said: Note::Measured { measured }, .. }, .. } = effect {
+                        told.push((now_ms, measured.load_ppm));
+                    }
+                }
+            }
+            told
+        };
+        assert_eq!(told(250), [(20_000, 500_000), (30_000, 500_000)], "the first is not a whole one");
+        assert_eq!(told(300), [(20_100, 500_000), (30_000, 500_000)]);
+        assert_eq!(told(700), [(20_300, 500_000), (30_100, 500_000)]);
     }
 
     #[test]

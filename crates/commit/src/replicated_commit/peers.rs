@@ -36,6 +36,11 @@ impl Peers {
         self.ticks += 1;
     }
 
+    /// True if this life has ticked fewer than `ticks` times.
+    pub fn has_just_begun(&self, ticks: u64) -> bool {
+        self.ticks < ticks
+    }
+
     /// True if this life has ticked `ticks` times since `site` was heard last, or since it began. Unlike a span of time that
     /// does not run while this site itself is down or stands still.
     pub fn is_silent(&self, site: SiteId, ticks: u64) -> bool {

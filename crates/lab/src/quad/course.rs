@@ -88,7 +88,7 @@ impl Course {
         let rtt = self.cluster.with_home(p::RTT_AT_HOME * p::SLOWER).rtt;
         let config = Config { local: p::LOCAL_SLOWER, events_max: p::EVENTS_MAX, ..Config::new(rtt, 1) };
         let adaptation = self.settings.map(|settings| Adaptation {
-            period_ticks: p::PERIOD.as_micros() / Protocol::default().tick.as_micros(),
+            period: p::PERIOD,
             capacity: p::CAPACITY,
             settings,
             auto: false,

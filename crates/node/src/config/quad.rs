@@ -118,7 +118,7 @@ impl Quad {
             ..first_settings(sites)
         };
         let adaptation = Adaptation {
-            period_ticks: ticks(Span::from_secs(u64::from(self.period_s))),
+            period: Span::from_secs(u64::from(self.period_s)),
             capacity: u64::from(self.capacity),
             settings,
             auto: false,

@@ -110,7 +110,7 @@ pub fn epoch(world: &World<Site>, at: SiteId) -> Epoch {
 /// Two cores, or as many as `auto` asks for; periods of five seconds; a site can have a hundred transactions in progress.
 pub fn adaptation(auto: Option<Availability>) -> Option<Adaptation> {
     let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };
-    Some(Adaptation { period_ticks: 20, capacity: 100, settings, auto: auto.is_some(), availability: auto.unwrap_or_default() })
+    Some(Adaptation { period: Span::from_secs(5), capacity: 100, settings, auto: auto.is_some(), availability: auto.unwrap_or_default() })
 }
 
 pub fn cores(world: &World<Site>, at: SiteId) -> Vec<SiteId> {

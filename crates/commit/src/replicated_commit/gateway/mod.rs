@@ -149,8 +149,12 @@ impl Site {
         self.handoffs_tick(fx);
     }
 
-    /// Fails unless a majority of regions has all sites of `shards` alive.
+    /// Fails unless a majority of regions has all sites of `shards` alive. A life that has just begun has not heard of all that are: what it
+    /// sends is sent again until they answer.
     fn check_majority(&self, shards: &[u16]) -> Result<(), TxnError> {
+        if self.peers.has_just_begun(self.config.suspect_after.as_micros() / self.config.tick.as_micros()) {
+            return Ok(());
+        }
         let reachable = self.reachable_voters(shards);
         let voters = self.placement.voters;
         if reachable.len() >= voters.majority() {
