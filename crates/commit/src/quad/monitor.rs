@@ -21,7 +21,7 @@ use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, RTT_MAX};
 use super::configuration::{Cores, Epoch};
 use super::manager::{Known, plan, plan_cores};
 use super::message::{Measured, Note};
-use super::quorums::{Distance, Forecast, LatencyModel};
+use super::quorums::{Distance, Forecast, HeardDistance, LatencyModel};
 use super::site::{Loading, Site};
 use crate::replicated_commit::Answer;
 use crate::transaction::TxnError;
@@ -78,13 +78,37 @@ pub(super) struct Heard {
     pub(super) forecast: Forecast,
     latency: LatencyModel,
     distances: BTreeMap<SiteId, Distance>,
-    /// With these distances.
     pub(super) last: Measured,
     /// The tick at which it was heard.
     pub(super) at: u64,
 }
 
+impl Heard {
+    /// Its last report with the distances that are taken for true.
+    fn measured(&self) -> Measured {
+        let rtt_micros = self.distances.iter().map(|(to, distance)| (*to, distance.micros())).collect();
+        Measured { rtt_micros, ..self.last.clone() }
+    }
+}
+
 impl Monitor {
+    /// What a report of `from` that has just come, and those of the same period that came before it, from tick `since` on, say of the
+    /// distances. A round trip waits for both processors, so it takes what both ends say; where it was most of the time in queues, what is left
+    /// says nothing.
+    fn measure_distances(&mut self, from: SiteId, since: u64) {
+        let others: Vec<SiteId> =
+            self.heard.iter().filter(|(site, heard)| **site != from && heard.at >= since).map(|(site, _)| *site).collect();
+        for (one, to) in others.into_iter().flat_map(|other| [(from, other), (other, from)]) {
+            let margin = self.heard[&one].last.queue_micros + self.heard[&to].last.queue_micros;
+            let heard = self.heard.get_mut(&one).expect("it has reported");
+            let micros = heard.last.rtt_micros.get(&to).map_or(0, |micros| micros.saturating_sub(margin));
+            if micros > margin {
+                let said = HeardDistance { micros, margin };
+                heard.distances.entry(to).and_modify(|distance| distance.observe(said)).or_insert(Distance::new(said));
+            }
+        }
+    }
+
     /// What was heard of `site`.
     pub(super) fn heard(&self, site: SiteId) -> Option<&Heard> {
         self.heard.get(&site)
@@ -142,22 +166,16 @@ impl Site {
             fx.trace(|| format!("{from} reports a load of {} ppm, which cannot be", measured.load_ppm));
             return fx.count("quad.absurd_load");
         }
-        let queue = |site: &SiteId| self.monitor.heard.get(site).map_or(0, |heard| heard.last.queue_micros);
-        // A round trip waits for both processors, which is no distance.
-        let without_queues = |(to, micros): (&SiteId, &u64)| (*to, micros.saturating_sub(measured.queue_micros + queue(to)));
-        let rtt_micros: BTreeMap<SiteId, u64> = measured.rtt_micros.iter().map(without_queues).collect();
+        let half = self.config.adaptation.as_ref().map_or(0, |adaptation| self.ticks_of_a_period(adaptation) / 2);
         let heard = self.monitor.heard.entry(from).or_default();
         let load = measured.load_ppm as f64 / 1e6;
         if !measured.changing {
             heard.forecast.observe(load);
             heard.latency.observe(load, measured.latency_micros as f64 / 1e3);
         }
-        for (to, micros) in &rtt_micros {
-            heard.distances.entry(*to).and_modify(|distance| distance.observe(*micros)).or_insert(Distance::new(*micros));
-        }
-        heard.distances.retain(|to, _| rtt_micros.contains_key(to));
-        let rtt_micros = heard.distances.iter().map(|(to, distance)| (*to, distance.micros())).collect();
-        (heard.last, heard.at) = (Measured { rtt_micros, ..measured }, self.ticks);
+        heard.distances.retain(|to, _| measured.rtt_micros.contains_key(to));
+        (heard.last, heard.at) = (measured, self.ticks);
+        self.monitor.measure_distances(from, self.ticks.saturating_sub(half));
     }
 
     pub(super) fn tick_monitor(&mut self, now: Time, fx: &mut Effects<Site>) {
@@ -249,7 +267,7 @@ impl Site {
         let (ticks, lately) = (self.ticks, 2 * self.ticks_of_a_period(adaptation));
         let known = |heard: &Heard| {
             let load = heard.forecast.next().filter(|_| heard.at + lately >= ticks);
-            Known { load, latency_ms: load.and_then(|load| heard.latency.expect_ms(load)), measured: heard.last.clone() }
+            Known { load, latency_ms: load.and_then(|load| heard.latency.expect_ms(load)), measured: heard.measured() }
         };
         self.monitor.heard.iter().map(|(site, heard)| (*site, known(heard))).collect()
     }
@@ -330,15 +348,28 @@ mod tests {
     fn what_a_round_trip_waited_at_either_end_is_no_distance() {
         let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
         let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
-        let mut distance = |from: usize, queue_micros, micros| {
-            let rtt_micros = BTreeMap::from([(sites[1 - from], micros)]);
-            site.on_measured(sites[from], Measured { queue_micros, rtt_micros, ..Measured::default() }, &mut Effects::new(false));
-            site.monitor.heard[&sites[from]].last.rtt_micros[&sites[1 - from]]
+        // Both report how long messages wait, in either order, and one its round trip to the other.
+        let mut distance = |queues: [u64; 2], micros| {
+            site.ticks += 1;
+            for from in if site.ticks.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
+                let rtt_micros = BTreeMap::from([(sites[1 - from], micros)]).into_iter().filter(|_| from == 0).collect();
+                let measured = Measured { queue_micros: queues[from], rtt_micros, ..Measured::default() };
+                site.on_measured(sites[from], measured, &mut Effects::new(false));
+            }
+            site.monitor.heard[&sites[0]].measured().rtt_micros.get(&sites[1]).copied()
         };
-        assert_eq!(distance(0, 0, 20_000), 20_000);
-        assert_eq!(distance(1, 30_000, 50_000), 20_000, "it is busy itself");
-        assert_eq!(distance(0, 0, 50_000), 20_000, "the other is");
-        assert_eq!(distance(1, 30_000, 10_000), 20_000, "a queue that was longer than the whole round trip says nothing at once");
+        assert_eq!(distance([0, 15_000], 20_000), None, "so busy from the start");
+        assert_eq!(distance([0, 0], 20_000), Some(20_000));
+        for queues in [[9_000, 0], [0, 9_000], [5_000, 4_000]] {
+            for _ in 0..2 {
+                assert_eq!(distance(queues, 29_000), Some(20_000), "either is busy, or both are");
+            }
+        }
+        for _ in 0..2 {
+            assert_eq!(distance([0, 30_000], 10_000), Some(20_000), "queues longer than the whole round trip say nothing, however often");
+            assert_eq!(distance([15_000, 15_000], 55_000), Some(20_000), "nor do those that are most of it");
+        }
+        assert_eq!((distance([0, 0], 40_000), distance([0, 0], 40_000)), (Some(20_000), Some(40_000)), "what is measured well counts");
     }
 
     #[test]

@@ -45,7 +45,7 @@ mod tree;
 mod tests;
 
 pub use assignment::{CostWeights, assign, majorities};
-pub use distance::{DISTANCE_MICROS, DISTANCE_PERCENT, Distance};
+pub use distance::{DISTANCE_MICROS, DISTANCE_PERCENT, Distance, HeardDistance};
 pub use estimate::{Estimate, SURPRISE};
 pub use forecast::{ALPHAS, Forecast};
 pub use gain::{Verdict, asked_more_and_less, mean_score, reconciliation_cost, weigh};

@@ -187,16 +187,30 @@ fn a_load_that_changed_for_good_is_expected_after_two_periods_however_long_there
 
 #[test]
 fn a_distance_is_another_one_after_two_periods_that_say_so() {
-    let mut distance = Distance::new(40_000);
+    let sure = |micros| HeardDistance { micros, margin: 0 };
+    let mut distance = Distance::new(sure(40_000));
     let mut heard = |micros| {
-        distance.observe(micros);
+        distance.observe(sure(micros));
         distance.micros()
     };
     assert_eq!([41_000, 43_900, 36_100, 60_000, 40_500].map(&mut heard), [40_000; 5], "noise, and a burst");
     assert_eq!([60_000, 80_000, 81_000].map(&mut heard), [40_000, 40_000, 80_000], "it rose, and then stayed");
-    let mut near = Distance::new(200);
-    [600, 650, 100, 90].into_iter().for_each(|micros| near.observe(micros));
+    let mut near = Distance::new(sure(200));
+    [600, 650, 100, 90].into_iter().for_each(|micros| near.observe(sure(micros)));
     assert_eq!(near.micros(), 200, "what differs by less than a step of the network is the same");
+}
+
+#[test]
+fn what_a_busy_site_hides_is_no_other_distance() {
+    let mut distance = Distance::new(HeardDistance { micros: 30_000, margin: 20_000 });
+    let mut heard = |micros, margin| {
+        distance.observe(HeardDistance { micros, margin });
+        distance.micros()
+    };
+    assert_eq!([(45_000, 20_000), (46_000, 5_000)].map(|(micros, margin)| heard(micros, margin)), [30_000; 2], "either may be wrong");
+    assert_eq!(heard(22_500, 2_000), 22_500, "once it is not busy it tells at once");
+    assert_eq!([(30_000, 20_000), (31_000, 20_000)].map(|(micros, margin)| heard(micros, margin)), [22_500; 2], "and keeps that");
+    assert_eq!([(90_000, 20_000), (95_000, 20_000)].map(|(micros, margin)| heard(micros, margin)), [22_500, 90_000], "as long as it can");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn every_system_commits_and_none_fails() {
 }
 
 #[test]
-fn after_a_swap_of_loads_response_times_are_back_within_three_periods_and_only_if_quorums_follow() {
+fn after_a_swap_of_loads_response_times_are_back_within_two_periods_and_only_if_quorums_follow() {
     let lab = Lab::new(Options::default());
     let (before, swap) = (0..figure11::PERIODS.0 as usize, figure11::PERIODS.0 as usize);
     let passed =
