@@ -28,9 +28,9 @@ const FORBIDDEN: [(&str, &str, &str); 16] = [
 ];
 /// Crates that do no I/O, and all that they may use from outside.
 const PURE: [(&str, &[&str]); 5] = [
-    ("core", &["bytes", "csv", "rand", "rand_chacha", "serde", "thiserror"]),
-    ("commit", &["async-trait", "bytes", "libm", "pathfinding", "postcard", "serde", "thiserror"]),
-    ("quota", &["async-trait", "bytes", "postcard", "serde", "thiserror"]),
+    ("core", &["bytes", "csv", "postcard", "rand", "rand_chacha", "serde", "thiserror"]),
+    ("commit", &["async-trait", "bytes", "libm", "pathfinding", "serde", "thiserror"]),
+    ("quota", &["async-trait", "bytes", "serde", "thiserror"]),
     ("forecast", &["crc32fast", "csv", "libm", "nalgebra", "postcard", "serde", "thiserror"]),
     ("plan", &["serde", "strsim", "thiserror"]),
 ];
