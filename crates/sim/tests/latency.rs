@@ -18,15 +18,20 @@ struct Cluster {
 
 impl Cluster {
     fn new(regions: &[&str], shards: u16) -> Cluster {
+        let mut cluster = Cluster::that_begins(regions, shards);
+        cluster.world.run_until(SETTLED).expect("nothing goes wrong");
+        cluster
+    }
+
+    fn that_begins(regions: &[&str], shards: u16) -> Cluster {
         let paper = wan::profile("paper_replicated_commit_5").expect("shipped").matrix();
         let rtt = paper.restrict(regions).expect("regions of the paper");
         let config = Config::new(rtt.clone(), shards);
         let local = config.local;
         let topology = Arc::new(config.topology.clone());
-        let mut world = World::new(config, 1, move |site, _| {
+        let world = World::new(config, 1, move |site, _| {
             Site::new(site, Arc::clone(&topology), Placement::everywhere(topology.region_count()), Protocol::default())
         });
-        world.run_until(SETTLED).expect("nothing goes wrong");
         Cluster { world, local, rtt }
     }
 
@@ -99,6 +104,16 @@ fn a_commit_takes_the_floor_of_its_region_plus_the_local_delays() {
         assert_eq!((took, trips), (cluster.floor(region) + cluster.commit_delays(), 1), "region {region}");
         cluster.rest();
     }
+}
+
+#[test]
+fn a_site_that_has_just_begun_serves_before_it_has_heard_of_the_others() {
+    let mut cluster = Cluster::that_begins(&["california", "oregon", "virginia"], 1);
+    cluster.world.run_for(Span::from_millis(10)).expect("nothing goes wrong");
+    assert_eq!(cluster.world.actor(SiteId::new(0, 0)).expect("it is up").status().reachable, [RegionId(0)], "its own");
+    let txn = cluster.begin(0, ReadMode::Locking);
+    assert_eq!(cluster.get(0, txn, ReadMode::Locking, "row").0, None);
+    cluster.commit(0, txn, &["row"]);
 }
 
 #[test]

@@ -9,12 +9,17 @@ use rhumb_core::{SiteId, Span};
 use rhumb_sim::{Fault, LinkFaults, Links, Place, World};
 use std::collections::BTreeSet;
 
-#[test]
-fn a_core_that_gets_loaded_makes_place_within_two_periods_and_only_once() {
+/// Four sites that follow what they measure, right after a change: else all rows there are would have to be copied, which no gain is worth.
+fn following() -> World<Site> {
     let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
     surely(&mut world, C, Some("v"));
-    // Else all rows there are would have to be copied, which no gain is worth.
     assert_eq!(change(&mut world, A, goal(&[A, B], &[C, D])), Answer::Done);
+    world
+}
+
+#[test]
+fn a_core_that_gets_loaded_makes_place_within_two_periods_and_only_once() {
+    let mut world = following();
     world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
     assert_eq!(cores(&world, A), [A, B], "nothing has changed");
     let before = epoch(&world, B);
@@ -47,10 +52,7 @@ fn a_core_that_moves_far_away_makes_place_once() {
 
 #[test]
 fn what_cores_do_for_others_moves_no_roles() {
-    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
-    surely(&mut world, C, Some("v"));
-    // Else all rows there are would have to be copied, which no gain is worth.
-    assert_eq!(change(&mut world, A, goal(&[A, B], &[C, D])), Answer::Done);
+    let mut world = following();
     world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
     let before = epoch(&world, B);
     let end = world.now() + Span::from_secs(60);
@@ -69,9 +71,7 @@ fn load_of(world: &mut World<Site>, at: SiteId, site: SiteId) -> Option<f64> {
 
 #[test]
 fn a_core_that_is_kept_busy_is_slower_and_makes_place_and_is_as_before_once_that_is_over() {
-    let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
-    surely(&mut world, C, Some("v"));
-    assert_eq!(change(&mut world, A, goal(&[A, B], &[C, D])), Answer::Done);
+    let mut world = following();
     world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
     assert_eq!((cores(&world, A), load_of(&mut world, C, A)), (vec![A, B], Some(0.0)));
     let took = |world: &mut World<Site>| {

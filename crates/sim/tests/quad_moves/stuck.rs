@@ -126,8 +126,8 @@ fn who_takes_a_reconciliation_over_goes_on_where_it_came_to() {
     assert_eq!(surely(&mut world, D, None), None);
 }
 
-#[test]
-fn a_goal_whose_core_dies_does_not_keep_the_others_sealed() {
+/// Three sites, all sealed for a configuration in which site A is the only core, and that one has died.
+fn sealed_for_a_dead_core() -> World<Site> {
     let mut world = world(3, quorums(&[A, B, C], &[]));
     surely(&mut world, A, Some("v"));
     world.submit(B, Request::Change(goal(&[A], &[B, C])));
@@ -135,6 +135,12 @@ fn a_goal_whose_core_dies_does_not_keep_the_others_sealed() {
         world.tick().expect("nothing goes wrong");
     }
     world.strike(&Fault::Crash { place: Place::Site(A), down: None });
+    world
+}
+
+#[test]
+fn a_goal_whose_core_dies_does_not_keep_the_others_sealed() {
+    let mut world = sealed_for_a_dead_core();
     world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
     assert_eq!(cores(&world, B), [B, C], "all that is left; it took three before");
     assert_eq!(surely(&mut world, C, Some("w")), Some("v".into()));
@@ -145,13 +151,7 @@ fn a_goal_whose_core_dies_does_not_keep_the_others_sealed() {
 
 #[test]
 fn an_operator_gets_through_while_sites_are_sealed_for_long() {
-    let mut world = world(3, quorums(&[A, B, C], &[]));
-    surely(&mut world, A, Some("v"));
-    world.submit(B, Request::Change(goal(&[A], &[B, C])));
-    while world.probe("quad.sealed") < 3 {
-        world.tick().expect("nothing goes wrong");
-    }
-    world.strike(&Fault::Crash { place: Place::Site(A), down: None });
+    let mut world = sealed_for_a_dead_core();
     let wish = || goal(&[C], &[A, B]);
     world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
     let busy = TxnError::Unavailable("the configuration is being changed already".into());
