@@ -25,9 +25,8 @@ fix: ## Put right what `verify` would complain about, as far as a machine can.
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
 	cargo fmt --all
 
-soak: ## A thousand seeds of every scenario of the simulator with all faults on, and the largest models. SEEDS=100000 for a night.
+soak: ## A thousand seeds of every scenario of the simulator with all faults on, and the largest model. SEEDS=100000 for a night.
 	cargo test --package rhumb-quota --test model_avantan -- --ignored
-	cargo test --package rhumb-commit --test model_quad -- --ignored refuted
 	cargo build --package rhumb
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim placed-replicas --seeds $${SEEDS:-1000}

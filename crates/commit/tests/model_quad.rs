@@ -78,7 +78,6 @@ fn a_sealed_site_that_goes_on_is_refuted() {
 }
 
 #[test]
-#[ignore = "takes over a minute: `make soak` runs it"]
 fn an_acceptor_that_forgets_its_promise_is_refuted() {
     refute(Change { rule: Rule::PromiseForgotten, ..AT_CORE }, AGREEMENT);
 }
@@ -104,7 +103,6 @@ fn a_site_that_passed_an_epoch_over_and_claims_what_was_told_of_it_is_refuted() 
 }
 
 #[test]
-#[ignore = "takes over a minute: `make soak` runs it"]
 fn questions_that_are_numbered_anew_in_each_life_are_refuted() {
     refute(Epochs { rule: epochs::Rule::NamedAnew }, TRUE_CLAIMS);
 }

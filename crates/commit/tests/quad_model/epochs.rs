@@ -279,8 +279,9 @@ impl Model for Epochs {
             }
         }
         // What nobody waits for is as good as lost, unless a later question may have its name.
-        let may_be_named_again = self.rule == Rule::NamedAnew && state.life == 0;
-        state.answers.retain(|told| may_be_named_again || state.open[told.source] == Some(told.name));
+        let (life, asked) = (state.life, state.asked);
+        let may_be_named_again = |told: &Told| self.rule == Rule::NamedAnew && (life == 0 || told.name.1 >= asked);
+        state.answers.retain(|told| may_be_named_again(told) || state.open[told.source] == Some(told.name));
         Some(state)
     }
 
