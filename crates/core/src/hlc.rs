@@ -95,6 +95,17 @@ impl HybridClock {
         self.last
     }
 
+    /// A new timestamp like [`HybridClock::now`], but not above `bound`: one behind the clock reading where the bound is behind it.
+    /// `None` if all timestamps up to the bound are used up.
+    pub fn now_within(&mut self, now: Time, bound: Timestamp) -> Option<Timestamp> {
+        let next = self.last.next().max(Timestamp::from_time(now).min(bound));
+        if next > bound {
+            return None;
+        }
+        self.last = next;
+        Some(next)
+    }
+
     /// Takes note of a timestamp issued elsewhere; later ones issued here lie above it.
     pub fn observe(&mut self, seen: Timestamp) {
         self.last = self.last.max(seen);
@@ -118,6 +129,16 @@ mod tests {
         assert_eq!(clock.now(Time::from_micros(10)), first.next());
         assert_eq!(clock.now(Time::from_micros(4)), first.next().next(), "a clock that jumps back issues no old timestamp");
         assert_eq!(clock.now(Time::from_micros(11)), Timestamp::from_time(Time::from_micros(11)));
+    }
+
+    #[test]
+    fn a_bound_behind_the_clock_slows_timestamps_down_and_stops_them_only_once_used_up() {
+        let mut clock = HybridClock::default();
+        let bound = Timestamp::from_time(Time::from_micros(10));
+        assert_eq!(clock.now_within(Time::from_micros(4), bound), Some(Timestamp::from_time(Time::from_micros(4))));
+        assert_eq!(clock.now_within(Time::from_micros(90), bound), Some(bound));
+        assert_eq!(clock.now_within(Time::from_micros(91), bound), None);
+        assert_eq!(clock.now_within(Time::from_micros(91), bound.next()), Some(bound.next()));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! seed, and the outside world is a list of [`Effect`](actor::Effect)s that a driver carries out.
 
 pub mod actor;
+pub mod clock_offset;
 pub mod csv_rows;
 pub mod fields;
 pub mod hlc;
@@ -17,6 +18,7 @@ pub mod topology;
 pub mod wan;
 
 pub use actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, Row};
+pub use clock_offset::ClockOffsets;
 pub use hlc::{HybridClock, Timestamp};
 pub use ids::{RegionId, SiteId, TxnId};
 pub use key::{Key, KeyRange, Value};

@@ -44,6 +44,15 @@ impl SiteClock {
         self.skew.offset_micros = self.skew.offset_micros.saturating_add(by_micros);
     }
 
+    /// Sets it right if it is farther from true time than `most`, drift included.
+    pub(crate) fn set_right(&mut self, now: Time, most: Span) {
+        let right = CLOCK_ORIGIN + now.since(Time::ZERO);
+        let shows = self.read(now);
+        if shows.since(right).max(right.since(shows)) > most {
+            self.skew.offset_micros = 0;
+        }
+    }
+
     /// The true time that passes until `span` has passed on this clock, rounded up.
     pub(crate) fn true_span(&self, span: Span) -> Span {
         let rate = u128::try_from(MILLION + i128::from(self.skew.drift_ppm)).expect("a clock does not run backwards");

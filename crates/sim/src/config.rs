@@ -1,9 +1,27 @@
 //! What a world is made of: its sites, its distances, and how long things take that are not the wide area.
 
-use rhumb_core::{RttMatrix, Span, Topology, wan};
+use rhumb_core::{Rng, RttMatrix, Span, Topology, clock_offset, wan};
 
 /// The most events of a run unless its [`Config`] says otherwise: a hundred times what a run of a minute needs.
 pub const EVENTS_MAX: u64 = 50_000_000;
+
+/// The regions that Replicated Commit was measured in.
+const PAPER_REGIONS: usize = 5;
+
+/// Seven regions of AWS, of which no majority is near.
+const AROUND_THE_WORLD: [&str; 7] = ["us-west-2", "us-east-1", "eu-west-1", "ap-northeast-1", "ap-southeast-2", "sa-east-1", "ap-south-1"];
+
+/// How many regions a random cluster has: mostly three or five, as people run them; sometimes so few, so many or an even number
+/// that majorities are other than one is used to.
+pub(crate) fn draw_regions(rng: &mut Rng) -> usize {
+    *rng.pick(&[3, 3, 3, 3, 5, 5, 5, 2, 4, 7]).expect("there are some to pick from")
+}
+
+/// How long a sync takes in a random cluster: from a disk with a protected cache to an overloaded one over a network.
+pub(crate) fn draw_sync(rng: &mut Rng) -> Span {
+    let micros = [100, 1_000, 1_000, 1_000, 5_000, 20_000, 100_000];
+    Span::from_micros(*rng.pick(&micros).expect("there are some to pick from"))
+}
 
 /// What a world is made of.
 #[derive(Clone, Debug)]
@@ -14,6 +32,8 @@ pub struct Config {
     pub rtt: RttMatrix,
     /// How long things take at a site.
     pub local: LocalDelays,
+    /// The maximum offset between clocks: a message from farther ahead is refused, a site whose clock is farther off stops.
+    pub max_clock_offset: Span,
     /// A run of more events than this counts as a livelock.
     pub events_max: u64,
     /// True if the run is to be traced.
@@ -79,12 +99,23 @@ impl Config {
         Config::new(matrix.restrict(&names).expect("the names are its own"), shards)
     }
 
+    /// A world of `regions` regions with `shards` sites in each: those of [`Config::of_paper`], or up to seven around the world where
+    /// these are too few.
+    pub fn of_regions(regions: usize, shards: u16) -> Config {
+        if regions <= PAPER_REGIONS {
+            return Config::of_paper(regions, shards);
+        }
+        let matrix = wan::profile("aws_32").expect("the profile is shipped").matrix();
+        Config::new(matrix.restrict(&AROUND_THE_WORLD[..regions]).expect("the names are its own"), shards)
+    }
+
     /// A world of the regions of `rtt` with `shards` sites in each, default delays, untraced.
     pub fn new(rtt: RttMatrix, shards: u16) -> Config {
         Config {
             topology: Topology::new(rtt.names().to_vec(), shards),
             rtt,
             local: LocalDelays::default(),
+            max_clock_offset: clock_offset::MAX_OFFSET,
             events_max: EVENTS_MAX,
             tracing: false,
         }

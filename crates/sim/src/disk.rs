@@ -60,6 +60,9 @@ impl<A: Actor> Disk<A> {
     }
 }
 
+/// The longest that a slow disk takes for a sync.
+const SLOWEST: Span = Span::from_secs(1);
+
 /// How long a sync takes, and for how long it takes longer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SyncSpan {
@@ -85,7 +88,7 @@ impl SyncSpan {
     /// How long a sync takes that begins at `now`.
     pub(crate) fn at(&self, now: Time) -> Span {
         match self.slow {
-            Some((factor, until)) if now < until => self.usual * factor,
+            Some((factor, until)) if now < until => (self.usual * factor).min(SLOWEST).max(self.usual),
             _ => self.usual,
         }
     }

@@ -16,13 +16,15 @@ const COLLECT_STEP: usize = 1_000;
 /// What is scheduled.
 pub(crate) enum Event<A: Actor> {
     /// A message reaches a site, whichever life that is in.
-    Arrival { from: SiteId, to: SiteId, body: Body<A::Note, A::Promise> },
+    Arrival { from: SiteId, to: SiteId, sent: Time, body: Body<A::Note, A::Promise> },
     /// An input to one life of a site: a timer, an answer of the store.
     Input { site: SiteId, life: u64, input: Input<A> },
     /// A site steps with the first input that waits.
     Turn { site: SiteId, life: u64 },
     /// A sync of a site's disk ends.
     Synced { site: SiteId, life: u64 },
+    /// A site compares its clock with those of the others.
+    ComparesClocks { site: SiteId, process: u64 },
     /// A site that stood still goes on.
     StallOver(SiteId),
     /// A client is told something.
@@ -36,7 +38,7 @@ pub(crate) enum Event<A: Actor> {
 impl<A: Actor> World<A> {
     pub(crate) fn happen(&mut self, event: Event<A>) {
         match event {
-            Event::Arrival { from, to, body } => self.arrive(from, to, body),
+            Event::Arrival { from, to, sent, body } => self.arrive(from, to, sent, body),
             Event::Input { site, life, input } => {
                 if self.is_alive(site, life) {
                     self.input(site, input);
@@ -52,6 +54,7 @@ impl<A: Actor> World<A> {
                     self.synced(site);
                 }
             }
+            Event::ComparesClocks { site, process } => self.compare_clocks(site, process),
             Event::StallOver(site) => self.go_on(site),
             Event::Client { client, event } => self.tell_client(client, event),
             Event::Refused(id) => self.lose_request(id),
@@ -67,7 +70,8 @@ impl<A: Actor> World<A> {
         self.is_up(site) && self.lives(site) == life
     }
 
-    pub(crate) fn start(&mut self, site: SiteId) {
+    /// Begins a life of `site`.
+    pub(crate) fn begin_life(&mut self, site: SiteId) {
         let life = self.site(site).lives + 1;
         let actor = (self.factory)(site, life);
         self.site_mut(site).start(actor);
@@ -75,8 +79,11 @@ impl<A: Actor> World<A> {
         self.input(site, Input::Start);
     }
 
-    fn arrive(&mut self, from: SiteId, to: SiteId, body: Body<A::Note, A::Promise>) {
-        if self.is_up(to) {
+    fn arrive(&mut self, from: SiteId, to: SiteId, sent: Time, body: Body<A::Note, A::Promise>) {
+        if self.is_up(to) && from != to && !self.admits(to, sent) {
+            *self.probes.entry("clock.refused").or_default() += 1;
+            self.trace.line(self.now, format_args!("{to} refuses what {from} sent at {sent} by its clock: {body}"));
+        } else if self.is_up(to) {
             self.input(to, Input::Message { from, body });
         } else {
             self.trace.line(self.now, format_args!("{to} is down ← {from} {body}"));
@@ -196,11 +203,12 @@ impl<A: Actor> World<A> {
     fn send(&mut self, from: SiteId, to: SiteId, body: Body<A::Note, A::Promise>) {
         assert!(self.config.topology.has(to), "{from} sends to {to}, which the cluster does not have: {body}");
         let fate = self.network.fate(self.now, from, to);
+        let sent = self.clock(from);
         if let Some(again) = fate.again {
-            self.schedule.push(again, Event::Arrival { from, to, body: body.clone() });
+            self.schedule.push(again, Event::Arrival { from, to, sent, body: body.clone() });
         }
         match fate.arrives {
-            Some(at) => self.schedule.push(at, Event::Arrival { from, to, body }),
+            Some(at) => self.schedule.push(at, Event::Arrival { from, to, sent, body }),
             None => self.trace.line(self.now, format_args!("{from} → {to} lost: {body}")),
         }
     }

@@ -23,6 +23,7 @@ pub mod samya;
 
 mod client;
 mod clock;
+mod clocks_compared;
 mod config;
 mod disk;
 mod drive;

@@ -66,6 +66,11 @@ impl Network {
         *cut = (*cut).max(until);
     }
 
+    /// True if what `from` sends to `to` at `now` arrives at all.
+    pub(crate) fn reaches(&self, now: Time, from: SiteId, to: SiteId) -> bool {
+        !self.cuts.iter().any(|(links, until)| now < *until && links.hold(from, to))
+    }
+
     /// Ends a cut of exactly these links.
     pub(crate) fn mend(&mut self, links: Links) {
         self.cuts.remove(&links);
@@ -88,7 +93,7 @@ impl Network {
             let jitter = if self.home_jitter == Span::ZERO { Span::ZERO } else { self.upto(self.home_jitter) };
             return Fate { arrives: Some(now + self.local + jitter), again: None };
         }
-        if self.cuts.iter().any(|(links, until)| now < *until && links.hold(from, to)) {
+        if !self.reaches(now, from, to) {
             return Fate { arrives: None, again: None };
         }
         let base = if from.region == to.region { self.local } else { self.rtt.one_way(from.region, to.region) };

@@ -19,6 +19,9 @@ const FAILING: f64 = 0.5;
 /// A slow disk takes so many times as long.
 const SLOW_DISK_FACTOR: u64 = 300;
 
+/// How far a wrong clock is off.
+const WRONG_CLOCKS: [Span; 4] = [Span::from_secs(60), Span::from_secs(3_600), Span::from_secs(86_400), Span::from_secs(400 * 86_400)];
+
 /// How often what goes wrong, and how badly at the most. Frequencies are per minute of true time in the whole cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FaultRates {
@@ -42,6 +45,11 @@ pub struct FaultRates {
     pub bad_links: f64,
     /// Clocks that are set anew.
     pub clock_jumps: f64,
+    /// Sites that come back from a crash, or from a suspended machine, with a clock that is minutes to years off, until somebody sets it
+    /// right.
+    pub wrong_clocks: f64,
+    /// Sites that crash and are away until the world is healed: beyond what others remember for them.
+    pub absences: f64,
     /// The longest that any of these lasts.
     pub span_max: Span,
     /// The worst that all links do at all times.
@@ -66,6 +74,8 @@ impl FaultRates {
             stalls: 8.0,
             bad_links: 6.0,
             clock_jumps: 4.0,
+            wrong_clocks: 2.0,
+            absences: 1.0,
             span_max: Span::from_secs(8),
             links: LinkFaults {
                 delay: Span::ZERO,
@@ -115,6 +125,8 @@ impl FaultRates {
             stalls: 0.0,
             bad_links: 0.0,
             clock_jumps: 0.0,
+            wrong_clocks: 0.0,
+            absences: 0.0,
             span_max: Span::ZERO,
             links: LinkFaults::default(),
             skew_max: Span::ZERO,
@@ -139,7 +151,7 @@ impl FaultPlan {
             Draw { rates: *rates, sites: topology.sites().collect(), regions: topology.regions().collect(), span, rng: rng.fork() };
         let clocks = draw.clocks();
         let mut faults = draw.weather();
-        let kinds: [(f64, Kind); 10] = [
+        let kinds: [(f64, Kind); 12] = [
             (rates.crashes, Draw::crash),
             (rates.crashes_mid_step, Draw::crash_mid_step),
             (rates.region_crashes, Draw::region_crash),
@@ -150,6 +162,8 @@ impl FaultPlan {
             (rates.stalls, Draw::stall),
             (rates.bad_links, Draw::bad_link),
             (rates.clock_jumps, Draw::clock_jump),
+            (rates.wrong_clocks, Draw::wrong_clock),
+            (rates.absences, Draw::absence),
         ];
         for (per_minute, kind) in kinds {
             faults.extend(draw.kind(per_minute, kind));
@@ -309,6 +323,26 @@ impl Draw {
 
     fn clock_jump(&mut self) -> Vec<(Span, Fault)> {
         at_once([Fault::ClockJump { site: self.site(), by_micros: self.skew() }])
+    }
+
+    fn wrong_clock(&mut self) -> Vec<(Span, Fault)> {
+        let (site, down, wrong) = (self.site(), self.lasting(), self.lasting());
+        let off = i64::try_from(self.rng.pick(&WRONG_CLOCKS).expect("there are some to pick from").as_micros()).expect("years fit");
+        let by_micros = if self.rng.chance(0.5) { off } else { -off };
+        let right = (down + wrong, Fault::ClockJump { site, by_micros: -by_micros });
+        if by_micros < 0 && self.rng.chance(0.5) {
+            // A machine that was suspended: its clock stood still meanwhile.
+            return vec![(Span::ZERO, Fault::ClockJump { site, by_micros }), right];
+        }
+        vec![
+            (Span::ZERO, Fault::Crash { place: Place::Site(site), down: Some(down) }),
+            (Span::ZERO, Fault::ClockJump { site, by_micros }),
+            right,
+        ]
+    }
+
+    fn absence(&mut self) -> Vec<(Span, Fault)> {
+        at_once([Fault::Crash { place: Place::Site(self.site()), down: None }])
     }
 }
 

@@ -5,4 +5,6 @@
 pub enum Planted {
     /// Promises and answers leave when what they depend on is written, not when it is synced.
     AnswerBeforeSync,
+    /// Any clock is believed: no message is refused for it, and no site waits for its own to be confirmed.
+    ClocksBelieved,
 }

@@ -14,6 +14,10 @@ pub(crate) struct Site<A: Actor> {
     pub(crate) life: Option<Life<A>>,
     pub(crate) store: Store<MemoryEngine>,
     pub(crate) clock: SiteClock,
+    /// Its process is up, but waits for others to confirm its clock; since when.
+    pub(crate) awaits_clock: Option<Time>,
+    /// How often its process has started.
+    pub(crate) processes: u64,
     pub(crate) sync: SyncSpan,
     /// It stands still until then; a crash does not change that.
     pub(crate) stalled_until: Time,
@@ -43,10 +47,17 @@ impl<A: Actor> Site<A> {
             life: None,
             store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
             clock: SiteClock::default(),
+            awaits_clock: None,
+            processes: 0,
             sync: SyncSpan::new(sync),
             stalled_until: Time::ZERO,
             speed_percent: 100,
         }
+    }
+
+    /// True if its process is up, be it that it waits for its clock to be confirmed.
+    pub(crate) fn is_running(&self) -> bool {
+        self.life.is_some() || self.awaits_clock.is_some()
     }
 
     /// How long its processor takes for what the configured one takes `span` for.

@@ -35,12 +35,14 @@ impl<A: Actor> World<A> {
         }
     }
 
-    /// Starts every site that is down and ends every fault, also those still to come. Clocks stay as they are.
+    /// Starts every site that is down and ends every fault, also those still to come. Clocks stay as they are, but for those so far off
+    /// that others do not hear their sites.
     pub fn heal(&mut self) {
         self.healings += 1;
         self.network.heal();
+        let (now, most) = (self.now, self.config.max_clock_offset);
+        self.sites.values_mut().for_each(|state| state.clock.set_right(now, Span::from_micros(most.as_micros() / 2)));
         self.restart(Place::Everywhere);
-        let now = self.now;
         for (&site, state) in &mut self.sites {
             state.sync.heal();
             if let Some(life) = &mut state.life {
@@ -59,24 +61,28 @@ impl<A: Actor> World<A> {
 
     /// Ends the life of `site`, if it is up, and plans its next one if it stays down only for some time.
     pub(crate) fn crash(&mut self, site: SiteId, down: Option<Span>) {
-        let Some(state) = self.sites.get_mut(&site).filter(|state| state.life.is_some()) else { return };
+        let Some(state) = self.sites.get_mut(&site).filter(|state| state.is_running()) else { return };
+        if state.awaits_clock.take().is_some() {
+            return self.plan_restart(site, down);
+        }
         let (kept, unsynced) = state.crash(&mut self.rng);
         self.trace.line(self.now, format_args!("{site} crashes, keeps {kept} of {unsynced} bytes not synced"));
         let lost: Vec<_> = self.outstanding().filter(|(_, asked)| *asked == site).map(|(id, _)| id).collect();
         for id in lost {
             self.lose_request(id);
         }
+        self.plan_restart(site, down);
+    }
+
+    fn plan_restart(&mut self, site: SiteId, down: Option<Span>) {
         if let Some(down) = down {
             self.strike_at(self.now + down, Fault::Restart { place: Place::Site(site) });
         }
     }
 
     fn restart(&mut self, place: Place) {
-        for site in self.sites_of(place) {
-            if !self.is_up(site) {
-                self.start(site);
-            }
-        }
+        let down = self.sites_of(place).into_iter().filter(|site| !self.site(*site).is_running()).collect();
+        self.start(down);
     }
 
     fn stall(&mut self, site: SiteId, span: Span) {

@@ -88,9 +88,7 @@ impl<A: Actor> World<A> {
             observers: Vec::new(),
             config,
         };
-        for site in world.config.topology.sites() {
-            world.start(site);
-        }
+        world.start(world.sites.keys().copied().collect());
         world
     }
 

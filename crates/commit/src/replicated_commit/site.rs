@@ -241,13 +241,20 @@ impl Site {
         fx.persist(batch).notify(token);
     }
 
-    /// True if a transaction may begin now; else the ceiling on disk is being raised for it.
+    /// True if a transaction may begin now; else the ceiling on disk is being raised for it. A ceiling behind the time of day is enough: a
+    /// disk whose sync takes longer than the ceiling's lead would otherwise never catch up.
     pub(super) fn may_begin(&mut self, fx: &mut Effects<Site>) -> bool {
-        let next = self.clock.last().next().max(Timestamp::from_time(self.now));
-        if next > self.ceiling {
-            self.raise_ceiling(next, fx);
+        let next = self.clock.last().next();
+        let wanted = next.max(Timestamp::from_time(self.now));
+        if wanted > self.ceiling {
+            self.raise_ceiling(wanted, fx);
         }
         next <= self.ceiling
+    }
+
+    /// The timestamp at which a transaction begins that [`may_begin`](Site::may_begin).
+    pub(super) fn begin_now(&mut self) -> Timestamp {
+        self.clock.now_within(self.now, self.ceiling).expect("a transaction begins only below the ceiling on disk")
     }
 
     fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {

@@ -15,7 +15,8 @@ pub(crate) mod fielded;
 mod same_states;
 pub(crate) mod workload;
 
-use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
+use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
+use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
@@ -67,6 +68,8 @@ struct Shape {
     jitter: Span,
     /// Many short crashes instead of a storm.
     flaky: bool,
+    /// How long a sync takes.
+    sync: Span,
     /// Clocks are off by up to a second.
     skewed: bool,
     collects: bool,
@@ -77,13 +80,14 @@ struct Shape {
 impl Shape {
     fn draw(rng: &mut Rng) -> Shape {
         Shape {
-            regions: if rng.chance(0.6) { 3 } else { 5 },
+            regions: draw_regions(rng),
             shards: if rng.chance(0.8) { 1 } else { 2 },
             durability: if rng.chance(0.85) { Durability::Majority } else { Durability::Region },
             epoch: Span::from_millis(*rng.pick(&[20, 40, 80]).expect("three of them")),
             impatient: rng.chance(0.5),
             jitter: Span::from_micros(*rng.pick(&[0, 300, 3_000]).expect("three of them")),
             flaky: rng.chance(0.3),
+            sync: draw_sync(rng),
             skewed: rng.chance(0.4),
             collects: rng.chance(0.3),
             chain_sites: ChainSites::Coordinator,
@@ -190,7 +194,8 @@ impl Catenae {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let config = Config { tracing, ..Config::of_paper(shape.regions, shape.shards) };
+        let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
+        config.local.sync = shape.sync;
         let topology = Arc::new(config.topology.clone());
         let protocol = shape.config();
         #[cfg(feature = "planted")]
@@ -230,6 +235,7 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape) 
     shared.wrong.clone().map_or(Ok(()), Err)?;
     strict_serializability::check(history).map_err(text)?;
     no_phantom::check(history).map_err(text)?;
+    bounded_clocks::check(history).map_err(text)?;
     no_lost_write::check(history, finals).map_err(text)?;
     stale_reads::check(history).map_err(text)?;
     shared.counters.check()?;

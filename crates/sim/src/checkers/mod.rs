@@ -7,6 +7,7 @@
 //! | [`no_lost_write`] | what was acknowledged is there at the end; what was aborted is not | the history, with final reads |
 //! | [`stale_reads`] | a read as of `t` returns the newest versions committed at or below `t` | the history |
 //! | [`progress`] | once healed, transactions commit and none waits for ever | the history |
+//! | [`bounded_clocks`] | no commit is stamped far ahead of its time | the history |
 //! | [`convergence`] | once healed and settled, all regions hold the same rows | the regions' dumps |
 //!
 //! Each checker is a pure function and returns the first counterexample as a [`Violation`]. The first four stand on one
@@ -25,6 +26,7 @@
 //! saw a write of it; then it is held to all rules save that nothing has to come after it in real time. If nobody saw any,
 //! leaving it out explains as much as keeping it, so it is left out.
 
+pub mod bounded_clocks;
 mod components;
 pub mod convergence;
 mod counterexample;

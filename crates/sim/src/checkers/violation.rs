@@ -51,6 +51,8 @@ pub enum Anomaly {
     Pending,
     /// Two regions hold different rows.
     Divergence,
+    /// A commit is stamped far ahead of the time at which it ended.
+    ClockRanAway,
 }
 
 /// What a checker found.
@@ -103,6 +105,7 @@ impl fmt::Display for Anomaly {
             Anomaly::Stalled => "no progress",
             Anomaly::Pending => "transaction never ended",
             Anomaly::Divergence => "regions diverge",
+            Anomaly::ClockRanAway => "timestamps run ahead of the time",
         })
     }
 }

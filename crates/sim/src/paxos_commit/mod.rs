@@ -8,7 +8,8 @@
 
 use crate::catenae::client::{Client, Shared};
 use crate::catenae::workload::Workload;
-use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
+use crate::checkers::{bounded_clocks, no_lost_write, no_phantom, progress, strict_serializability};
+use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use rhumb_commit::paxos_commit::{self as protocol, Concurrency, Site};
@@ -54,11 +55,13 @@ impl Scenario for PaxosCommit {
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
-        let regions = if rng.chance(0.6) { 3 } else { 5 };
+        let regions = draw_regions(&mut rng);
+        let mut config = Config { tracing, ..Config::of_regions(regions, 1) };
+        config.local.sync = draw_sync(&mut rng);
         let drawn = if rng.chance(0.5) { Concurrency::Locking } else { Concurrency::Optimistic };
         let rates = if rng.chance(0.3) { FaultRates::flaky() } else { FaultRates::stormy() };
         let rates = if self.calm { FaultRates::none() } else { rates };
-        let mut world = self.world(regions, self.concurrency.unwrap_or(drawn), seed, tracing);
+        let mut world = self.world(config, self.concurrency.unwrap_or(drawn), seed);
         let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
         world.follow(&plan);
         let shared = Rc::new(RefCell::new(Shared::default()));
@@ -92,8 +95,7 @@ impl PaxosCommit {
         self
     }
 
-    fn world(&self, regions: usize, concurrency: Concurrency, seed: u64, tracing: bool) -> World<Site> {
-        let config = Config { tracing, ..Config::of_paper(regions, 1) };
+    fn world(&self, config: Config, concurrency: Concurrency, seed: u64) -> World<Site> {
         let topology = Arc::new(config.topology.clone());
         let protocol = protocol::Config::new(concurrency);
         #[cfg(feature = "planted")]
@@ -134,6 +136,7 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo]) -> Result<(), S
     shared.wrong.clone().map_or(Ok(()), Err)?;
     strict_serializability::check(history).map_err(text)?;
     no_phantom::check(history).map_err(text)?;
+    bounded_clocks::check(history).map_err(text)?;
     no_lost_write::check(history, finals).map_err(text)?;
     shared.counters.check()?;
     let demand = progress::Demand { committed_min: 15, committed_percent_min: 10 };

@@ -14,7 +14,8 @@ mod holders;
 mod lost;
 mod operator;
 
-use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
+use crate::checkers::{bounded_clocks, no_lost_write, no_phantom, progress, strict_serializability};
+use crate::config::{draw_regions, draw_sync};
 use crate::history::{History, TxnNo};
 use crate::replicated_commit::client::{Client, Shared};
 use crate::replicated_commit::workload::{Reads, Workload};
@@ -59,6 +60,8 @@ struct Shape {
     policy: Policy,
     cores: usize,
     flaky: bool,
+    /// How long a sync takes.
+    sync: Span,
     /// Operators who change the configuration.
     operators: usize,
 }
@@ -67,11 +70,12 @@ impl Shape {
     fn draw(rng: &mut Rng) -> Shape {
         let other = *rng.pick(&Policy::ALL).expect("there are policies");
         Shape {
-            regions: if rng.chance(0.6) { 3 } else { 5 },
+            regions: draw_regions(rng),
             copies: if rng.chance(0.7) { 1 } else { 2 },
             policy: if rng.chance(0.6) { Policy::Quad } else { other },
             cores: rng.between(1, 5) as usize,
             flaky: rng.chance(0.3),
+            sync: draw_sync(rng),
             operators: *rng.pick(&[0, 1, 1, 2]).expect("some of them"),
         }
     }
@@ -141,7 +145,8 @@ impl Quad {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool, rng: &mut Rng) -> World<Site> {
-        let config = Config { tracing, ..Config::of_paper(shape.regions, shape.copies) };
+        let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.copies) };
+        config.local.sync = shape.sync;
         let quorums = quorums(&config, config.topology.sites().collect(), shape.policy, shape.cores, rng);
         #[cfg(feature = "planted")]
         let planted = self.planted;
@@ -181,6 +186,7 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo]) -> Result<(),
     let text = |violation: crate::checkers::Violation| violation.to_string();
     strict_serializability::check(history).map_err(text)?;
     no_phantom::check(history).map_err(text)?;
+    bounded_clocks::check(history).map_err(text)?;
     no_lost_write::check(history, finals).map_err(text)?;
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 10 };
     progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;

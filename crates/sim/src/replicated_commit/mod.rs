@@ -13,7 +13,8 @@ pub(crate) mod client;
 mod mover;
 pub(crate) mod workload;
 
-use crate::checkers::{convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
+use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
+use crate::config::{draw_regions, draw_sync};
 use crate::history::{History, TxnNo};
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
@@ -80,6 +81,8 @@ struct Shape {
     low_ceilings: bool,
     /// Many short crashes instead of a storm.
     flaky: bool,
+    /// How long a sync takes.
+    sync: Span,
     placement: Placement,
 }
 
@@ -98,7 +101,7 @@ impl Scenario for ReplicatedCommit {
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
-        let regions = if rng.chance(0.5) { 3 } else { 5 };
+        let regions = draw_regions(&mut rng);
         let shape = Shape {
             regions,
             shards: if rng.chance(0.7) { 1 } else { 2 },
@@ -106,6 +109,7 @@ impl Scenario for ReplicatedCommit {
             loses_deletions: false,
             low_ceilings: rng.chance(0.5),
             flaky: rng.chance(0.3),
+            sync: draw_sync(&mut rng),
             placement: match self.replicas {
                 Replicas::Everywhere => Placement::everywhere(regions),
                 Replicas::Placed | Replicas::Moving => place(regions, &mut rng.fork()),
@@ -170,7 +174,8 @@ impl ReplicatedCommit {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let config = Config { tracing, ..Config::of_paper(shape.regions, shape.shards) };
+        let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
+        config.local.sync = shape.sync;
         let topology = Arc::new(config.topology.clone());
         let mut protocol = protocol::Config::default();
         if shape.collects {
@@ -221,6 +226,7 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape
     let text = |violation: crate::checkers::Violation| violation.to_string();
     strict_serializability::check(history).map_err(text)?;
     no_phantom::check(history).map_err(text)?;
+    bounded_clocks::check(history).map_err(text)?;
     no_lost_write::check(history, finals).map_err(text)?;
     stale_reads::check(history).map_err(text)?;
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 10 };

@@ -2,7 +2,7 @@
 //! while everything goes wrong that a [`FaultPlan`] can draw; then the network heals, and nothing may be missing.
 //!
 //! ```text
-//!   0 s ─ quotas are made ─ 2 s ─── faults ─── 20 s ─── healed, clients go on ─── 30 s ─── quiet ─── 40 s: all is counted
+//!   0 s ─ quotas are made ─ 6 s ─── faults ─── 20 s ─── healed, clients go on ─── 30 s ─── quiet ─── 40 s: all is counted
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, one site in each or two, which protocol, what is offered, who
@@ -15,6 +15,7 @@ mod ledger;
 mod rest;
 mod same_quotas;
 
+use crate::config::{draw_regions, draw_sync};
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Churner, Client, Operator};
 use ledger::Ledger;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 const CLIENTS: u32 = 3;
 /// Clients that make and drop one and the same quota.
 const CHURNERS: usize = 2;
-const FAULTS_BEGIN: Time = Time::from_micros(2_000_000);
+const FAULTS_BEGIN: Time = Time::from_micros(6_000_000);
 const FAULTS_END: Time = Time::from_micros(20_000_000);
 const CLIENTS_END: Time = Time::from_micros(30_000_000);
 const QUIET_END: Time = Time::from_micros(45_000_000);
@@ -58,6 +59,8 @@ struct Shape {
     shards: u16,
     /// Many short crashes instead of a storm.
     flaky: bool,
+    /// How long a sync takes.
+    sync: Span,
     /// Limits go up and down while they are in use.
     limits_change: bool,
     /// Sites look ahead.
@@ -82,7 +85,7 @@ impl Predictor for Again {
 
 impl Shape {
     fn draw(rng: &mut Rng) -> Shape {
-        let regions = if rng.chance(0.5) { 3 } else { 5 };
+        let regions = draw_regions(rng);
         let shards = if rng.chance(0.8) { 1 } else { 2 };
         let mut spec = |limit: u64, parent: Option<&Name>| Spec {
             limit,
@@ -110,6 +113,7 @@ impl Shape {
             regions,
             shards,
             flaky: rng.chance(0.3),
+            sync: draw_sync(rng),
             limits_change: rng.chance(0.5),
             foresees: rng.chance(0.5),
             asks_anew: rng.chance(0.5),
@@ -165,7 +169,8 @@ impl Samya {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let config = Config { tracing, ..Config::of_paper(shape.regions, shape.shards) };
+        let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
+        config.local.sync = shape.sync;
         let topology = config.topology.clone();
         #[cfg(feature = "planted")]
         let planted = self.planted;
@@ -200,6 +205,9 @@ impl Samya {
             let request = Request::Create { name: name.clone(), spec: spec.clone() };
             // One after the other: a parent has to be known before its children are made.
             world.submit(SiteId::new(0, 0), request);
+            let made = world.run_until_reply(FAULTS_BEGIN)? && world.take_replies().iter().all(|reply| reply.answer.is_some());
+            assert!(made, "quotas are made in time where nothing goes wrong yet");
+            // Until all sites have heard of it.
             world.run_for(Span::from_millis(450))?;
             ledger.borrow_mut().create(name, spec);
         }

@@ -74,7 +74,7 @@ fn count(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<(), String
     Ok(())
 }
 
-/// Acquires all that is left at one site, one more at another, and releases all at a third.
+/// Acquires all that is left at one site, one more at another, and releases all at yet another, if there are as many.
 fn use_up(world: &mut World<Site>, ledger: &Ledger, name: &Name, deadline: Time) -> Result<(), SimError> {
     let sites: Vec<SiteId> = world.topology().sites().collect();
     let (limit, held) = (ledger.limit(name), ledger.held(name));
@@ -95,11 +95,11 @@ fn use_up(world: &mut World<Site>, ledger: &Ledger, name: &Name, deadline: Time)
         }
     }
     let all = limit.max(held);
-    match run(world, sites[2], Operation::release(name.clone(), all + 1, None), deadline)? {
+    match run(world, sites[sites.len() - 1], Operation::release(name.clone(), all + 1, None), deadline)? {
         Err(Refusal::NotHeld { .. }) => {}
         other => return wrong(format!("the release of one token of {name} more than are held: {other:?}")),
     }
-    match run(world, sites[2], Operation::release(name.clone(), all, None), deadline)? {
+    match run(world, sites[sites.len() - 1], Operation::release(name.clone(), all, None), deadline)? {
         Ok(_) => Ok(()),
         Err(refusal) => wrong(format!("the release of all {all} tokens of {name} was refused: {refusal}")),
     }

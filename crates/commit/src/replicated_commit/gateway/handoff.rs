@@ -114,7 +114,7 @@ impl Site {
 
     fn take_handoff(&mut self, handoff: Handoff, fx: &mut Effects<Site>) {
         fx.count("commit.handoff_taken");
-        let began = self.clock.now(self.now);
+        let began = self.begin_now();
         let txn = TxnId { began, gateway: self.me };
         self.gateway.taken.insert(handoff.origin, None);
         self.gateway.txns.insert(txn, Txn::new(ReadMode::Optimistic, began));

@@ -113,7 +113,7 @@ impl Site {
             ));
             return fx.answer(id, Answer::Failed(error));
         }
-        let now = self.clock.now(self.now);
+        let now = self.begin_now();
         if let ReadMode::Stale(at) = mode
             && at > now
         {
