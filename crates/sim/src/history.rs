@@ -326,7 +326,8 @@ impl Cell {
     }
 
     fn parse(text: &str) -> Option<Cell> {
-        match text.trim_end_matches(' ').strip_prefix('[') {
+        let text = text.trim_end_matches(' ');
+        match text.strip_prefix('[') {
             None => text.parse().ok().map(Cell::Register),
             Some(rest) => {
                 let elements = rest.strip_suffix(']')?.split_ascii_whitespace();
