@@ -230,8 +230,8 @@ fn catenae_messages() -> [Body<catenae::Note, catenae::Promise>; 16] {
         Body::Note(Note::Forward { stream, name, until: Epoch(202), transaction: entry().batch.remove(0) }),
         Body::Promise(Promise::Epoch { stream, ballot, first: 7, entries }),
         Body::Promise(Promise::Held { stream, ballot, upto: 8 }),
-        Body::Promise(Promise::Promised { stream, ballot, chosen: 6, accepted: vec![(7, ballot, entry())] }),
-        Body::Promise(Promise::Promised { stream, ballot: catenae::Ballot::CHOSEN, chosen: 0, accepted: vec![] }),
+        Body::Promise(Promise::Promised { stream, ballot, chosen: 6, accepted: vec![(7, ballot, entry())], more: true }),
+        Body::Promise(Promise::Promised { stream, ballot: catenae::Ballot::CHOSEN, chosen: 0, accepted: vec![], more: false }),
         Body::Promise(Promise::Settled { progress: progress() }),
         Body::Promise(Promise::Sealed { name, index: 300, place: 1 }),
     ]

@@ -39,8 +39,8 @@ fuzz_target!(|input: Input<'_>| {
     let get = Load::Get { keys: vec![start.clone()], at };
     assert_eq!(sound(store.load(&get)), Some(Loaded::Rows { rows: vec![row], more: false }));
     let space = Space(input.limit);
-    sound(store.load(&Load::Scan { range: KeyRange::new(start, end), at, limit, reverse: input.reverse }));
-    sound(store.load(&Load::Records { space, from: input.end.to_vec().into(), limit }));
+    sound(store.load(&Load::Scan { range: KeyRange::new(start, end), at, limit, bytes: usize::MAX, reverse: input.reverse }));
+    sound(store.load(&Load::Records { space, from: input.end.to_vec().into(), limit, bytes: usize::MAX }));
     let collect = Collect { horizon: at, deletions: at };
     while sound(store.collect(collect, limit)).is_some_and(|collected| collected.more) {}
 });

@@ -133,7 +133,7 @@ impl<'a> Life<'a> {
 
     /// What is at its disk.
     fn rows(&self) -> Vec<Row> {
-        let all = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: 99, reverse: false };
+        let all = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: 99, bytes: usize::MAX, reverse: false };
         let Ok(Loaded::Rows { rows, .. }) = self.disk.load(&all) else { panic!("rows were asked for") };
         rows
     }
@@ -229,7 +229,7 @@ fn told_of_a_commit(names: impl Fn(Carried) -> Vec<Carried>) -> (Vec<Row>, Epoch
     let bases = BTreeMap::from([0, 1, 2, 3].map(|n| (site(n), Epoch(2))));
     let next = Configuration { epoch: Epoch(2), bases, carried: names(carried), ..first };
     life.hear(mover, Note::Decided { configuration: Box::new(next) });
-    let aside = Load::Records { space: records::ASIDE, from: Vec::new().into(), limit: 9 };
+    let aside = Load::Records { space: records::ASIDE, from: Vec::new().into(), limit: 9, bytes: usize::MAX };
     let Ok(Loaded::Records { records, .. }) = disk.load(&aside) else { panic!("records were asked for") };
     assert!(records.is_empty(), "nothing is kept aside for the next change");
     (life.rows(), life.site.holds())

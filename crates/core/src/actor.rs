@@ -32,12 +32,16 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Bytes of a message between two sites in its encoding, which is postcard's. Every driver drops a longer one, each time that it is
+/// sent: a protocol bounds what it says by [`encoded_bytes`](crate::record::encoded_bytes).
+pub const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
+
 /// A deterministic state machine.
 pub trait Actor: Sized {
     /// A message that promises nothing.
-    type Note: Clone + fmt::Debug + fmt::Display;
+    type Note: Clone + fmt::Debug + fmt::Display + Serialize;
     /// A message that promises something durable.
-    type Promise: Clone + fmt::Debug + fmt::Display;
+    type Promise: Clone + fmt::Debug + fmt::Display + Serialize;
     /// The timers it sets.
     type Timer: Clone + fmt::Debug;
     /// What its clients ask.
@@ -337,7 +341,8 @@ pub enum Load {
         at: Timestamp,
     },
     /// The newest version at or below `at` of every key in the range that has one, deletions included, in key order (or
-    /// its reverse), `limit` rows at the most. [`Loaded::Rows::more`] tells if the limit cut the answer off.
+    /// its reverse), `limit` rows at the most, and none after those whose keys and values have `bytes` bytes. [`Loaded::Rows::more`]
+    /// tells if a limit cut the answer off.
     Scan {
         /// Which rows.
         range: KeyRange,
@@ -345,6 +350,8 @@ pub enum Load {
         at: Timestamp,
         /// At most so many.
         limit: usize,
+        /// No more once there are so many bytes: there is at least one row, if there is any and `limit` allows it.
+        bytes: usize,
         /// From the end of the range downwards.
         reverse: bool,
     },
@@ -353,7 +360,7 @@ pub enum Load {
         /// Which rows at which commit timestamps.
         versions: Vec<(Key, Timestamp)>,
     },
-    /// The records of `space` with keys from `from` on, in order, `limit` at the most.
+    /// The records of `space` with keys from `from` on, in order, `limit` at the most, and none after those that have `bytes` bytes.
     Records {
         /// Which space.
         space: Space,
@@ -361,6 +368,8 @@ pub enum Load {
         from: Bytes,
         /// At most so many.
         limit: usize,
+        /// No more once there are so many bytes: there is at least one record, if there is any and `limit` allows it.
+        bytes: usize,
     },
 }
 
@@ -389,7 +398,7 @@ pub enum Loaded {
     Records {
         /// Keys and bytes, in order.
         records: Vec<(Bytes, Bytes)>,
-        /// True if the limit cut the answer off.
+        /// True if a limit cut the answer off.
         more: bool,
     },
 }

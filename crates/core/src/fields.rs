@@ -178,16 +178,6 @@ impl By {
     }
 }
 
-impl Change {
-    /// Bytes that it carries.
-    pub fn bytes(&self) -> usize {
-        match &self.by {
-            By::Setting(bytes) => bytes.as_ref().map_or(0, Bytes::len),
-            By::Adding { .. } => INTEGER_BYTES_MAX,
-        }
-    }
-}
-
 /// Takes `count` bytes off the front of `input`.
 fn take<'a>(input: &mut &'a [u8], count: usize) -> Result<&'a [u8], Malformed> {
     let (taken, rest) = input.split_at_checked(count).ok_or(Malformed("the bytes end too early"))?;

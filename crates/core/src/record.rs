@@ -13,6 +13,15 @@ pub fn encode<T: Serialize>(record: &T) -> Bytes {
     postcard::to_stdvec(record).expect("records are plain data").into()
 }
 
+/// Bytes that [`encode`] returns. Nothing is encoded, and nothing allocated.
+///
+/// # Panics
+///
+/// As [`encode`] does.
+pub fn encoded_bytes<T: Serialize>(record: &T) -> usize {
+    postcard::experimental::serialized_size(record).expect("records are plain data")
+}
+
 /// Decodes a record, which takes all of `bytes`; none if it does not, or is none.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     match postcard::take_from_bytes(bytes) {
@@ -31,6 +40,7 @@ mod tests {
         let txn = TxnId { began: Timestamp::from_bits(300), gateway: SiteId::new(2, 1) };
         let bytes = encode(&txn);
         assert_eq!(decode(&bytes), Some(txn));
+        assert_eq!(encoded_bytes(&txn), bytes.len());
         assert_eq!(decode::<TxnId>(&bytes[..bytes.len() - 1]), None, "a byte too few");
         assert_eq!(decode::<TxnId>(&[&bytes[..], &[0]].concat()), None, "a byte too many");
     }

@@ -28,7 +28,7 @@ pub enum Action {
 pub struct RequestKey(Bytes);
 
 /// One operation of a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Acquire or release.
     pub action: Action,

@@ -5,9 +5,10 @@ use crate::name::Name;
 use crate::operation::{Done, Operation};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
+use serde::{Deserialize, Serialize};
 
 /// What a client asks. Each is answered once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
     /// Carry out operations, each for itself. Answered with [`Answer::Ran`] once each has its outcome.
     Run(Vec<Operation>),
@@ -44,7 +45,7 @@ pub enum Request {
 }
 
 /// What a client is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// What became of each operation, in the order asked. What was done is durable.
     Ran(Vec<Result<Done, Refusal>>),
@@ -59,7 +60,7 @@ pub enum Answer {
 }
 
 /// How a quota site is, for operators and tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// It has recovered from its disk.
     pub serving: bool,

@@ -4,8 +4,10 @@ use crate::client::{ClientEvent, Next, Reply};
 use crate::disk::Waiting;
 use crate::error::SimError;
 use crate::fault::Fault;
+use crate::network::TOO_LARGE;
 use crate::world::World;
-use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, Loaded, Op, RequestId, Token};
+use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, Loaded, MESSAGE_BYTES_MAX, Op, RequestId, Token};
+use rhumb_core::record::encoded_bytes;
 use rhumb_core::{SiteId, Span, Time};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -202,6 +204,14 @@ impl<A: Actor> World<A> {
 
     fn send(&mut self, from: SiteId, to: SiteId, body: Body<A::Note, A::Promise>) {
         assert!(self.config.topology.has(to), "{from} sends to {to}, which the cluster does not have: {body}");
+        // What a site tells itself crosses no network.
+        let bytes = if from == to { 0 } else { encoded_bytes(&body) };
+        if bytes > MESSAGE_BYTES_MAX {
+            *self.probes.entry(TOO_LARGE).or_default() += 1;
+            return self
+                .trace
+                .line(self.now, format_args!("{from} → {to} lost: {bytes} bytes, of which a frame holds {MESSAGE_BYTES_MAX}"));
+        }
         let fate = self.network.fate(self.now, from, to);
         let sent = self.clock(from);
         if let Some(again) = fate.again {

@@ -310,6 +310,13 @@ impl Cell {
         Value::new(self.to_string().into_bytes())
     }
 
+    /// The same with so many bytes after it, which mean nothing.
+    pub fn encode_padded(&self, bytes: usize) -> Value {
+        let mut value = self.to_string().into_bytes();
+        value.resize(value.len() + bytes, b' ');
+        Value::new(value)
+    }
+
     /// The cell that `value`, found under `key`, encodes.
     ///
     /// # Errors
@@ -319,6 +326,7 @@ impl Cell {
     }
 
     fn parse(text: &str) -> Option<Cell> {
+        let text = text.trim_end_matches(' ');
         match text.strip_prefix('[') {
             None => text.parse().ok().map(Cell::Register),
             Some(rest) => {
@@ -410,7 +418,8 @@ mod tests {
     fn cells_survive_their_encoding_and_garbage_is_refused() {
         let key = Key::from("k");
         for cell in [Cell::List(vec![]), Cell::List(vec![1, 20, 3]), Cell::Register(7)] {
-            assert_eq!(Cell::decode(&key, &cell.encode()), Ok(cell));
+            assert_eq!(Cell::decode(&key, &cell.encode()), Ok(cell.clone()));
+            assert_eq!(Cell::decode(&key, &cell.encode_padded(9)), Ok(cell));
         }
         for garbage in ["", "[1", "[1 x]", "nil"] {
             let refused = Cell::decode(&key, &Value::from(garbage)).expect_err("garbage is no cell");

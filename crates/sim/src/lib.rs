@@ -46,7 +46,7 @@ pub use clock::{CLOCK_ORIGIN, ClockSkew};
 pub use config::{Config, EVENTS_MAX, LocalDelays};
 pub use error::SimError;
 pub use fault::Fault;
-pub use network::LinkFaults;
+pub use network::{LinkFaults, TOO_LARGE};
 pub use place::{Links, Place};
 pub use plan::{FaultPlan, FaultRates};
 #[cfg(feature = "planted")]

@@ -4,10 +4,16 @@
 //! add. Its fate is settled when it leaves: a cut takes effect on messages sent after it, what is under way arrives.
 //! A message of a site to itself crosses no network: it takes the local delay, and what a world adds to that at random if asked to, and
 //! is neither lost nor doubled.
+//!
+//! A message that no frame holds ([`MESSAGE_BYTES_MAX`](rhumb_core::actor::MESSAGE_BYTES_MAX)) is lost each time that it is sent, as
+//! the node loses it, and counted under [`TOO_LARGE`].
 
 use crate::place::Links;
 use rhumb_core::{Rng, RttMatrix, SiteId, Span, Time};
 use std::collections::BTreeMap;
+
+/// The name under which messages that are too large to be sent are counted ([`World::probe`](crate::World::probe)).
+pub const TOO_LARGE: &str = "network.too_large";
 
 /// What is wrong with a link. Probabilities are per message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

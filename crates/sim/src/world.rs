@@ -124,7 +124,7 @@ impl<A: Actor> World<A> {
 
     /// The newest versions at `site`, deletions included.
     pub fn newest(&self, site: SiteId) -> Vec<Row> {
-        let load = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: usize::MAX, reverse: false };
+        let load = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: usize::MAX, bytes: usize::MAX, reverse: false };
         let loaded = self.store(site).load(&load).expect("the store of a healed site can be read");
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         rows

@@ -38,7 +38,7 @@ fn add(world: &mut World<Site>, sites: &[SiteId], span: Span) -> usize {
 
 /// Entries of streams on a site's disk.
 fn entries(world: &World<Site>, site: SiteId) -> usize {
-    let load = Load::Records { space: records::ENTRIES, from: Vec::new().into(), limit: usize::MAX };
+    let load = Load::Records { space: records::ENTRIES, from: Vec::new().into(), limit: usize::MAX, bytes: usize::MAX };
     let Ok(Loaded::Records { records, .. }) = world.store(site).load(&load) else { panic!("records were asked for") };
     records.len()
 }

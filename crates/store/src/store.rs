@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::garbage::Swept;
 use crate::group::Group;
 use crate::layout;
-use crate::scan;
+use crate::scan::{self, Bounds, Page};
 use bytes::Bytes;
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, Load, Loaded, Row, Timestamp};
@@ -92,15 +92,15 @@ impl<E: Engine> Store<E> {
                 let rows = keys.iter().map(|key| get(&*view, key, *at)).collect::<Result<Vec<Row>, StoreError>>()?;
                 Ok(Loaded::Rows { rows, more: false })
             }
-            Load::Scan { range, at, limit, reverse } => {
-                let found = scan::scan(&*view, range, *at, *limit, *reverse)?;
+            Load::Scan { range, at, limit, bytes, reverse } => {
+                let found = scan::scan(&*view, range, *at, Bounds { limit: *limit, bytes: *bytes }, *reverse)?;
                 Ok(Loaded::Rows { rows: found.rows, more: found.more })
             }
             Load::Versions { versions } => {
                 let found = versions.iter().map(|(key, at)| version(&*view, key, *at)).collect::<Result<Vec<_>, StoreError>>()?;
                 Ok(Loaded::Rows { rows: found.into_iter().flatten().collect(), more: false })
             }
-            Load::Records { space, from, limit } => records(&*view, *space, from, *limit),
+            Load::Records { space, from, limit, bytes } => records(&*view, *space, from, Bounds { limit: *limit, bytes: *bytes }),
         }
     }
 }
@@ -118,14 +118,15 @@ fn version(view: &dyn View, key: &Key, at: Timestamp) -> Result<Option<Row>, Sto
     Ok(Some(Row { key: key.clone(), version: at, value: layout::decode_value(&stored)? }))
 }
 
-fn records(view: &dyn View, space: Space, from: &[u8], limit: usize) -> Result<Loaded, StoreError> {
-    let mut records = Vec::new();
+fn records(view: &dyn View, space: Space, from: &[u8], bounds: Bounds) -> Result<Loaded, StoreError> {
+    let mut page = Page::new(bounds);
     for entry in view.range(&layout::record_key(space, from), &layout::past_space(space), false) {
         let (key, bytes) = entry?;
-        if records.len() == limit {
-            return Ok(Loaded::Records { records, more: true });
+        let key = layout::key_of_record(&key);
+        let size = key.len() + bytes.len();
+        if !page.push((key, bytes), size) {
+            return Ok(Loaded::Records { records: page.into_found(), more: true });
         }
-        records.push((layout::key_of_record(&key), bytes));
     }
-    Ok(Loaded::Records { records, more: false })
+    Ok(Loaded::Records { records: page.into_found(), more: false })
 }

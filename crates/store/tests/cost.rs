@@ -93,7 +93,8 @@ fn a_scan_costs_two_seeks_and_a_few_steps_per_key_however_many_versions_there_ar
     for at in [1, VERSIONS / 2, VERSIONS] {
         for reverse in [false, true] {
             let range = KeyRange::prefix(b"key");
-            let loaded = store.load(&Load::Scan { range, at: Timestamp::from_bits(at), limit: 100, reverse }).expect("in memory");
+            let loaded =
+                store.load(&Load::Scan { range, at: Timestamp::from_bits(at), limit: 100, bytes: usize::MAX, reverse }).expect("in memory");
             let Loaded::Rows { rows, more: false } = loaded else { panic!("{loaded:?}") };
             assert_eq!(rows.len() as u64, KEYS);
             let (seeks, steps) = counts.take();

@@ -22,7 +22,7 @@ fn batches<E: Engine>(store: &Store<E>) -> u8 {
             panic!("rows are asked")
         };
         let Loaded::Records { records, .. } =
-            store.load(&Load::Records { space: Space(n), from: vec![].into(), limit: 1 }).expect("readable")
+            store.load(&Load::Records { space: Space(n), from: vec![].into(), limit: 1, bytes: usize::MAX }).expect("readable")
         else {
             panic!("records are asked")
         };

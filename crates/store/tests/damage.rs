@@ -45,8 +45,8 @@ type Answers = [Loaded; 2];
 
 fn read_all(store: &Store<FjallEngine>) -> Result<Answers, StoreError> {
     let range = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
-    let rows = store.load(&Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, reverse: false })?;
-    Ok([rows, store.load(&Load::Records { space: Space(1), from: vec![].into(), limit: 2 })?])
+    let rows = store.load(&Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, bytes: usize::MAX, reverse: false })?;
+    Ok([rows, store.load(&Load::Records { space: Space(1), from: vec![].into(), limit: 2, bytes: usize::MAX })?])
 }
 
 fn files(path: &Path) -> Vec<PathBuf> {
@@ -200,7 +200,7 @@ fn versions_of_a_malformed_key_are_refused_by_a_scan_in_either_direction() {
     let store = Store::open(engine).expect("the format is known");
     let range = KeyRange::new(Key::default(), Key::new(vec![0xff]));
     for (at, reverse) in [(Timestamp::MAX, false), (Timestamp::MAX, true), (Timestamp::ZERO, false), (Timestamp::ZERO, true)] {
-        let found = store.load(&Load::Scan { range: range.clone(), at, limit: 10, reverse });
+        let found = store.load(&Load::Scan { range: range.clone(), at, limit: 10, bytes: usize::MAX, reverse });
         assert!(matches!(found, Err(StoreError::Corrupt { .. })), "{at} {reverse}: {found:?}");
     }
 }

@@ -47,6 +47,8 @@ struct Alike {
 #[derive(Debug, Default)]
 pub(super) struct Aways {
     by_name: BTreeMap<Forwarded, Away>,
+    /// Of their transactions.
+    bytes: usize,
     alike: BTreeMap<Arc<Transaction>, Alike>,
     said: BTreeMap<Spot, Forwarded>,
 }
@@ -70,6 +72,11 @@ impl Aways {
         self.by_name.len()
     }
 
+    /// Bytes of their transactions.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// True if nothing is on its way.
     pub(super) fn is_empty(&self) -> bool {
         self.by_name.is_empty()
@@ -77,6 +84,7 @@ impl Aways {
 
     /// One more goes.
     pub(super) fn insert(&mut self, name: Forwarded, away: Away) {
+        self.bytes += away.transaction.bytes();
         self.alike.entry(Arc::clone(&away.transaction)).or_default().names.insert(name);
         self.by_name.insert(name, away);
     }
@@ -135,6 +143,7 @@ impl Aways {
 
     fn remove(&mut self, name: Forwarded) -> Option<Away> {
         let away = self.by_name.remove(&name)?;
+        self.bytes -= away.transaction.bytes();
         for spot in &away.said {
             if self.said.get(spot) == Some(&name) {
                 self.said.remove(spot);

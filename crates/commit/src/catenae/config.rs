@@ -1,7 +1,9 @@
 //! The spans and bounds of the protocol. Safety depends on three of them being the same at every site and for ever:
 //! `epoch`, `durability` and `window_epochs`; so must `coordinators` be, for sites to know what streams there are. The others may differ.
 
+use super::operation::TXN_BYTES_MAX;
 use super::stream_id::STREAM_REGIONS_MAX;
+use rhumb_core::actor::MESSAGE_BYTES_MAX;
 use rhumb_core::{Span, Topology};
 
 /// Settings of the protocol.
@@ -89,39 +91,60 @@ impl Config {
     }
 }
 
+// Bytes are always those of the encoding, in which messages and records are bounded, too.
+
 /// Requests that wait for the end of an epoch. What is taken back from another coordinator, [`FORWARDED_MAX`] at the most, comes on top.
 pub const QUEUE_MAX: usize = 16_384;
+/// Bytes of the same, on top of which [`FORWARDED_BYTES_MAX`] may come.
+pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 /// Transactions that a site has forwarded to other coordinators; beyond that it carries them itself.
 pub const FORWARDED_MAX: usize = 16_384;
+/// Bytes of the same.
+pub const FORWARDED_BYTES_MAX: usize = 64 << 20;
 /// A transaction that is forwarded may be sealed in the next so many epochs. After that it is taken back.
 pub const FORWARD_EPOCHS: u64 = 32;
 /// Whoever seals it holds that many to be at most so many: clocks differ.
 pub const FORWARD_EPOCHS_MAX: u64 = 2 * FORWARD_EPOCHS;
 /// Transactions of one region in one epoch.
 pub const BATCH_MAX: usize = 1_024;
-/// Bytes of transactions of one region in one epoch after which no more are taken.
-pub const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Bytes of transactions of one region in one epoch.
+pub const BATCH_BYTES_MAX: usize = TXN_BYTES_MAX;
+/// Bytes of votes in one entry. A vote that alone has more is never cast: the others settle without it once its window is over.
+pub const VOTES_BYTES_MAX: usize = 1 << 20;
+/// Bytes of an entry, with what comes to its batch and its votes.
+pub const ENTRY_BYTES_MAX: usize = BATCH_BYTES_MAX + VOTES_BYTES_MAX + (64 << 10);
+/// Entries in one message.
+pub const PAGE_ENTRIES_MAX: usize = 256;
+/// Bytes of entries in one message after which no more are told in it, and bytes of entries loaded at once for one.
+pub const PAGE_BYTES_MAX: usize = 4 << 20;
+// One entry more may follow on the last that begins within those bytes, and one that is repeated precede them.
+const _: () = assert!(PAGE_BYTES_MAX + ENTRY_BYTES_MAX + REPEATED_BYTES_MAX + (1 << 20) < MESSAGE_BYTES_MAX);
+/// An entry of more bytes is not repeated with the one after it, and a leader that has nothing new to say repeats so many bytes at each
+/// end of an epoch, on average.
+pub const REPEATED_BYTES_MAX: usize = 64 << 10;
 /// Entries of a region's stream that are not known to be chosen; beyond that the region seals no epoch.
 pub const UNCHOSEN_MAX: u64 = 4_096;
-/// Bytes of transactions in entries that are not known to be chosen; beyond that the region seals no epoch. With a batch more they
-/// still fit into one message.
+/// Bytes of entries that are not known to be chosen; beyond that the region seals no epoch.
 pub const UNCHOSEN_BYTES_MAX: usize = 4 << 20;
+/// Entries of a stream that wait for other streams to cover their epochs; beyond that nothing is said in it.
+pub const AHEAD_MAX: u64 = 16_384;
 /// Transactions that are agreed on and not settled at a site; beyond that it takes no more of its clients.
 pub const BACKLOG_MAX: usize = 131_072;
-/// Bytes of their keys and values; beyond that it takes no more of its clients.
+/// Bytes of the same; beyond that it takes no more of its clients.
 pub const BACKLOG_BYTES_MAX: usize = 128 << 20;
 /// Epochs whose way until they are settled is measured at once.
 pub const MEASURED_MAX: usize = 4_096;
 /// Reads that wait for an epoch to be settled.
 pub const WAITING_READS_MAX: usize = 8_192;
-/// Entries told in one answer to a pull.
-pub const PULL_PAGE: usize = 256;
-/// Bytes of transactions told in one answer to a pull, unless a single entry has more.
-pub const PULL_BYTES_MAX: usize = 4 << 20;
+/// So many times as much as a site's clients may bring about waits there at the most; who says more, of a stream that nobody waits for, is
+/// not listened to, and asked later.
+pub const FLOODED_FACTOR: usize = 2;
 /// A quiet region repeats its last entry every so many ends of epochs, so that who missed it learns that it did.
 pub const QUIET_REPEAT_TICKS: u64 = 100;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 4_096;
+/// Bytes of the same after which no more are loaded.
+pub const RECOVERY_BYTES_MAX: usize = 16 << 20;
 /// Records of entries that everybody has settled, removed at once.
 pub const TRUNCATE_PAGE: u64 = 64;
 /// A region whose clock is behind what it has sealed seals its next epoch after so many ends of epochs all the same.

@@ -15,10 +15,10 @@
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
 //! is executed; an offset beyond the delay tolerance starts a [takeover](super::takeover).
 
-use super::config::{MEASURED_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
+use super::config::{BATCH_BYTES_MAX, MEASURED_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
 use super::desk::{Asked, Asker, Desk, Sealed};
 use super::epoch::Epoch;
-use super::message::{Answer, Entry, Identifier, Note, Order, Settling};
+use super::message::{Answer, Entry, Identifier, Order, Settling};
 use super::operation::Transaction;
 use super::reads::Read;
 use super::site::Site;
@@ -55,12 +55,12 @@ impl Site {
         if self.only_stands_by() {
             return self.refuse(id, fx);
         }
-        if self.coordinator.waiting() >= QUEUE_MAX {
+        if self.coordinator.desks.iter().any(|desk| desk.queue.is_full()) {
             fx.count("catenae.queue_full");
-            let full = format!("{QUEUE_MAX} transactions wait for the end of an epoch already");
+            let full = "too many transactions wait for the end of an epoch already. Try again later".into();
             return fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
         }
-        if self.epochs.backlog.is_full() {
+        if self.holds_clients_back() {
             fx.count("catenae.backlog_full");
             return fx.answer(id, Answer::Failed(TxnError::Unavailable(self.why_too_much_waits())));
         }
@@ -77,8 +77,8 @@ impl Site {
     pub(super) fn refuse(&mut self, id: RequestId, fx: &mut Effects<Site>) {
         self.stay_awake();
         let stream = &self.streams[self.own()];
-        let (coordinator, after) = (stream.promised().site, stream.chosen());
-        fx.send(coordinator, Note::Pull { stream: self.own(), after });
+        let coordinator = stream.promised().site;
+        self.pull(self.own(), coordinator, fx);
         let region = self.topology.name(coordinator.region);
         let why = format!("this site stands by; connect to site {region}/{}, which coordinates its region", coordinator.shard);
         fx.answer(id, Answer::Failed(TxnError::Unavailable(why)));
@@ -157,16 +157,21 @@ impl Site {
         let desk = self.coordinator.desk(id);
         desk.stuck = 0;
         let stream = &self.streams[id];
-        if stream.end() - stream.chosen() >= UNCHOSEN_MAX || stream.unchosen_bytes() >= UNCHOSEN_BYTES_MAX {
+        let is_unheard = stream.end() - stream.chosen() >= UNCHOSEN_MAX || stream.unchosen_bytes() >= UNCHOSEN_BYTES_MAX;
+        if is_unheard || self.is_far_ahead(id) {
             return fx.count("catenae.too_far_ahead");
         }
-        let asked: Vec<(u16, Asked)> = (0..).zip(desk.take_batch(epoch)).collect();
+        let is_full = self.epochs.backlog.is_full();
+        let room = if is_full { 0 } else { BATCH_BYTES_MAX };
+        #[cfg(feature = "planted")]
+        let room = if self.has_planted(super::planted::Planted::BatchUnbounded) { usize::MAX } else { room };
+        let desk = self.coordinator.desk(id);
+        let asked: Vec<(u16, Asked)> = (0..).zip(desk.take_batch(epoch, room)).collect();
         let window = self.config.window_epochs;
-        let mut orders = std::mem::take(&mut desk.orders);
         let reads = std::mem::take(&mut desk.reads);
         #[cfg(feature = "planted")]
         let window = if self.has_planted(super::planted::Planted::LateVoteCounts) { u64::MAX } else { window };
-        orders.retain(|order| epoch <= order.epoch.plus(window));
+        let orders = self.coordinator.desk(id).take_orders(|order| epoch <= order.epoch.plus(window));
         let batch = asked.iter().map(|(_, asked)| asked.transaction.clone()).collect();
         let entry = Entry { author: self.me, epoch, batch, orders: orders.clone() };
         if (!asked.is_empty() || !reads.is_empty()) && self.coordinator.ended.len() < MEASURED_MAX {
@@ -233,8 +238,7 @@ impl Site {
         let mut reads = Vec::new();
         for desk in &mut self.coordinator.desks {
             reads.append(&mut desk.reads);
-            while desk.queue.front().is_some_and(|asked| asked.since <= deadline) {
-                let asked = desk.queue.pop_front().expect("there is a first one");
+            while let Some(asked) = desk.queue.pop_if(|asked| asked.since <= deadline) {
                 let why = "this region could not agree with the others on an epoch in time; nothing was committed";
                 asked.fail(TxnError::Unavailable(why.into()), fx);
             }
@@ -287,11 +291,6 @@ impl Coordinator {
     /// What a client asked for in tick `since` is agreed on.
     pub(super) fn runs(&mut self, identifier: Identifier, id: RequestId, since: u64) {
         self.running.insert(identifier, (id, since));
-    }
-
-    /// Requests that wait for the end of an epoch.
-    fn waiting(&self) -> usize {
-        self.desks.iter().map(|desk| desk.queue.len()).sum()
     }
 
     /// True if nothing is on its way but empty epochs.

@@ -1,6 +1,6 @@
 //! What a site has in hand for one stream of its region: what is asked and not sealed, and what is sealed and not known to be chosen.
 
-use super::config::{BATCH_BYTES_MAX, BATCH_MAX, FORWARD_EPOCHS_MAX};
+use super::config::{BATCH_MAX, FORWARD_EPOCHS_MAX, QUEUE_BYTES_MAX, QUEUE_MAX, VOTES_BYTES_MAX};
 use super::epoch::Epoch;
 use super::message::{Answer, Forwarded, Order};
 use super::operation::Transaction;
@@ -8,6 +8,7 @@ use super::reads::Read;
 use super::site::Site;
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
+use rhumb_core::record::encoded_bytes;
 use rhumb_core::{Effects, SiteId};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -47,10 +48,50 @@ pub(super) struct Sealed {
     pub(super) orders: Vec<Order>,
 }
 
+/// What waits for the end of an epoch, in order.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    asked: VecDeque<Asked>,
+    bytes: usize,
+}
+
+impl Queue {
+    pub(super) fn push_back(&mut self, asked: Asked) {
+        self.bytes += asked.transaction.bytes();
+        self.asked.push_back(asked);
+    }
+
+    pub(super) fn push_front(&mut self, asked: Asked) {
+        self.bytes += asked.transaction.bytes();
+        self.asked.push_front(asked);
+    }
+
+    /// Takes the first.
+    pub(super) fn pop(&mut self) -> Option<Asked> {
+        self.pop_if(|_| true)
+    }
+
+    /// Takes the first if it is like that.
+    pub(super) fn pop_if(&mut self, is: impl FnOnce(&Asked) -> bool) -> Option<Asked> {
+        let asked = self.asked.pop_front_if(|asked| is(asked))?;
+        self.bytes -= asked.transaction.bytes();
+        Some(asked)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// True if no more is to be taken of anybody.
+    pub(super) fn is_full(&self) -> bool {
+        self.asked.len() >= QUEUE_MAX || self.bytes >= QUEUE_BYTES_MAX
+    }
+}
+
 /// One stream's desk.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
-    pub(super) queue: VecDeque<Asked>,
+    pub(super) queue: Queue,
     /// Strict reads that wait for the end of the epoch.
     pub(super) reads: Vec<Read>,
     /// Votes to send; only in the first stream.
@@ -89,22 +130,38 @@ impl Desk {
         !waits && self.sealed.values().all(is_empty)
     }
 
-    /// What is sealed in `epoch`, as much as fits. What was forwarded and does not belong there any more is dropped: who forwarded it
+    /// What is sealed in `epoch`, as much as `room` bytes take. What was forwarded and does not belong there any more is dropped: who forwarded it
     /// takes it back.
-    pub(super) fn take_batch(&mut self, epoch: Epoch) -> Vec<Asked> {
+    pub(super) fn take_batch(&mut self, epoch: Epoch, room: usize) -> Vec<Asked> {
         let mut batch: Vec<Asked> = Vec::new();
-        let mut bytes = 0;
-        while let Some(next) = self.queue.pop_front() {
-            if !next.belongs_in(epoch) {
-                continue;
+        let mut left = room;
+        let mut fits = |asked: &Asked| {
+            let rest = left.checked_sub(asked.transaction.bytes());
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        while batch.len() < BATCH_MAX {
+            let Some(next) = self.queue.pop_if(|asked| !asked.belongs_in(epoch) || fits(asked)) else { break };
+            if next.belongs_in(epoch) {
+                batch.push(next);
             }
-            bytes += next.transaction.bytes();
-            if batch.len() == BATCH_MAX || bytes > BATCH_BYTES_MAX {
-                self.queue.push_front(next);
-                break;
-            }
-            batch.push(next);
         }
         batch
     }
+
+    /// The votes that `counts` holds of, as many as fit into an entry. Those that it does not hold of never will, and are dropped, as is
+    /// one that no entry holds.
+    pub(super) fn take_orders(&mut self, counts: impl Fn(&Order) -> bool) -> Vec<Order> {
+        self.orders.retain(|order| counts(order) && encoded_bytes(order) <= VOTES_BYTES_MAX);
+        let mut bytes = 0;
+        let fits = |order: &&Order| {
+            bytes += encoded_bytes(*order);
+            bytes <= VOTES_BYTES_MAX
+        };
+        let fitting = self.orders.iter().take_while(fits).count();
+        self.orders.drain(..fitting).collect()
+    }
 }
+
+#[cfg(test)]
+mod tests;

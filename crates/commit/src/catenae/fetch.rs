@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 /// Rows of a range loaded at once, deletions counted.
 const PAGE: usize = 1_024;
+/// Bytes of the same after which no more are loaded.
+const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// A read in progress.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ impl Fetch {
         }
         let (range, _) = self.ranges.front()?;
         self.scanning = true;
-        Some(Load::Scan { range: range.clone(), at: self.at, limit: PAGE, reverse: self.reverse })
+        Some(Load::Scan { range: range.clone(), at: self.at, limit: PAGE, bytes: PAGE_BYTES_MAX, reverse: self.reverse })
     }
 
     /// Takes what was loaded.

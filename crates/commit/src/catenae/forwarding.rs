@@ -29,7 +29,7 @@
 //! stream, the client's site carries the transaction itself.
 
 use super::away::{Away, Aways};
-use super::config::{FORWARD_EPOCHS, FORWARD_EPOCHS_MAX, FORWARDED_MAX, QUEUE_MAX};
+use super::config::{FORWARD_EPOCHS, FORWARD_EPOCHS_MAX, FORWARDED_BYTES_MAX, FORWARDED_MAX, QUEUE_MAX};
 use super::desk::{Asked, Asker};
 use super::epoch::Epoch;
 use super::message::{Answer, Forwarded, Identifier, Note};
@@ -65,7 +65,8 @@ impl Forwarding {
     }
 
     fn name(&mut self) -> Option<Forwarded> {
-        let life = self.life.filter(|_| self.away.len() < FORWARDED_MAX)?;
+        let has_room = self.away.len() < FORWARDED_MAX && self.away.bytes() < FORWARDED_BYTES_MAX;
+        let life = self.life.filter(|_| has_room)?;
         self.last += 1;
         Some(Forwarded { life, number: self.last })
     }
@@ -114,7 +115,7 @@ impl Site {
         let (ticks, has_room) = (self.ticks, self.forwarding.taken.len() < QUEUE_MAX);
         let desk = self.coordinator.desk(stream);
         let in_time = until > desk.epoch.max(covered) && until > desk.resumed.plus(FORWARD_EPOCHS_MAX);
-        if !(is_new && leads && has_room && in_time) || desk.queue.len() >= QUEUE_MAX {
+        if !(is_new && leads && has_room && in_time) || desk.queue.is_full() {
             return fx.count("catenae.not_taken");
         }
         desk.queue.push_back(Asked { by: Asker::Site { site, name, until }, transaction, since: ticks, stays: true });
@@ -159,8 +160,9 @@ impl Site {
         for stream in self.stream_ids().filter(|id| id.region() == region && *id != own) {
             self.take_back_forwarded(stream, fx);
             if self.seats[stream].leads_at().is_none() {
-                let queue = std::mem::take(&mut self.coordinator.desk(stream).queue);
-                queue.into_iter().filter(|asked| matches!(asked.by, Asker::Client(_))).for_each(|asked| self.direct(asked, false, fx));
+                let mut queue = std::mem::take(&mut self.coordinator.desk(stream).queue);
+                let of_clients = std::iter::from_fn(|| queue.pop()).filter(|asked| matches!(asked.by, Asker::Client(_)));
+                of_clients.for_each(|asked| self.direct(asked, false, fx));
             }
         }
     }

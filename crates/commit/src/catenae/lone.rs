@@ -34,14 +34,36 @@ pub struct Lone {
 impl Lone {
     /// `me`, once it has sealed an epoch.
     pub fn new(me: SiteId) -> Lone {
+        Lone::with(me, Config { durability: Durability::Region, coordinators: 2, ..Config::default() })
+    }
+
+    /// The same with other settings; epochs have their own length.
+    pub fn with(me: SiteId, config: Config) -> Lone {
         let topology = Arc::new(Topology::new(["a", "b", "c"].map(String::from).to_vec(), 2));
-        let config = Config { epoch: EPOCH, durability: Durability::Region, coordinators: 2, ..Config::default() };
+        let config = Config { epoch: EPOCH, ..config };
         let store = Store::open(MemoryEngine::new()).expect("a new store");
         let mut lone = Lone { site: Site::new(me, topology, config), store, now: Time::from_micros(1_000_000), said: BTreeMap::new() };
         lone.step(Input::Start);
         assert!(lone.site.is_serving());
         lone.end_epoch();
         lone
+    }
+
+    /// The same with a bug in it.
+    #[cfg(feature = "planted")]
+    pub fn with_planted(mut self, bug: super::planted::Planted) -> Lone {
+        self.site.planted = Some(bug);
+        self
+    }
+
+    /// It crashes, and starts again with its disk.
+    pub fn restart(&mut self) {
+        let site = Site::new(self.site.me, Arc::clone(&self.site.topology), self.site.config.clone());
+        #[cfg(feature = "planted")]
+        let site = site.with_planted(self.site.planted);
+        self.site = site;
+        self.step(Input::Start);
+        assert!(self.site.is_serving());
     }
 
     fn step(&mut self, input: Input<Site>) -> Vec<Said> {
@@ -77,6 +99,11 @@ impl Lone {
     pub fn end_epoch(&mut self) -> Vec<Said> {
         self.now = Time::from_micros((self.now.as_micros() / EPOCH.as_micros() + 1) * EPOCH.as_micros());
         self.step(Input::Timer(Timer::Epoch))
+    }
+
+    /// So many epochs end.
+    pub fn end_epochs(&mut self, count: u64) -> Vec<Said> {
+        (0..count).flat_map(|_| self.end_epoch()).collect()
     }
 
     pub fn ask(&mut self, id: RequestId, request: Request) -> Vec<Said> {

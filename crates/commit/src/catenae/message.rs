@@ -5,6 +5,7 @@ use super::execution::Outcome;
 use super::operation::{Operation, Transaction};
 use super::stream_id::StreamId;
 use crate::transaction::TxnError;
+use rhumb_core::record::encoded_bytes;
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -86,11 +87,11 @@ pub struct Progress {
 pub enum Note {
     /// A transaction goes to the next chain server of its backward pass.
     Visit { transaction: Identifier, server: u16 },
-    /// I have the stream up to `after`; what comes then?
+    /// I have the stream up to `after`; what comes then? Answered by [`Note::Chosen`] in any case.
     Pull { stream: StreamId, after: u64 },
-    /// These entries, from `first` on, are chosen; `more` of them are known here.
+    /// To who pulls: these entries, from `first` on, are chosen, as many as fit a page, or none that is known here; ask again for `more`.
     Chosen { stream: StreamId, first: u64, entries: Vec<Entry>, more: bool },
-    /// Whoever wants to lead a stream to all acceptors: what have you accepted after `after`?
+    /// Whoever wants to lead a stream to all acceptors: what have you accepted after `after`? Asked again of one that has said a part.
     Prepare { stream: StreamId, ballot: Ballot, after: u64 },
     /// Acceptor: another ballot is promised.
     Refused { stream: StreamId, promised: Ballot },
@@ -110,14 +111,13 @@ pub enum Note {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Promise {
-    /// Leader of a stream to everybody: its entries from `first` on, at this ballot; the last of them and the one before at
-    /// least.
+    /// Leader of a stream to everybody: its entries from `first` on, at this ballot, as many as fit a page.
     Epoch { stream: StreamId, ballot: Ballot, first: u64, entries: Vec<Entry> },
     /// To everybody: this site holds what that ballot's leader has said of the stream, up to `upto`.
     Held { stream: StreamId, ballot: Ballot, upto: u64 },
-    /// Acceptor to whoever prepares: it accepts nothing below this ballot any more; what it has accepted after `chosen`,
-    /// each with its ballot.
-    Promised { stream: StreamId, ballot: Ballot, chosen: u64, accepted: Vec<(u64, Ballot, Entry)> },
+    /// Acceptor to whoever prepares: it accepts nothing below this ballot any more; what it has accepted after `chosen` and the place
+    /// that it was asked for, each with its ballot, as many as fit a page; it has `more`.
+    Promised { stream: StreamId, ballot: Ballot, chosen: u64, accepted: Vec<(u64, Ballot, Entry)>, more: bool },
     /// To everybody: this site needs nothing any more of what it has settled.
     Settled { progress: Progress },
     /// To who forwarded a transaction: this site has it in its entry at place `index` of the stream, at this place of the batch.
@@ -236,9 +236,9 @@ impl Status {
 }
 
 impl Entry {
-    /// Bytes of keys and values of its transactions.
+    /// Bytes of its encoding.
     pub fn bytes(&self) -> usize {
-        self.batch.iter().map(Transaction::bytes).sum()
+        encoded_bytes(self)
     }
 
     /// True if it says no more than that its epoch has ended.
@@ -335,9 +335,10 @@ impl fmt::Display for Promise {
         match self {
             Promise::Epoch { stream, ballot, first, entries } => write!(f, "Epoch {stream} {ballot}{}", Listed(*first, entries)),
             Promise::Held { stream, ballot, upto } => write!(f, "Held {stream} {ballot} #{upto}"),
-            Promise::Promised { stream, ballot, chosen, accepted } => {
+            Promise::Promised { stream, ballot, chosen, accepted, more } => {
                 write!(f, "Promised {stream} {ballot} chosen #{chosen}")?;
-                accepted.iter().try_for_each(|(index, ballot, entry)| write!(f, " #{index} {ballot} {entry}"))
+                accepted.iter().try_for_each(|(index, ballot, entry)| write!(f, " #{index} {ballot} {entry}"))?;
+                f.write_str(if *more { " …" } else { "" })
             }
             Promise::Settled { progress } => write!(f, "Settled {}", progress.settled),
             Promise::Sealed { name, index, place } => write!(f, "Sealed {name} #{index}.{place}"),

@@ -44,7 +44,8 @@
 //! | `forwarding.rs`, `away.rs` | the same where a region has several coordinators: to the one of a transaction's namespace |
 //! | `stream_id.rs` | which streams there are, who leads them, which namespaces they carry |
 //! | `stream.rs` | what a region says, as agreed on: one site's view |
-//! | `replication.rs` | keeping streams alike, catching up |
+//! | `replication.rs` | keeping streams alike |
+//! | `pulling.rs` | what is missing, and who is asked for it; catching up |
 //! | `takeover.rs` | who leads a stream; passing over a silent region; the secondary coordinator |
 //! | `epochs.rs`, `backlog.rs` | from agreed batches to settled epochs, and how much may wait on the way |
 //! | `chain.rs`, `resolver.rs`, `speculation.rs` | transaction chains: servers, implicit dependencies, one epoch's run on one site |
@@ -75,6 +76,7 @@ pub mod message;
 pub mod operation;
 #[cfg(feature = "planted")]
 pub mod planted;
+mod pulling;
 mod reads;
 pub mod records;
 mod recovery;

@@ -7,6 +7,7 @@
 use super::footprint::Footprint;
 use crate::transaction::TxnError;
 use rhumb_core::fields::Change;
+use rhumb_core::record::encoded_bytes;
 use rhumb_core::{Key, KeyRange, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -15,8 +16,9 @@ use thiserror::Error;
 
 /// Operations in one transaction, at the most.
 pub const OPERATIONS_MAX: usize = 4_096;
-/// Bytes of keys and values in one transaction, at the most.
-pub const TXN_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the operations of one transaction in their encoding, at the most. What is in them may be far less: a field that is set to
+/// NULL holds nothing and takes four bytes to say.
+pub const TXN_BYTES_MAX: usize = 4 << 20;
 /// Rows that one scan may return.
 pub const SCAN_ROWS_MAX: u32 = 1_000;
 /// Rows that the ranges which a transaction expects to be unchanged may hold, all together.
@@ -74,7 +76,7 @@ pub enum Invalid {
     #[error("a transaction has at most {OPERATIONS_MAX} operations; this one has {0}")]
     TooMany(usize),
     /// Too many bytes.
-    #[error("a transaction has at most {TXN_BYTES_MAX} bytes of keys and values; this one has {0}")]
+    #[error("a transaction has at most {TXN_BYTES_MAX} bytes, encoded; this one has {0}")]
     TooLarge(usize),
     /// A scan that may return too many rows, or none.
     #[error("operation {place}: a scan returns 1 to {SCAN_ROWS_MAX} rows, not {limit}")]
@@ -138,17 +140,9 @@ impl Operation {
         self.range().is_none() && !matches!(self, Operation::Read { .. } | Operation::Compare { .. })
     }
 
-    /// Bytes of its keys and values.
+    /// Bytes of its encoding.
     pub fn bytes(&self) -> usize {
-        match self {
-            Operation::Scan { range, .. } | Operation::Unchanged { range, .. } => range.start.0.len() + range.end.0.len(),
-            Operation::Write { key, value } | Operation::Insert { key, value } => key.0.len() + value.0.len(),
-            Operation::Compare { key, expected: Expected::Value(Some(value)) } => key.0.len() + value.0.len(),
-            Operation::Read { key } | Operation::Add { key, .. } | Operation::Compare { key, .. } | Operation::Delete { key } => {
-                key.0.len()
-            }
-            Operation::Amend { key, changes } => key.0.len() + changes.iter().map(Change::bytes).sum::<usize>(),
-        }
+        encoded_bytes(self)
     }
 }
 
@@ -202,7 +196,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Bytes of its keys and values.
+    /// Bytes of its operations in their encoding.
     pub fn bytes(&self) -> usize {
         self.operations.iter().map(Operation::bytes).sum()
     }
@@ -263,8 +257,8 @@ mod tests {
         assert_eq!(check(vec![read("a"), write("a"), write("b")]), Ok(()));
         assert_eq!(check(vec![]), Err("a transaction needs at least one operation".into()));
         assert_eq!(check(vec![read("a"); 4_097]), Err("a transaction has at most 4096 operations; this one has 4097".into()));
-        let large = Operation::Write { key: "k".into(), value: Value::new(vec![0; 1 << 20]) };
-        assert_eq!(check(vec![large]), Err("a transaction has at most 1048576 bytes of keys and values; this one has 1048577".into()));
+        let large = Operation::Write { key: "k".into(), value: Value::new(vec![0; 4 << 20]) };
+        assert_eq!(check(vec![large]), Err("a transaction has at most 4194304 bytes, encoded; this one has 4194311".into()));
         let scan = Operation::Scan { range: KeyRange::prefix(b"k"), limit: 0 };
         assert_eq!(check(vec![read("a"), scan]), Err("operation 2: a scan returns 1 to 1000 rows, not 0".into()));
         let unchanged = |rows| Operation::Unchanged { range: KeyRange::prefix(b"k"), rows, since: Timestamp::ZERO };

@@ -35,10 +35,20 @@ pub enum Planted {
     TakenBackByTimer,
     /// A forwarded transaction that comes twice is taken twice.
     ForwardedTwice,
+    /// A batch takes whatever waits, however much that is encoded.
+    BatchUnbounded,
+    /// Who holds more of a stream than a site has is not asked for it.
+    HeldIsNoGap,
+    /// A site that has learnt entries counts itself, after a restart, as holding them at a ballot above all leaders'.
+    LearntIsHeld,
+    /// A stream that is not asked for is found to be silent.
+    SilentUnasked,
+    /// A coordinator takes its stream back before it has what was said in it.
+    ReclaimedAtOnce,
 }
 
 impl Planted {
-    /// Every planted bug but those of forwarding.
+    /// Every planted bug but those of forwarding, and those of replication that cost no promise, only progress: directed tests catch them.
     pub const ALL: [Planted; 9] = [
         Planted::ConflictByTiming,
         Planted::DirectDependencies,

@@ -2,7 +2,7 @@
 //!
 //! What is settled lies in the rows. Everything after that is worked out again from the entries, as they are found to be chosen.
 
-use super::config::RECOVERY_PAGE;
+use super::config::{RECOVERY_BYTES_MAX, RECOVERY_PAGE};
 use super::message::{Ballot, Progress};
 use super::records::{self, ENTRIES, PROGRESS, PROMISES};
 use super::site::{Job, Site};
@@ -36,7 +36,7 @@ impl Site {
         };
         let limit = if matches!(part, Recovery::Oldest(_)) { 1 } else { RECOVERY_PAGE };
         let token = self.job(Job::Recover(part));
-        fx.load(token, Load::Records { space, from, limit });
+        fx.load(token, Load::Records { space, from, limit, bytes: RECOVERY_BYTES_MAX });
     }
 
     /// A part of it is read.
@@ -114,8 +114,11 @@ impl Site {
         for id in self.stream_ids() {
             let stream = &mut self.streams[id];
             if id.is_accepted_by(self.me) {
-                let ballot = stream.entry(stream.end()).map_or(stream.promised(), |(ballot, _)| *ballot);
-                stream.holds(self.me, ballot, stream.agrees(ballot));
+                stream.resume_held(self.me);
+                #[cfg(feature = "planted")]
+                if self.planted == Some(super::planted::Planted::LearntIsHeld) {
+                    stream.holds(self.me, Ballot::CHOSEN, stream.agrees(Ballot::CHOSEN));
+                }
             }
             // Its own first ballot a coordinator keeps over its lives: it has on disk whatever it has said at it.
             let first = Ballot::first(id);

@@ -1,19 +1,15 @@
-//! How streams are kept alike: entries go out, are held and acknowledged, are found to be chosen, and asked for where they are
-//! missing.
+//! How streams are kept alike: entries go out, are held and acknowledged, and are found to be chosen.
 //!
-//! Each message of a leader repeats the entry before the last, so that a single loss does no harm; an acknowledgement speaks
-//! for all entries up to the last one. Who finds a gap asks the leader, and another site in turn.
+//! Each message of a leader repeats the entry before the last, unless that is large, so that a single loss does no harm; an
+//! acknowledgement speaks for all entries up to the last one. Entries go out in messages of a page each, bounded in bytes. Who finds that
+//! something is missing [asks for it](super::pulling).
 
-use super::config::{PULL_BYTES_MAX, PULL_PAGE, TRUNCATE_PAGE};
+use super::config::{REPEATED_BYTES_MAX, TRUNCATE_PAGE};
 use super::message::{Ballot, Entry, Forwarded, Note, Progress, Promise};
 use super::records;
 use super::site::{Job, Site};
 use super::stream_id::StreamId;
-use super::takeover::Lead;
-use rhumb_core::{Batch, Effects, Load, Loaded, SiteId};
-
-/// A message of a leader holds the last entry and so many before it.
-const REDUNDANT: u64 = 1;
+use rhumb_core::{Batch, Effects, SiteId};
 
 impl Site {
     /// The leader of a stream says its next entry; `forwarded` are other sites' transactions in it, by name and place.
@@ -27,23 +23,49 @@ impl Site {
         self.say(id, new, forwarded.into_iter().map(sealed).collect(), fx);
     }
 
-    /// The leader of a stream writes down its new entries and tells everybody, repeating the one before. `before`: what others are to
-    /// hear before the entries, which they may run as soon as they have them.
+    /// The leader of a stream writes down its new entries and tells everybody, repeating the one before if that is small. `before`: what
+    /// others are to hear before the entries, which they may run as soon as they have them.
     pub(super) fn say(&mut self, id: StreamId, new: Vec<u64>, before: Vec<(SiteId, Promise)>, fx: &mut Effects<Site>) {
         let stream = &self.streams[id];
         let ballot = stream.promised();
-        let first = new.first().copied().unwrap_or(stream.end()).saturating_sub(REDUNDANT);
-        let told: Vec<(u64, Entry)> = (first..=stream.end()).filter_map(|index| Some((index, stream.entry(index)?.1.clone()))).collect();
-        let Some(&(first, _)) = told.first() else { return };
-        let entries: Vec<Entry> = told.into_iter().map(|(_, entry)| entry).collect();
+        let first = new.first().copied().unwrap_or(stream.end());
+        let before_first = first.saturating_sub(1);
+        let repeats = stream.bytes_at(before_first) <= REPEATED_BYTES_MAX;
+        let told = self.told(id, if repeats { before_first } else { first });
+        if told.is_empty() {
+            return;
+        }
         let others: Vec<SiteId> = self.others().collect();
         let mut persist = self.write(id, ballot, &new, fx);
         for (to, promise) in before {
             persist = persist.send(to, promise);
         }
-        for to in others {
-            persist = persist.send(to, Promise::Epoch { stream: id, ballot, first, entries: entries.clone() });
+        for promise in told {
+            for to in &others {
+                persist = persist.send(*to, promise.clone());
+            }
         }
+    }
+
+    /// What a leader says of its stream from place `first` on, in as many messages as that takes.
+    fn told(&self, id: StreamId, first: u64) -> Vec<Promise> {
+        let mut next = first;
+        std::iter::from_fn(|| {
+            let promise = self.told_from(id, next)?;
+            let Promise::Epoch { first, entries, .. } = &promise else { unreachable!("it tells entries") };
+            next = first + entries.len() as u64;
+            Some(promise)
+        })
+        .collect()
+    }
+
+    /// The first message of those; none if there is nothing from there on.
+    pub(super) fn told_from(&self, id: StreamId, first: u64) -> Option<Promise> {
+        let stream = &self.streams[id];
+        let page: Vec<(u64, &Entry)> = stream.page(first).map(|(index, (_, entry))| (index, entry)).collect();
+        let first = page.first()?.0;
+        let entries = page.into_iter().map(|(_, entry)| entry.clone()).collect();
+        Some(Promise::Epoch { stream: id, ballot: stream.promised(), first, entries })
     }
 
     /// Writes entries down; once they are durable this site counts as holding them.
@@ -64,6 +86,10 @@ impl Site {
             return;
         }
         let last = first + entries.len() as u64 - 1;
+        if self.is_flooded(id) {
+            fx.count("catenae.flooded");
+            return self.streams[id].hear(from, ballot, last);
+        }
         let sealed = entries.iter().filter(|entry| entry.author.region == id.region()).map(|entry| entry.epoch).max();
         let stream = &mut self.streams[id];
         let new = match stream.accept(ballot, first, entries) {
@@ -93,6 +119,11 @@ impl Site {
     pub(super) fn on_held(&mut self, site: SiteId, id: StreamId, ballot: Ballot, upto: u64, fx: &mut Effects<Site>) {
         if id.is_accepted_by(site) {
             self.streams[id].holds(site, ballot, upto);
+            #[cfg(feature = "planted")]
+            if self.has_planted(super::planted::Planted::HeldIsNoGap) {
+                return self.advance(fx);
+            }
+            self.streams[id].hear(site, ballot, upto);
             self.advance(fx);
         }
     }
@@ -116,87 +147,6 @@ impl Site {
             self.finish_takeover(id, fx);
         }
         self.execute(fx);
-    }
-
-    /// Asks for what is missing.
-    pub(super) fn pull_gaps(&mut self, fx: &mut Effects<Site>) {
-        let others: Vec<SiteId> = self.others().collect();
-        if others.is_empty() {
-            return;
-        }
-        for id in self.stream_ids() {
-            let behind = matches!(self.seats[id].lead, Lead::Behind { .. });
-            let takes_more = self.takes_more(id);
-            let stream = &mut self.streams[id];
-            let has_gap = takes_more && stream.take_gap();
-            if !has_gap && !behind {
-                continue;
-            }
-            let note = Note::Pull { stream: id, after: stream.chosen() };
-            let leader = stream.promised().site;
-            let other = others[self.ticks as usize % others.len()];
-            if leader != self.me && leader != other {
-                fx.send(leader, note.clone());
-            }
-            fx.send(other, note);
-        }
-    }
-
-    /// Somebody misses entries: those known to be chosen come from disk; those that this leader has said since, from it.
-    pub(super) fn on_pull(&mut self, from: SiteId, id: StreamId, after: u64, fx: &mut Effects<Site>) {
-        self.stay_awake();
-        let stream = &self.streams[id];
-        let leads_at = self.seats[id].leads_at();
-        let unchosen: Vec<Entry> = stream.accepted(0).into_iter().take(PULL_PAGE).map(|(_, _, entry)| entry).collect();
-        let (chosen, first) = (stream.chosen(), stream.chosen() + 1);
-        if chosen > after {
-            let token = self.job(Job::Pulled { to: from, id, after });
-            fx.load(token, Load::Records { space: records::ENTRIES, from: records::entry_key(id, after + 1).into(), limit: PULL_PAGE });
-        }
-        if let Some(ballot) = leads_at.filter(|_| !unchosen.is_empty()) {
-            fx.persist(Batch::new()).send(from, Promise::Epoch { stream: id, ballot, first, entries: unchosen });
-        }
-    }
-
-    /// The entries that somebody misses are read.
-    pub(super) fn on_pulled(&mut self, to: SiteId, id: StreamId, after: u64, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
-        let chosen = self.streams[id].chosen();
-        let decoded = records.iter().map(|(key, bytes)| (records::decode_entry_key(key), records::decode_entry(bytes)));
-        let follows = decoded.zip(after + 1..=chosen).map_while(|((key, entry), index)| {
-            let (_, entry) = entry.filter(|_| key == Some((id, index)))?;
-            Some(entry)
-        });
-        let mut bytes = 0;
-        let page = follows.take_while(|entry| {
-            let fits = bytes <= PULL_BYTES_MAX;
-            bytes += entry.bytes();
-            fits
-        });
-        let entries: Vec<Entry> = page.collect();
-        if !entries.is_empty() {
-            let more = after + (entries.len() as u64) < chosen;
-            fx.send(to, Note::Chosen { stream: id, first: after + 1, entries, more });
-        }
-    }
-
-    /// What was missing arrives.
-    pub(super) fn on_chosen(&mut self, from: SiteId, id: StreamId, first: u64, entries: Vec<Entry>, more: bool, fx: &mut Effects<Site>) {
-        let mut batch = Batch::new();
-        for (index, entry) in (first..).zip(entries) {
-            if self.streams[id].learn(index, entry) {
-                let stream = &self.streams[id];
-                records::put_entry(&mut batch, id, index, stream.entry(index).expect("it was just learnt"));
-                fx.count("catenae.caught_up");
-                self.advance(fx);
-            }
-        }
-        if !batch.ops.is_empty() {
-            fx.persist(batch);
-            if more && self.takes_more(id) {
-                fx.send(from, Note::Pull { stream: id, after: self.streams[id].chosen() });
-            }
-        }
     }
 
     /// Writes down how far this site has come, and tells the others.

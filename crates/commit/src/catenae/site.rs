@@ -10,12 +10,13 @@ use super::epochs::{Epochs, Run};
 use super::forwarding::Forwarding;
 use super::ledger::Ledger;
 use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
+use super::pulling::Pulling;
 use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
 use super::speculation::Visit;
 use super::stream::Stream;
 use super::stream_id::{self, PerStream, StreamId};
-use super::takeover::{Lead, Seat};
+use super::takeover::{Lead, Part, Seat};
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
 use rhumb_core::{Actor, Body, Effects, Input, Loaded, RegionId, SiteId, Span, Time, Topology};
@@ -89,6 +90,7 @@ pub struct Site {
     pub(super) serving: bool,
     pub(super) streams: PerStream<Stream>,
     pub(super) seats: PerStream<Seat>,
+    pub(super) pulling: PerStream<Pulling>,
     pub(super) coordinator: Coordinator,
     pub(super) forwarding: Forwarding,
     pub(super) epochs: Epochs,
@@ -124,6 +126,7 @@ impl Site {
             serving: false,
             streams: PerStream::new(&topology, config.coordinators, |id| Stream::new(id, failures + 1)),
             seats: PerStream::new(&topology, config.coordinators, |_| Seat::new(Lead::Follower)),
+            pulling: PerStream::new(&topology, config.coordinators, |_| Pulling::default()),
             coordinator: Coordinator::new(config.coordinators),
             forwarding: Forwarding::default(),
             epochs: Epochs::default(),
@@ -149,6 +152,11 @@ impl Site {
     /// All up to this epoch is settled here.
     pub fn settled(&self) -> Epoch {
         self.epochs.settled
+    }
+
+    /// Entries of all streams that it keeps in memory.
+    pub fn held_entries(&self) -> usize {
+        self.streams.iter().map(Stream::kept).sum()
     }
 
     /// How it fares.
@@ -251,7 +259,9 @@ impl Site {
         match promise {
             Promise::Epoch { stream, ballot, first, entries } => self.on_epoch(from, stream, ballot, first, entries, fx),
             Promise::Held { stream, ballot, upto } => self.on_held(from, stream, ballot, upto, fx),
-            Promise::Promised { stream, ballot, chosen, accepted } => self.on_promised(from, stream, ballot, chosen, accepted, fx),
+            Promise::Promised { stream, ballot, chosen, accepted, more } => {
+                self.on_promised(from, stream, ballot, Part { chosen, accepted, more }, fx);
+            }
             Promise::Settled { progress } => drop(self.progress.insert(from, progress)),
             Promise::Sealed { name, index, place } => self.on_sealed(from, name, index, place, fx),
         }

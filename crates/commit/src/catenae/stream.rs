@@ -16,6 +16,7 @@
 //! An entry *covers* the epochs up to its own. One whose epoch is covered by the entries before it is *void*: it counts
 //! for nothing. That is the same everywhere, as the entries are.
 
+use super::config::{PAGE_BYTES_MAX, PAGE_ENTRIES_MAX};
 use super::epoch::Epoch;
 use super::message::{Ballot, Entry};
 use super::stream_id::StreamId;
@@ -30,16 +31,26 @@ pub struct Stream {
     promised: Ballot,
     /// The last place forgotten, and the last epoch covered up to there.
     base: (u64, Epoch),
-    /// Entries after those forgotten, each with the ballot at which it was accepted.
-    entries: BTreeMap<u64, (Ballot, Entry)>,
+    /// Entries after those forgotten.
+    entries: BTreeMap<u64, Accepted>,
     /// Up to here the entries are chosen.
     chosen: u64,
+    /// Bytes of the entries after that.
+    unchosen_bytes: usize,
     /// The epoch of the last chosen entry that is not void.
     covered: Epoch,
     /// What each acceptor holds for certain: up to which place it agrees with a ballot's leader.
     held: BTreeMap<SiteId, (Ballot, u64)>,
-    /// Entries that do not follow on those held were heard of.
-    gap: bool,
+    /// Entries beyond those held were heard of: what the leader of a ballot said up to a place, and who has that.
+    heard: Option<(Ballot, u64, SiteId)>,
+}
+
+/// An entry, with the ballot at which it was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Accepted {
+    said: (Ballot, Entry),
+    /// Bytes of the entry.
+    bytes: usize,
 }
 
 /// An entry found to be chosen.
@@ -60,9 +71,10 @@ impl Stream {
             base: (0, Epoch::NONE),
             entries: BTreeMap::new(),
             chosen: 0,
+            unchosen_bytes: 0,
             covered: Epoch::NONE,
             held: BTreeMap::new(),
-            gap: false,
+            heard: None,
         }
     }
 
@@ -82,8 +94,23 @@ impl Stream {
             if ballot != Ballot::CHOSEN {
                 self.promised = self.promised.max(ballot);
             }
-            self.entries.insert(index, (ballot, entry));
+            self.put(index, ballot, entry);
         }
+    }
+
+    /// Counts acceptor `me` as holding what its earlier lives accepted: the entries that follow on the chosen ones, at the ballot of the first
+    /// of them that was accepted and not learnt. What is learnt is held at no leader's ballot.
+    pub fn resume_held(&mut self, me: SiteId) {
+        let accepted = self.entries.range(self.chosen + 1..).map(|(_, accepted)| accepted.said.0);
+        let ballot = accepted.into_iter().find(|ballot| *ballot != Ballot::CHOSEN).unwrap_or(self.promised);
+        self.holds(me, ballot, self.agrees(ballot));
+    }
+
+    /// Keeps an entry in place of another that is not known to be chosen.
+    fn put(&mut self, index: u64, ballot: Ballot, entry: Entry) {
+        let bytes = entry.bytes();
+        let before = self.entries.insert(index, Accepted { said: (ballot, entry), bytes });
+        self.unchosen_bytes = self.unchosen_bytes + bytes - before.map_or(0, |before| before.bytes);
     }
 
     /// The ballot below which nothing is accepted.
@@ -101,24 +128,44 @@ impl Stream {
         self.covered
     }
 
-    /// Bytes of the transactions in entries accepted here and not known to be chosen.
+    /// Bytes of the entries accepted here and not known to be chosen.
     pub fn unchosen_bytes(&self) -> usize {
-        self.entries.range(self.chosen + 1..).map(|(_, (_, entry))| entry.bytes()).sum()
+        self.unchosen_bytes
+    }
+
+    /// How many entries are kept here.
+    pub fn kept(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True if at least `count` of the last entries speak of epochs after `epoch`.
+    pub fn is_ahead_of(&self, epoch: Epoch, count: u64) -> bool {
+        let first = (self.end() + 1).checked_sub(count).and_then(|first| self.entry(first));
+        first.is_some_and(|(_, entry)| entry.epoch > epoch)
     }
 
     /// True if the entries not known to be chosen say no more than that epochs have ended.
     pub fn says_nothing_new(&self) -> bool {
-        self.entries.range(self.chosen + 1..).all(|(_, (_, entry))| entry.is_empty())
+        self.entries.range(self.chosen + 1..).all(|(_, accepted)| accepted.said.1.is_empty())
     }
 
-    /// True if entries are missing; asking resets it.
-    pub fn take_gap(&mut self) -> bool {
-        std::mem::take(&mut self.gap)
+    /// Who holds entries that are missing here, as far as is heard. What was heard at a ballot that is outdone says nothing.
+    pub fn gap(&self) -> Option<SiteId> {
+        let (ballot, upto, holder) = self.heard?;
+        (ballot >= self.promised && upto > self.chosen && upto > self.agrees(ballot)).then_some(holder)
+    }
+
+    /// Site `holder` has what the leader of `ballot` said, up to `upto`.
+    pub fn hear(&mut self, holder: SiteId, ballot: Ballot, upto: u64) {
+        let is_news = self.heard.is_none_or(|(other, place, _)| (other, place) < (ballot, upto));
+        if is_news && ballot >= self.promised && upto > self.agrees(ballot) {
+            self.heard = Some((ballot, upto, holder));
+        }
     }
 
     /// The last epoch that any entry accepted here covers, chosen or not.
     pub fn last_epoch(&self) -> Epoch {
-        self.entries.range(self.chosen + 1..).map(|(_, (_, entry))| entry.epoch).fold(self.covered, Epoch::max)
+        self.entries.range(self.chosen + 1..).map(|(_, accepted)| accepted.said.1.epoch).fold(self.covered, Epoch::max)
     }
 
     /// The last place that is accepted.
@@ -128,7 +175,23 @@ impl Stream {
 
     /// The entry at a place, and the ballot at which it was accepted.
     pub fn entry(&self, index: u64) -> Option<&(Ballot, Entry)> {
-        self.entries.get(&index)
+        self.entries.get(&index).map(|accepted| &accepted.said)
+    }
+
+    /// Bytes of the entry at a place; none if it is not kept here.
+    pub fn bytes_at(&self, index: u64) -> usize {
+        self.entries.get(&index).map_or(0, |accepted| accepted.bytes)
+    }
+
+    /// The entries from place `first` on, as many as one message holds; at least one, if there is any.
+    pub fn page(&self, first: u64) -> impl Iterator<Item = (u64, &(Ballot, Entry))> {
+        let mut before = 0;
+        let page = self.entries.range(first..).take(PAGE_ENTRIES_MAX).take_while(move |(_, accepted)| {
+            let fits = before < PAGE_BYTES_MAX;
+            before += accepted.bytes;
+            fits
+        });
+        page.map(|(index, accepted)| (*index, &accepted.said))
     }
 
     /// Up to where this site agrees with the leader of `ballot`.
@@ -136,7 +199,7 @@ impl Stream {
         let next = self.entries.range(self.chosen + 1..);
         let same = (self.chosen + 1..)
             .zip(next)
-            .take_while(|(place, (index, (accepted, _)))| place == *index && (*accepted == ballot || *accepted == Ballot::CHOSEN));
+            .take_while(|(place, (index, accepted))| place == *index && [ballot, Ballot::CHOSEN].contains(&accepted.said.0));
         self.chosen + same.count() as u64
     }
 
@@ -159,15 +222,16 @@ impl Stream {
     pub fn accept(&mut self, ballot: Ballot, first: u64, entries: impl IntoIterator<Item = Entry>) -> Result<Vec<u64>, Ballot> {
         self.promise(ballot)?;
         let mut agreed = self.agrees(ballot);
-        let mut new = Vec::new();
+        let (mut new, mut last) = (Vec::new(), 0);
         for (index, entry) in (first..).zip(entries) {
             if index == agreed + 1 {
-                self.entries.insert(index, (ballot, entry));
+                self.put(index, ballot, entry);
                 new.push(index);
                 agreed = self.agrees(ballot);
             }
-            self.gap |= index > agreed;
+            last = index;
         }
+        self.hear(ballot.site, ballot, last);
         Ok(new)
     }
 
@@ -185,14 +249,22 @@ impl Stream {
     /// What this site has accepted after `after` and does not know to be chosen.
     pub fn accepted(&self, after: u64) -> Vec<(u64, Ballot, Entry)> {
         let after = after.max(self.chosen);
-        self.entries.range(after + 1..).map(|(index, (ballot, entry))| (*index, *ballot, entry.clone())).collect()
+        self.entries.range(after + 1..).map(|(index, accepted)| (*index, accepted.said.0, accepted.said.1.clone())).collect()
+    }
+
+    /// The first of those, as many as one message holds, and whether there are more.
+    pub fn accepted_page(&self, after: u64) -> (Vec<(u64, Ballot, Entry)>, bool) {
+        let first = after.max(self.chosen) + 1;
+        let page: Vec<_> = self.page(first).map(|(index, (ballot, entry))| (index, *ballot, entry.clone())).collect();
+        let more = page.last().is_some_and(|(last, ..)| *last < self.end());
+        (page, more)
     }
 
     /// Learns that `entry` is chosen at a place. True if that is new, and follows on what is known; then it is to be written down.
     pub fn learn(&mut self, index: u64, entry: Entry) -> bool {
-        let follows = index == self.chosen + 1 && self.entries.get(&index).is_none_or(|(ballot, _)| *ballot != Ballot::CHOSEN);
+        let follows = index == self.chosen + 1 && self.entries.get(&index).is_none_or(|accepted| accepted.said.0 != Ballot::CHOSEN);
         if follows {
-            self.entries.insert(index, (Ballot::CHOSEN, entry));
+            self.put(index, Ballot::CHOSEN, entry);
         }
         follows
     }
@@ -206,12 +278,13 @@ impl Stream {
     /// The next entry that can now be told to be chosen, if there is one.
     pub fn advance(&mut self) -> Option<Found> {
         let index = self.chosen + 1;
-        let (ballot, entry) = self.entries.get(&index)?;
+        let Accepted { said: (ballot, entry), bytes } = self.entries.get(&index)?;
         let holders = self.held.values().filter(|(held, upto)| held == ballot && *upto >= index).count();
         if *ballot != Ballot::CHOSEN && holders < self.quorum {
             return None;
         }
         self.chosen = index;
+        self.unchosen_bytes -= bytes;
         let void = entry.epoch <= self.covered;
         self.covered = self.covered.max(entry.epoch);
         Some(Found { entry: entry.clone(), void })
@@ -220,8 +293,8 @@ impl Stream {
     /// Forgets the chosen entries that say nothing beyond the epoch `settled`; the disk has them. Returns the last place forgotten
     /// so far, and the last epoch covered up to there.
     pub fn settle(&mut self, settled: Epoch) -> (u64, Epoch) {
-        while let Some((&index, (_, entry))) = self.entries.first_key_value().filter(|(index, _)| **index <= self.chosen) {
-            let covered = self.base.1.max(entry.epoch);
+        while let Some((&index, accepted)) = self.entries.first_key_value().filter(|(index, _)| **index <= self.chosen) {
+            let covered = self.base.1.max(accepted.said.1.epoch);
             if covered > settled {
                 break;
             }

@@ -14,7 +14,7 @@ use rhumb_core::{Load, Loaded, RegionId, Topology};
 /// What `load` fails with.
 pub fn coordinators<E>(topology: &Topology, mut load: impl FnMut(&Load) -> Result<Loaded, E>) -> Result<Option<u16>, E> {
     let mut records = |space: Space, from: Vec<u8>, limit| {
-        let loaded = load(&Load::Records { space, from: from.into(), limit })?;
+        let loaded = load(&Load::Records { space, from: from.into(), limit, bytes: usize::MAX })?;
         let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
         Ok(records)
     };

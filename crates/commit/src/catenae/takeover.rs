@@ -13,7 +13,7 @@
 //! epochs for its own clients; it holds no vote on entries. Where a region has several coordinators, each is the secondary of the
 //! one before it, and goes on with its own stream beside the one that it took over.
 
-use super::config::QUIET_REPEAT_TICKS;
+use super::config::{QUIET_REPEAT_TICKS, REPEATED_BYTES_MAX};
 use super::epoch::Epoch;
 use super::message::{Ballot, Entry, Note, Promise};
 use super::records;
@@ -32,7 +32,7 @@ pub(super) enum Lead {
     Preparing {
         /// At this ballot.
         ballot: Ballot,
-        /// Who has promised.
+        /// Who has promised, and said all that it has accepted.
         promised: BTreeSet<SiteId>,
         /// The highest place that one of them knows to be chosen.
         chosen: u64,
@@ -69,6 +69,20 @@ pub(super) struct Seat {
     tries: u32,
 }
 
+/// A coordinator that is told of a higher ballot on its stream waits for its leader to speak for this part of the delay tolerance.
+const HEARING_PART: u64 = 4;
+
+/// A part of what an acceptor has accepted.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// The last place that it knows to be chosen.
+    pub(super) chosen: u64,
+    /// Places after that, each with the ballot and the entry.
+    pub(super) accepted: Vec<(u64, Ballot, Entry)>,
+    /// It has more.
+    pub(super) more: bool,
+}
+
 /// A site that asks for promises in vain waits twice as long each time, up to so many times.
 const DOUBLINGS_MAX: u32 = 5;
 
@@ -92,9 +106,13 @@ impl Site {
         for id in self.stream_ids() {
             let due = self.due(id);
             let covered = self.streams[id].covered();
+            let takes_more = self.takes_more(id);
+            #[cfg(feature = "planted")]
+            let takes_more = takes_more || self.has_planted(super::planted::Planted::SilentUnasked);
             let seat = &mut self.seats[id];
             let moves = covered > seat.covered || covered >= due;
-            if moves {
+            // Who does not ask for what it misses of a stream, as nobody here waits for that, cannot tell that it is silent.
+            if moves || !takes_more {
                 (seat.silent, seat.tries) = (0, 0);
             } else {
                 seat.silent += 1;
@@ -116,28 +134,37 @@ impl Site {
         if id.region() == self.me.region {
             let before = stream.end();
             self.seal(id, fx);
-            if self.streams[id].end() == before && self.repeats() {
+            if self.streams[id].end() == before && self.repeats(id) {
                 self.say(id, Vec::new(), Vec::new(), fx);
             }
-        } else if last <= due.plus((self.config.window_epochs + ahead) / 2) {
+        } else if last <= due.plus((self.config.window_epochs + ahead) / 2) && !self.is_far_ahead(id) {
             self.pass_over(id, due.plus(ahead), fx);
-        } else if self.repeats() {
+        } else if self.repeats(id) {
             self.say(id, Vec::new(), Vec::new(), fx);
         }
     }
 
-    /// True if it is time for a leader that has nothing new to say to repeat itself.
-    fn repeats(&self) -> bool {
-        !self.is_quiet() || self.ticks.is_multiple_of(QUIET_REPEAT_TICKS)
+    /// True if it is time for a leader that has nothing new to say to repeat its last entry: the larger, the less often.
+    fn repeats(&self, id: StreamId) -> bool {
+        let stream = &self.streams[id];
+        let ticks_apart = (stream.bytes_at(stream.end()) / REPEATED_BYTES_MAX) as u64 + 1;
+        self.ticks.is_multiple_of(if self.is_quiet() { QUIET_REPEAT_TICKS.max(ticks_apart) } else { ticks_apart })
     }
 
     /// True if it is this site's turn to take a stream over, or to ask for promises again.
     fn wants_to_lead(&self, id: StreamId) -> bool {
-        let (seat, rank) = (&self.seats[id], id.rank(self.me, &self.topology));
+        let (seat, stream, rank) = (&self.seats[id], &self.streams[id], id.rank(self.me, &self.topology));
         let tolerance = self.config.tolerance_epochs;
         let has_waited = seat.asked.is_none_or(|asked| self.ticks - asked > tolerance << seat.tries.min(DOUBLINGS_MAX));
-        // What belongs to it a coordinator wants back at once. Without the region itself nobody may take over if none may be lost.
-        let is_due = rank == 0 || (self.failures > 0 && seat.silent > tolerance * rank);
+        // What belongs to it a coordinator wants back as soon as it has all that was said: while it asks for promises and catches up, the
+        // stream stands still, and everybody waits. Who leads at a ballot that it has only been told of has a moment to be heard.
+        let may_hear_more = seat.round > stream.promised().round && seat.silent <= tolerance / HEARING_PART;
+        let has_heard_all = stream.gap().is_none() && !may_hear_more;
+        #[cfg(feature = "planted")]
+        let has_heard_all = has_heard_all || self.has_planted(super::planted::Planted::ReclaimedAtOnce);
+        // Without the region itself nobody may take over if none may be lost.
+        let may_lead = rank == 0 || self.failures > 0;
+        let is_due = (rank == 0 && has_heard_all) || (may_lead && seat.silent > tolerance * rank.max(1));
         is_due && has_waited && !matches!(seat.lead, Lead::Behind { .. })
     }
 
@@ -159,10 +186,6 @@ impl Site {
     /// Somebody wants to lead a stream.
     pub(super) fn on_prepare(&mut self, from: SiteId, id: StreamId, ballot: Ballot, after: u64, fx: &mut Effects<Site>) {
         let stream = &mut self.streams[id];
-        if ballot == stream.promised() {
-            // Asked twice; a site that asks again does so at a higher ballot.
-            return;
-        }
         #[cfg(feature = "planted")]
         let forgets = self.planted == Some(super::planted::Planted::PromiseForgotten);
         #[cfg(not(feature = "planted"))]
@@ -170,7 +193,8 @@ impl Site {
         if !forgets && let Err(promised) = stream.promise(ballot) {
             return fx.send(from, Note::Refused { stream: id, promised });
         }
-        let promise = Promise::Promised { stream: id, ballot, chosen: stream.chosen(), accepted: stream.accepted(after) };
+        let (accepted, more) = stream.accepted_page(after);
+        let promise = Promise::Promised { stream: id, ballot, chosen: stream.chosen(), accepted, more };
         self.step_down_below(id, ballot);
         // Whoever asks is given the time to succeed.
         self.seats[id].silent = 0;
@@ -192,25 +216,21 @@ impl Site {
         }
     }
 
-    /// An acceptor promises.
-    pub(super) fn on_promised(
-        &mut self,
-        from: SiteId,
-        id: StreamId,
-        ballot: Ballot,
-        chosen: u64,
-        accepted: Vec<(u64, Ballot, Entry)>,
-        fx: &mut Effects<Site>,
-    ) {
+    /// An acceptor promises, and says a part of what it has accepted. It counts once it has said all.
+    pub(super) fn on_promised(&mut self, from: SiteId, id: StreamId, ballot: Ballot, part: Part, fx: &mut Effects<Site>) {
         let needed = self.topology.region_count() - self.failures;
         let seat = &mut self.seats[id];
         let Lead::Preparing { ballot: asked, promised, chosen: highest, accepted: known } = &mut seat.lead else { return };
         if *asked != ballot {
             return;
         }
+        let last = part.accepted.last().map(|(index, ..)| *index);
+        *highest = part.chosen.max(*highest);
+        stream::merge(known, part.accepted);
+        if let Some(after) = last.filter(|_| part.more) {
+            return fx.send(from, Note::Prepare { stream: id, ballot, after });
+        }
         promised.insert(from);
-        *highest = chosen.max(*highest);
-        stream::merge(known, accepted);
         if promised.len() >= needed {
             seat.lead = Lead::Behind { ballot, chosen: *highest, accepted: std::mem::take(known) };
             self.advance(fx);
@@ -246,3 +266,6 @@ impl Site {
         self.append(id, Entry { author: self.me, epoch, batch: Vec::new(), orders: Vec::new() }, Vec::new(), fx);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,7 @@ impl Reading {
             return Ok((self, Load::Get { keys, at }));
         }
         match self.ranges.next() {
-            Some(range) => Ok((self, Load::Scan { range, at, limit: RANGE_ROWS_MAX, reverse: false })),
+            Some(range) => Ok((self, Load::Scan { range, at, limit: RANGE_ROWS_MAX, bytes: usize::MAX, reverse: false })),
             None => Err(self.found),
         }
     }

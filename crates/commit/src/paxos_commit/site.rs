@@ -136,12 +136,12 @@ impl Site {
 
     fn recover(&mut self, fx: &mut Effects<Site>) {
         let token = self.job(Job::RecoverCeiling);
-        fx.load(token, Load::Records { space: CEILING, from: Bytes::new(), limit: 1 });
+        fx.load(token, Load::Records { space: CEILING, from: Bytes::new(), limit: 1, bytes: usize::MAX });
     }
 
     fn recover_registers(&mut self, from: Bytes, fx: &mut Effects<Site>) {
         let token = self.job(Job::RecoverRegisters);
-        fx.load(token, Load::Records { space: REGISTERS, from, limit: RECOVERY_PAGE });
+        fx.load(token, Load::Records { space: REGISTERS, from, limit: RECOVERY_PAGE, bytes: usize::MAX });
     }
 
     fn on_loaded(&mut self, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {

@@ -305,7 +305,7 @@ impl Site {
             Some(last) => KeyRange::new(last.successor(), everything.end),
             None => everything,
         };
-        self.load(Loading::Counted, Load::Scan { range, at: Timestamp::MAX, limit: COUNTED_PAGE, reverse: false }, fx);
+        self.load(Loading::Counted, Load::Scan { range, at: Timestamp::MAX, limit: COUNTED_PAGE, bytes: usize::MAX, reverse: false }, fx);
     }
 
     pub(super) fn on_counted(&mut self, loaded: Loaded) {

@@ -190,14 +190,14 @@ impl Site {
                 Cursor::Row(last) => KeyRange::new(last.successor(), everything.end),
                 _ => everything,
             };
-            let load = Load::Scan { range, at: Timestamp::MAX, limit: self.page_rows(), reverse: false };
+            let load = Load::Scan { range, at: Timestamp::MAX, limit: self.page_rows(), bytes: usize::MAX, reverse: false };
             return self.load(Loading::AllRows { to: from, number, before }, load, fx);
         }
         let from_key = match after {
             Cursor::Difference(last) => [&last[..], &[0]].concat(),
             _ => difference_key(since, &Key::default()),
         };
-        let load = Load::Records { space: DIFFERENCES, from: from_key.into(), limit: self.page_rows() };
+        let load = Load::Records { space: DIFFERENCES, from: from_key.into(), limit: self.page_rows(), bytes: usize::MAX };
         self.load(Loading::Differences { to: from, number, before }, load, fx);
     }
 
@@ -432,7 +432,7 @@ impl Site {
 
     /// Drops differences that no member asks for any more.
     pub(super) fn prune(&mut self, fx: &mut Effects<Site>) {
-        let load = Load::Records { space: DIFFERENCES, from: Vec::new().into(), limit: DIFFERENCES_PAGE };
+        let load = Load::Records { space: DIFFERENCES, from: Vec::new().into(), limit: DIFFERENCES_PAGE, bytes: usize::MAX };
         self.load(Loading::Old, load, fx);
     }
 

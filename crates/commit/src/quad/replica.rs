@@ -237,9 +237,13 @@ impl Site {
             What::Read { number, query } => {
                 let load = match &query {
                     Query::Keys(keys) => Load::Get { keys: keys.clone(), at: Timestamp::MAX },
-                    Query::Range { range, limit, reverse } => {
-                        Load::Scan { range: range.clone(), at: Timestamp::MAX, limit: *limit as usize, reverse: *reverse }
-                    }
+                    Query::Range { range, limit, reverse } => Load::Scan {
+                        range: range.clone(),
+                        at: Timestamp::MAX,
+                        limit: *limit as usize,
+                        bytes: usize::MAX,
+                        reverse: *reverse,
+                    },
                 };
                 let loading = Loading::Read { txn, number, session: session.name };
                 self.load(loading, load, fx);

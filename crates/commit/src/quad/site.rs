@@ -204,7 +204,7 @@ impl Site {
     }
 
     fn recover(&mut self, space: Space, from: Vec<u8>, fx: &mut Effects<Site>) {
-        self.load(Loading::Recovery(space), Load::Records { space, from: from.into(), limit: RECOVERY_PAGE }, fx);
+        self.load(Loading::Recovery(space), Load::Records { space, from: from.into(), limit: RECOVERY_PAGE, bytes: usize::MAX }, fx);
     }
 
     fn on_loaded(&mut self, now: Time, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {

@@ -251,7 +251,7 @@ impl Site {
         }
         let from_key = (after + 1).to_be_bytes().to_vec();
         let token = self.token(Pending::Log { to: from, after, closed });
-        fx.load(token, Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE });
+        fx.load(token, Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: usize::MAX });
     }
 
     pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
@@ -355,7 +355,7 @@ impl Site {
         let (Some(first), Some(last)) = (seqs.iter().min().copied(), seqs.iter().max().copied()) else { return };
         let limit = usize::try_from(last - first + 1).unwrap_or(LOG_PAGE).min(LOG_PAGE);
         let token = self.token(Pending::FetchRecords { to: from, seqs });
-        fx.load(token, Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit });
+        fx.load(token, Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit, bytes: usize::MAX });
     }
 
     pub(super) fn on_fetch_records(&mut self, to: SiteId, seqs: &[u64], loaded: Loaded, fx: &mut Effects<Site>) {

@@ -251,7 +251,7 @@ impl Site {
             validation.current = Some(index);
             let check = &entry.part.ranges[index];
             // One row more than was read: if there is a row that was not read, it shows among these.
-            Load::Scan { range: check.range.clone(), at: Timestamp::MAX, limit: check.rows.len() + 1, reverse: false }
+            Load::Scan { range: check.range.clone(), at: Timestamp::MAX, limit: check.rows.len() + 1, bytes: usize::MAX, reverse: false }
         } else {
             return self.prepared(attempt, fx);
         };

@@ -132,7 +132,7 @@ impl Site {
             return; // it asks again, here or elsewhere
         }
         let token = self.token(Pending::CopyRows { to, from: from.clone() });
-        fx.load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, reverse: false });
+        fx.load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: usize::MAX, reverse: false });
     }
 
     pub(super) fn on_copy_loaded(&mut self, to: SiteId, from: Key, loaded: Loaded, fx: &mut Effects<Site>) {
@@ -167,7 +167,7 @@ impl Site {
         let end = page.next.clone().unwrap_or_else(|| all_from(Key::new(Vec::new())).end);
         let range = KeyRange::new(page.from.clone(), end);
         let token = self.token(Pending::CopiedRows(page));
-        fx.load(token, Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, reverse: false });
+        fx.load(token, Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, bytes: usize::MAX, reverse: false });
     }
 
     pub(super) fn on_own_rows_loaded(&mut self, page: CopyPage, loaded: Loaded, fx: &mut Effects<Site>) {

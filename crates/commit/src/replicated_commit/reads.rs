@@ -169,7 +169,9 @@ impl Site {
     fn load_rows(&mut self, job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
         let load = match &job.query {
             Query::Keys(keys) => Load::Get { keys: keys.clone(), at },
-            Query::Range { range, limit, reverse } => Load::Scan { range: range.clone(), at, limit: *limit as usize, reverse: *reverse },
+            Query::Range { range, limit, reverse } => {
+                Load::Scan { range: range.clone(), at, limit: *limit as usize, bytes: usize::MAX, reverse: *reverse }
+            }
         };
         let token = self.token(Pending::Read(job));
         fx.load(token, load);

@@ -51,7 +51,7 @@ impl Site {
             fx.trace(|| format!("recovered {} prepared attempts", attempts.len()));
             return self.serve(fx);
         }
-        let load = Load::Records { space: ORDER[recovery.stage], from: recovery.from.clone(), limit: RECOVERY_PAGE };
+        let load = Load::Records { space: ORDER[recovery.stage], from: recovery.from.clone(), limit: RECOVERY_PAGE, bytes: usize::MAX };
         let token = self.token(Pending::Recover);
         fx.load(token, load);
     }

@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_read_waits_only_for_writes_of_its_own_keys() {
         let mut unapplied = Unapplied::default();
-        let scan = Load::Scan { range: KeyRange::prefix(b"a"), at: Timestamp::MAX, limit: 1, reverse: false };
+        let scan = Load::Scan { range: KeyRange::prefix(b"a"), at: Timestamp::MAX, limit: 1, bytes: usize::MAX, reverse: false };
         assert!(!unapplied.concern(&get("a")) && !unapplied.concern(&scan));
         unapplied.queue(&put("a"));
         unapplied.queue(&put("b"));

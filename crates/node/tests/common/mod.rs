@@ -124,7 +124,7 @@ impl Actor for Toy {
 
     fn step(&mut self, _: Time, input: Input<Toy>, fx: &mut Effects<Toy>) {
         match input {
-            Input::Start => fx.load(0, Load::Records { space: SPACE, from: Bytes::new(), limit: 10 }),
+            Input::Start => fx.load(0, Load::Records { space: SPACE, from: Bytes::new(), limit: 10, bytes: usize::MAX }),
             Input::Loaded { loaded: Loaded::Records { .. }, .. } => fx.set_timer((), Span::from_millis(1)),
             Input::Loaded { token, loaded: Loaded::Rows { rows, .. } } => {
                 assert!(self.recovered || token > 0);
@@ -191,7 +191,7 @@ impl Actor for ToyQuotas {
 
     fn step(&mut self, _: Time, input: Input<ToyQuotas>, fx: &mut Effects<ToyQuotas>) {
         match input {
-            Input::Start => fx.load(0, Load::Records { space: SPACE, from: Bytes::new(), limit: 10 }),
+            Input::Start => fx.load(0, Load::Records { space: SPACE, from: Bytes::new(), limit: 10, bytes: usize::MAX }),
             Input::Loaded { loaded: Loaded::Records { records, .. }, .. } => self.asked = records.len(),
             Input::Client { id, request: quotas::Request::Status } => {
                 fx.answer(id, Answer::Status(QuotaVitals { serving: true, quotas: self.asked, waiting: 2, redistributing: 1 }));

@@ -33,7 +33,7 @@ impl Site {
     pub(super) fn recover_next(&mut self, fx: &mut Effects<Site>) {
         let recovery = self.recovery.as_ref().expect("it is recovering");
         match records::ALL.get(recovery.space) {
-            Some(space) => fx.load(0, Load::Records { space: *space, from: recovery.from.clone(), limit: PAGE }),
+            Some(space) => fx.load(0, Load::Records { space: *space, from: recovery.from.clone(), limit: PAGE, bytes: usize::MAX }),
             None => self.serve(fx),
         }
     }

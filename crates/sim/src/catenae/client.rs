@@ -129,6 +129,11 @@ impl Client {
         }
     }
 
+    /// Bytes that the next transaction is to have beyond what it needs.
+    fn bulk(&mut self) -> usize {
+        self.workload.as_mut().map_or(0, Workload::bulk)
+    }
+
     fn read_all(&mut self, now: Time) -> Next<Request> {
         self.doing = Doing::ReadingAll(self.add(now, Mode::ReadOnly));
         let keys = workload::all_keys().into_iter().chain(fielded::all_rows()).chain(workload::all_counters()).collect();
@@ -141,13 +146,14 @@ impl Client {
 
     fn run(&mut self, now: Time, steps: Vec<Step>) -> Next<Request> {
         let no = self.add(now, Mode::ReadWrite);
+        let bulk = self.bulk() / steps.len();
         let mut operations = Vec::new();
         for step in &steps {
             let value = |key: &Key| {
                 let mut shared = self.shared.borrow_mut();
                 let value = shared.value();
                 shared.history.txn_mut(no).push(Op::Write { key: key.clone(), value });
-                Cell::Register(value).encode()
+                Cell::Register(value).encode_padded(bulk)
             };
             match step.clone() {
                 Step::Scan(range, limit) => operations.push(Operation::Scan { range, limit }),
@@ -172,6 +178,7 @@ impl Client {
     fn amend(&mut self, now: Time, key: Key, registers: Vec<u32>, is_beyond: bool) -> Next<Request> {
         let no = self.add(now, Mode::ReadWrite);
         let mut changes = vec![fielded::adding_one(is_beyond)];
+        changes.extend(fielded::changing_nothing(self.bulk()));
         for field in registers {
             let value = self.shared.borrow_mut().value();
             self.record(no, [Ok(Op::Write { key: fielded::register(&key, field), value })]);

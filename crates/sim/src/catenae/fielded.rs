@@ -11,6 +11,8 @@ pub(crate) const ROWS: u64 = 2;
 pub(crate) const REGISTERS: [u32; 2] = [1, 2];
 /// Their counter.
 const COUNTER: u32 = 3;
+/// What a change to NULL takes.
+const CHANGE_BYTES: usize = 5;
 /// Their keys begin with it.
 const KIND: char = 'f';
 
@@ -47,6 +49,12 @@ pub(crate) fn encode(registers: [u64; 2]) -> Value {
 /// Sets a register.
 pub(crate) fn setting(field: u32, value: u64) -> Change {
     Change { field, by: By::Setting(Some(Cell::Register(value).encode().0)) }
+}
+
+/// Changes that change nothing and take about so many bytes to say: fields that nobody sets lose the value that they do not have.
+pub(crate) fn changing_nothing(bytes: usize) -> impl Iterator<Item = Change> {
+    let first = COUNTER + 1_000;
+    (first..).take(bytes / CHANGE_BYTES).map(|field| Change { field, by: By::Setting(None) })
 }
 
 /// Adds one to the counter; if `is_beyond`, beyond what that may hold.

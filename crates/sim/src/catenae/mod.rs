@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, secondary coordinators or none, the length of an epoch, when a batch
-//! counts, how soon a silent region is passed over, how unevenly the chain servers of a site work. In another scenario, chains cross the
+//! counts, how soon a silent region is passed over, how unevenly the chain servers of a site work, whether rows are large now and then. In another scenario, chains cross the
 //! two sites of every region; in a third, both are coordinators, each of a part of the namespaces.
 
 pub(crate) mod client;
@@ -18,7 +18,7 @@ pub(crate) mod workload;
 use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, TOO_LARGE, World};
 use client::{Client, Shared};
 use rhumb_commit::catenae::{self as protocol, ChainSites, Durability, Site};
 use rhumb_core::{Key, RegionId, Rng, Row, SiteId, Span, Time};
@@ -36,6 +36,8 @@ const QUIET_END: Time = Time::from_micros(24_000_000);
 const RUN_END: Time = Time::from_micros(40_000_000);
 /// After the heal, this long until transactions must go through: crashed sites recover and catch up.
 const GRACE: Span = Span::from_secs(4);
+/// One seed of so many has large rows: such a run takes long.
+const BULKY_ONE_OF: u64 = 16;
 /// How far clocks are off in the runs in which they are far off.
 const SKEW: Span = Span::from_secs(1);
 
@@ -75,10 +77,12 @@ struct Shape {
     collects: bool,
     chain_sites: ChainSites,
     coordinators: u16,
+    /// Rows are large now and then, up to what a transaction may have.
+    is_bulky: bool,
 }
 
 impl Shape {
-    fn draw(rng: &mut Rng) -> Shape {
+    fn draw(rng: &mut Rng, seed: u64) -> Shape {
         Shape {
             regions: draw_regions(rng),
             shards: if rng.chance(0.8) { 1 } else { 2 },
@@ -92,6 +96,7 @@ impl Shape {
             collects: rng.chance(0.3),
             chain_sites: ChainSites::Coordinator,
             coordinators: 1,
+            is_bulky: seed % BULKY_ONE_OF == BULKY_ONE_OF - 1,
         }
     }
 
@@ -144,7 +149,7 @@ impl Scenario for Catenae {
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
-        let shape = Shape::draw(&mut rng);
+        let shape = Shape::draw(&mut rng, seed);
         let shape = if self.crossing { shape.crossing() } else { shape };
         let shape = if self.namespaces { shape.namespaces(seed) } else { shape };
         let mut world = self.world(&shape, seed, tracing);
@@ -155,7 +160,7 @@ impl Scenario for Catenae {
         let mut number = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
             for _ in 0..if site.shard < shape.coordinators { CLIENTS } else { 1 } {
-                let workload = Some(Workload::new(rng.fork()));
+                let workload = Some(Workload::new(rng.fork()).with_bulk(shape.is_bulky));
                 world.add_client(site, Client::new(number, site.region, CLIENTS_END, workload, Rc::clone(&shared)));
                 number += 1;
             }
@@ -239,6 +244,9 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape) 
     no_lost_write::check(history, finals).map_err(text)?;
     stale_reads::check(history).map_err(text)?;
     shared.counters.check()?;
+    if world.probe(TOO_LARGE) > 0 {
+        return Err(format!("{} messages were larger than a frame", world.probe(TOO_LARGE)));
+    }
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 20 };
     progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
     let dumps = world.topology().regions().map(|region| (region, dump(world, region, shape))).collect();

@@ -44,7 +44,7 @@ fn epoch_of(version: Timestamp, epoch: Span) -> Epoch {
 }
 
 fn rows(world: &World<Site>, site: SiteId, at: Timestamp) -> Vec<Row> {
-    let load = Load::Scan { range: KeyRange::prefix(&[]), at, limit: usize::MAX, reverse: false };
+    let load = Load::Scan { range: KeyRange::prefix(&[]), at, limit: usize::MAX, bytes: usize::MAX, reverse: false };
     let Loaded::Rows { rows, .. } = world.store(site).load(&load).expect("memory does not fail") else {
         unreachable!("rows were asked for")
     };

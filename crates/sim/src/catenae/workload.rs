@@ -55,11 +55,29 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Workload {
     rng: Rng,
+    /// Rows are large now and then.
+    is_bulky: bool,
 }
+
+/// In a bulky run one transaction of so many is large,
+const BULKY_ONE_OF: u64 = 24;
+/// and has up to so many bytes, a few times what an entry holds with those of the other clients.
+const BULK_MAX: u64 = 3 << 20;
 
 impl Workload {
     pub(crate) fn new(rng: Rng) -> Workload {
-        Workload { rng }
+        Workload { rng, is_bulky: false }
+    }
+
+    /// The same with rows that are large now and then.
+    pub(crate) fn with_bulk(self, is_bulky: bool) -> Workload {
+        Workload { is_bulky, ..self }
+    }
+
+    /// How many bytes the next transaction is to have beyond what it needs; mostly none.
+    pub(crate) fn bulk(&mut self) -> usize {
+        let is_large = self.is_bulky && self.rng.below(BULKY_ONE_OF) == 0;
+        if is_large { self.rng.below(BULK_MAX) as usize } else { 0 }
     }
 
     pub(crate) fn think(&mut self) -> Span {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// What those of `named` wrote that are prepared at `site`.
 fn carried(world: &World<Site>, site: SiteId, named: &[Carried]) -> Vec<(Key, Timestamp)> {
-    let load = Load::Records { space: records::PREPARED, from: Vec::new().into(), limit: usize::MAX };
+    let load = Load::Records { space: records::PREPARED, from: Vec::new().into(), limit: usize::MAX, bytes: usize::MAX };
     let loaded = world.store(site).load(&load).expect("the store of a site can be read");
     let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
     let prepared = records.iter().map(|(_, bytes)| decode(bytes).expect("the store holds what the protocol wrote"));

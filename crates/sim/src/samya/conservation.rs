@@ -20,7 +20,7 @@ pub fn accounts(world: &World<Site>, site: SiteId) -> BTreeMap<QuotaId, Account>
     if let Some(actor) = world.actor(site).filter(|actor| actor.is_serving()) {
         return actor.accounts().map(|(quota, account)| (quota, account.clone())).collect();
     }
-    let load = Load::Records { space: records::ACCOUNTS, from: bytes::Bytes::new(), limit: usize::MAX };
+    let load = Load::Records { space: records::ACCOUNTS, from: bytes::Bytes::new(), limit: usize::MAX, bytes: usize::MAX };
     let Ok(Loaded::Records { records: found, .. }) = world.store(site).load(&load) else { return BTreeMap::new() };
     let account = |(key, bytes): (bytes::Bytes, bytes::Bytes)| Some((records::quota_of(&key)?, record::decode(&bytes)?));
     found.into_iter().filter_map(account).collect()

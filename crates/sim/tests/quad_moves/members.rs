@@ -112,7 +112,7 @@ fn what_a_lost_site_has_missed_is_not_kept_for_ever() {
         surely(&mut world, A, Some("w"));
     }
     world.run_for(Span::from_secs(1)).expect("nothing goes wrong");
-    let load = Load::Records { space: records::DIFFERENCES, from: Vec::new().into(), limit: 1_000 };
+    let load = Load::Records { space: records::DIFFERENCES, from: Vec::new().into(), limit: 1_000, bytes: usize::MAX };
     let Ok(Loaded::Records { records: kept, .. }) = world.store(A).load(&load) else { panic!("records were asked for") };
     assert!(kept.len() < epochs, "{} differences of {epochs} epochs with one row each", kept.len());
     world.strike(&Fault::Restart { place: Place::Site(D) });

@@ -1,8 +1,9 @@
 //! When messages arrive: the wide area plus the local delays, exactly; lost, doubled, cut and held back by script.
 
-use crate::toy::{Answer, C, I, LOCAL, O, Request, Resend, S, V, five_regions, kept, lines, replies, world};
+use crate::toy::{Answer, C, I, LOCAL, O, RESEND_AFTER, Request, Resend, S, V, five_regions, kept, lines, replies, world};
+use rhumb_core::actor::MESSAGE_BYTES_MAX;
 use rhumb_core::{Span, Time};
-use rhumb_sim::{ClockSkew, Config, Fault, LinkFaults, Links, LocalDelays, Place};
+use rhumb_sim::{ClockSkew, Config, Fault, LinkFaults, Links, LocalDelays, Place, TOO_LARGE};
 
 const START: Time = Time::from_micros(1_000_000);
 
@@ -23,6 +24,21 @@ fn a_write_takes_the_floor_plus_the_local_delays_in_every_region() {
         world.run_for(Span::from_secs(1)).expect("runs");
         assert_eq!(replies(&mut world, START), [(floor.as_micros() + local(), Some(Answer::Done))], "{site}");
     }
+}
+
+#[test]
+fn a_message_that_no_frame_holds_is_lost() {
+    let took = |padding| {
+        let mut world = world(five_regions(), 1);
+        world.run_until(START).expect("runs");
+        world.submit(C, Request::PutPadded(padding));
+        world.run_for(Span::from_secs(1)).expect("runs");
+        (Span::from_micros(replies(&mut world, START)[0].0), world.probe(TOO_LARGE))
+    };
+    let (fits, none) = took(MESSAGE_BYTES_MAX - 64);
+    assert!(fits < RESEND_AFTER && none == 0, "{fits} {none}");
+    let (again, lost) = took(MESSAGE_BYTES_MAX);
+    assert_eq!((again, lost), (fits + RESEND_AFTER + LOCAL.step, 4), "what is said again without padding arrives");
 }
 
 #[test]

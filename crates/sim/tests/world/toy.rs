@@ -13,6 +13,7 @@
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space, Token};
 use rhumb_core::{RttMatrix, SiteId, Span, Time, wan};
 use rhumb_sim::{Config, LocalDelays, World};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -41,13 +42,14 @@ pub const LOCAL: LocalDelays = LocalDelays {
     remote: Span::ZERO,
 };
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Store {
     seq: u64,
     value: u64,
+    padding: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Stored {
     seq: u64,
 }
@@ -57,6 +59,8 @@ pub struct Resend(pub u64);
 
 pub enum Request {
     Put(u64),
+    /// A put that is said with so many bytes of padding, and without when it is said again.
+    PutPadded(usize),
     PutHere(u64),
     Get,
     AnswerTwice,
@@ -102,12 +106,12 @@ impl Register {
         Register { me, sites, last: life << 32, known: BTreeSet::new(), pending: BTreeMap::new() }
     }
 
-    fn put(&mut self, request: RequestId, value: u64, fx: &mut Effects<Register>) {
+    fn put(&mut self, request: RequestId, value: u64, padding: usize, fx: &mut Effects<Register>) {
         self.last += 1;
         let seq = self.last;
         fx.count("toy.put");
         for &site in self.sites.iter().filter(|site| **site != self.me) {
-            fx.send(site, Store { seq, value });
+            fx.send(site, Store { seq, value, padding: "x".repeat(padding) });
         }
         self.known.insert(seq);
         fx.persist(write(seq, value)).notify(seq);
@@ -138,14 +142,15 @@ impl Register {
         let Some(pending) = self.pending.get(&seq) else { return };
         fx.count("toy.resend");
         for &site in self.sites.iter().filter(|site| **site != self.me && !pending.stored_at.contains(site)) {
-            fx.send(site, Store { seq, value: pending.value });
+            fx.send(site, Store { seq, value: pending.value, padding: String::new() });
         }
         fx.set_timer(Resend(seq), RESEND_AFTER);
     }
 
     fn client(&mut self, id: RequestId, request: Request, fx: &mut Effects<Register>) {
         match request {
-            Request::Put(value) => self.put(id, value, fx),
+            Request::Put(value) => self.put(id, value, 0, fx),
+            Request::PutPadded(padding) => self.put(id, 0, padding, fx),
             Request::PutHere(value) => {
                 self.last += 1;
                 fx.persist(write(self.last, value)).answer(id, Answer::Done);
@@ -191,7 +196,7 @@ fn write(seq: u64, value: u64) -> Batch {
 }
 
 fn all() -> Load {
-    Load::Records { space: WRITES, from: Vec::new().into(), limit: LOAD_MAX }
+    Load::Records { space: WRITES, from: Vec::new().into(), limit: LOAD_MAX, bytes: usize::MAX }
 }
 
 fn writes(loaded: Loaded) -> BTreeMap<u64, u64> {

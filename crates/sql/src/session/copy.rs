@@ -62,7 +62,7 @@ impl Sink {
                 steps.insert(row)?;
                 *bytes += steps.operations()[known..].iter().map(Operation::bytes).sum::<usize>();
                 if *bytes > TXN_BYTES_MAX {
-                    let message = format!("a transaction has at most {TXN_BYTES_MAX} bytes of keys and values; this COPY has more");
+                    let message = format!("a transaction has at most {TXN_BYTES_MAX} bytes, encoded; this COPY has more");
                     return Err(SqlError::too_large(message).with_hint("Split it into several."));
                 }
                 if steps.operations().len() > OPERATIONS_MAX {

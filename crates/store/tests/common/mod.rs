@@ -56,14 +56,18 @@ impl Model {
                 let none = |key: &Key| Row { key: key.clone(), version: Timestamp::ZERO, value: None };
                 Loaded::Rows { rows: keys.iter().map(|key| self.row(key, *at).unwrap_or_else(|| none(key))).collect(), more: false }
             }
-            Load::Scan { range, at, limit, reverse } => {
+            Load::Scan { range, at, limit, bytes, reverse } => {
                 let mut rows: Vec<Row> = self.rows.keys().filter(|key| range.contains(key)).filter_map(|key| self.row(key, *at)).collect();
                 if *reverse {
                     rows.reverse();
                 }
-                let more = rows.len() > *limit;
-                rows.truncate(*limit);
-                Loaded::Rows { rows, more }
+                let all = rows.len();
+                rows.truncate(within(
+                    rows.iter().map(|row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len())),
+                    *limit,
+                    *bytes,
+                ));
+                Loaded::Rows { more: rows.len() < all, rows }
             }
             Load::Versions { versions } => {
                 let kept = versions.iter().filter_map(|(key, at)| {
@@ -72,12 +76,12 @@ impl Model {
                 });
                 Loaded::Rows { rows: kept.collect(), more: false }
             }
-            Load::Records { space, from, limit } => {
+            Load::Records { space, from, limit, bytes } => {
                 let all = self.records.range((*space, from.clone())..).take_while(|((in_space, _), _)| in_space == space);
                 let mut records: Vec<(Bytes, Bytes)> = all.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect();
-                let more = records.len() > *limit;
-                records.truncate(*limit);
-                Loaded::Records { records, more }
+                let all = records.len();
+                records.truncate(within(records.iter().map(|(key, bytes)| key.len() + bytes.len()), *limit, *bytes));
+                Loaded::Records { more: records.len() < all, records }
             }
         }
     }
@@ -105,14 +109,14 @@ impl Model {
             loads.push(Load::Get { keys: keys.clone(), at });
             let whole = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
             for limit in [0, 1, 3, keys.len() - 1, keys.len(), 100] {
-                for reverse in [false, true] {
-                    loads.push(Load::Scan { range: whole.clone(), at, limit, reverse });
+                for (reverse, bytes) in [false, true].into_iter().flat_map(|reverse| [0, 1, 7, usize::MAX].map(|bytes| (reverse, bytes))) {
+                    loads.push(Load::Scan { range: whole.clone(), at, limit, bytes, reverse });
                 }
             }
             for (from, start) in keys.iter().enumerate() {
                 for end in &keys[from..] {
                     for (limit, reverse) in [(2, false), (2, true), (100, false), (100, true)] {
-                        loads.push(Load::Scan { range: KeyRange::new(start.clone(), end.clone()), at, limit, reverse });
+                        loads.push(Load::Scan { range: KeyRange::new(start.clone(), end.clone()), at, limit, bytes: usize::MAX, reverse });
                     }
                 }
             }
@@ -120,10 +124,23 @@ impl Model {
             loads.push(Load::Versions { versions: above });
         }
         for (space, from, limit) in [(0, "", 100), (7, "", 1), (7, "b", 100), (255, "", 100), (8, "", 5)] {
-            loads.push(Load::Records { space: Space(space), from: Bytes::from_static(from.as_bytes()), limit });
+            for bytes in [0, 3, usize::MAX] {
+                loads.push(Load::Records { space: Space(space), from: Bytes::from_static(from.as_bytes()), limit, bytes });
+            }
         }
         loads
     }
+}
+
+/// How many of these sizes are within the bounds: the first whatever its size, and no more once there are so many bytes.
+fn within(sizes: impl Iterator<Item = usize>, limit: usize, bytes: usize) -> usize {
+    let mut before = 0;
+    let within = sizes.take(limit).enumerate().take_while(|(place, size)| {
+        let fits = *place == 0 || before < bytes;
+        before += size;
+        fits
+    });
+    within.count()
 }
 
 /// Keys whose escapes are easily confused.

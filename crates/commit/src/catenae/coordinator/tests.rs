@@ -3,7 +3,7 @@
 use super::*;
 use crate::catenae::config::{BACKLOG_MAX, BATCH_MAX};
 use crate::catenae::lone::{Lone, Said, answer};
-use crate::catenae::message::{Ballot, Freshness, Promise, Request};
+use crate::catenae::message::{Ballot, Freshness, Note, Promise, Request};
 use crate::catenae::operation::Operation;
 use rhumb_core::{RegionId, SiteId};
 

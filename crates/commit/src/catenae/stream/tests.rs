@@ -33,10 +33,10 @@ fn an_entry_is_chosen_once_enough_regions_hold_it_at_its_ballot() {
 fn entries_are_held_without_gaps() {
     let mut stream = stream();
     assert_eq!(stream.accept(FIRST, 2, [entry(LEADER, 6)]), Ok(vec![]));
-    assert!(stream.take_gap() && !stream.take_gap());
+    assert_eq!(stream.gap(), Some(LEADER));
     assert_eq!(stream.accept(FIRST, 1, [entry(LEADER, 5), entry(LEADER, 6)]), Ok(vec![1, 2]));
     assert_eq!(stream.accept(FIRST, 1, [entry(LEADER, 5), entry(LEADER, 6)]), Ok(vec![]), "nothing new");
-    assert!(!stream.take_gap());
+    assert_eq!(stream.gap(), None);
     assert_eq!(stream.agrees(FIRST), 2);
 }
 
@@ -72,4 +72,59 @@ fn what_is_chosen_is_learnt_in_order_and_survives() {
     assert_eq!(stream.accepted(0), vec![]);
     assert_eq!(stream.accept(FIRST, 1, [entry(LEADER, 77), entry(LEADER, 78)]), Ok(vec![2]), "what is chosen does not change");
     assert_eq!(stream.accepted(0), vec![(2, FIRST, entry(LEADER, 78))]);
+}
+
+#[test]
+fn what_is_learnt_counts_for_no_ballot_after_a_restart() {
+    let mut stream = stream();
+    stream.resume_entry(1, Ballot::CHOSEN, entry(LEADER, 5));
+    stream.resume_held(OTHER);
+    assert!(stream.advance().is_some());
+    assert_eq!(stream.accept(FIRST, 2, [entry(LEADER, 6)]), Ok(vec![2]));
+    stream.holds(OTHER, FIRST, 2);
+    stream.holds(LEADER, FIRST, 2);
+    assert_eq!(stream.advance(), Some(Found { entry: entry(LEADER, 6), void: false }));
+}
+
+#[test]
+fn after_a_restart_a_site_holds_what_it_accepted_last() {
+    let mut stream = stream();
+    // A later leader had said the first again, and not yet the second.
+    stream.resume_entry(1, SECOND, entry(LEADER, 5));
+    stream.resume_entry(2, FIRST, entry(LEADER, 6));
+    stream.resume_held(THIRD);
+    stream.holds(OTHER, SECOND, 2);
+    assert!(stream.advance().is_some());
+    assert_eq!(stream.advance(), None, "what was accepted of another leader may be something else");
+}
+
+#[test]
+fn who_holds_more_is_heard_of_until_it_is_here() {
+    let mut stream = stream();
+    assert_eq!(stream.accept(FIRST, 1, [entry(LEADER, 5)]), Ok(vec![1]));
+    stream.hear(THIRD, FIRST, 1);
+    assert_eq!(stream.gap(), None, "it holds no more than this site");
+    stream.hear(THIRD, FIRST, 3);
+    stream.hear(LEADER, FIRST, 2);
+    assert_eq!(stream.gap(), Some(THIRD), "who holds most");
+    assert_eq!(stream.accept(FIRST, 2, [entry(LEADER, 6), entry(LEADER, 7)]), Ok(vec![2, 3]));
+    assert_eq!(stream.gap(), None);
+    stream.hear(THIRD, FIRST, 5);
+    stream.promise(SECOND).expect("it is higher");
+    assert_eq!(stream.gap(), None, "what an earlier leader said may never be chosen");
+}
+
+#[test]
+fn a_page_holds_no_more_entries_than_a_message_takes() {
+    let mut stream = stream();
+    let entries = |epoch, count: usize| (0..count as u64).map(move |next| entry(LEADER, epoch + next));
+    let new = stream.accept(FIRST, 1, entries(5, PAGE_ENTRIES_MAX + 40)).expect("nothing is promised");
+    assert_eq!(new.len(), PAGE_ENTRIES_MAX + 40);
+    let (page, more) = stream.accepted_page(0);
+    assert_eq!((page.len(), page[0].0, more), (PAGE_ENTRIES_MAX, 1, true));
+    let (page, more) = stream.accepted_page(PAGE_ENTRIES_MAX as u64);
+    assert_eq!((page.len(), more), (40, false));
+    assert_eq!(stream.unchosen_bytes(), stream.accepted(0).iter().map(|(_, _, entry)| entry.bytes()).sum::<usize>());
+    let (last, ahead) = (Epoch(4 + new.len() as u64), new.len() as u64);
+    assert!(stream.is_ahead_of(Epoch(4), ahead) && !stream.is_ahead_of(Epoch(4), ahead + 1) && !stream.is_ahead_of(last, 1));
 }

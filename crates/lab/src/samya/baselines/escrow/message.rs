@@ -1,10 +1,11 @@
 //! What sites with escrows say to each other.
 
 use rhumb_quota::name::Name;
+use serde::Serialize;
 use std::fmt;
 
 /// What promises nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Note {
     /// Here is your share of a new quota.
     Allot {
@@ -23,7 +24,7 @@ pub enum Note {
 }
 
 /// What is durable at the sender.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Promise {
     /// The share is mine.
     Allotted {

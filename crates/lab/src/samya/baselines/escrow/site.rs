@@ -285,7 +285,9 @@ impl Actor for Escrow {
 
     fn step(&mut self, _now: Time, input: Input<Self>, fx: &mut Effects<Self>) {
         match input {
-            Input::Start => fx.load(LOAD_TOKEN, Load::Records { space: ACCOUNTS, from: Bytes::new(), limit: QUOTAS_MAX }),
+            Input::Start => {
+                fx.load(LOAD_TOKEN, Load::Records { space: ACCOUNTS, from: Bytes::new(), limit: QUOTAS_MAX, bytes: usize::MAX })
+            }
             Input::Loaded { loaded, .. } => self.recovered(loaded),
             Input::Client { id, request } => self.client(id, request, fx),
             Input::Message { from, body: Body::Note(Note::Allot { quota, share }) } => {

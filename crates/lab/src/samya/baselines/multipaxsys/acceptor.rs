@@ -35,7 +35,7 @@ pub(super) struct Acceptor {
 
 impl Acceptor {
     pub(super) fn load(token: u64, fx: &mut Effects<Replica>) {
-        fx.load(token, Load::Records { space: SPACE, from: PROMISED.to_vec().into(), limit: RECORDS_MAX });
+        fx.load(token, Load::Records { space: SPACE, from: PROMISED.to_vec().into(), limit: RECORDS_MAX, bytes: usize::MAX });
     }
 
     /// What was on disk, and the state of the last snapshot.

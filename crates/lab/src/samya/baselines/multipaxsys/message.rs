@@ -17,7 +17,7 @@ pub struct Ballot {
 }
 
 /// What promises nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub enum Note {
     /// A gateway's request.
     Forward {
@@ -90,7 +90,7 @@ pub enum Note {
 }
 
 /// What is durable at the sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub enum Promise {
     /// It accepts nothing below this ballot any more.
     Promised {

@@ -1,0 +1,124 @@
+//! When a site wants to lead, and how it learns what it has to say again.
+
+use super::*;
+use crate::catenae::config::{BACKLOG_MAX, Config, PAGE_ENTRIES_MAX};
+use crate::catenae::lone::{Lone, Said};
+use crate::catenae::operation::{Operation, Transaction};
+#[cfg(feature = "planted")]
+use crate::catenae::planted::Planted;
+use rhumb_core::RegionId;
+
+const ME: SiteId = SiteId::new(0, 0);
+const OTHER: SiteId = SiteId::new(1, 0);
+const THIRD: SiteId = SiteId::new(2, 0);
+const OWN: StreamId = StreamId::first(RegionId(0));
+const TALKS: StreamId = StreamId::first(RegionId(1));
+const SILENT: StreamId = StreamId::first(RegionId(2));
+const TOLERANCE: u64 = 10;
+/// Another site leads.
+const HIGHER: Ballot = Ballot { round: 1, site: OTHER };
+
+fn site() -> Lone {
+    Lone::with(ME, Config { tolerance_epochs: TOLERANCE, linger_epochs: 10_000, ..Config::default() })
+}
+
+fn entry(author: SiteId, epoch: u64) -> Entry {
+    Entry { author, epoch: Epoch(epoch), batch: Vec::new(), orders: Vec::new() }
+}
+
+/// The streams that promises were asked for, and after which place.
+fn prepared(said: &[Said]) -> Vec<(StreamId, u64)> {
+    let prepared = said.iter().filter_map(|said| match said {
+        Said::Note(ME, Note::Prepare { stream, after, .. }) => Some((*stream, *after)),
+        _ => None,
+    });
+    prepared.collect()
+}
+
+/// The streams that a site wants to lead after a while, of which it asks for more of one alone.
+fn found_silent(mut site: Lone) -> BTreeSet<StreamId> {
+    let begin = site.sealed();
+    site.hear_entry(TALKS, begin, Vec::new());
+    let read: Transaction = Operation::Read { key: "k".into() }.into();
+    site.site.epochs.backlog.add(&vec![read; BACKLOG_MAX]);
+    prepared(&site.end_epochs(10 * TOLERANCE)).into_iter().map(|(stream, _)| stream).collect()
+}
+
+#[test]
+fn who_does_not_ask_for_more_of_a_stream_does_not_find_it_silent() {
+    assert_eq!(found_silent(site()), BTreeSet::from([SILENT]), "all wait for that one, and for no other");
+    #[cfg(feature = "planted")]
+    assert_eq!(found_silent(site().with_planted(Planted::SilentUnasked)), BTreeSet::from([TALKS, SILENT]));
+}
+
+#[test]
+fn a_coordinator_takes_its_stream_back_once_it_has_all_that_was_said() {
+    #[cfg(feature = "planted")]
+    {
+        let mut site = site().with_planted(Planted::ReclaimedAtOnce);
+        site.hear_note(OTHER, Note::Refused { stream: OWN, promised: HIGHER });
+        assert_eq!(prepared(&site.end_epoch()), [(OWN, 0)], "what others have said it misses, and all wait for it");
+    }
+    let mut site = site();
+    let begin = site.sealed();
+    site.hear_note(OTHER, Note::Refused { stream: OWN, promised: HIGHER });
+    assert_eq!(prepared(&site.end_epoch()), [], "it has not heard who leads");
+    let epoch = |first, entries| Promise::Epoch { stream: OWN, ballot: HIGHER, first, entries };
+    site.hear(OTHER, epoch(5, vec![entry(OTHER, begin.0 + 5)]));
+    assert_eq!(prepared(&site.end_epoch()), [], "it misses what was said before");
+    let entries: Vec<Entry> = (1..=4).map(|more| entry(OTHER, begin.0 + more)).collect();
+    site.hear_note(OTHER, Note::Chosen { stream: OWN, first: 1, entries, more: false });
+    site.hear(OTHER, epoch(5, vec![entry(OTHER, begin.0 + 5)]));
+    assert_eq!(prepared(&site.end_epoch()), [(OWN, 5)]);
+}
+
+#[test]
+fn a_coordinator_that_does_not_hear_the_leader_takes_its_stream_back_soon() {
+    let mut site = site();
+    site.hear_note(OTHER, Note::Refused { stream: OWN, promised: HIGHER });
+    assert_eq!(prepared(&site.end_epoch()), []);
+    assert!(prepared(&site.end_epochs(TOLERANCE / HEARING_PART)).iter().any(|(stream, _)| *stream == OWN));
+}
+
+#[test]
+fn what_an_acceptor_has_is_asked_for_and_said_again_in_pages() {
+    let mut site = site();
+    let begin = site.sealed();
+    let said = site.end_epochs(3 * TOLERANCE);
+    let ballot = said.iter().find_map(|said| match said {
+        Said::Note(_, Note::Prepare { stream: SILENT, ballot, .. }) => Some(*ballot),
+        _ => None,
+    });
+    let ballot = ballot.expect("the stream is silent");
+    let accepted = |places: std::ops::RangeInclusive<u64>| -> Vec<(u64, Ballot, Entry)> {
+        places.map(|place| (place, Ballot::first(SILENT), entry(THIRD, begin.0 + place))).collect()
+    };
+    let (page, all) = (PAGE_ENTRIES_MAX as u64, PAGE_ENTRIES_MAX as u64 + 44);
+    let promised = |accepted, more| Promise::Promised { stream: SILENT, ballot, chosen: 0, accepted, more };
+    site.hear(ME, promised(Vec::new(), false));
+    let said = site.hear(OTHER, promised(accepted(1..=page), true));
+    assert_eq!(said, [Said::Note(OTHER, Note::Prepare { stream: SILENT, ballot, after: page })], "it counts once it has said all");
+    let said = site.hear(OTHER, promised(accepted(page + 1..=all), false));
+    let told = said.iter().filter_map(|said| match said {
+        Said::Promise(OTHER, Promise::Epoch { stream: SILENT, first, entries, .. }) => Some((*first, entries.len() as u64)),
+        _ => None,
+    });
+    // The last one passes the region over, and repeats the one before.
+    assert_eq!(told.collect::<Vec<_>>(), [(1, page), (page + 1, 44), (all, 2)]);
+}
+
+#[test]
+fn an_acceptor_says_what_it_has_accepted_in_pages() {
+    let mut site = site();
+    site.end_epochs(PAGE_ENTRIES_MAX as u64 + 10);
+    let mut ask = |after| {
+        let said = site.hear_note(OTHER, Note::Prepare { stream: OWN, ballot: HIGHER, after });
+        let promised = said.into_iter().find_map(|said| match said {
+            Said::Promise(OTHER, Promise::Promised { accepted, more, .. }) => Some((accepted.len(), more)),
+            _ => None,
+        });
+        promised.expect("it promises, and does so again")
+    };
+    assert_eq!(ask(0), (PAGE_ENTRIES_MAX, true));
+    assert_eq!(ask(PAGE_ENTRIES_MAX as u64), (11, false));
+}
