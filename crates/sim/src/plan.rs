@@ -379,16 +379,18 @@ mod tests {
     #[test]
     fn every_kind_is_in_some_plans_and_left_out_of_others() {
         let plans: Vec<FaultPlan> = (0..40).map(|seed| plan(&FaultRates::stormy(), seed)).collect();
-        let kinds: [fn(&Fault) -> bool; 9] = [
-            |fault| matches!(fault, Fault::Crash { place: Place::Everywhere, .. }),
-            |fault| matches!(fault, Fault::Crash { place: Place::Site(_), .. }),
-            |fault| matches!(fault, Fault::Crash { place: Place::Region(_), .. }),
-            |fault| matches!(fault, Fault::CrashMidStep { .. }),
-            |fault| matches!(fault, Fault::Cut { .. }),
-            |fault| matches!(fault, Fault::SlowDisk { .. }),
-            |fault| matches!(fault, Fault::Stall { .. }),
-            |fault| matches!(fault, Fault::ClockJump { .. }),
-            |fault| matches!(fault, Fault::Disturb { span: Some(_), .. }),
+        let wrong = |by_micros: i64| by_micros.unsigned_abs() >= WRONG_CLOCKS[0].as_micros() / 2;
+        let kinds: [&dyn Fn(&Fault) -> bool; 10] = [
+            &|fault| matches!(fault, Fault::Crash { place: Place::Everywhere, .. }),
+            &|fault| matches!(fault, Fault::Crash { place: Place::Site(_), down: None }),
+            &|fault| matches!(fault, Fault::Crash { place: Place::Region(_), .. }),
+            &|fault| matches!(fault, Fault::CrashMidStep { .. }),
+            &|fault| matches!(fault, Fault::Cut { .. }),
+            &|fault| matches!(fault, Fault::SlowDisk { .. }),
+            &|fault| matches!(fault, Fault::Stall { .. }),
+            &|fault| matches!(fault, Fault::ClockJump { by_micros, .. } if !wrong(*by_micros)),
+            &|fault| matches!(fault, Fault::ClockJump { by_micros, .. } if wrong(*by_micros)),
+            &|fault| matches!(fault, Fault::Disturb { span: Some(_), .. }),
         ];
         for (index, kind) in kinds.into_iter().enumerate() {
             let with = plans.iter().filter(|plan| plan.faults.iter().any(|(_, fault)| kind(fault))).count();
