@@ -40,6 +40,8 @@ pub(super) struct Content {
     pub(super) conflicts: Option<Conflicts>,
     pub(super) footprints: BTreeMap<Identifier, Footprint>,
     pub(super) chains: EpochChains,
+    /// So many votes have been judged.
+    judged: usize,
     /// All of them have their place.
     is_placed: bool,
 }
@@ -110,7 +112,8 @@ impl Site {
         let due: Vec<Epoch> = gathered.map(|(epoch, _)| *epoch).collect();
         due.into_iter().for_each(|epoch| self.schedule(epoch, fx));
         self.close_votes();
-        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged());
+        // What votes decide changes with another vote only.
+        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged() && content.judged < content.votes.len());
         let open: Vec<Epoch> = scheduled.map(|(epoch, _)| *epoch).collect();
         open.into_iter().for_each(|epoch| self.judge(epoch, fx));
         self.run_ready(fx);
@@ -155,6 +158,7 @@ impl Site {
     /// Gives their place to those transactions of an epoch on which the votes have decided.
     fn judge(&mut self, epoch: Epoch, fx: &mut Effects<Site>) {
         let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
+        content.judged = content.votes.len();
         let conflicts = content.conflicts.as_ref().expect("it is scheduled");
         let verdicts = content.votes.verdicts(conflicts, self.topology.region_count());
         #[cfg(feature = "planted")]

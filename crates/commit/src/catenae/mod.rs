@@ -51,9 +51,10 @@
 //! | `crossing.rs` | the same over all sites of a region |
 //! | `chains.rs` | which of the two, and what to do if it does not end |
 //! | `validation.rs` | votes, fingerprints, verdicts |
-//! | `ledger.rs` | what waits for what until it is settled |
+//! | `ledger.rs`, `access.rs` | what waits for what until it is settled |
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
 
+mod access;
 mod away;
 mod backlog;
 pub mod chain;
