@@ -6,12 +6,13 @@ use super::chains::Chains;
 use super::config::{COLLECT_EVERY, Config};
 use super::coordinator::Coordinator;
 use super::epoch::Epoch;
-use super::epochs::{Epochs, Run};
+use super::epochs::Epochs;
 use super::forwarding::Forwarding;
 use super::ledger::Ledger;
 use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
 use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
+use super::runs::{Run, Runs};
 use super::speculation::Visit;
 use super::stream::Stream;
 use super::stream_id::{self, PerStream, StreamId};
@@ -93,6 +94,7 @@ pub struct Site {
     pub(super) forwarding: Forwarding,
     pub(super) epochs: Epochs,
     pub(super) ledger: Ledger,
+    pub(super) runs: Runs,
     pub(super) chains: Chains,
     pub(super) reads: Reads,
     /// How far each site has come, as it last said.
@@ -128,6 +130,7 @@ impl Site {
             forwarding: Forwarding::default(),
             epochs: Epochs::default(),
             ledger: Ledger::default(),
+            runs: Runs::default(),
             chains: Chains::default(),
             reads: Reads::default(),
             progress: BTreeMap::new(),
