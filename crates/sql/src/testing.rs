@@ -55,6 +55,8 @@ struct Shared {
     /// What the replica nearby has, if it does not keep up.
     nearby: Option<Timestamp>,
     failures: VecDeque<TxnError>,
+    /// Bytes of keys and values that a commit may write, if they are bounded.
+    commit_bytes_max: Option<usize>,
     /// Whether scans wait for ever.
     stands_still: bool,
     /// How the last commit that wrote was to be done.
@@ -102,6 +104,11 @@ impl LocalGateway {
     /// Makes the next commits that write fail, one for each error, and write nothing.
     pub fn fail_commits(&self, errors: impl IntoIterator<Item = TxnError>) {
         self.lock().failures.extend(errors);
+    }
+
+    /// From now on refuses commits that write more bytes of keys and values than this.
+    pub fn bound_commits(&self, bytes_max: usize) {
+        self.lock().commit_bytes_max = Some(bytes_max);
     }
 
     /// How the last commit that wrote was to be done.
@@ -346,6 +353,11 @@ impl Transaction for LocalTransaction {
             && let Some(error) = shared.failures.pop_front()
         {
             return Err(error);
+        }
+        let size = |(key, value): (&Key, &Option<Value>)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len());
+        let bytes: usize = self.writes.iter().map(size).sum();
+        if shared.commit_bytes_max.is_some_and(|most| bytes > most) {
+            return Err(TxnError::TooLarge(format!("the transaction writes {bytes} bytes")));
         }
         let at = shared.tick();
         let mut trips = self.trips;

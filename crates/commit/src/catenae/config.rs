@@ -134,6 +134,10 @@ pub const BACKLOG_MAX: usize = 131_072;
 pub const BACKLOG_BYTES_MAX: usize = 128 << 20;
 /// Epochs whose way until they are settled is measured at once.
 pub const MEASURED_MAX: usize = 4_096;
+/// Loads of transactions that are being run; beyond that the next ones wait.
+pub const RUN_LOADS_MAX: usize = 16;
+/// Bytes of rows that transactions being run have read; beyond that only one of them goes on reading.
+pub const RUN_BYTES_MAX: usize = 64 << 20;
 /// Reads that wait for an epoch to be settled.
 pub const WAITING_READS_MAX: usize = 8_192;
 /// So many times as much as a site's clients may bring about waits there at the most; who says more, of a stream that nobody waits for, is

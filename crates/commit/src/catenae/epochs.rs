@@ -14,21 +14,22 @@ use super::backlog::Backlog;
 use super::chains::EpochChains;
 use super::config::Config;
 use super::epoch::Epoch;
-use super::execution;
-use super::fetch::Fetch;
 use super::footprint::Footprint;
-use super::message::{Answer, Entry, Identifier};
-use super::operation::{Operation, Transaction};
+use super::message::{Entry, Identifier};
+use super::operation::Transaction;
 #[cfg(feature = "planted")]
 use super::planted::{Planted, local_order};
-use super::site::{Job, Site};
+use super::site::Site;
 use super::speculation::Conflicts;
 use super::stream_id::StreamId;
 #[cfg(feature = "planted")]
 use super::validation::Execution;
 use super::validation::{Verdict, Votes};
-use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Loaded, Timestamp};
+#[cfg(feature = "planted")]
+use super::{execution, fetch::Fetch, message::Answer, site::Job};
+use rhumb_core::Effects;
+#[cfg(feature = "planted")]
+use rhumb_core::Loaded;
 use std::collections::BTreeMap;
 
 /// What is agreed on of an epoch.
@@ -40,6 +41,8 @@ pub(super) struct Content {
     pub(super) conflicts: Option<Conflicts>,
     pub(super) footprints: BTreeMap<Identifier, Footprint>,
     pub(super) chains: EpochChains,
+    /// So many votes have been judged.
+    judged: usize,
     /// All of them have their place.
     is_placed: bool,
 }
@@ -60,15 +63,6 @@ pub(super) struct Epochs {
     /// All up to it is settled.
     pub(super) settled: Epoch,
     pub(super) backlog: Backlog,
-}
-
-/// A transaction that is being run.
-#[derive(Debug)]
-pub(super) struct Run {
-    identifier: Identifier,
-    depth: u64,
-    at: Timestamp,
-    fetch: Fetch,
 }
 
 impl Epochs {
@@ -110,7 +104,8 @@ impl Site {
         let due: Vec<Epoch> = gathered.map(|(epoch, _)| *epoch).collect();
         due.into_iter().for_each(|epoch| self.schedule(epoch, fx));
         self.close_votes();
-        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged());
+        // What votes decide changes with another vote only.
+        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged() && content.judged < content.votes.len());
         let open: Vec<Epoch> = scheduled.map(|(epoch, _)| *epoch).collect();
         open.into_iter().for_each(|epoch| self.judge(epoch, fx));
         self.run_ready(fx);
@@ -155,6 +150,7 @@ impl Site {
     /// Gives their place to those transactions of an epoch on which the votes have decided.
     fn judge(&mut self, epoch: Epoch, fx: &mut Effects<Site>) {
         let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
+        content.judged = content.votes.len();
         let conflicts = content.conflicts.as_ref().expect("it is scheduled");
         let verdicts = content.votes.verdicts(conflicts, self.topology.region_count());
         #[cfg(feature = "planted")]
@@ -182,56 +178,8 @@ impl Site {
         content.is_placed = conflicts.keys().all(|identifier| self.ledger.is_placed(*identifier));
     }
 
-    /// Runs what waits for nothing any more.
-    fn run_ready(&mut self, fx: &mut Effects<Site>) {
-        while let Some((identifier, depth, transaction)) = self.ledger.take_ready() {
-            let at = identifier.epoch.timestamp(self.config.epoch, depth);
-            let keys = transaction.footprint().keys.into_keys().collect();
-            let ranges = transaction.operations.iter().filter_map(Operation::range);
-            let scans = ranges.map(|(range, limit)| (range.clone(), limit));
-            let run = Run { identifier, depth, at, fetch: Fetch::new(at.previous(), keys, scans) };
-            self.go_on_running(run, fx);
-        }
-    }
-
-    fn go_on_running(&mut self, mut run: Run, fx: &mut Effects<Site>) {
-        match run.fetch.next_load() {
-            Some(load) => {
-                let token: Token = self.job(Job::Run(run));
-                fx.load(token, load);
-            }
-            None => self.finish_run(run, fx),
-        }
-    }
-
-    /// Rows of a transaction that is being run.
-    pub(super) fn on_run_loaded(&mut self, mut run: Run, loaded: Loaded, fx: &mut Effects<Site>) {
-        run.fetch.take(loaded);
-        self.go_on_running(run, fx);
-        self.run_ready(fx);
-        self.settle(fx);
-    }
-
-    fn finish_run(&mut self, run: Run, fx: &mut Effects<Site>) {
-        let Run { identifier, depth, at, fetch } = run;
-        let transaction = self.ledger.settle(identifier, depth);
-        self.epochs.backlog.remove(&transaction);
-        let (rows, scans) = fetch.finish();
-        let rows = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
-        let (outcome, writes) = execution::evaluate(&transaction, rows, scans);
-        if !writes.is_empty() {
-            let mut batch = Batch::new();
-            writes.into_iter().for_each(|(key, value)| batch.put_version(key, at, value));
-            fx.persist(batch);
-        }
-        fx.trace(|| format!("{identifier} runs at {at}"));
-        if let Some(id) = self.take_request(identifier) {
-            fx.answer(id, Answer::Ran { at, outcome });
-        }
-    }
-
     /// Moves on what is settled, and serves the reads that waited for it.
-    fn settle(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn settle(&mut self, fx: &mut Effects<Site>) {
         let first = self.ledger.first_unsettled().map_or(Epoch(u64::MAX), Epoch::previous);
         let settled = self.epochs.execution.min(first);
         if settled > self.epochs.settled {

@@ -20,6 +20,8 @@ pub struct Fetch {
     reverse: bool,
     rows: Vec<Row>,
     found: Vec<Vec<Row>>,
+    /// Of keys and values in `rows` and `found`.
+    bytes: usize,
     /// The load under way is one of a range.
     scanning: bool,
 }
@@ -29,7 +31,7 @@ impl Fetch {
     pub fn new(at: Timestamp, keys: Vec<Key>, ranges: impl IntoIterator<Item = (KeyRange, u32)>) -> Fetch {
         let ranges: VecDeque<_> = ranges.into_iter().map(|(range, limit)| (range, limit as usize)).collect();
         let found = vec![Vec::new(); ranges.len()];
-        Fetch { at, keys, ranges, reverse: false, rows: Vec::new(), found, scanning: false }
+        Fetch { at, keys, ranges, reverse: false, rows: Vec::new(), found, bytes: 0, scanning: false }
     }
 
     /// The same, with the last rows of ranges first.
@@ -57,6 +59,7 @@ impl Fetch {
     pub fn take(&mut self, loaded: Loaded) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         if !self.scanning {
+            self.bytes += bytes_of(&rows);
             self.rows = rows;
             return;
         }
@@ -65,6 +68,7 @@ impl Fetch {
         let last = rows.last().map(|row| row.key.clone());
         let live: Vec<Row> = rows.into_iter().filter(|row| row.value.is_some()).take(*wanted).collect();
         *wanted -= live.len();
+        self.bytes += bytes_of(&live);
         self.found[index].extend(live);
         match last.filter(|_| more && *wanted > 0) {
             Some(last) if self.reverse => range.end = last,
@@ -73,10 +77,24 @@ impl Fetch {
         }
     }
 
+    /// True if nothing is left to load.
+    pub fn is_complete(&self) -> bool {
+        self.keys.is_empty() && self.ranges.is_empty()
+    }
+
+    /// Bytes of the keys and values read so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// What was read: the rows by key, and the live rows of each range.
     pub fn finish(self) -> (Vec<Row>, Vec<Vec<Row>>) {
         (self.rows, self.found)
     }
+}
+
+fn bytes_of(rows: &[Row]) -> usize {
+    rows.iter().map(|row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len())).sum()
 }
 
 #[cfg(test)]

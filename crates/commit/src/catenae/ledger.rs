@@ -9,12 +9,12 @@
 //! Where a transaction stands is its *depth*: one more than the deepest of the conflicting ones before it in its epoch. Epoch
 //! and depth are its timestamp, which thus rises along every conflict, and is the same in every region.
 
+use super::access::AccessIndex;
 use super::epoch::Epoch;
 use super::footprint::Footprint;
 use super::message::Identifier;
 use super::operation::Transaction;
 use super::speculation::Conflicts;
-use rhumb_core::Key;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A transaction that is not settled.
@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 struct Pending {
     transaction: Transaction,
     footprint: Footprint,
-    /// Not settled, and come before it.
-    waits: BTreeSet<Identifier>,
-    /// Wait for it.
-    waited_for_by: BTreeSet<Identifier>,
+    /// At how many keys and ranges it waits for earlier epochs, and for how many of its own.
+    waits: usize,
+    /// Those of its epoch that wait for it.
+    waited_for_by: Vec<Identifier>,
     /// Those of its epoch that conflict with it and come before it, once that is known.
     predecessors: Option<BTreeSet<Identifier>>,
 }
@@ -34,9 +34,7 @@ struct Pending {
 #[derive(Debug, Default)]
 pub struct Ledger {
     pending: BTreeMap<Identifier, Pending>,
-    by_key: BTreeMap<Key, BTreeSet<Identifier>>,
-    /// Those that read ranges.
-    ranged: BTreeSet<Identifier>,
+    accesses: AccessIndex,
     /// Of those settled in epochs that are not.
     depths: BTreeMap<Identifier, u64>,
     ready: VecDeque<Identifier>,
@@ -64,24 +62,13 @@ impl Ledger {
         let identifiers: Vec<Identifier> = transactions.iter().map(|(identifier, _)| *identifier).collect();
         for (identifier, transaction) in transactions {
             let footprint = transaction.footprint();
-            let mut waits = BTreeSet::new();
-            for other in self.in_the_way_of(&footprint) {
-                if other.epoch < identifier.epoch {
-                    waits.insert(other);
-                } else {
-                    conflicts.entry(identifier).or_default().insert(other);
-                    conflicts.entry(other).or_default().insert(identifier);
-                }
+            let entered = self.accesses.enter(identifier, &footprint);
+            for other in entered.meets {
+                conflicts.entry(identifier).or_default().insert(other);
+                conflicts.entry(other).or_default().insert(identifier);
             }
-            for key in footprint.keys.keys() {
-                self.by_key.entry(key.clone()).or_default().insert(identifier);
-            }
-            if !footprint.ranges.is_empty() {
-                self.ranged.insert(identifier);
-            }
-            let pending = Pending { transaction, footprint, waits: BTreeSet::new(), waited_for_by: BTreeSet::new(), predecessors: None };
+            let pending = Pending { transaction, footprint, waits: entered.waits, waited_for_by: Vec::new(), predecessors: None };
             self.pending.insert(identifier, pending);
-            self.wait(identifier, waits);
         }
         for identifier in identifiers.into_iter().filter(|identifier| !conflicts.contains_key(identifier)) {
             self.place(identifier, BTreeSet::new());
@@ -89,19 +76,10 @@ impl Ledger {
         conflicts
     }
 
-    /// Those not settled that conflict with a footprint.
-    fn in_the_way_of(&self, footprint: &Footprint) -> BTreeSet<Identifier> {
-        let by_key = footprint.keys.keys().filter_map(|key| self.by_key.get(key)).flatten();
-        let in_range = |range: &rhumb_core::KeyRange| self.by_key.range(range.start.clone()..range.end.clone().max(range.start.clone()));
-        let in_ranges = footprint.ranges.iter().flat_map(in_range).flat_map(|(_, identifiers)| identifiers);
-        let candidates: BTreeSet<Identifier> = by_key.chain(in_ranges).chain(&self.ranged).copied().collect();
-        candidates.into_iter().filter(|other| self.pending[other].footprint.conflicts(footprint)).collect()
-    }
-
     /// True if nothing that is not settled conflicts with a footprint.
     #[cfg(feature = "planted")]
-    pub(super) fn is_free(&self, footprint: &Footprint) -> bool {
-        self.in_the_way_of(footprint).is_empty()
+    pub(super) fn is_free(&mut self, footprint: &Footprint) -> bool {
+        self.accesses.is_free(footprint)
     }
 
     /// What a transaction touches.
@@ -116,25 +94,18 @@ impl Ledger {
 
     /// Gives a transaction its place: after exactly these of its epoch that conflict with it.
     pub fn place(&mut self, identifier: Identifier, predecessors: BTreeSet<Identifier>) {
-        let pending = self.pending.get_mut(&identifier).expect("what is placed is registered and not settled");
-        assert!(pending.predecessors.is_none(), "{identifier} has its place already");
-        pending.predecessors = Some(predecessors.clone());
-        self.wait(identifier, predecessors);
-    }
-
-    fn wait(&mut self, identifier: Identifier, others: BTreeSet<Identifier>) {
-        for other in others {
-            if let Some(pending) = self.pending.get_mut(&other) {
-                pending.waited_for_by.insert(identifier);
-                self.pending.get_mut(&identifier).expect("it is registered").waits.insert(other);
+        let mut waits = 0;
+        for before in &predecessors {
+            if let Some(pending) = self.pending.get_mut(before) {
+                pending.waited_for_by.push(identifier);
+                waits += 1;
             }
         }
-        self.note_ready(identifier);
-    }
-
-    fn note_ready(&mut self, identifier: Identifier) {
-        let pending = &self.pending[&identifier];
-        if pending.predecessors.is_some() && pending.waits.is_empty() {
+        let pending = self.pending.get_mut(&identifier).expect("what is placed is registered and not settled");
+        assert!(pending.predecessors.is_none(), "{identifier} has its place already");
+        pending.predecessors = Some(predecessors);
+        pending.waits += waits;
+        if pending.waits == 0 {
             self.ready.push_back(identifier);
         }
     }
@@ -152,79 +123,27 @@ impl Ledger {
     pub fn settle(&mut self, identifier: Identifier, depth: u64) -> Transaction {
         let pending = self.pending.remove(&identifier).expect("what runs is registered");
         self.depths.insert(identifier, depth);
-        for key in pending.footprint.keys.keys() {
-            let here = self.by_key.get_mut(key).expect("its keys are indexed");
-            here.remove(&identifier);
-            if here.is_empty() {
-                self.by_key.remove(key);
+        let mut waiting = self.accesses.leave(identifier, &pending.footprint);
+        waiting.extend(pending.waited_for_by);
+        // Those that it frees become ready in the order of identifiers.
+        waiting.sort_unstable();
+        for waiting in waiting {
+            let freed = self.pending.get_mut(&waiting).expect("who waits is not settled");
+            freed.waits -= 1;
+            if freed.waits == 0 && freed.predecessors.is_some() {
+                self.ready.push_back(waiting);
             }
-        }
-        self.ranged.remove(&identifier);
-        for waiting in pending.waited_for_by {
-            self.pending.get_mut(&waiting).expect("who waits is not settled").waits.remove(&identifier);
-            self.note_ready(waiting);
         }
         pending.transaction
     }
 
     /// All up to `epoch` is settled.
     pub fn forget(&mut self, epoch: Epoch) {
-        self.depths.retain(|identifier, _| identifier.epoch > epoch);
+        while self.depths.first_entry().is_some_and(|first| first.key().epoch <= epoch) {
+            self.depths.pop_first();
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catenae::operation::Operation;
-    use crate::catenae::stream_id::StreamId;
-    use rhumb_core::RegionId;
-
-    fn id(epoch: u64, place: u16) -> Identifier {
-        Identifier { epoch: Epoch(epoch), stream: StreamId::first(RegionId(0)), place }
-    }
-
-    fn writes(keys: &[&str]) -> Transaction {
-        Transaction::new(keys.iter().map(|key| Operation::Write { key: (*key).into(), value: "v".into() }).collect())
-    }
-
-    fn run(ledger: &mut Ledger) -> Vec<(Identifier, u64)> {
-        let mut ran = Vec::new();
-        while let Some((identifier, depth, _)) = ledger.take_ready() {
-            ledger.settle(identifier, depth);
-            ran.push((identifier, depth));
-        }
-        ran
-    }
-
-    #[test]
-    fn without_conflict_a_place_is_known_at_once() {
-        let mut ledger = Ledger::default();
-        assert!(ledger.register(vec![(id(1, 0), writes(&["a"])), (id(1, 1), writes(&["b"]))]).is_empty());
-        assert_eq!(run(&mut ledger), [(id(1, 0), 0), (id(1, 1), 0)]);
-        assert!(ledger.is_empty());
-    }
-
-    #[test]
-    fn conflicts_with_earlier_epochs_wait_and_within_an_epoch_need_a_place() {
-        let mut ledger = Ledger::default();
-        let conflicts = ledger.register(vec![(id(1, 0), writes(&["a"])), (id(1, 1), writes(&["a", "b"]))]);
-        assert_eq!(conflicts, [(id(1, 0), [id(1, 1)].into()), (id(1, 1), [id(1, 0)].into())].into());
-        assert!(ledger.register(vec![(id(2, 0), writes(&["b"]))]).is_empty());
-        assert_eq!(run(&mut ledger), []);
-        ledger.place(id(1, 0), [id(1, 1)].into());
-        assert_eq!(run(&mut ledger), []);
-        ledger.place(id(1, 1), [].into());
-        assert_eq!(run(&mut ledger), [(id(1, 1), 0), (id(1, 0), 1), (id(2, 0), 0)]);
-    }
-
-    #[test]
-    fn a_scan_waits_for_a_write_into_its_range() {
-        let scan = Transaction::new(vec![Operation::Scan { range: rhumb_core::KeyRange::prefix(b"k"), limit: 9 }]);
-        let mut ledger = Ledger::default();
-        let conflicts = ledger.register(vec![(id(1, 0), writes(&["k7"])), (id(1, 1), scan.clone()), (id(1, 2), writes(&["z"]))]);
-        assert_eq!(conflicts.len(), 2);
-        let mut ledger = Ledger::default();
-        assert_eq!(ledger.register(vec![(id(1, 0), scan), (id(1, 1), writes(&["k7"]))]).len(), 2);
-    }
-}
+mod tests;

@@ -6,8 +6,8 @@ use super::message::{Answer, Ballot, Entry, Note, Promise, Request};
 use super::operation::Transaction;
 use super::site::{Site, Timer};
 use super::stream_id::StreamId;
-use rhumb_core::actor::{Effect, Gated, RequestId};
-use rhumb_core::{Actor, Body, Effects, Input, SiteId, Span, Time, Topology};
+use rhumb_core::actor::{Effect, Gated, RequestId, Token};
+use rhumb_core::{Actor, Batch, Body, Effects, Input, Load, SiteId, Span, Time, Topology};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -29,12 +29,19 @@ pub struct Lone {
     now: Time,
     /// How many entries each stream has, as far as the site has heard.
     said: BTreeMap<StreamId, u64>,
+    /// Loads that wait until the test lets them go, if it holds them.
+    held_loads: Option<VecDeque<(Token, Load)>>,
 }
 
 impl Lone {
     /// `me`, once it has sealed an epoch.
     pub fn new(me: SiteId) -> Lone {
-        Lone::with(me, Config { durability: Durability::Region, coordinators: 2, ..Config::default() })
+        Lone::with(me, Lone::config())
+    }
+
+    /// The settings of [`Lone::new`]: what it says is settled at once, without the other regions.
+    pub fn config() -> Config {
+        Config { durability: Durability::Region, coordinators: 2, ..Config::default() }
     }
 
     /// The same with other settings; epochs have their own length.
@@ -42,7 +49,13 @@ impl Lone {
         let topology = Arc::new(Topology::new(["a", "b", "c"].map(String::from).to_vec(), 2));
         let config = Config { epoch: EPOCH, ..config };
         let store = Store::open(MemoryEngine::new()).expect("a new store");
-        let mut lone = Lone { site: Site::new(me, topology, config), store, now: Time::from_micros(1_000_000), said: BTreeMap::new() };
+        let mut lone = Lone {
+            site: Site::new(me, topology, config),
+            store,
+            now: Time::from_micros(1_000_000),
+            said: BTreeMap::new(),
+            held_loads: None,
+        };
         lone.step(Input::Start);
         assert!(lone.site.is_serving());
         lone.end_epoch();
@@ -76,10 +89,10 @@ impl Lone {
                 match effect {
                     Effect::Send { to, note } => said.push(Said::Note(to, note)),
                     Effect::Answer { id, answer } => said.push(Said::Answer(id, answer)),
-                    Effect::Load { token, load } => {
-                        let loaded = self.store.load(&load).expect("the store is sound");
-                        inputs.push_back(Input::Loaded { token, loaded });
-                    }
+                    Effect::Load { token, load } => match &mut self.held_loads {
+                        Some(held) => held.push_back((token, load)),
+                        None => inputs.push_back(self.loaded(token, &load)),
+                    },
                     Effect::Persist { batch, token, then } => {
                         self.store.apply(&batch).expect("the store takes it");
                         said.extend(then.into_iter().map(|gated| match gated {
@@ -93,6 +106,32 @@ impl Lone {
             }
         }
         said
+    }
+
+    fn loaded(&self, token: Token, load: &Load) -> Input<Site> {
+        Input::Loaded { token, loaded: self.store.load(load).expect("the store is sound") }
+    }
+
+    /// Puts rows on its disk.
+    pub fn write(&mut self, batch: &Batch) {
+        self.store.apply(batch).expect("the store takes it");
+    }
+
+    /// From now on loads wait.
+    pub fn hold_loads(&mut self) {
+        self.held_loads = Some(VecDeque::new());
+    }
+
+    /// How many loads wait.
+    pub fn held_loads(&self) -> usize {
+        self.held_loads.as_ref().map_or(0, VecDeque::len)
+    }
+
+    /// Carries out the first of the loads that wait.
+    pub fn release_load(&mut self) -> Vec<Said> {
+        let (token, load) = self.held_loads.as_mut().and_then(VecDeque::pop_front).expect("a load waits");
+        let loaded = self.loaded(token, &load);
+        self.step(loaded)
     }
 
     /// Time passes until the end of the epoch, which the site seals.

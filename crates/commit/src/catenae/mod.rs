@@ -52,9 +52,11 @@
 //! | `crossing.rs` | the same over all sites of a region |
 //! | `chains.rs` | which of the two, and what to do if it does not end |
 //! | `validation.rs` | votes, fingerprints, verdicts |
-//! | `ledger.rs` | what waits for what until it is settled |
+//! | `ledger.rs`, `access.rs` | what waits for what until it is settled |
+//! | `runs.rs` | what is ready is run, a bounded part of it at once |
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
 
+mod access;
 mod away;
 mod backlog;
 pub mod chain;
@@ -82,6 +84,7 @@ pub mod records;
 mod recovery;
 mod replication;
 pub mod resolver;
+mod runs;
 mod site;
 pub mod speculation;
 pub mod stream;

@@ -60,10 +60,7 @@ impl Site {
         }
         match freshness {
             Freshness::Settled => self.serve(read, fx),
-            Freshness::At(at) if at < self.kept() => {
-                let why = format!("{at} lies before the versions that are still kept");
-                fx.answer(id, Answer::Failed(TxnError::OutOfRange(why)));
-            }
+            Freshness::At(at) if at < self.kept() => fx.answer(id, not_kept(at)),
             Freshness::After(at) | Freshness::At(at) => {
                 let epoch = Epoch(at.time().as_micros() / self.config.epoch.as_micros());
                 if epoch > self.epochs.settled {
@@ -150,11 +147,20 @@ impl Site {
         }
     }
 
-    /// Rows of a read that is being served.
+    /// Rows of a read that is being served. Versions may have been collected since the load before this one, or before this one was
+    /// carried out; never beyond what is kept now.
     pub(super) fn on_read_loaded(&mut self, mut serving: Serving, loaded: Loaded, fx: &mut Effects<Site>) {
+        let at = serving.fetch.at();
+        if at < self.kept() {
+            return fx.answer(serving.id, not_kept(at));
+        }
         serving.fetch.take(loaded);
         self.go_on_serving(serving, fx);
     }
+}
+
+fn not_kept(at: Timestamp) -> Answer {
+    Answer::Failed(TxnError::OutOfRange(format!("{at} lies before the versions that are still kept")))
 }
 
 /// Answers those of `reads` that have waited since `deadline`, and says how many they are.
@@ -163,3 +169,6 @@ fn give_up(reads: &mut Vec<Read>, deadline: u64, fx: &mut Effects<Site>) -> usiz
     let why = "the epoch that the read waits for was not settled in this region in time";
     late.map(|read| fx.answer(read.id, Answer::Failed(TxnError::Unavailable(why.into())))).count()
 }
+
+#[cfg(test)]
+mod tests;

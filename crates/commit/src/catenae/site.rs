@@ -6,13 +6,14 @@ use super::chains::Chains;
 use super::config::{COLLECT_EVERY, Config};
 use super::coordinator::Coordinator;
 use super::epoch::Epoch;
-use super::epochs::{Epochs, Run};
+use super::epochs::Epochs;
 use super::forwarding::Forwarding;
 use super::ledger::Ledger;
 use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
 use super::pulling::Pulling;
 use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
+use super::runs::{Run, Runs};
 use super::speculation::Visit;
 use super::stream::Stream;
 use super::stream_id::{self, PerStream, StreamId};
@@ -95,6 +96,7 @@ pub struct Site {
     pub(super) forwarding: Forwarding,
     pub(super) epochs: Epochs,
     pub(super) ledger: Ledger,
+    pub(super) runs: Runs,
     pub(super) chains: Chains,
     pub(super) reads: Reads,
     /// How far each site has come, as it last said.
@@ -131,6 +133,7 @@ impl Site {
             forwarding: Forwarding::default(),
             epochs: Epochs::default(),
             ledger: Ledger::default(),
+            runs: Runs::default(),
             chains: Chains::default(),
             reads: Reads::default(),
             progress: BTreeMap::new(),

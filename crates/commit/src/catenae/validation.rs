@@ -69,6 +69,11 @@ impl Votes {
         self.votes.entry(region).or_insert(None);
     }
 
+    /// How many regions have voted, or will not.
+    pub fn len(&self) -> usize {
+        self.votes.len()
+    }
+
     /// True if nothing more is to come from `region`.
     pub fn has(&self, region: RegionId) -> bool {
         self.votes.contains_key(&region)

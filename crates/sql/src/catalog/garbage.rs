@@ -1,7 +1,9 @@
 //! The rows of what was dropped.
 //!
 //! A table may hold more rows than a transaction may write, so `DROP` only notes the prefix of their keys. Ids are never
-//! used twice: nobody can reach those rows, nor add to them, and they can be deleted at leisure.
+//! used twice: nobody can reach those rows, nor add to them, and they can be deleted at leisure. Each transaction deletes as many
+//! as its bounds in keys and in bytes allow, and at least one; the last one deletes the note. So reclaiming goes on until
+//! nothing is left, whoever stops and starts again meanwhile, under any protocol.
 
 use crate::catalog::layout::{
     data_prefix, dropped, dropped_database, dropped_key, dropped_value, garbage, garbage_key, garbage_prefix, procedures, relations,
@@ -9,12 +11,19 @@ use crate::catalog::layout::{
 use crate::catalog::{DatabaseId, Protocol};
 use crate::error::{SqlError, SqlResult};
 use crate::keyspaces::Gateways;
-use rhumb_commit::transaction::{Gateway, ReadMode};
-use rhumb_core::{KeyRange, Value};
+use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
+use rhumb_core::{Key, KeyRange, Row, Value};
 use std::time::Duration;
 
-/// The most keys that one call deletes.
+/// The most keys that one transaction deletes.
 const RECLAIM_KEYS: usize = 2_048;
+
+/// The most bytes of keys and values that one transaction reads and deletes, but for the page that goes beyond it. The keys alone stay
+/// below what any protocol takes in a transaction; Catenae takes the least, 1 MiB.
+pub(super) const RECLAIM_BYTES: usize = 256 << 10;
+
+/// Keys read in the first page; each further page is twice as large.
+const FIRST_PAGE: usize = 32;
 
 /// Notes of dropped databases looked at at once; the others have their turn after these.
 const NOTES_MAX: usize = 2_048;
@@ -63,12 +72,11 @@ pub async fn hand_over(names: &dyn Gateway, protocol: Protocol, own: &dyn Gatewa
 async fn drop_relations(own: &dyn Gateway, database: DatabaseId) -> SqlResult<bool> {
     let mut txn = own.begin(ReadMode::Locking).await?;
     txn.put(dropped_key(database), Value::default())?;
-    let mut named = txn.scan(relations(database), RECLAIM_KEYS, false).await?;
-    let room = RECLAIM_KEYS - named.len();
-    named.extend(if room > 0 { txn.scan(procedures(database), room, false).await? } else { Vec::new() });
-    let may_be_more = named.len() == RECLAIM_KEYS;
-    for entry in named {
-        txn.delete(entry.key)?;
+    let mut share = Share::default();
+    let ranges = [relations(database), procedures(database)];
+    let mut may_be_more = false;
+    for range in ranges {
+        may_be_more = may_be_more || !share.delete(&mut *txn, range).await?;
     }
     if !may_be_more {
         txn.put(garbage_key(&data_prefix(database, None)), Value::default())?;
@@ -97,13 +105,51 @@ pub async fn reclaim(gateway: &dyn Gateway) -> SqlResult<bool> {
     if prefix.len() < 4 || prefix.starts_with(&[0; 4]) {
         return Err(SqlError::corrupted("a note of dropped keys", "it names no database"));
     }
-    let dropped = txn.scan(KeyRange::prefix(&prefix), RECLAIM_KEYS, false).await?;
-    if dropped.len() < RECLAIM_KEYS {
+    if Share::default().delete(&mut *txn, KeyRange::prefix(&prefix)).await? {
         txn.delete(note.key)?;
-    }
-    for row in dropped {
-        txn.delete(row.key)?;
     }
     txn.commit().await?;
     Ok(true)
+}
+
+/// What one transaction has deleted.
+#[derive(Default)]
+struct Share {
+    keys: usize,
+    bytes: usize,
+}
+
+impl Share {
+    /// Deletes the rows of a range as far as the bounds allow. True if none is left.
+    async fn delete(&mut self, txn: &mut dyn Transaction, range: KeyRange) -> SqlResult<bool> {
+        let (mut rest, mut page) = (range, FIRST_PAGE);
+        // Keys are deleted once all is read: a scan would read past those that are deleted.
+        let mut keys = Vec::new();
+        let nothing_is_left = loop {
+            let rows = txn.scan(rest.clone(), page, false).await?;
+            let (read, is_last) = (rows.len(), rows.len() < page);
+            let fitting: Vec<Key> = rows.into_iter().map_while(|row| self.takes(&row).then_some(row.key)).collect();
+            let took_all = fitting.len() == read;
+            keys.extend(fitting);
+            match keys.last() {
+                Some(last) if took_all && !is_last => rest.start = last.successor(),
+                _ => break took_all,
+            }
+            page *= 2;
+        };
+        for key in keys {
+            txn.delete(key)?;
+        }
+        Ok(nothing_is_left)
+    }
+
+    /// True if there is room for one more row, which is then taken. There is for the first, however large.
+    fn takes(&mut self, row: &Row) -> bool {
+        let bytes = row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len());
+        let fits = self.keys == 0 || (self.keys < RECLAIM_KEYS && self.bytes + bytes <= RECLAIM_BYTES);
+        if fits {
+            (self.keys, self.bytes) = (self.keys + 1, self.bytes + bytes);
+        }
+        fits
+    }
 }

@@ -1,12 +1,13 @@
 //! Databases, tables and indexes against a database in memory, by two gateways with a cache each.
 
+use crate::catalog::layout::data_prefix;
 use crate::catalog::*;
 use crate::error::{SqlError, SqlResult};
 use crate::table::{BACKFILL_ROWS_MAX, Cursor, OnConflict, Row, RowIds, ScanSpec, SearchedIndex, insert};
 use crate::testing::LocalGateway;
 use crate::types::{Datum, SqlType};
 use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
-use rhumb_core::SiteId;
+use rhumb_core::{Key, SiteId, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -378,4 +379,27 @@ async fn what_was_dropped_is_reclaimed_and_nothing_else() {
     session.table("kept").await.expect("the other table");
     session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create again");
     session.insert(&[row(1, 1)]).await.expect("an empty table");
+}
+
+#[tokio::test]
+async fn dropped_rows_are_reclaimed_by_their_bytes_until_none_is_left() {
+    let session = Session::of(&LocalGateway::new());
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    let table = session.table("t").await.expect("the table");
+    let (mut txn, mut view) = session.begin().await;
+    let database = view.database(&mut *txn, DEFAULT_DATABASE).await.expect("the database");
+    let prefix = data_prefix(database.id, Some(table.id));
+    let before = session.gateway.live_keys();
+    let mut txn = session.gateway.begin(ReadMode::Locking).await.expect("begin");
+    for number in 0..1_000_u32 {
+        let key = [&prefix[..], &number.to_be_bytes(), &[b'x'; 4_000]].concat();
+        let value = vec![0; if number % 100 == 99 { 2 * garbage::RECLAIM_BYTES } else { 10 }];
+        txn.put(Key::new(key), Value::new(value)).expect("put");
+    }
+    txn.commit().await.expect("commit");
+    session.drop_table("t").await.expect("drop");
+    session.gateway.bound_commits(1 << 20);
+    // Whoever stops after any of the transactions leaves the rest to the next one.
+    while reclaim(&session.gateway.clone()).await.expect("each transaction fits") {}
+    assert_eq!(session.gateway.live_keys(), before - 2, "the names of the table and of its primary key");
 }

@@ -1,0 +1,52 @@
+//! Reads of several pages, and what is collected between two of them.
+
+use crate::catenae::config::Config;
+use crate::catenae::lone::{Lone, Said, answer};
+use crate::catenae::message::{Answer, Freshness, Request};
+use crate::transaction::TxnError;
+use rhumb_core::{Batch, Key, KeyRange, RegionId, SiteId, Timestamp};
+
+/// A site that keeps four epochs, with more rows than a page has.
+fn site() -> Lone {
+    let mut lone = Lone::with(SiteId { region: RegionId(0), shard: 0 }, Config { keep_epochs: 4, ..Lone::config() });
+    let mut batch = Batch::new();
+    (0..1_500).for_each(|row| batch.put_version(key(row), Timestamp::from_bits(1), Some("v".into())));
+    lone.write(&batch);
+    pass(&mut lone, 1);
+    lone
+}
+
+fn key(row: u32) -> Key {
+    Key::new(format!("k{row:05}").into_bytes())
+}
+
+fn pass(lone: &mut Lone, epochs: u64) {
+    for _ in 0..epochs {
+        lone.end_epoch();
+        let sealed = lone.sealed();
+        lone.hear_nothing_of_others(sealed, &[]);
+    }
+}
+
+/// What a read of all rows is answered if so many epochs are settled between its two pages.
+fn read_with_epochs_between_pages(epochs: u64) -> Vec<Said> {
+    let mut lone = site();
+    lone.hold_loads();
+    let ranges = vec![(KeyRange::prefix(b"k"), 2_000)];
+    lone.ask(7, Request::Read { keys: vec![], ranges, reverse: false, freshness: Freshness::Settled });
+    assert_eq!(lone.release_load(), [], "a page is not all");
+    pass(&mut lone, epochs);
+    lone.release_load()
+}
+
+#[test]
+fn a_read_fails_whose_snapshot_is_collected_between_two_pages() {
+    let said = read_with_epochs_between_pages(6);
+    assert!(matches!(answer(&said, 7), Some(Answer::Failed(TxnError::OutOfRange(_)))), "{said:?}");
+}
+
+#[test]
+fn a_read_ends_whose_snapshot_is_kept_until_its_last_page() {
+    let said = read_with_epochs_between_pages(3);
+    assert!(matches!(answer(&said, 7), Some(Answer::Rows { ranges, .. }) if ranges[0].len() == 1_500), "{said:?}");
+}

@@ -1,0 +1,68 @@
+//! How many transactions read their rows at once.
+
+use crate::catenae::config::{Config, RUN_BYTES_MAX, RUN_LOADS_MAX};
+use crate::catenae::lone::{Lone, answer};
+use crate::catenae::message::Answer;
+use crate::catenae::operation::{Operation, Transaction};
+use rhumb_core::{Batch, Key, KeyRange, RegionId, SiteId, Timestamp, Value};
+
+const TRANSACTIONS: u64 = 100;
+
+/// A site on which that many transactions have become ready at once, each for the rows under its own prefix; its loads are held.
+fn site_with_ready_transactions(operation: impl Fn(u64) -> Operation, rows: &Batch) -> Lone {
+    let mut lone = Lone::new(SiteId { region: RegionId(0), shard: 0 });
+    lone.write(rows);
+    lone.hold_loads();
+    (0..TRANSACTIONS).for_each(|number| drop(lone.run(number, Transaction::new(vec![operation(number)]))));
+    lone.end_epoch();
+    let sealed = lone.sealed();
+    lone.hear_nothing_of_others(sealed, &[]);
+    lone
+}
+
+fn run_all(lone: &mut Lone) -> (Vec<u64>, usize) {
+    let (mut answered, mut most) = (Vec::new(), 0);
+    while lone.held_loads() > 0 {
+        most = most.max(lone.held_loads());
+        let said = lone.release_load();
+        answered.extend((0..TRANSACTIONS).filter(|id| matches!(answer(&said, *id), Some(Answer::Ran { .. }))));
+    }
+    (answered, most)
+}
+
+#[test]
+fn a_bounded_number_of_transactions_is_run_at_once_in_their_order() {
+    let read = |number: u64| Operation::Read { key: Key::new(format!("k{number}").into_bytes()) };
+    let mut lone = site_with_ready_transactions(read, &Batch::new());
+    let (answered, most) = run_all(&mut lone);
+    assert_eq!(most, RUN_LOADS_MAX);
+    // The others are of the other coordinator's namespaces.
+    assert!(answered.is_sorted() && answered.len() > 2 * RUN_LOADS_MAX, "{answered:?}");
+}
+
+#[test]
+fn beyond_the_bytes_of_rows_only_one_transaction_goes_on_reading() {
+    let mut rows = Batch::new();
+    // Two pages each; a page is most of the bound.
+    let value = Value::new(vec![0; RUN_BYTES_MAX / 1_024]);
+    for row in 0..1_025 {
+        rows.put_version(Key::new(format!("k{row:05}").into_bytes()), Timestamp::from_bits(1), Some(value.clone()));
+    }
+    let scan = |_| Operation::Unchanged { range: KeyRange::prefix(b"k"), rows: 1_025, since: Timestamp::from_bits(1) };
+    let mut lone = site_with_ready_transactions(scan, &rows);
+    let mut most_after_bound = 0;
+    // The first loads were allowed while nothing was known of their sizes.
+    for _ in 0..RUN_LOADS_MAX - 1 {
+        lone.release_load();
+    }
+    assert_eq!(lone.held_loads(), 1);
+    let mut answered = Vec::new();
+    while lone.held_loads() > 0 && answered.len() < RUN_LOADS_MAX - 1 {
+        let said = lone.release_load();
+        answered.extend((0..TRANSACTIONS).filter(|id| matches!(answer(&said, *id), Some(Answer::Ran { .. }))));
+        most_after_bound = most_after_bound.max(lone.held_loads());
+    }
+    assert_eq!(most_after_bound, 1, "those that have begun end one after the other before others begin");
+    let (rest, _) = run_all(&mut lone);
+    assert_eq!(answered.len() + rest.len(), TRANSACTIONS as usize);
+}
