@@ -125,6 +125,11 @@ impl<'a> Life<'a> {
         self.step(Input::Message { from, body: Body::Note(Stamped { epoch, said }) });
     }
 
+    fn is_told(&mut self, from: SiteId, said: Promise) {
+        let epoch = self.site.configuration().epoch;
+        self.step(Input::Message { from, body: Body::Promise(Stamped { epoch, said }) });
+    }
+
     /// Its last question.
     fn question(&self) -> u64 {
         let number = |note: &Note| if let Note::Pull { number, after: Cursor::Start, .. } = note { Some(*number) } else { None };
@@ -151,7 +156,7 @@ fn an_answer_to_a_question_of_an_earlier_life_is_no_answer() {
         let ballot = Ballot { round, mover: Some(mover) };
         Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
     };
-    let all_told = |number: u64| Note::Differences { number, entries: vec![], next: None, whole: false };
+    let all_told = |number: u64| Promise::Differences { number, entries: vec![], next: None, whole: false };
     let mut life = Life::begin(me, &disk);
     life.step(Input::Timer(Timer::Tick));
     life.hear(mover, reconcile(1));
@@ -160,10 +165,10 @@ fn an_answer_to_a_question_of_an_earlier_life_is_no_answer() {
     let mut life = Life::begin(me, &disk);
     life.step(Input::Timer(Timer::Tick));
     life.hear(mover, reconcile(2));
-    life.hear(source, all_told(early));
+    life.is_told(source, all_told(early));
     assert!(!life.is_reconciled(), "it was an answer to what the life before asked");
     let number = life.question();
-    life.hear(source, all_told(number));
+    life.is_told(source, all_told(number));
     assert!(life.is_reconciled());
 }
 
@@ -180,7 +185,7 @@ fn an_older_attempt_does_not_take_a_reconciliation_back() {
     let number = life.question();
     life.hear(site(0), reconcile(1, other));
     assert_eq!(life.question(), number, "it came late");
-    life.hear(source, Note::Differences { number, entries: vec![], next: None, whole: false });
+    life.is_told(source, Promise::Differences { number, entries: vec![], next: None, whole: false });
     assert!(life.is_reconciled());
     life.promises.clear();
     life.hear(site(0), reconcile(3, source));
@@ -217,10 +222,10 @@ fn told_of_a_commit(names: impl Fn(Carried) -> Vec<Carried>) -> (Vec<Row>, Epoch
     let ballot = Ballot { round: 1, mover: Some(mover) };
     life.hear(mover, Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
     let number = life.question();
-    life.hear(source, Note::Differences { number, entries: vec![], next: Some(Cursor::Commit(None)), whole: false });
+    life.is_told(source, Promise::Differences { number, entries: vec![], next: Some(Cursor::Commit(None)), whole: false });
     assert!(!life.is_reconciled(), "there is more");
     let Some((_, Note::Pull { number, after: Cursor::Commit(None), .. })) = life.notes.last().cloned() else { panic!("it asks for that") };
-    life.hear(source, Note::Commits { number, commits: vec![commit], next: None });
+    life.is_told(source, Promise::Commits { number, commits: vec![commit], next: None });
     assert!(life.is_reconciled());
     assert_eq!(life.rows(), [], "nobody is shown what may not count");
     drop(life);
@@ -250,9 +255,44 @@ fn who_has_not_adopted_an_epoch_tells_those_within_it_nothing() {
     let goal = Goal::of(configuration(3, 4).quorums, "a test's");
     life.hear(site(0), Note::Seal { ballot: Ballot { round: 1, mover: Some(site(0)) }, goal });
     let pull = Note::Pull { number: 1, since: Epoch(1), before: Epoch(2), after: Cursor::Start };
-    let is_told = |life: &Life<'_>| life.notes.iter().any(|(_, note)| matches!(note, Note::Differences { .. }));
+    let is_told = |life: &Life<'_>| life.promises.iter().any(|(_, promise)| matches!(promise, Promise::Differences { .. }));
     life.step(Input::Message { from: site(1), body: Body::Note(Stamped { epoch: Epoch(2), said: pull.clone() }) });
     assert!(!is_told(&life), "what was carried into the next epoch is not here yet");
     life.hear(site(1), pull);
     assert!(is_told(&life));
+}
+
+/// A site that was told of two rows of which it has none, and asks for them; the number of its question.
+fn asks_for_two_rows(life: &mut Life<'_>, source: SiteId) -> u64 {
+    let ballot = Ballot { round: 1, mover: Some(site(0)) };
+    life.hear(site(0), Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
+    let number = life.question();
+    let entries = ["j", "k"].map(|key| (key.into(), Timestamp::from_bits(5), Epoch(1))).to_vec();
+    life.is_told(source, Promise::Differences { number, entries, next: None, whole: false });
+    let Some((_, Note::Fetch { number, keys })) = life.notes.last() else { panic!("it asks for the rows") };
+    assert_eq!(keys[..], ["j".into(), "k".into()]);
+    *number
+}
+
+fn copy(key: &str, version: u64) -> Row {
+    Row { key: key.into(), version: Timestamp::from_bits(version), value: Some("v".into()) }
+}
+
+#[test]
+fn a_copy_older_than_what_was_listed_is_none() {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let source = site(1);
+    let mut life = Life::begin(site(3), &disk);
+    let number = asks_for_two_rows(&mut life, source);
+    life.is_told(source, Promise::Copies { number, rows: vec![copy("j", 6), copy("k", 4), copy("l", 9)] });
+    assert_eq!(life.rows(), [copy("j", 6)], "the one that is newer than listed, and none that was not asked for");
+    let Some((_, Note::Fetch { number, keys })) = life.notes.last().cloned() else { panic!("it asks for the rest") };
+    assert_eq!(keys[..], ["k".into()]);
+    let asked = life.notes.len();
+    life.is_told(source, Promise::Copies { number, rows: vec![copy("k", 4)] });
+    assert!(!life.is_reconciled(), "the source has lost what it has listed");
+    assert_eq!(life.notes.len(), asked, "it asks again at a tick, and not for as long as the source answers");
+    life.is_told(source, Promise::Copies { number, rows: vec![copy("k", 5)] });
+    assert!(life.is_reconciled());
+    assert_eq!(life.rows(), [copy("j", 6), copy("k", 5)]);
 }

@@ -18,7 +18,7 @@ use thiserror::Error;
 /// The longest body of a frame. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// The version of hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 /// The length of a hello.
 pub const HELLO_BYTES: usize = 42;
 /// The length of what precedes a frame's data: length, check sum, kind.

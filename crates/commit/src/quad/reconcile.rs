@@ -26,8 +26,9 @@
 //! that it stays small; of one that names a commit, each site that was reconciled for it has the rows.
 //!
 //! Invariants: what is copied was settled, so that it stays true whichever attempt prevails; a source that serves a change is
-//! sealed, so that what it says is all; a site says that it is reconciled once all it got is on disk; a question has a name that no
-//! life of the site gives to another one.
+//! sealed, so that what it says is all; what a source tells is on its disk, so that it stays so over a crash; a copy is as new as what was
+//! listed, or newer; a site says that it is reconciled once all it got is on disk; a question has a name that no life of the site gives to
+//! another one.
 
 use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE};
 use super::configuration::{Ballot, Epoch};
@@ -85,7 +86,8 @@ struct Pull {
 struct Page {
     entries: Vec<Difference>,
     next: Option<Cursor>,
-    keys: Vec<Key>,
+    /// The rows that are to come, and the versions that the source has listed.
+    wanted: BTreeMap<Key, Timestamp>,
 }
 
 impl Site {
@@ -153,7 +155,7 @@ impl Site {
         let Pull { since, after, number, page, .. } = &pulling.pulls[&source];
         let note = match page {
             None => Note::Pull { number: *number, since: *since, before: pulling.before, after: after.clone() },
-            Some(page) => Note::Fetch { number: *number, keys: page.keys.clone() },
+            Some(page) => Note::Fetch { number: *number, keys: page.wanted.keys().cloned().collect() },
         };
         fx.send(source, self.configuration.epoch.says(note));
     }
@@ -201,6 +203,12 @@ impl Site {
         self.load(Loading::Differences { to: from, number, before }, load, fx);
     }
 
+    /// A source's answer. What it says of the past follows from what it has adopted and copied itself, and the puller takes it for all that
+    /// there is: it leaves once that is on disk, so that no crash takes back what was told.
+    fn tell(&self, to: SiteId, told: Promise, fx: &mut Effects<Site>) {
+        fx.persist(Batch::new()).send(to, self.configuration.epoch.says(told));
+    }
+
     fn page_rows(&self) -> usize {
         self.config.page_rows.clamp(1, DIFFERENCES_PAGE)
     }
@@ -219,7 +227,7 @@ impl Site {
         let more = commits.len() > fit;
         commits.truncate(fit);
         let next = commits.last().filter(|_| more).map(|last| Cursor::Commit(Some(last.txn)));
-        fx.send(to, self.configuration.epoch.says(Note::Commits { number, commits, next }));
+        self.tell(to, Promise::Commits { number, commits, next }, fx);
     }
 
     pub(super) fn on_differences_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
@@ -250,14 +258,14 @@ impl Site {
     ) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let entries = rows.into_iter().zip(epochs).map(|(row, epoch)| (row.key, row.version, epoch)).collect();
-        fx.send(to, self.configuration.epoch.says(Note::Differences { number, entries, next, whole: false }));
+        self.tell(to, Promise::Differences { number, entries, next, whole: false }, fx);
     }
 
     pub(super) fn on_all_rows_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         let next = rows.last().filter(|_| more).map(|last| Cursor::Row(last.key.clone())).or_else(|| self.first_commit(before));
         let entries = rows.into_iter().map(|row| (row.key, row.version, Epoch(0))).collect();
-        fx.send(to, self.configuration.epoch.says(Note::Differences { number, entries, next, whole: true }));
+        self.tell(to, Promise::Differences { number, entries, next, whole: true }, fx);
     }
 
     pub(super) fn on_differences(
@@ -290,9 +298,10 @@ impl Site {
         let Loaded::Rows { rows: own, .. } = loaded else { unreachable!("rows were asked for") };
         let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
         let older = entries.iter().zip(&own).filter(|((_, version, _), own)| own.version < *version);
-        let keys: BTreeSet<Key> = older.map(|((key, ..), _)| key.clone()).collect();
-        pull.page = Some(Page { entries, next, keys: keys.iter().cloned().collect() });
-        if keys.is_empty() {
+        let wanted: BTreeMap<Key, Timestamp> = older.map(|((key, version, _), _)| (key.clone(), *version)).collect();
+        let lacks_nothing = wanted.is_empty();
+        pull.page = Some(Page { entries, next, wanted });
+        if lacks_nothing {
             return self.take_page(from, Batch::new(), fx);
         }
         self.ask_source(from, fx);
@@ -307,17 +316,29 @@ impl Site {
     pub(super) fn on_copies_loaded(&mut self, to: SiteId, number: u64, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { mut rows, .. } = loaded else { unreachable!("rows were asked for") };
         rows.truncate(fitting(rows.iter().map(row_bytes), COPIES_BYTES_MAX));
-        fx.send(to, self.configuration.epoch.says(Note::Copies { number, rows }));
+        self.tell(to, Promise::Copies { number, rows }, fx);
     }
 
-    /// Writes down what came, and asks for the rest of the page, if there is some.
+    /// Writes down what came, and asks for the rest of the page, if there is some. A copy older than the version that was listed is none: the
+    /// source no longer has what it told of.
     pub(super) fn on_copies(&mut self, from: SiteId, number: u64, rows: Vec<Row>, fx: &mut Effects<Site>) {
         let name = self.tokens + 1;
+        #[cfg(feature = "planted")]
+        let takes_all = self.has_planted(Planted::OldCopiesTaken);
+        #[cfg(not(feature = "planted"))]
+        let takes_all = false;
         let Some(pull) = self.question(from, number) else { return };
         let Some(page) = &mut pull.page else { return };
-        let got: BTreeSet<&Key> = rows.iter().map(|row| &row.key).collect();
-        page.keys.retain(|key| !got.contains(key));
-        let is_whole = page.keys.is_empty();
+        let is_wanted = |row: &Row| page.wanted.get(&row.key).is_some_and(|listed| takes_all || row.version >= *listed);
+        let rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
+        if rows.is_empty() {
+            // No answer: it is asked again, and another source in the end.
+            return fx.count("quad.refused_copies");
+        }
+        for row in &rows {
+            page.wanted.remove(&row.key);
+        }
+        let is_whole = page.wanted.is_empty();
         pull.number = name;
         self.tokens = name;
         let mut batch = Batch::new();
@@ -345,7 +366,7 @@ impl Site {
         fx: &mut Effects<Site>,
     ) {
         let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
-        pull.page = Some(Page { entries: Vec::new(), next, keys: Vec::new() });
+        pull.page = Some(Page { entries: Vec::new(), next, wanted: BTreeMap::new() });
         let mut batch = Batch::new();
         for commit in commits {
             batch.put_record(ASIDE, txn_key(commit.txn), encode(&commit));

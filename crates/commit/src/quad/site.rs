@@ -337,10 +337,7 @@ impl Site {
             Note::Behind => drop(self.is_of_now(from, Epoch(0), fx)),
             Note::Decided { configuration } => self.on_decided(now, *configuration, fx),
             Note::Pull { number, since, before, after } => self.on_pull((from, epoch), number, since, before, after, fx),
-            Note::Commits { number, commits, next } => self.on_commits(from, number, commits, next, fx),
-            Note::Differences { number, entries, next, whole } => self.on_differences(from, number, (entries, next), whole, fx),
             Note::Fetch { number, keys } => self.on_fetch(from, number, keys, fx),
-            Note::Copies { number, rows } => self.on_copies(from, number, rows, fx),
             _ if !self.is_of_now(from, epoch, fx) => {}
             Note::Ping { sent } => self.on_ping(now, from, sent, fx),
             Note::Pong { sent } => self.on_pong(now, from, sent),
@@ -365,10 +362,12 @@ impl Site {
     }
 
     fn on_promise(&mut self, now: Time, from: SiteId, Stamped { epoch, said }: Stamped<Promise>, fx: &mut Effects<Site>) {
-        if !self.is_of_now(from, epoch, fx) {
-            return;
-        }
         match said {
+            // These speak of epochs themselves.
+            Promise::Commits { number, commits, next } => self.on_commits(from, number, commits, next, fx),
+            Promise::Differences { number, entries, next, whole } => self.on_differences(from, number, (entries, next), whole, fx),
+            Promise::Copies { number, rows } => self.on_copies(from, number, rows, fx),
+            _ if !self.is_of_now(from, epoch, fx) => {}
             Promise::Sealed { ballot, report } => self.on_sealed(from, ballot, report, fx),
             Promise::Reconciled { ballot, .. } => self.on_reconciled(from, ballot, fx),
             Promise::Accepted { ballot } => self.on_accepted(from, ballot, fx),
