@@ -17,7 +17,7 @@ pub enum Request {
     Change(Goal),
     /// By an operator, of a site that is no member: ask to become one. Answered by `Done` at once.
     Join,
-    /// By an operator: a site is no member any more. Answered by `Done` once a configuration without it is decided.
+    /// By an operator: some sites are no members any more. Answered by `Done` once a configuration without them is decided.
     Leave(Leave),
     /// By an operator: so many cores from now on. Answered by `Done` once a configuration that says so is decided.
     Cores(Cores),
@@ -27,12 +27,12 @@ pub enum Request {
     Burden(Burden),
 }
 
-/// A site is to be a member no more: see `leaving.rs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Some sites are to be members no more: see `leaving.rs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leave {
     /// Which.
-    pub site: SiteId,
-    /// It will not come back with what it had on its disk: its word is not waited for.
+    pub sites: BTreeSet<SiteId>,
+    /// They will not come back with what they had on their disks: their word is not waited for.
     pub lost: bool,
 }
 
