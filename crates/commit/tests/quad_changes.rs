@@ -1,12 +1,14 @@
 //! What makes a change of QuAD's configuration safe, asked from outside: which goals make sense, which sets of sites may decide, and what a
-//! site makes of an answer to a question of its earlier life.
+//! site makes of an answer to a question of its earlier life. And what it keeps of a life: its configuration, and its timestamps.
 
-use rhumb_commit::quad::message::Cursor;
+use rhumb_commit::quad::message::{Cursor, Query};
 use rhumb_commit::quad::quorums::Quorums;
 use rhumb_commit::quad::records::{self, CommitRecord};
 use rhumb_commit::quad::{Ballot, Carried, Config, Configuration, Epoch, Goal, Note, Promise, Site, Stamped, Timer};
+use rhumb_commit::replicated_commit::{Answer, Request as Ask};
+use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded};
-use rhumb_core::{Effects, KeyRange, Row, SiteId, Time, Timestamp, TxnId};
+use rhumb_core::{Effects, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -83,12 +85,18 @@ struct Life<'a> {
     /// What it said.
     notes: Vec<(SiteId, Note)>,
     promises: Vec<(SiteId, Promise)>,
+    answers: Vec<Answer>,
 }
 
 impl<'a> Life<'a> {
     fn begin(me: SiteId, disk: &'a Store<MemoryEngine>) -> Life<'a> {
-        let site = Site::new(me, configuration(3, 4).quorums, Config::default());
-        let mut life = Life { site, disk, notes: Vec::new(), promises: Vec::new() };
+        Life::begin_with(me, configuration(3, 4).quorums, disk)
+    }
+
+    /// Begins with these settings.
+    fn begin_with(me: SiteId, quorums: Quorums, disk: &'a Store<MemoryEngine>) -> Life<'a> {
+        let site = Site::new(me, quorums, Config::default());
+        let mut life = Life { site, disk, notes: Vec::new(), promises: Vec::new(), answers: Vec::new() };
         life.step(Input::Start);
         life
     }
@@ -102,6 +110,7 @@ impl<'a> Life<'a> {
             for effect in effects.take() {
                 match effect {
                     Effect::Send { to, note } => self.notes.push((to, note.said)),
+                    Effect::Answer { answer, .. } => self.answers.push(answer),
                     Effect::Load { token, load } => {
                         inputs.push_back(Input::Loaded { token, loaded: self.disk.load(&load).expect("memory does not fail") });
                     }
@@ -128,6 +137,15 @@ impl<'a> Life<'a> {
     fn is_told(&mut self, from: SiteId, said: Promise) {
         let epoch = self.site.configuration().epoch;
         self.step(Input::Message { from, body: Body::Promise(Stamped { epoch, said }) });
+    }
+
+    /// A client begins a transaction; its name.
+    fn begins(&mut self) -> TxnId {
+        self.step(Input::Client { id: 1, request: Ask::Begin { mode: ReadMode::Locking }.into() });
+        match self.answers.pop() {
+            Some(Answer::Began { txn }) => txn,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Its last question.
@@ -295,4 +313,54 @@ fn a_copy_older_than_what_was_listed_is_none() {
     life.is_told(source, Promise::Copies { number, rows: vec![copy("k", 5)] });
     assert!(life.is_reconciled());
     assert_eq!(life.rows(), [copy("j", 6), copy("k", 5)]);
+}
+
+/// What a site's clock shows in these tests.
+const NOW: Timestamp = Timestamp::from_time(Time::from_micros(1_000_000));
+
+/// A gateway whose clock is a minute ahead commits something at the site.
+fn hears_of_a_timestamp_ahead(life: &mut Life<'_>) -> Timestamp {
+    let at = NOW.plus(Span::from_secs(60));
+    let txn = TxnId { began: Timestamp::from_bits(7), gateway: site(1) };
+    life.is_told(site(1), Promise::Commit { txn, at, participants: BTreeSet::from([site(1)]) });
+    at
+}
+
+#[test]
+fn a_timestamp_ahead_stops_nobody_until_a_tick() {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let mut life = Life::begin(site(0), &disk);
+    let ahead = hears_of_a_timestamp_ahead(&mut life);
+    let began = life.begins();
+    assert!(began.began > ahead);
+    drop(life);
+    let mut life = Life::begin(site(0), &disk);
+    let again = life.begins();
+    assert!(again.began > began.began, "no life issues what one before it did");
+
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let mut life = Life::begin(site(0), &disk);
+    hears_of_a_timestamp_ahead(&mut life);
+    life.hear(site(1), Note::Read { txn: began, number: 1, query: Query::Keys(vec!["k".into()]) });
+    let Some((_, Note::Rows { session, .. })) = life.notes.last() else { panic!("{:?}", life.notes) };
+    assert!(*session > ahead);
+}
+
+#[test]
+fn a_site_that_starts_again_and_again_does_not_run_ahead_of_the_time() {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let names: Vec<TxnId> = (0..20).map(|_| Life::begin(site(0), &disk).begins()).collect();
+    assert!(names.is_sorted() && names[0] < names[19]);
+    assert!(names[19].began < NOW.plus(Config::default().ceiling_lead * 2), "{}", names[19].began);
+}
+
+#[test]
+fn no_setting_changes_the_first_configuration_of_a_site_that_has_begun() {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let life = Life::begin(site(3), &disk);
+    let (first, holds) = (life.site.configuration().clone(), life.site.holds());
+    drop(life);
+    let life = Life::begin_with(site(3), configuration(1, 3).quorums, &disk);
+    assert_eq!(*life.site.configuration(), first);
+    assert_eq!(life.site.holds(), holds, "it is a member, and has been from the beginning");
 }

@@ -133,5 +133,7 @@ pub const EPOCHS_KEPT_MAX: u64 = 32;
 pub const TOLD_AGAIN_TICKS: u64 = 4;
 /// Versions that nobody reads any more are dropped each time so many ticks have passed.
 pub const COLLECT_EVERY: u64 = 20;
+/// A clock that is ahead of the time of day takes its ceiling along in steps of this part of the lead.
+pub const CEILING_STEPS: u64 = 64;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

@@ -182,7 +182,7 @@ impl Site {
     /// Asks the table for `locks`, and goes on with `what` once it has them.
     fn ask(&mut self, now: Time, txn: TxnId, locks: BTreeSet<Lock>, what: What, phase: Phase, fx: &mut Effects<Site>) {
         if !self.replica.sessions.contains_key(&txn) {
-            if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now) {
+            if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now, fx) {
                 return fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session: None }));
             }
             let name = self.clock.now(now);

@@ -12,6 +12,7 @@ use super::configuration::Configuration;
 use super::message::{Note, Promise, Query};
 use super::records::{DECISIONS, DecisionRecord, txn_key};
 use super::site::Site;
+use super::unnamed::Unnamed;
 use crate::replicated_commit::{Answer, Request};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
@@ -144,7 +145,10 @@ impl Site {
             Request::Begin { mode: ReadMode::Stale(_) } => {
                 Err(TxnError::Unsupported("AS OF SYSTEM TIME cannot be used in a database of protocol quad; leave it out".into()))
             }
-            Request::Begin { .. } => self.begin(now),
+            Request::Begin { .. } if !self.may_issue(now, fx) && self.unnamed.has_room(0) => {
+                return self.unnamed.push(Unnamed::Begin(id, request));
+            }
+            Request::Begin { .. } => self.begin(now, fx),
             Request::Get { expect, .. } | Request::Scan { expect, .. } | Request::Commit { expect, .. } if !expect.is_empty() => {
                 Err(TxnError::Invalid("QuAD reads what it depends on under locks; it takes no versions read elsewhere".into()))
             }
@@ -217,8 +221,8 @@ impl Site {
         }
     }
 
-    fn begin(&mut self, now: Time) -> Result<Answer, TxnError> {
-        if self.gateway.open.len() + self.gateway.decided.len() >= OPEN_MAX || !self.may_issue(now) {
+    fn begin(&mut self, now: Time, fx: &mut Effects<Site>) -> Result<Answer, TxnError> {
+        if self.gateway.open.len() + self.gateway.decided.len() >= OPEN_MAX || !self.may_issue(now, fx) {
             return Err(TxnError::Unavailable(
                 "this site has as many open transactions as it can; end some, or connect to another site".into(),
             ));
