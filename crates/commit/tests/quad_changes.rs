@@ -8,7 +8,7 @@ use rhumb_commit::quad::{Ballot, Carried, Config, Configuration, Epoch, Goal, No
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded};
-use rhumb_core::{Effects, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -86,6 +86,8 @@ struct Life<'a> {
     notes: Vec<(SiteId, Note)>,
     promises: Vec<(SiteId, Promise)>,
     answers: Vec<Answer>,
+    /// What it loaded.
+    loads: Vec<Load>,
 }
 
 impl<'a> Life<'a> {
@@ -96,7 +98,7 @@ impl<'a> Life<'a> {
     /// Begins with these settings.
     fn begin_with(me: SiteId, quorums: Quorums, disk: &'a Store<MemoryEngine>) -> Life<'a> {
         let site = Site::new(me, quorums, Config::default());
-        let mut life = Life { site, disk, notes: Vec::new(), promises: Vec::new(), answers: Vec::new() };
+        let mut life = Life { site, disk, notes: Vec::new(), promises: Vec::new(), answers: Vec::new(), loads: Vec::new() };
         life.step(Input::Start);
         life
     }
@@ -112,6 +114,7 @@ impl<'a> Life<'a> {
                     Effect::Send { to, note } => self.notes.push((to, note.said)),
                     Effect::Answer { answer, .. } => self.answers.push(answer),
                     Effect::Load { token, load } => {
+                        self.loads.push(load.clone());
                         inputs.push_back(Input::Loaded { token, loaded: self.disk.load(&load).expect("memory does not fail") });
                     }
                     Effect::Persist { batch, token, then } => {
@@ -363,4 +366,77 @@ fn no_setting_changes_the_first_configuration_of_a_site_that_has_begun() {
     let life = Life::begin_with(site(3), configuration(1, 3).quorums, &disk);
     assert_eq!(*life.site.configuration(), first);
     assert_eq!(life.site.holds(), holds, "it is a member, and has been from the beginning");
+}
+
+/// Rows of this size, which were written in the first epoch.
+fn with_rows(keys: &[Key], value_bytes: usize) -> Store<MemoryEngine> {
+    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    for key in keys {
+        let mut batch = Batch::new();
+        records::put_versions(&mut batch, Epoch(1), Timestamp::from_bits(5), vec![(key.clone(), Some(Value::new(vec![7; value_bytes])))]);
+        disk.apply(&batch).expect("memory does not fail");
+    }
+    disk
+}
+
+/// A source, sealed.
+fn sealed(disk: &Store<MemoryEngine>) -> Life<'_> {
+    let mut life = Life::begin(site(3), disk);
+    let goal = Goal::of(configuration(3, 4).quorums, "a test's");
+    life.hear(site(0), Note::Seal { ballot: Ballot { round: 1, mover: Some(site(0)) }, goal });
+    life.loads.clear();
+    life
+}
+
+#[test]
+fn pages_of_differences_end_where_their_bytes_do_and_no_value_is_loaded_for_them() {
+    let keys: Vec<Key> = (0..400).map(|n| Key::new([format!("{n:03}").as_bytes(), &[7; 16 << 10]].concat())).collect();
+    let disk = with_rows(&keys, 1_000);
+    let mut life = sealed(&disk);
+    let (mut after, mut told) = (Cursor::Start, Vec::new());
+    for number in 1.. {
+        life.hear(site(1), Note::Pull { number, since: Epoch(1), before: Epoch(2), after });
+        let Some((_, Promise::Differences { entries, next, .. })) = life.promises.pop() else { panic!("{:?}", life.promises) };
+        let bytes: usize = entries.iter().map(|(key, ..)| key.0.len()).sum();
+        assert!(bytes <= 5 << 20, "{bytes} bytes in a page");
+        told.extend(entries.into_iter().map(|(key, ..)| key));
+        match next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    assert_eq!(told, keys);
+    assert!(!life.loads.iter().any(|load| matches!(load, Load::Get { .. } | Load::Scan { .. } | Load::Newest { .. })));
+}
+
+#[test]
+fn who_compares_what_it_was_told_loads_no_value() {
+    let disk = with_rows(&["j".into()], 1_000);
+    let mut life = Life::begin(site(3), &disk);
+    life.loads.clear();
+    let ballot = Ballot { round: 1, mover: Some(site(0)) };
+    life.hear(site(0), Note::Reconcile { ballot, anchor: site(1), sources: BTreeSet::from([site(1)]) });
+    let entries = vec![("j".into(), Timestamp::from_bits(6), Epoch(1))];
+    let number = life.question();
+    life.is_told(site(1), Promise::Differences { number, entries, next: None, whole: false });
+    assert!(matches!(life.notes.last(), Some((_, Note::Fetch { .. }))), "it has an older one");
+    assert!(life.loads.iter().all(|load| matches!(load, Load::Stamps { .. })), "{:?}", life.loads);
+}
+
+#[test]
+fn copies_and_rows_end_where_their_bytes_do() {
+    let keys: Vec<Key> = ["j", "k", "l"].map(Key::from).to_vec();
+    let disk = with_rows(&keys, 3 << 20);
+    let mut life = sealed(&disk);
+    life.hear(site(1), Note::Fetch { number: 1, keys: keys.clone() });
+    let Some((_, Promise::Copies { rows, .. })) = life.promises.last() else { panic!("it answers") };
+    assert_eq!(rows.len(), 1, "two have more than four megabytes");
+    let txn = TxnId { began: Timestamp::from_bits(9), gateway: site(1) };
+    let disk = with_rows(&keys, 3 << 20);
+    let mut life = Life::begin(site(0), &disk);
+    life.loads.clear();
+    life.hear(site(1), Note::Read { txn, number: 1, query: Query::Keys(keys) });
+    let Some((_, Note::Rows { rows, more: true, .. })) = life.notes.last() else { panic!("it answers in parts") };
+    assert_eq!(rows.len(), 1);
+    assert!(life.loads.iter().all(|load| matches!(load, Load::Newest { .. })), "no more is read than told");
 }

@@ -30,7 +30,7 @@
 //! listed, or newer; a site says that it is reconciled once all it got is on disk; a question has a name that no life of the site gives to
 //! another one.
 
-use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE};
+use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE, PAGE_BYTES_MAX};
 use super::configuration::{Ballot, Epoch};
 use super::message::{Cursor, Difference, Note, Promise};
 #[cfg(feature = "planted")]
@@ -192,7 +192,7 @@ impl Site {
                 Cursor::Row(last) => KeyRange::new(last.successor(), everything.end),
                 _ => everything,
             };
-            let load = Load::Scan { range, at: Timestamp::MAX, limit: self.page_rows(), reverse: false };
+            let load = Load::ScanStamps { range, limit: self.page_rows(), bytes: PAGE_BYTES_MAX };
             return self.load(Loading::AllRows { to: from, number, before }, load, fx);
         }
         let from_key = match after {
@@ -215,26 +215,34 @@ impl Site {
 
     /// Where a source goes on once all rows are told: at the commits that are not settled, if there are some.
     fn first_commit(&self, before: Epoch) -> Option<Cursor> {
-        let has_some = self.configuration.epoch.next() == before && self.replica.commits(None).next().is_some();
+        let has_some = self.configuration.epoch.next() == before && self.replica.has_commits();
         #[cfg(feature = "planted")]
         let has_some = has_some && !self.has_planted(Planted::CarriedNotFetched);
         has_some.then_some(Cursor::Commit(None))
     }
 
     fn tell_commits(&mut self, to: SiteId, number: u64, last: Option<TxnId>, fx: &mut Effects<Site>) {
-        let mut commits: Vec<CommitRecord> = self.replica.commits(last).take(self.page_rows() + 1).collect();
-        let fit = fitting(commits.iter().map(CommitRecord::bytes), COPIES_BYTES_MAX).min(self.page_rows());
-        let more = commits.len() > fit;
-        commits.truncate(fit);
-        let next = commits.last().filter(|_| more).map(|last| Cursor::Commit(Some(last.txn)));
+        let (mut commits, mut more, mut bytes) = (Vec::new(), false, 0);
+        for commit in self.replica.commits(last) {
+            bytes += commit.bytes();
+            more = !commits.is_empty() && (bytes > COPIES_BYTES_MAX || commits.len() == self.page_rows());
+            if more {
+                break;
+            }
+            commits.push(commit);
+        }
+        let next = commits.last().filter(|_| more).map(|last: &CommitRecord| Cursor::Commit(Some(last.txn)));
         self.tell(to, Promise::Commits { number, commits, next }, fx);
     }
 
     pub(super) fn on_differences_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
+        let fit = fitting(records.iter().map(|(record, _)| record.len()), PAGE_BYTES_MAX).min(records.len());
+        let more = more || fit < records.len();
+        let records = &records[..fit];
         let mut next = records.last().filter(|_| more).map(|(last, _)| Cursor::Difference(last.to_vec()));
         let mut found: Vec<(Epoch, Key)> = Vec::new();
-        for (record, _) in &records {
+        for (record, _) in records {
             let (epoch, key) = read_difference(record).expect("the store holds what this protocol wrote");
             if epoch >= before {
                 next = None;
@@ -245,7 +253,7 @@ impl Site {
         let next = next.or_else(|| self.first_commit(before));
         let keys = found.iter().map(|(_, key)| key.clone()).collect();
         let epochs = found.into_iter().map(|(epoch, _)| epoch).collect();
-        self.load(Loading::Versions { to, number, epochs, next }, Load::Get { keys, at: Timestamp::MAX }, fx);
+        self.load(Loading::Versions { to, number, epochs, next }, Load::Stamps { keys }, fx);
     }
 
     pub(super) fn on_versions_loaded(
@@ -284,7 +292,7 @@ impl Site {
             let before = self.pulling.as_ref().expect("it was asked").before;
             self.base.kept = self.base.kept.max(before);
         }
-        self.load(Loading::Compared { from, number, entries, next }, Load::Get { keys, at: Timestamp::MAX }, fx);
+        self.load(Loading::Compared { from, number, entries, next }, Load::Stamps { keys }, fx);
     }
 
     pub(super) fn on_compared(
@@ -309,13 +317,12 @@ impl Site {
 
     pub(super) fn on_fetch(&mut self, from: SiteId, number: u64, keys: Vec<Key>, fx: &mut Effects<Site>) {
         if keys.len() <= DIFFERENCES_PAGE {
-            self.load(Loading::Copies { to: from, number }, Load::Get { keys, at: Timestamp::MAX }, fx);
+            self.load(Loading::Copies { to: from, number }, Load::Newest { keys, bytes: COPIES_BYTES_MAX }, fx);
         }
     }
 
     pub(super) fn on_copies_loaded(&mut self, to: SiteId, number: u64, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { mut rows, .. } = loaded else { unreachable!("rows were asked for") };
-        rows.truncate(fitting(rows.iter().map(row_bytes), COPIES_BYTES_MAX));
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         self.tell(to, Promise::Copies { number, rows }, fx);
     }
 
@@ -472,11 +479,6 @@ impl Site {
             self.prune(fx);
         }
     }
-}
-
-/// Bytes of a row in a message, about.
-pub(super) fn row_bytes(row: &Row) -> usize {
-    row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len())
 }
 
 /// How many of the first things have no more than so many bytes in sum; one at least, if there is one.

@@ -7,7 +7,7 @@
 mod commit;
 mod reads;
 
-use super::config::{OPEN_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
+use super::config::{OPEN_MAX, READ_KEYS_BYTES_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
 use super::configuration::Configuration;
 use super::message::{Note, Promise, Query};
 use super::records::{DECISIONS, DecisionRecord, txn_key};
@@ -154,6 +154,10 @@ impl Site {
             }
             Request::Get { keys, .. } if keys.len() > ROWS_MAX => {
                 let why = format!("{} rows are read at once; at most {ROWS_MAX} can be: read them in parts", keys.len());
+                Err(TxnError::TooLarge(why))
+            }
+            Request::Get { keys, .. } if keys.iter().map(|key| key.0.len()).sum::<usize>() > READ_KEYS_BYTES_MAX => {
+                let why = format!("the keys of rows read at once have more than {READ_KEYS_BYTES_MAX} bytes: read them in parts");
                 Err(TxnError::TooLarge(why))
             }
             Request::Get { txn, keys, .. } => return self.read(id, txn, Query::Keys(keys), fx),
