@@ -24,7 +24,8 @@
 //! (TODS 1978); the column *preparing* is ours.
 //!
 //! Invariants: no two transactions hold conflicting locks; whoever waits has a conflicting holder or a conflicting older
-//! waiter; all functions of the table return the same for the same calls.
+//! waiter; all functions of the table return the same for the same calls; a lock of one key, asked for or released, costs what the ranges that
+//! are locked cost to look at, and nothing for the other keys of its transaction.
 
 mod spans;
 
@@ -124,7 +125,7 @@ impl WoundWait {
             return Ok(vec![Outcome::Granted(txn, lock)]);
         }
         assert!(!self.prepared.contains(&txn), "{txn} is prepared and asks for another lock");
-        if self.waiting.of(txn).any(|(range, (mode, _))| *range == lock.range && *mode == lock.mode) {
+        if self.waiting.covering(txn, &lock.range).any(|(range, (mode, _))| *range == lock.range && *mode == lock.mode) {
             return Ok(Vec::new());
         }
         if phase == Phase::Preparing && self.in_the_way(txn, &lock).any(|other| other < txn) {
@@ -142,7 +143,7 @@ impl WoundWait {
             outcomes.push(Outcome::Wounded(victim));
         }
         self.waiting.insert(txn, lock.range.clone(), (lock.mode, phase));
-        self.grant(&freed, Some((txn, lock)), &mut outcomes);
+        self.grant(&freed, Some((txn, lock, phase)), &mut outcomes);
         Ok(outcomes)
     }
 
@@ -183,7 +184,7 @@ impl WoundWait {
 
     /// True if one lock of `txn` covers `lock`.
     pub fn covers(&self, txn: TxnId, lock: &Lock) -> bool {
-        self.held.of(txn).any(|(range, mode)| range.start <= lock.range.start && lock.range.end <= range.end && *mode >= lock.mode)
+        self.held.covering(txn, &lock.range).any(|(_, mode)| *mode >= lock.mode)
     }
 
     /// The locks of `txn`, in no order that means anything.
@@ -198,10 +199,8 @@ impl WoundWait {
 
     /// Who waits for whom: for every waiting transaction those it cannot go before.
     pub fn waits_for(&self) -> BTreeSet<(TxnId, TxnId)> {
-        let waiting = self.waiting.owners().into_iter().flat_map(|txn| self.waiting.of(txn).map(move |waits| (txn, waits)));
         let mut edges = BTreeSet::new();
-        for (txn, (range, (mode, _))) in waiting {
-            let lock = Lock { range: range.clone(), mode: *mode };
+        for (txn, lock, _) in self.waiting.all().map(request) {
             edges.extend(self.in_the_way(txn, &lock).map(|other| (txn, other)));
         }
         edges
@@ -226,25 +225,32 @@ impl WoundWait {
 
     /// Drops what `txn` holds and waits for. Returns which keys that concerned.
     fn forget(&mut self, txn: TxnId) -> Vec<KeyRange> {
-        let mut freed = self.held.retain(txn, |_, _| false);
-        freed.append(&mut self.waiting.retain(txn, |_, _| false));
+        let mut freed = self.held.remove_all(txn);
+        freed.append(&mut self.waiting.remove_all(txn));
         freed
     }
 
     /// Grants what can be granted among the new request and those that touch `freed`, the oldest transaction first. One pass is
-    /// enough: a request that is granted bars the younger ones as much as it did when it waited.
-    fn grant(&mut self, freed: &[KeyRange], new: Option<(TxnId, Lock)>, outcomes: &mut Vec<Outcome>) {
+    /// enough: a request that is granted bars the younger ones as much as it did when it waited. Where fewer wait than keys were freed, all
+    /// who wait are asked: what the others wait for is still in their way.
+    fn grant(&mut self, freed: &[KeyRange], new: Option<(TxnId, Lock, Phase)>, outcomes: &mut Vec<Outcome>) {
         let mut candidates = BTreeSet::from_iter(new);
-        for range in freed {
-            let waiting = self.waiting.overlapping(range);
-            candidates.extend(waiting.map(|(txn, range, (mode, _))| (txn, Lock { range: range.clone(), mode: *mode })));
+        if self.waiting.len() < freed.len() {
+            candidates.extend(self.waiting.all().map(request));
+        } else {
+            candidates.extend(freed.iter().flat_map(|range| self.waiting.overlapping(range)).map(request));
         }
-        for (txn, lock) in candidates {
+        for (txn, lock, phase) in candidates {
             if self.in_the_way(txn, &lock).next().is_none() {
-                self.waiting.retain(txn, |range, (mode, _)| *range != lock.range || *mode != lock.mode);
+                self.waiting.remove(txn, &lock.range, &(lock.mode, phase));
                 self.held.insert(txn, lock.range.clone(), lock.mode);
                 outcomes.push(Outcome::Granted(txn, lock));
             }
         }
     }
+}
+
+/// What somebody who waits has asked for.
+fn request((txn, range, (mode, phase)): (TxnId, &KeyRange, &(Mode, Phase))) -> (TxnId, Lock, Phase) {
+    (txn, Lock { range: range.clone(), mode: *mode }, *phase)
 }

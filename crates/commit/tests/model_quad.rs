@@ -1,5 +1,5 @@
 //! QuAD's changes of configuration, checked exhaustively: one change with one transaction at four sites; two changes in a row at three, one
-//! of which passes an epoch over or restarts. And the checks held against protocols with one rule broken.
+//! of which passes an epoch over or crashes; cores that an operator declares lost. And the checks held against protocols with one rule broken.
 
 #[path = "quad_model/change.rs"]
 mod change;
@@ -7,7 +7,7 @@ mod change;
 mod epochs;
 
 use change::{AGREEMENT, Change, LASTING, Rule};
-use epochs::{Epochs, TRUE_CLAIMS};
+use epochs::{Crash, Epochs, TRUE_CLAIMS};
 use stateright::{Checker, HasDiscoveries, Model};
 use std::fmt::Debug;
 
@@ -38,9 +38,9 @@ where
 }
 
 /// Of a core: it writes at all cores.
-const AT_CORE: Change = Change { rule: Rule::AsIs, writers: &[0, 1, 2], movers: 2 };
+const AT_CORE: Change = Change { rule: Rule::AsIs, writers: &[0, 1, 2], movers: 2, lost: &[] };
 /// Of the slave: it writes at itself and at two cores.
-const AT_SLAVE: Change = Change { rule: Rule::AsIs, writers: &[0, 1, 3], movers: 2 };
+const AT_SLAVE: Change = Change { rule: Rule::AsIs, writers: &[0, 1, 3], movers: 2, lost: &[] };
 
 #[test]
 fn a_transaction_at_a_core_outlives_a_change_or_never_was() {
@@ -94,20 +94,42 @@ fn a_configuration_activated_by_a_minority_is_refuted() {
 
 #[test]
 fn what_sites_say_that_they_hold_they_hold_over_two_changes() {
-    check(Epochs { rule: epochs::Rule::AsIs });
+    check(Epochs { rule: epochs::Rule::AsIs, crash: Crash::Reconciling });
 }
 
 #[test]
 fn a_site_that_passed_an_epoch_over_and_claims_what_was_told_of_it_is_refuted() {
-    refute(Epochs { rule: epochs::Rule::PassedOverClaimed }, TRUE_CLAIMS);
+    refute(Epochs { rule: epochs::Rule::PassedOverClaimed, crash: Crash::Reconciling }, TRUE_CLAIMS);
 }
 
 #[test]
 fn questions_that_are_numbered_anew_in_each_life_are_refuted() {
-    refute(Epochs { rule: epochs::Rule::NamedAnew }, TRUE_CLAIMS);
+    refute(Epochs { rule: epochs::Rule::NamedAnew, crash: Crash::Reconciling }, TRUE_CLAIMS);
 }
 
 #[test]
 fn cursors_that_are_kept_into_the_next_epoch_are_refuted() {
-    refute(Epochs { rule: epochs::Rule::KeptOverEpochs }, TRUE_CLAIMS);
+    refute(Epochs { rule: epochs::Rule::KeptOverEpochs, crash: Crash::Reconciling }, TRUE_CLAIMS);
+}
+
+#[test]
+fn what_sites_say_that_they_hold_they_hold_though_an_adoption_is_lost() {
+    check(Epochs { rule: epochs::Rule::AsIs, crash: Crash::Unsynced });
+}
+
+#[test]
+fn a_source_that_tells_what_is_not_on_its_disk_is_refuted() {
+    refute(Epochs { rule: epochs::Rule::ToldUnsynced, crash: Crash::Unsynced }, TRUE_CLAIMS);
+}
+
+/// An operator declares two of the cores lost; the other attempt has not heard of that, and they take part in it.
+#[test]
+fn cores_declared_lost_take_nothing_along_and_decide_nothing_else() {
+    check(Change { lost: &[0, 1], ..AT_CORE });
+    check(Change { lost: &[0, 1], ..AT_SLAVE });
+}
+
+#[test]
+fn losses_that_take_a_write_quorum_along_are_refuted() {
+    refute(Change { rule: Rule::LossUnbounded, movers: 1, lost: &[0, 1, 3], ..AT_SLAVE }, LASTING);
 }

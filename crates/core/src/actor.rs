@@ -340,6 +340,29 @@ pub enum Load {
         /// As of when.
         at: Timestamp,
     },
+    /// For each of the first of these keys, its newest version, as `Get` answers it: none after those rows that have `bytes` bytes; one at least,
+    /// if there is a key. [`Loaded::Rows::more`] tells if that cut the answer off.
+    Newest {
+        /// Which rows.
+        keys: Vec<Key>,
+        /// No more once there are so many bytes, see [`Row::bytes`].
+        bytes: usize,
+    },
+    /// For each key, its newest version, without its value: for whoever compares versions.
+    Stamps {
+        /// Which rows.
+        keys: Vec<Key>,
+    },
+    /// The newest version of every key in the range that has one, without values, in key order: `limit` at the most, and none after those
+    /// whose keys have `bytes` bytes; one at least, if there is one and `limit` allows it.
+    ScanStamps {
+        /// Which rows.
+        range: KeyRange,
+        /// At most so many.
+        limit: usize,
+        /// No more once their keys have so many bytes.
+        bytes: usize,
+    },
     /// The newest version at or below `at` of every key in the range that has one, deletions included, in key order (or
     /// its reverse), `limit` rows at the most, and none after those whose keys and values have `bytes` bytes. [`Loaded::Rows::more`]
     /// tells if a limit cut the answer off.
@@ -384,10 +407,20 @@ pub struct Row {
     pub value: Option<Value>,
 }
 
+/// What a row has in a message or in memory beside its key and value, at the most: its version, the lengths, whether it was deleted.
+const ROW_EXTRA_BYTES: usize = 32;
+
+impl Row {
+    /// Bytes that it has in a message, or a few more.
+    pub fn bytes(&self) -> usize {
+        self.key.0.len() + self.value.as_ref().map_or(0, |value| value.0.len()) + ROW_EXTRA_BYTES
+    }
+}
+
 /// An answer of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loaded {
-    /// To `Get`, `Scan` and `Versions`.
+    /// To all but `Records`; without values to `Stamps` and `ScanStamps`.
     Rows {
         /// What was found.
         rows: Vec<Row>,

@@ -1,10 +1,11 @@
 //! The tests are tested: every bug planted in the protocol, or in the driver below it, must be caught within a stated
 //! number of seeds. Most are by the first; the few that need a crash, a cut and a conflict to meet take hundreds.
 //!
-//! Two are left out. A site that has restarted refuses every timestamp at or below its ceiling, which hides from random
+//! Three are left out. A site that has restarted refuses every timestamp at or below its ceiling, which hides from random
 //! schedules that it forgot a refusal (`RefusalNotDurable`); the scenario `a_refusal_outlives_a_crash` and the model in
 //! `crates/commit/tests` catch that. Another one needs a session of QuAD that is lost without its gateway hearing of it, and a
-//! write in between, which few seeds have (`SessionsIgnored`): `quad_moves/steps.rs` arranges just that.
+//! write in between, which few seeds have (`SessionsIgnored`): `quad_moves/steps.rs` arranges just that. A copy of QuAD's is older than what
+//! was listed only if its source had also told before the sync (`OldCopiesTaken`): `quad_moves/unsynced.rs` breaks both rules.
 
 #![cfg(feature = "planted")]
 
@@ -85,7 +86,7 @@ fn every_bug_planted_in_paxos_commit_is_caught() {
 #[test]
 fn every_bug_planted_in_quad_is_caught() {
     use rhumb_commit::quad::planted::Planted;
-    let bugs = Planted::ALL.into_iter().filter(|bug| *bug != Planted::SessionsIgnored);
+    let bugs = Planted::ALL.into_iter().filter(|bug| ![Planted::SessionsIgnored, Planted::OldCopiesTaken].contains(bug));
     assert_all_caught(bugs, |bug| Quad { planted: Some(bug), ..Quad::default() });
 }
 

@@ -20,6 +20,7 @@ pub mod manifest;
 mod memory;
 mod scan;
 mod small_file;
+mod stamps;
 mod store;
 
 pub use engine::{Engine, Entries, View, Write};

@@ -13,6 +13,7 @@ use crate::garbage::Swept;
 use crate::group::Group;
 use crate::layout;
 use crate::scan::{self, Bounds, Page};
+use crate::stamps;
 use bytes::Bytes;
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, Load, Loaded, Row, Timestamp};
@@ -92,6 +93,15 @@ impl<E: Engine> Store<E> {
                 let rows = keys.iter().map(|key| get(&*view, key, *at)).collect::<Result<Vec<Row>, StoreError>>()?;
                 Ok(Loaded::Rows { rows, more: false })
             }
+            Load::Newest { keys, bytes } => newest(&*view, keys, *bytes),
+            Load::Stamps { keys } => {
+                let rows = keys.iter().map(|key| stamps::of(&*view, key)).collect::<Result<Vec<Row>, StoreError>>()?;
+                Ok(Loaded::Rows { rows, more: false })
+            }
+            Load::ScanStamps { range, limit, bytes } => {
+                let found = stamps::scan(&*view, range, *limit, *bytes)?;
+                Ok(Loaded::Rows { rows: found.rows, more: found.more })
+            }
             Load::Scan { range, at, limit, bytes, reverse } => {
                 let found = scan::scan(&*view, range, *at, Bounds { limit: *limit, bytes: *bytes }, *reverse)?;
                 Ok(Loaded::Rows { rows: found.rows, more: found.more })
@@ -111,6 +121,20 @@ fn get(view: &dyn View, key: &Key, at: Timestamp) -> Result<Row, StoreError> {
         Some((version, value)) => Row { key: key.clone(), version, value },
         None => Row { key: key.clone(), version: Timestamp::ZERO, value: None },
     })
+}
+
+fn newest(view: &dyn View, keys: &[Key], bytes: usize) -> Result<Loaded, StoreError> {
+    let mut rows = Vec::new();
+    let mut sum = 0;
+    for key in keys {
+        let row = get(view, key, Timestamp::MAX)?;
+        sum += row.bytes();
+        if sum > bytes && !rows.is_empty() {
+            return Ok(Loaded::Rows { rows, more: true });
+        }
+        rows.push(row);
+    }
+    Ok(Loaded::Rows { rows, more: false })
 }
 
 fn version(view: &dyn View, key: &Key, at: Timestamp) -> Result<Option<Row>, StoreError> {

@@ -30,6 +30,7 @@ const JOIN_POLL: Duration = Duration::from_millis(250);
   rhumb quorum explain --json
   rhumb quorum leave ireland                          Ireland is to be stopped for long; the others go on without it
   rhumb quorum leave ireland --lost                   it is gone for good: nobody waits for its word
+  rhumb quorum leave ireland oregon --lost            two are, and the others cannot go on with either
   rhumb quorum join ireland
 
 What is shown is one site's view: what it heard of the others in the last period. The first member that is up acts on its own.
@@ -57,13 +58,15 @@ pub struct Args {
 enum What {
     /// Who is a core and why, what the next period is expected to bring, and what a change would gain and cost.
     Explain,
-    /// Have a site take part no more: it is in nobody's quorums, and serves nothing until it joins again. Returns once that is decided.
+    /// Have sites take part no more: they are in nobody's quorums, and serve nothing until they join again. Returns once that is decided.
     Leave {
-        /// The site; without a shard it is 0.
-        #[arg(value_name = "REGION[/SHARD]")]
-        leaves: String,
-        /// It will not come back with what it had on its disk: what it knows is not waited for. What its own clients were told stays as
-        /// long as a majority of all sites, or all slaves and a core, are left.
+        /// The sites; without a shard it is 0.
+        #[arg(value_name = "REGION[/SHARD]", required = true)]
+        leaves: Vec<String>,
+        /// They will not come back with what they had on their disks: what they know is not waited for. Say so only of sites that have
+        /// stopped: of one that still runs, clients may read what is old, and be told that something is committed which the others
+        /// will not have. What clients were told before stays as long as a majority of all sites, or all slaves and a core, are left.
+        /// Name all that are lost: a change waits for everybody else.
         #[arg(long)]
         lost: bool,
     },
@@ -102,21 +105,38 @@ async fn ask(base: &str) -> Result<Shown, String> {
     serde_json::from_str(&answer.body).map_err(|error| format!("{base}/quorums is not that of a site: {error}"))
 }
 
-/// Has `leaves` be a member no more, and returns what is then.
-async fn leave(args: &Args, leaves: &str, lost: bool) -> Result<Shown, String> {
-    let (region, shard) = leaves.rsplit_once(['.', '/']).filter(|(_, shard)| shard.parse::<u16>().is_ok()).unwrap_or((leaves, "0"));
-    let name = format!("{region}/{shard}");
+/// Has `leaves` be members no more, and returns what is then.
+async fn leave(args: &Args, leaves: &[String], lost: bool) -> Result<Shown, String> {
+    let sites: Vec<String> = leaves.iter().map(|name| full_name(name)).collect();
     let base = match &args.http {
         Some(http) => http.clone(),
-        None => match alive(args, args.site.as_deref(), |site| site.to_string() != name) {
+        None => match alive(args, args.site.as_deref(), |site| !sites.contains(&site.to_string())) {
             Err(_) if alive(args, args.site.as_deref(), |_| true).is_ok() => {
                 return Err("a site does not take itself out; name another one with --site".to_owned());
             }
             base => base?,
         },
     };
-    tell(&base, &Change::Leave { site: name, lost }).await?;
+    if lost {
+        eprintln!("{}", risk(&sites));
+    }
+    tell(&base, &Change::Leave { sites, lost }).await?;
     ask(&base).await
+}
+
+/// The site that is meant by `name`, which may lack its shard.
+fn full_name(name: &str) -> String {
+    let (region, shard) = name.rsplit_once(['.', '/']).filter(|(_, shard)| shard.parse::<u16>().is_ok()).unwrap_or((name, "0"));
+    format!("{region}/{shard}")
+}
+
+/// What an operator risks who declares sites lost, said before it is done.
+fn risk(sites: &[String]) -> String {
+    format!(
+        "declaring lost: {}. If one of them still runs, its clients may read what is old, and be told that something is committed \
+         which the others will not have.",
+        sites.join(", ")
+    )
 }
 
 /// Has `joins` ask to be a member, and waits until it is one.

@@ -105,7 +105,7 @@ impl Site {
         due.into_iter().for_each(|epoch| self.schedule(epoch, fx));
         self.close_votes();
         // What votes decide changes with another vote only.
-        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged() && content.judged < content.votes.len());
+        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged() && content.judged < content.votes.count());
         let open: Vec<Epoch> = scheduled.map(|(epoch, _)| *epoch).collect();
         open.into_iter().for_each(|epoch| self.judge(epoch, fx));
         self.run_ready(fx);
@@ -150,7 +150,7 @@ impl Site {
     /// Gives their place to those transactions of an epoch on which the votes have decided.
     fn judge(&mut self, epoch: Epoch, fx: &mut Effects<Site>) {
         let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
-        content.judged = content.votes.len();
+        content.judged = content.votes.count();
         let conflicts = content.conflicts.as_ref().expect("it is scheduled");
         let verdicts = content.votes.verdicts(conflicts, self.topology.region_count());
         #[cfg(feature = "planted")]

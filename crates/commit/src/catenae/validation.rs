@@ -70,7 +70,7 @@ impl Votes {
     }
 
     /// How many regions have voted, or will not.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.votes.len()
     }
 

@@ -122,6 +122,10 @@ pub const RTT_MAX: Span = Span::from_secs(10);
 pub const COUNTED_PAGE: usize = 1_000;
 /// Differences of a page.
 pub const DIFFERENCES_PAGE: usize = 1_000;
+/// Bytes of the keys of a page of differences, or of those that are counted at once; one that is longer goes alone.
+pub const PAGE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of the keys that a transaction reads at once.
+pub const READ_KEYS_BYTES_MAX: usize = 4 << 20;
 /// Bytes of the rows, or of the commits, that are copied at once; one that is larger goes alone.
 pub const COPIES_BYTES_MAX: usize = 4 << 20;
 /// A site that catches up asks another source once one has not answered after so many questions.
@@ -133,5 +137,7 @@ pub const EPOCHS_KEPT_MAX: u64 = 32;
 pub const TOLD_AGAIN_TICKS: u64 = 4;
 /// Versions that nobody reads any more are dropped each time so many ticks have passed.
 pub const COLLECT_EVERY: u64 = 20;
+/// A clock that is ahead of the time of day takes its ceiling along in steps of this part of the lead.
+pub const CEILING_STEPS: u64 = 64;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

@@ -17,7 +17,7 @@ pub enum Request {
     Change(Goal),
     /// By an operator, of a site that is no member: ask to become one. Answered by `Done` at once.
     Join,
-    /// By an operator: a site is no member any more. Answered by `Done` once a configuration without it is decided.
+    /// By an operator: some sites are no members any more. Answered by `Done` once a configuration without them is decided.
     Leave(Leave),
     /// By an operator: so many cores from now on. Answered by `Done` once a configuration that says so is decided.
     Cores(Cores),
@@ -27,12 +27,12 @@ pub enum Request {
     Burden(Burden),
 }
 
-/// A site is to be a member no more: see `leaving.rs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Some sites are to be members no more: see `leaving.rs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leave {
     /// Which.
-    pub site: SiteId,
-    /// It will not come back with what it had on its disk: its word is not waited for.
+    pub sites: BTreeSet<SiteId>,
+    /// They will not come back with what they had on their disks: their word is not waited for.
     pub lost: bool,
 }
 
@@ -169,19 +169,13 @@ pub enum Note {
     Advances { ballot: Ballot, pages: u64 },
     /// To a source: what was written from epoch `since` on and before epoch `before`?
     Pull { number: u64, since: Epoch, before: Epoch, after: Cursor },
-    /// Source: this. `whole` if it no longer knows, and goes through all rows.
-    Differences { number: u64, entries: Vec<Difference>, next: Option<Cursor>, whole: bool },
-    /// Source: these commits stand here and are not settled.
-    Commits { number: u64, commits: Vec<CommitRecord>, next: Option<Cursor> },
     /// To a source: these rows.
     Fetch { number: u64, keys: Vec<Key> },
-    /// Source: here they are, or the first of them.
-    Copies { number: u64, rows: Vec<Row> },
     /// Mover to all members: accept this as the next configuration.
     Accept { ballot: Ballot, configuration: Box<Configuration> },
 }
 
-/// A message that promises something durable.
+/// A message that promises something durable. What a source tells a puller is one: the puller claims to hold the past on the strength of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Promise {
@@ -197,6 +191,12 @@ pub enum Promise {
     Reconciled { ballot: Ballot, copied: u64 },
     /// Acceptor to the mover: accepted.
     Accepted { ballot: Ballot },
+    /// Source, to a pull: this. `whole` if it no longer knows, and goes through all rows.
+    Differences { number: u64, entries: Vec<Difference>, next: Option<Cursor>, whole: bool },
+    /// Source, to a pull: these commits stand here and are not settled.
+    Commits { number: u64, commits: Vec<CommitRecord>, next: Option<Cursor> },
+    /// Source, to a fetch: here they are, or the first of them.
+    Copies { number: u64, rows: Vec<Row> },
 }
 
 impl fmt::Display for Query {
@@ -237,14 +237,7 @@ impl fmt::Display for Note {
             Note::Reconcile { ballot, anchor, sources } => write!(f, "reconcile {ballot} with {}, from {anchor}", sources.len()),
             Note::Advances { ballot, pages } => write!(f, "advances {ballot}: {pages} pages"),
             Note::Pull { number, since, before, .. } => write!(f, "pull {number}: {since} to before {before}"),
-            Note::Differences { number, entries, next, .. } => {
-                write!(f, "differences {number}: {}{}", entries.len(), if next.is_some() { " and more" } else { "" })
-            }
-            Note::Commits { number, commits, next } => {
-                write!(f, "commits {number}: {}{}", commits.len(), if next.is_some() { " and more" } else { "" })
-            }
             Note::Fetch { number, keys } => write!(f, "fetch {number}: {}", keys.len()),
-            Note::Copies { number, rows } => write!(f, "copies {number}: {}", rows.len()),
             Note::Accept { ballot, configuration } => write!(f, "accept {ballot}: {configuration}"),
         }
     }
@@ -262,6 +255,13 @@ impl fmt::Display for Promise {
             }
             Promise::Reconciled { ballot, copied } => write!(f, "reconciled {ballot}: {copied} copied"),
             Promise::Accepted { ballot } => write!(f, "accepted {ballot}"),
+            Promise::Differences { number, entries, next, .. } => {
+                write!(f, "differences {number}: {}{}", entries.len(), if next.is_some() { " and more" } else { "" })
+            }
+            Promise::Commits { number, commits, next } => {
+                write!(f, "commits {number}: {}{}", commits.len(), if next.is_some() { " and more" } else { "" })
+            }
+            Promise::Copies { number, rows } => write!(f, "copies {number}: {}", rows.len()),
         }
     }
 }

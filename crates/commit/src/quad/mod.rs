@@ -50,6 +50,7 @@
 //! | `monitor.rs`, `manager.rs` | what is measured; which change is due |
 //! | `leaving.rs` | a site leaves, as an operator says |
 //! | `explanation.rs` | what a site says of all that to operators |
+//! | `unnamed.rs` | what waits for the ceiling of timestamps |
 //! | `burden.rs` | work for others that keeps a site busy, to try the rest out |
 
 mod acceptor;
@@ -70,6 +71,7 @@ mod reconcile;
 pub mod records;
 mod replica;
 mod site;
+mod unnamed;
 
 pub use config::{Adaptation, Availability, BURDEN_MAX_PERCENT, Config, LOAD_MAX_PPM};
 pub use configuration::{Ballot, Carried, Cause, Configuration, Cores, Epoch, Goal, Stamped, carries};

@@ -17,7 +17,7 @@
 //! under any quorums; the others have fewer where they are served faster, so that a good choice looks better, not worse. While the
 //! configuration changes all that begins waits for that, at every site: such a period counts for no load.
 
-use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, RTT_MAX};
+use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, PAGE_BYTES_MAX, RTT_MAX};
 use super::configuration::{Cores, Epoch};
 use super::manager::{Known, plan, plan_cores};
 use super::message::{Measured, Note};
@@ -26,7 +26,7 @@ use super::site::{Loading, Site};
 use crate::replicated_commit::Answer;
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Load, Loaded, RequestId};
-use rhumb_core::{Effects, Key, KeyRange, SiteId, Span, Time, Timestamp};
+use rhumb_core::{Effects, Key, KeyRange, SiteId, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is measured at a site, and heard from others.
@@ -305,7 +305,7 @@ impl Site {
             Some(last) => KeyRange::new(last.successor(), everything.end),
             None => everything,
         };
-        self.load(Loading::Counted, Load::Scan { range, at: Timestamp::MAX, limit: COUNTED_PAGE, bytes: usize::MAX, reverse: false }, fx);
+        self.load(Loading::Counted, Load::ScanStamps { range, limit: COUNTED_PAGE, bytes: PAGE_BYTES_MAX }, fx);
     }
 
     pub(super) fn on_counted(&mut self, loaded: Loaded) {
@@ -326,6 +326,7 @@ mod tests {
     use super::super::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
     use super::super::{Availability, BURDEN_MAX_PERCENT, Config, Stamped};
     use super::*;
+    use rhumb_core::Timestamp;
     use rhumb_core::actor::Effect;
 
     #[test]

@@ -30,11 +30,13 @@ pub enum Planted {
     ShownUnsettled,
     /// A site claims to hold all that came before an epoch for which it was not reconciled.
     PassedOverClaimed,
+    /// A copy counts that is older than what its source has listed.
+    OldCopiesTaken,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 12] = [
+    pub const ALL: [Planted; 13] = [
         Planted::AnsweredAfterFirstRound,
         Planted::FirstForNewest,
         Planted::SessionsIgnored,
@@ -47,6 +49,7 @@ impl Planted {
         Planted::CarriedNotFetched,
         Planted::ShownUnsettled,
         Planted::PassedOverClaimed,
+        Planted::OldCopiesTaken,
     ];
 }
 

@@ -26,10 +26,11 @@
 //! that it stays small; of one that names a commit, each site that was reconciled for it has the rows.
 //!
 //! Invariants: what is copied was settled, so that it stays true whichever attempt prevails; a source that serves a change is
-//! sealed, so that what it says is all; a site says that it is reconciled once all it got is on disk; a question has a name that no
-//! life of the site gives to another one.
+//! sealed, so that what it says is all; what a source tells is on its disk, so that it stays so over a crash; a copy is as new as what was
+//! listed, or newer; a site says that it is reconciled once all it got is on disk; a question has a name that no life of the site gives to
+//! another one.
 
-use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE};
+use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE, PAGE_BYTES_MAX};
 use super::configuration::{Ballot, Epoch};
 use super::message::{Cursor, Difference, Note, Promise};
 #[cfg(feature = "planted")]
@@ -85,7 +86,8 @@ struct Pull {
 struct Page {
     entries: Vec<Difference>,
     next: Option<Cursor>,
-    keys: Vec<Key>,
+    /// The rows that are to come, and the versions that the source has listed.
+    wanted: BTreeMap<Key, Timestamp>,
 }
 
 impl Site {
@@ -153,7 +155,7 @@ impl Site {
         let Pull { since, after, number, page, .. } = &pulling.pulls[&source];
         let note = match page {
             None => Note::Pull { number: *number, since: *since, before: pulling.before, after: after.clone() },
-            Some(page) => Note::Fetch { number: *number, keys: page.keys.clone() },
+            Some(page) => Note::Fetch { number: *number, keys: page.wanted.keys().cloned().collect() },
         };
         fx.send(source, self.configuration.epoch.says(note));
     }
@@ -190,7 +192,7 @@ impl Site {
                 Cursor::Row(last) => KeyRange::new(last.successor(), everything.end),
                 _ => everything,
             };
-            let load = Load::Scan { range, at: Timestamp::MAX, limit: self.page_rows(), bytes: usize::MAX, reverse: false };
+            let load = Load::ScanStamps { range, limit: self.page_rows(), bytes: PAGE_BYTES_MAX };
             return self.load(Loading::AllRows { to: from, number, before }, load, fx);
         }
         let from_key = match after {
@@ -201,32 +203,46 @@ impl Site {
         self.load(Loading::Differences { to: from, number, before }, load, fx);
     }
 
+    /// A source's answer. What it says of the past follows from what it has adopted and copied itself, and the puller takes it for all that
+    /// there is: it leaves once that is on disk, so that no crash takes back what was told.
+    fn tell(&self, to: SiteId, told: Promise, fx: &mut Effects<Site>) {
+        fx.persist(Batch::new()).send(to, self.configuration.epoch.says(told));
+    }
+
     fn page_rows(&self) -> usize {
         self.config.page_rows.clamp(1, DIFFERENCES_PAGE)
     }
 
     /// Where a source goes on once all rows are told: at the commits that are not settled, if there are some.
     fn first_commit(&self, before: Epoch) -> Option<Cursor> {
-        let has_some = self.configuration.epoch.next() == before && self.replica.commits(None).next().is_some();
+        let has_some = self.configuration.epoch.next() == before && self.replica.has_commits();
         #[cfg(feature = "planted")]
         let has_some = has_some && !self.has_planted(Planted::CarriedNotFetched);
         has_some.then_some(Cursor::Commit(None))
     }
 
     fn tell_commits(&mut self, to: SiteId, number: u64, last: Option<TxnId>, fx: &mut Effects<Site>) {
-        let mut commits: Vec<CommitRecord> = self.replica.commits(last).take(self.page_rows() + 1).collect();
-        let fit = fitting(commits.iter().map(CommitRecord::bytes), COPIES_BYTES_MAX).min(self.page_rows());
-        let more = commits.len() > fit;
-        commits.truncate(fit);
-        let next = commits.last().filter(|_| more).map(|last| Cursor::Commit(Some(last.txn)));
-        fx.send(to, self.configuration.epoch.says(Note::Commits { number, commits, next }));
+        let (mut commits, mut more, mut bytes) = (Vec::new(), false, 0);
+        for commit in self.replica.commits(last) {
+            bytes += commit.bytes();
+            more = !commits.is_empty() && (bytes > COPIES_BYTES_MAX || commits.len() == self.page_rows());
+            if more {
+                break;
+            }
+            commits.push(commit);
+        }
+        let next = commits.last().filter(|_| more).map(|last: &CommitRecord| Cursor::Commit(Some(last.txn)));
+        self.tell(to, Promise::Commits { number, commits, next }, fx);
     }
 
     pub(super) fn on_differences_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
+        let fit = fitting(records.iter().map(|(record, _)| record.len()), PAGE_BYTES_MAX).min(records.len());
+        let more = more || fit < records.len();
+        let records = &records[..fit];
         let mut next = records.last().filter(|_| more).map(|(last, _)| Cursor::Difference(last.to_vec()));
         let mut found: Vec<(Epoch, Key)> = Vec::new();
-        for (record, _) in &records {
+        for (record, _) in records {
             let (epoch, key) = read_difference(record).expect("the store holds what this protocol wrote");
             if epoch >= before {
                 next = None;
@@ -237,7 +253,7 @@ impl Site {
         let next = next.or_else(|| self.first_commit(before));
         let keys = found.iter().map(|(_, key)| key.clone()).collect();
         let epochs = found.into_iter().map(|(epoch, _)| epoch).collect();
-        self.load(Loading::Versions { to, number, epochs, next }, Load::Get { keys, at: Timestamp::MAX }, fx);
+        self.load(Loading::Versions { to, number, epochs, next }, Load::Stamps { keys }, fx);
     }
 
     pub(super) fn on_versions_loaded(
@@ -250,14 +266,14 @@ impl Site {
     ) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let entries = rows.into_iter().zip(epochs).map(|(row, epoch)| (row.key, row.version, epoch)).collect();
-        fx.send(to, self.configuration.epoch.says(Note::Differences { number, entries, next, whole: false }));
+        self.tell(to, Promise::Differences { number, entries, next, whole: false }, fx);
     }
 
     pub(super) fn on_all_rows_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         let next = rows.last().filter(|_| more).map(|last| Cursor::Row(last.key.clone())).or_else(|| self.first_commit(before));
         let entries = rows.into_iter().map(|row| (row.key, row.version, Epoch(0))).collect();
-        fx.send(to, self.configuration.epoch.says(Note::Differences { number, entries, next, whole: true }));
+        self.tell(to, Promise::Differences { number, entries, next, whole: true }, fx);
     }
 
     pub(super) fn on_differences(
@@ -276,7 +292,7 @@ impl Site {
             let before = self.pulling.as_ref().expect("it was asked").before;
             self.base.kept = self.base.kept.max(before);
         }
-        self.load(Loading::Compared { from, number, entries, next }, Load::Get { keys, at: Timestamp::MAX }, fx);
+        self.load(Loading::Compared { from, number, entries, next }, Load::Stamps { keys }, fx);
     }
 
     pub(super) fn on_compared(
@@ -290,9 +306,10 @@ impl Site {
         let Loaded::Rows { rows: own, .. } = loaded else { unreachable!("rows were asked for") };
         let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
         let older = entries.iter().zip(&own).filter(|((_, version, _), own)| own.version < *version);
-        let keys: BTreeSet<Key> = older.map(|((key, ..), _)| key.clone()).collect();
-        pull.page = Some(Page { entries, next, keys: keys.iter().cloned().collect() });
-        if keys.is_empty() {
+        let wanted: BTreeMap<Key, Timestamp> = older.map(|((key, version, _), _)| (key.clone(), *version)).collect();
+        let lacks_nothing = wanted.is_empty();
+        pull.page = Some(Page { entries, next, wanted });
+        if lacks_nothing {
             return self.take_page(from, Batch::new(), fx);
         }
         self.ask_source(from, fx);
@@ -300,24 +317,35 @@ impl Site {
 
     pub(super) fn on_fetch(&mut self, from: SiteId, number: u64, keys: Vec<Key>, fx: &mut Effects<Site>) {
         if keys.len() <= DIFFERENCES_PAGE {
-            self.load(Loading::Copies { to: from, number }, Load::Get { keys, at: Timestamp::MAX }, fx);
+            self.load(Loading::Copies { to: from, number }, Load::Newest { keys, bytes: COPIES_BYTES_MAX }, fx);
         }
     }
 
     pub(super) fn on_copies_loaded(&mut self, to: SiteId, number: u64, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { mut rows, .. } = loaded else { unreachable!("rows were asked for") };
-        rows.truncate(fitting(rows.iter().map(row_bytes), COPIES_BYTES_MAX));
-        fx.send(to, self.configuration.epoch.says(Note::Copies { number, rows }));
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        self.tell(to, Promise::Copies { number, rows }, fx);
     }
 
-    /// Writes down what came, and asks for the rest of the page, if there is some.
+    /// Writes down what came, and asks for the rest of the page, if there is some. A copy older than the version that was listed is none: the
+    /// source no longer has what it told of.
     pub(super) fn on_copies(&mut self, from: SiteId, number: u64, rows: Vec<Row>, fx: &mut Effects<Site>) {
         let name = self.tokens + 1;
+        #[cfg(feature = "planted")]
+        let takes_all = self.has_planted(Planted::OldCopiesTaken);
+        #[cfg(not(feature = "planted"))]
+        let takes_all = false;
         let Some(pull) = self.question(from, number) else { return };
         let Some(page) = &mut pull.page else { return };
-        let got: BTreeSet<&Key> = rows.iter().map(|row| &row.key).collect();
-        page.keys.retain(|key| !got.contains(key));
-        let is_whole = page.keys.is_empty();
+        let is_wanted = |row: &Row| page.wanted.get(&row.key).is_some_and(|listed| takes_all || row.version >= *listed);
+        let rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
+        if rows.is_empty() {
+            // No answer: it is asked again, and another source in the end.
+            return fx.count("quad.refused_copies");
+        }
+        for row in &rows {
+            page.wanted.remove(&row.key);
+        }
+        let is_whole = page.wanted.is_empty();
         pull.number = name;
         self.tokens = name;
         let mut batch = Batch::new();
@@ -345,7 +373,7 @@ impl Site {
         fx: &mut Effects<Site>,
     ) {
         let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
-        pull.page = Some(Page { entries: Vec::new(), next, keys: Vec::new() });
+        pull.page = Some(Page { entries: Vec::new(), next, wanted: BTreeMap::new() });
         let mut batch = Batch::new();
         for commit in commits {
             batch.put_record(ASIDE, txn_key(commit.txn), encode(&commit));
@@ -451,11 +479,6 @@ impl Site {
             self.prune(fx);
         }
     }
-}
-
-/// Bytes of a row in a message, about.
-pub(super) fn row_bytes(row: &Row) -> usize {
-    row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len())
 }
 
 /// How many of the first things have no more than so many bytes in sum; one at least, if there is one.

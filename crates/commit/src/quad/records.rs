@@ -68,6 +68,9 @@ pub struct DecisionRecord {
     pub participants: Vec<SiteId>,
 }
 
+/// What a write has in a message beside its key and value, at the most: two lengths, and whether it deletes.
+const WRITE_EXTRA_BYTES: usize = 12;
+
 /// A commit that stands at a sealed source and is not settled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitRecord {
@@ -80,9 +83,10 @@ pub struct CommitRecord {
 }
 
 impl CommitRecord {
-    /// How long its keys and values are, in sum.
+    /// Bytes that it has in a message, or a few more.
     pub fn bytes(&self) -> usize {
-        self.writes.iter().map(|(key, value)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len())).sum()
+        let bytes = |(key, value): &(Key, Option<Value>)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len()) + WRITE_EXTRA_BYTES;
+        self.writes.iter().map(bytes).sum()
     }
 }
 

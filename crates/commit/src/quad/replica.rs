@@ -16,13 +16,13 @@ use super::configuration::{Carried, Cause, Goal};
 use super::message::{Note, Promise, Query};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
-use super::reconcile::{fitting, row_bytes};
+use super::reconcile::fitting;
 use super::records::{CommitRecord, PREPARED, PreparedRecord, put_ceiling, put_versions, txn_key};
 use super::site::{Loading, Site};
 use crate::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::encode;
-use rhumb_core::{Batch, Effects, Key, SiteId, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Batch, Effects, Key, Row, SiteId, Time, Timestamp, TxnId, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
@@ -110,6 +110,11 @@ impl Replica {
         self.prepared.range((after, Bound::Unbounded)).filter_map(move |(_, prepared)| commit(prepared))
     }
 
+    /// True if a commit stands here that is not settled.
+    pub(super) fn has_commits(&self) -> bool {
+        self.prepared.values().any(|prepared| prepared.record.committed.is_some())
+    }
+
     /// True if the commit of the transaction stands here and is not settled.
     pub(super) fn has_commit(&self, txn: TxnId) -> bool {
         self.prepared.get(&txn).is_some_and(|prepared| prepared.record.committed.is_some())
@@ -182,7 +187,7 @@ impl Site {
     /// Asks the table for `locks`, and goes on with `what` once it has them.
     fn ask(&mut self, now: Time, txn: TxnId, locks: BTreeSet<Lock>, what: What, phase: Phase, fx: &mut Effects<Site>) {
         if !self.replica.sessions.contains_key(&txn) {
-            if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now) {
+            if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now, fx) {
                 return fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session: None }));
             }
             let name = self.clock.now(now);
@@ -236,12 +241,12 @@ impl Site {
         match asked.what {
             What::Read { number, query } => {
                 let load = match &query {
-                    Query::Keys(keys) => Load::Get { keys: keys.clone(), at: Timestamp::MAX },
+                    Query::Keys(keys) => Load::Newest { keys: keys.clone(), bytes: ROWS_BYTES_MAX },
                     Query::Range { range, limit, reverse } => Load::Scan {
                         range: range.clone(),
                         at: Timestamp::MAX,
                         limit: *limit as usize,
-                        bytes: usize::MAX,
+                        bytes: ROWS_BYTES_MAX,
                         reverse: *reverse,
                     },
                 };
@@ -269,7 +274,7 @@ impl Site {
 
     pub(super) fn on_read_loaded(&mut self, txn: TxnId, number: u32, session: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { mut rows, more } = loaded else { unreachable!("rows were asked for") };
-        let fit = fitting(rows.iter().map(row_bytes), ROWS_BYTES_MAX);
+        let fit = fitting(rows.iter().map(Row::bytes), ROWS_BYTES_MAX);
         let more = more || fit < rows.len();
         rows.truncate(fit);
         // What was loaded is as of the lock; it counts only if the lock is still held.

@@ -2,7 +2,7 @@
 
 use super::acceptor::Sealed;
 use super::burden::Burdened;
-use super::config::{COLLECT_EVERY, Config, RECOVERY_PAGE, TOLD_AGAIN_TICKS};
+use super::config::{CEILING_STEPS, COLLECT_EVERY, Config, RECOVERY_PAGE, TOLD_AGAIN_TICKS};
 use super::configuration::{Configuration, Cores, Epoch, Stamped};
 use super::explanation::Tally;
 use super::gateway::{Gateway, Waiting};
@@ -15,10 +15,11 @@ use super::quorums::Quorums;
 use super::reconcile::Pulling;
 use super::records::{ACCEPTOR, ASIDE, BASE, Base, CEILING, CONFIGURATION, CommitRecord, DECISIONS, PREPARED, put_ceiling};
 use super::replica::Replica;
+use super::unnamed::{Unnamed, UnnamedQueue};
 use crate::replicated_commit::Answer;
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Actor, Body, Collect, Input, Load, Loaded, Space, Token};
-use rhumb_core::record::decode;
+use rhumb_core::record::{decode, encode};
 use rhumb_core::{Batch, Effects, HybridClock, SiteId, Span, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -83,6 +84,8 @@ pub struct Site {
     pub(super) ceiling_written: Timestamp,
     /// Ceilings on their way, by token.
     ceilings: BTreeMap<Token, Timestamp>,
+    /// What waits for a higher one.
+    pub(super) unnamed: UnnamedQueue,
     /// Ticks of this life.
     pub(super) ticks: u64,
     /// The tick at which each site was last heard of.
@@ -126,6 +129,7 @@ impl Site {
             ceiling: Timestamp::ZERO,
             ceiling_written: Timestamp::ZERO,
             ceilings: BTreeMap::new(),
+            unnamed: UnnamedQueue::default(),
             ticks: 0,
             heard: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -192,9 +196,13 @@ impl Site {
         up
     }
 
-    /// True if a timestamp issued now would be one that no other life of this site issues.
-    pub(super) fn may_issue(&self, now: Time) -> bool {
-        self.clock.last().next().max(Timestamp::from_time(now)) < self.ceiling
+    /// True if a timestamp issued now would be one that no other life of this site issues; else the ceiling is being raised for it.
+    pub(super) fn may_issue(&mut self, now: Time, fx: &mut Effects<Site>) -> bool {
+        let next = self.clock.last().next().max(Timestamp::from_time(now));
+        if next >= self.ceiling && self.ceilings.values().all(|asked| next >= *asked) {
+            self.raise_ceiling(now, Batch::new(), fx);
+        }
+        next < self.ceiling
     }
 
     pub(super) fn load(&mut self, loading: Loading, load: Load, fx: &mut Effects<Site>) {
@@ -253,20 +261,46 @@ impl Site {
             (ACCEPTOR, _) => self.recover(DECISIONS, Vec::new(), fx),
             (DECISIONS, _) => self.recover(PREPARED, Vec::new(), fx),
             (PREPARED, _) => self.recover(ASIDE, Vec::new(), fx),
-            _ => self.raise_ceiling(now, fx),
+            _ => self.begin_to_serve(now, fx),
         }
     }
 
-    /// Makes room for timestamps, well ahead of the clock.
-    fn raise_ceiling(&mut self, now: Time, fx: &mut Effects<Site>) {
-        let ahead = self.clock.last().max(Timestamp::from_time(now)).plus(self.config.ceiling_lead);
-        let ceiling = ahead.max(self.ceiling_written);
-        let mut batch = Batch::new();
-        put_ceiling(&mut batch, ceiling);
-        self.ceiling_written = ceiling;
+    /// Makes room for timestamps, and writes `batch` with that. Well ahead of the time of day, and a little ahead of the clock: that begins
+    /// each life at the ceiling of the one before, and would run ahead of the time by another lead with each crash.
+    fn raise_ceiling(&mut self, now: Time, mut batch: Batch, fx: &mut Effects<Site>) {
+        let lead = Timestamp::from_time(now).plus(self.config.ceiling_lead);
+        let step = self.clock.last().plus(self.ceiling_step());
+        self.ceiling_written = lead.max(step).max(self.ceiling_written);
+        put_ceiling(&mut batch, self.ceiling_written);
         self.tokens += 1;
-        self.ceilings.insert(self.tokens, ceiling);
+        self.ceilings.insert(self.tokens, self.ceiling_written);
         fx.persist(batch).notify(self.tokens);
+    }
+
+    fn ceiling_step(&self) -> Span {
+        Span::from_micros(self.config.ceiling_lead.as_micros() / CEILING_STEPS)
+    }
+
+    /// All that was on disk is read. What the site begins with is written: the first configuration follows from settings, and they may be
+    /// others at the next start.
+    fn begin_to_serve(&mut self, now: Time, fx: &mut Effects<Site>) {
+        let mut batch = Batch::new();
+        batch.put_record(CONFIGURATION, Vec::new(), encode(&self.configuration));
+        batch.put_record(BASE, Vec::new(), encode(&self.base));
+        self.raise_ceiling(now, batch, fx);
+    }
+
+    /// The ceiling on disk has risen: what waited for a timestamp goes on.
+    fn on_ceiling(&mut self, now: Time, token: Token, fx: &mut Effects<Site>) {
+        let ceiling = self.ceilings.remove(&token).expect("only ceilings ask for that");
+        self.ceiling = self.ceiling.max(ceiling);
+        self.serving = true;
+        for unnamed in self.unnamed.take() {
+            match unnamed {
+                Unnamed::Begin(id, request) => self.on_request(now, id, request, fx),
+                Unnamed::Session(from, note) => self.on_note(now, from, note, fx),
+            }
+        }
     }
 
     fn on_tick(&mut self, now: Time, fx: &mut Effects<Site>) {
@@ -281,9 +315,9 @@ impl Site {
         if !self.serving {
             return;
         }
-        let half = self.clock.last().max(Timestamp::from_time(now)).plus(Span::from_micros(self.config.ceiling_lead.as_micros() / 2));
-        if half > self.ceiling_written || self.ceiling_written > self.ceiling && self.ceilings.is_empty() {
-            self.raise_ceiling(now, fx);
+        let half = Timestamp::from_time(now).plus(Span::from_micros(self.config.ceiling_lead.as_micros() / 2));
+        if half > self.ceiling_written {
+            self.raise_ceiling(now, Batch::new(), fx);
         }
         if self.sealed.is_none() {
             self.tick_replica(now, fx);
@@ -337,10 +371,7 @@ impl Site {
             Note::Behind => drop(self.is_of_now(from, Epoch(0), fx)),
             Note::Decided { configuration } => self.on_decided(now, *configuration, fx),
             Note::Pull { number, since, before, after } => self.on_pull((from, epoch), number, since, before, after, fx),
-            Note::Commits { number, commits, next } => self.on_commits(from, number, commits, next, fx),
-            Note::Differences { number, entries, next, whole } => self.on_differences(from, number, (entries, next), whole, fx),
             Note::Fetch { number, keys } => self.on_fetch(from, number, keys, fx),
-            Note::Copies { number, rows } => self.on_copies(from, number, rows, fx),
             _ if !self.is_of_now(from, epoch, fx) => {}
             Note::Ping { sent } => self.on_ping(now, from, sent, fx),
             Note::Pong { sent } => self.on_pong(now, from, sent),
@@ -352,6 +383,9 @@ impl Site {
             Note::Advances { ballot, pages } => self.on_advances(from, ballot, pages, fx),
             Note::Accept { ballot, configuration } => self.on_accept(from, ballot, configuration, fx),
             _ if !self.is_open() => {}
+            said if self.awaits_timestamp(now, &said, fx) => {
+                self.unnamed.push(Unnamed::Session(from, Stamped { epoch, said }));
+            }
             Note::Read { txn, number, query } => self.on_read(now, txn, number, query, fx),
             Note::Rows { txn, number, session, rows, more } => self.on_rows(from, (txn, number, session), (rows, more), fx),
             Note::Confirm { txn, session } => self.on_confirm(now, txn, session, fx),
@@ -365,10 +399,12 @@ impl Site {
     }
 
     fn on_promise(&mut self, now: Time, from: SiteId, Stamped { epoch, said }: Stamped<Promise>, fx: &mut Effects<Site>) {
-        if !self.is_of_now(from, epoch, fx) {
-            return;
-        }
         match said {
+            // These speak of epochs themselves.
+            Promise::Commits { number, commits, next } => self.on_commits(from, number, commits, next, fx),
+            Promise::Differences { number, entries, next, whole } => self.on_differences(from, number, (entries, next), whole, fx),
+            Promise::Copies { number, rows } => self.on_copies(from, number, rows, fx),
+            _ if !self.is_of_now(from, epoch, fx) => {}
             Promise::Sealed { ballot, report } => self.on_sealed(from, ballot, report, fx),
             Promise::Reconciled { ballot, .. } => self.on_reconciled(from, ballot, fx),
             Promise::Accepted { ballot } => self.on_accepted(from, ballot, fx),
@@ -401,11 +437,7 @@ impl Actor for Site {
                 self.recover(CEILING, Vec::new(), fx);
             }
             Input::Loaded { token, loaded } => self.on_loaded(now, token, loaded, fx),
-            Input::Persisted { token } => {
-                let ceiling = self.ceilings.remove(&token).expect("only ceilings ask for that");
-                self.ceiling = self.ceiling.max(ceiling);
-                self.serving = true;
-            }
+            Input::Persisted { token } => self.on_ceiling(now, token, fx),
             Input::Timer(Timer::Tick) => self.on_tick(now, fx),
             Input::Timer(Timer::Held(_)) => unreachable!("what was held is served in its place"),
             Input::Client { id, .. } if !self.serving => {

@@ -137,6 +137,53 @@ fn the_wounded_do_not_prepare() {
     table.prepare(txn(5));
 }
 
+const MANY: usize = 100_000;
+
+fn key(n: usize) -> String {
+    format!("key {n:06}")
+}
+
+/// How many spans were looked at, for each of so many locks.
+fn work_for_each(what: impl FnOnce()) -> f64 {
+    spans::work::of(what) as f64 / MANY as f64
+}
+
+#[test]
+fn each_lock_of_a_large_transaction_costs_the_same() {
+    let mut table = WoundWait::default();
+    let ask = |table: &mut WoundWait, mode: Mode, phase: Phase| {
+        work_for_each(|| {
+            for n in 0..MANY {
+                let lock = Lock { range: one_key(&key(n).as_str().into()), mode };
+                assert_eq!(table.request(txn(7), lock.clone(), phase), Ok(vec![Outcome::Granted(txn(7), lock)]));
+            }
+        })
+    };
+    for (mode, phase) in [(Mode::Shared, Phase::Growing), (Mode::Exclusive, Phase::Preparing), (Mode::Exclusive, Phase::Preparing)] {
+        let work = ask(&mut table, mode, phase);
+        assert!(work < 20.0, "{work} spans for each");
+    }
+    table.prepare(txn(7));
+    let work = work_for_each(|| assert_eq!(table.release(txn(7)), []));
+    assert!(work < 20.0, "{work} spans for each");
+    assert_eq!(table.transactions(), BTreeSet::new());
+}
+
+#[test]
+fn those_who_wait_are_looked_at_once_when_a_large_transaction_ends() {
+    let all: Vec<(u64, Lock)> = (0..MANY).map(|n| (1, exclusive(&key(n)))).collect();
+    let mut table = holding(&all);
+    for n in 0..100 {
+        let lock = if n % 2 == 0 { exclusive(&key(n)) } else { scan(&key(n), "zz") };
+        assert_eq!(table.request(txn(2 + n as u64), lock, Phase::Growing), Ok(vec![]));
+    }
+    let mut served = Vec::new();
+    let work = work_for_each(|| served = table.release(txn(1)));
+    assert!(work < 20.0, "{work} spans for each");
+    assert_eq!(served[0], Outcome::Granted(txn(2), exclusive(&key(0))));
+    assert!(served.len() > 1, "{served:?}");
+}
+
 /// The same table over keys 0 to 7 as lists and bit sets, with every rule looked up in all of them.
 #[derive(Clone, Default)]
 struct Naive {

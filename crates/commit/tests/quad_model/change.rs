@@ -39,6 +39,8 @@ pub enum Rule {
     AcceptedIgnored,
     /// A configuration counts as decided once one site has accepted it.
     MinorityActivates,
+    /// Any number of sites may be declared lost, and the rest goes on.
+    LossUnbounded,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +50,9 @@ pub struct Change {
     pub writers: &'static [usize],
     /// Attempts to change, one ballot each.
     pub movers: usize,
+    /// Whom an operator declares lost for the first attempt; there are none for the others, which have not heard of it. From then on they
+    /// serve nobody, but may still take part in other attempts: they are out of reach, and not dead.
+    pub lost: &'static [usize],
 }
 
 /// How far the transaction is at a site.
@@ -105,6 +110,8 @@ pub struct State {
     decided: bool,
     aborted: bool,
     acknowledged: bool,
+    /// The operator has said who is lost.
+    declared: bool,
     attempts: Vec<Attempt>,
 }
 
@@ -120,6 +127,7 @@ pub enum Action {
     Reconcile(usize, usize),
     Propose(usize),
     Accept(usize, usize),
+    Declare,
 }
 
 fn site(n: usize) -> SiteId {
@@ -130,14 +138,14 @@ fn sites(mask: u8) -> BTreeSet<SiteId> {
     (0..SITES).filter(|n| mask >> n & 1 == 1).map(site).collect()
 }
 
-fn quorums(cores: [usize; 3]) -> Quorums {
-    let cores: Vec<SiteId> = cores.into_iter().map(site).collect();
+fn quorums(cores: &[usize]) -> Quorums {
+    let cores: Vec<SiteId> = cores.iter().copied().map(site).collect();
     let preference: BTreeMap<SiteId, Vec<SiteId>> = (0..SITES).map(|n| (site(n), cores.clone())).collect();
     Quorums::Cores { cores, preference }
 }
 
 fn old() -> Configuration {
-    Configuration::first(quorums([0, 1, 2]))
+    Configuration::first(quorums(&[0, 1, 2]))
 }
 
 fn reported(attempt: &Attempt) -> u8 {
@@ -151,15 +159,41 @@ impl Change {
 
     /// True if the old epoch goes on at `n`.
     fn serves(&self, state: &State, n: usize) -> bool {
-        state.sites[n].promised == 0 || self.rule == Rule::OldEpochServed
+        let is_lost = state.declared && self.lost.contains(&n);
+        (state.sites[n].promised == 0 || self.rule == Rule::OldEpochServed) && !is_lost
+    }
+
+    /// Whom attempt `no` does without by the operator's word.
+    fn lost(&self, no: usize) -> BTreeSet<SiteId> {
+        if no == 0 { self.lost.iter().copied().map(site).collect() } else { BTreeSet::new() }
+    }
+
+    /// The cores that attempt `no` is for.
+    fn cores(&self, no: usize) -> Vec<usize> {
+        (1..SITES).filter(|n| !self.lost(no).contains(&site(*n))).collect()
+    }
+
+    fn is_quorate(&self, no: usize, promised: u8) -> bool {
+        match self.rule {
+            Rule::LossUnbounded => old().members().is_subset(&sites(promised).union(&self.lost(no)).copied().collect()),
+            _ => old().is_quorate(&sites(promised), &self.lost(no)),
+        }
+    }
+
+    /// True if attempt `no` may go on with what was reported.
+    fn may_go_on(&self, no: usize, attempt: &Attempt) -> bool {
+        match self.rule {
+            Rule::LossUnbounded => self.is_quorate(no, reported(attempt)),
+            _ => old().may_be_left(&sites(reported(attempt)), &self.lost(no)),
+        }
     }
 
     fn decided(&self, state: &State) -> Vec<Value> {
-        let decided = |attempt: &&Attempt| match self.rule {
+        let decided = |(no, attempt): &(usize, &Attempt)| match self.rule {
             Rule::MinorityActivates => attempt.accepted != 0,
-            _ => old().is_quorate(&sites(attempt.accepted), &BTreeSet::new()),
+            _ => self.is_quorate(*no, attempt.accepted),
         };
-        state.attempts.iter().filter(decided).filter_map(|attempt| attempt.proposed).collect()
+        state.attempts.iter().enumerate().filter(decided).filter_map(|(_, attempt)| attempt.proposed).collect()
     }
 
     /// True if the transaction is part of what the new epoch starts from.
@@ -188,7 +222,7 @@ impl Change {
         match accepted.filter(|_| self.rule != Rule::AcceptedIgnored) {
             Some((_, value)) => old().is_quorate(&sites(reported(attempt)), &BTreeSet::new()).then_some(value),
             None => {
-                let is_ready = attempt.sources > 0 && carries(&quorums([1, 2, 3]), &sites(attempt.done));
+                let is_ready = attempt.sources > 0 && carries(&quorums(&self.cores(mover)), &sites(attempt.done));
                 let carried = (0..SITES).any(|n| attempt.reports[n].is_some_and(|report| report.committed));
                 is_ready.then_some(Value { mover, carried, holders: attempt.done })
             }
@@ -210,6 +244,7 @@ impl Model for Change {
             decided: false,
             aborted: false,
             acknowledged: false,
+            declared: false,
             attempts: vec![attempt; self.movers],
         }]
     }
@@ -236,7 +271,13 @@ impl Model for Change {
         }
         for (no, attempt) in state.attempts.iter().enumerate() {
             let ballot = no as u8 + 1;
-            let takes_part = |n: &usize| state.sites[*n].promised <= ballot || self.rule == Rule::PromiseForgotten;
+            let lost = self.lost(no);
+            if !lost.is_empty() && !state.declared {
+                actions.push(Action::Declare);
+                continue;
+            }
+            let is_free = |n: usize| state.sites[n].promised <= ballot || self.rule == Rule::PromiseForgotten;
+            let takes_part = |n: &usize| is_free(*n) && !lost.contains(&site(*n));
             for n in (0..SITES).filter(takes_part) {
                 // A mover that has gone on hears no more reports.
                 if attempt.reports[n].is_none() && attempt.sources == 0 && attempt.proposed.is_none() {
@@ -246,11 +287,11 @@ impl Model for Change {
                     actions.push(Action::Accept(no, n));
                 }
             }
-            let may_go_on = attempt.sources > 0 || old().may_be_left(&sites(reported(attempt)), &BTreeSet::new());
-            let is_free = attempt.reports.iter().flatten().all(|report| report.accepted.is_none()) || self.rule == Rule::AcceptedIgnored;
-            if attempt.proposed.is_none() && may_go_on && is_free {
+            let may_go_on = attempt.sources > 0 || self.may_go_on(no, attempt);
+            let has_choice = attempt.reports.iter().flatten().all(|report| report.accepted.is_none()) || self.rule == Rule::AcceptedIgnored;
+            if attempt.proposed.is_none() && may_go_on && has_choice {
                 // One after the other: what is copied from sealed sites does not depend on when.
-                actions.extend((1..SITES).find(|n| attempt.done >> n & 1 == 0).map(|n| Action::Reconcile(no, n)));
+                actions.extend(self.cores(no).into_iter().find(|n| attempt.done >> n & 1 == 0).map(|n| Action::Reconcile(no, n)));
             }
             if attempt.proposed.is_none() && self.proposal(no, attempt).is_some() {
                 actions.push(Action::Propose(no));
@@ -293,6 +334,7 @@ impl Model for Change {
                 state.sites[n].aside |= is_committed && self.rule != Rule::CarriedNotFetched;
             }
             Action::Propose(no) => state.attempts[no].proposed = self.proposal(no, &state.attempts[no]),
+            Action::Declare => state.declared = true,
             Action::Accept(no, n) => {
                 let ballot = no as u8 + 1;
                 state.sites[n].promised = ballot;

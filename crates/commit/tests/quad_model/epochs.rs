@@ -1,8 +1,9 @@
 //! Two changes of configuration in a row as a state space: three sites of which any two are a quorum, one transaction in each epoch, sites
-//! that pass an epoch over, and a restart in the middle of a reconciliation.
+//! that pass an epoch over, and a crash: in the middle of a reconciliation, or before an adoption is on disk.
 //!
-//! That an epoch has one configuration is another model's matter (`change.rs`): here one is decided, once it may be. Site 2 asks its
-//! sources by messages, which may be late; to the others an answer comes at once.
+//! That an epoch has one configuration is another model's matter (`change.rs`): here one is decided, once it may be. Site 2 crashes. Where
+//! that is in a reconciliation it asks its sources by messages, which may be late; to the others an answer comes at once. Where it is after
+//! an adoption, those who catch up from site 2 hear which rows there are before they get them, and it may crash in between.
 
 use stateright::{Model, Property};
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::collections::BTreeSet;
 const SITES: usize = 3;
 /// Epochs that end.
 const CHANGES: u8 = 2;
-/// The site that may restart, once.
+/// The site that may crash, once.
 const FRAIL: usize = 2;
 
 /// What a site says of itself.
@@ -28,11 +29,23 @@ pub enum Rule {
     NamedAnew,
     /// What a source has told in one epoch counts as told in the next.
     KeptOverEpochs,
+    /// A source tells of what it has adopted or caught up with before that is on disk.
+    ToldUnsynced,
+}
+
+/// When the frail site may crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// While it is sealed and gets what it lacks.
+    Reconciling,
+    /// With what it has adopted, or caught up with, not on disk.
+    Unsynced,
 }
 
 #[derive(Clone, Debug)]
 pub struct Epochs {
     pub rule: Rule,
+    pub crash: Crash,
 }
 
 /// Sites, or transactions by the epoch that they were written in.
@@ -78,6 +91,17 @@ pub struct State {
     /// Its life, and how many questions it has asked in it.
     life: u8,
     asked: u8,
+    /// What is on its disk, while that is less than it has adopted or caught up with.
+    disk: Option<Replica>,
+    /// Whom it has told which rows there are of before an epoch, and who has not got them yet.
+    listed: [Option<u8>; SITES],
+}
+
+impl State {
+    /// True if all that site `n` has done is on its disk.
+    fn is_durable(&self, n: usize) -> bool {
+        n != FRAIL || self.disk.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +116,9 @@ pub enum Action {
     Decide(Mask),
     Adopt(usize, u8),
     CatchUp(usize, usize),
+    Sync,
+    List(usize),
+    Fetch(usize),
 }
 
 fn bit(n: usize) -> Mask {
@@ -115,13 +142,25 @@ impl Epochs {
         source.rows & since(from)
     }
 
+    /// True if what `n` tells a puller leaves it now.
+    fn tells(&self, state: &State, n: usize) -> bool {
+        state.is_durable(n) || self.rule == Rule::ToldUnsynced
+    }
+
+    /// The frail site's state is about to change, and that is not on disk at once. It may crash once, so that it does not matter then.
+    fn write(&self, last: &State, n: usize, state: &mut State) {
+        if n == FRAIL && self.crash == Crash::Unsynced && last.life == 0 {
+            state.disk.get_or_insert(last.sites[FRAIL]);
+        }
+    }
+
     /// The sites of `epoch` that hold all that `sealed` do.
     fn reconciled(state: &State, epoch: u8, sealed: Mask) -> Mask {
         let anchors = (0..SITES).filter(|n| sealed & bit(*n) != 0 && state.sites[*n].holds >= epoch).fold(0, |mask, n| mask | bit(n));
         let is_done = |n: &usize| {
             let site = &state.sites[*n];
             let all = site.got | bit(*n);
-            site.epoch == epoch && all & sealed == sealed && (site.holds >= epoch || all & anchors != 0)
+            state.is_durable(*n) && site.epoch == epoch && all & sealed == sealed && (site.holds >= epoch || all & anchors != 0)
         };
         (0..SITES).filter(is_done).fold(0, |mask, n| mask | bit(n))
     }
@@ -161,13 +200,16 @@ impl Model for Epochs {
             open: [None; SITES],
             life: 0,
             asked: 0,
+            disk: None,
+            listed: [None; SITES],
         }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         for (n, site) in state.sites.iter().enumerate() {
             let epoch = site.epoch;
-            if epoch <= CHANGES && !site.sealed {
+            // What it says of its commits and its seal waits for the disk.
+            if epoch <= CHANGES && !site.sealed && state.is_durable(n) {
                 let confirmed = state.confirmed[epoch as usize - 1];
                 if confirmed & bit(n) == 0 {
                     actions.push(Action::Commit(n));
@@ -178,16 +220,33 @@ impl Model for Epochs {
                 actions.push(Action::Seal(n));
             }
             for (other, source) in state.sites.iter().enumerate().filter(|(other, _)| *other != n) {
-                if epoch <= CHANGES && source.epoch == epoch && source.sealed && site.sealed && site.got & bit(other) == 0 {
+                if epoch <= CHANGES
+                    && source.epoch == epoch
+                    && source.sealed
+                    && site.sealed
+                    && site.got & bit(other) == 0
+                    && self.tells(state, other)
+                {
                     match n {
+                        FRAIL if self.crash == Crash::Unsynced => actions.push(Action::Get(n, other)),
                         FRAIL if state.open[other].is_none() && state.asked < 3 => actions.push(Action::Ask(other)),
                         FRAIL => {}
                         _ => actions.push(Action::Get(n, other)),
                     }
                 }
                 if site.holds < epoch && source.epoch >= epoch && source.holds >= epoch {
-                    actions.push(Action::CatchUp(n, other));
+                    match other {
+                        FRAIL if self.crash == Crash::Unsynced => {
+                            if self.tells(state, FRAIL) && state.listed[n].is_none() {
+                                actions.push(Action::List(n));
+                            }
+                        }
+                        _ => actions.push(Action::CatchUp(n, other)),
+                    }
                 }
+            }
+            if state.listed[n].is_some() && self.tells(state, FRAIL) {
+                actions.push(Action::Fetch(n));
             }
             for later in epoch..=CHANGES {
                 if state.decided[later as usize - 1].is_some() {
@@ -196,8 +255,15 @@ impl Model for Epochs {
             }
         }
         actions.extend(state.answers.iter().filter(|told| state.open[told.source] == Some(told.name)).map(|told| Action::Hear(*told)));
-        if state.life == 0 && state.sites[FRAIL].sealed {
+        let may_crash = match self.crash {
+            Crash::Reconciling => state.sites[FRAIL].sealed,
+            Crash::Unsynced => state.disk.is_some(),
+        };
+        if state.life == 0 && may_crash {
             actions.push(Action::Restart);
+        }
+        if state.disk.is_some() {
+            actions.push(Action::Sync);
         }
         actions.extend((0..1 << SITES).filter(|sealed| is_quorum(*sealed)).map(Action::Decide));
     }
@@ -234,12 +300,15 @@ impl Model for Epochs {
                 state.life = 1;
                 state.asked = 0;
                 state.open = [None; SITES];
+                if let Some(disk) = state.disk.take() {
+                    state.sites[FRAIL] = disk;
+                }
                 state.sites[FRAIL].got = 0;
             }
             Action::Decide(sealed) => {
                 let epoch = state.sites.iter().map(|site| site.epoch).max().expect("there are sites");
-                let are_sealed =
-                    (0..SITES).filter(|n| sealed & bit(*n) != 0).all(|n| state.sites[n].epoch == epoch && state.sites[n].sealed);
+                let has_said_so = |n: usize| state.sites[n].epoch == epoch && state.sites[n].sealed && state.is_durable(n);
+                let are_sealed = (0..SITES).filter(|n| sealed & bit(*n) != 0).all(has_said_so);
                 if epoch > CHANGES || state.decided[epoch as usize - 1].is_some() || !are_sealed {
                     return None;
                 }
@@ -259,8 +328,11 @@ impl Model for Epochs {
             Action::Adopt(n, epoch) => {
                 let decided = state.decided[epoch as usize - 2].expect("it was decided");
                 let base = decided.bases[n];
+                self.write(last, n, &mut state);
                 let site = &mut state.sites[n];
-                if decided.carried {
+                // Who was reconciled has the rows aside; of the others, who has the commit itself.
+                let has_rows = site.epoch + 1 == epoch && (base == epoch || site.committed);
+                if decided.carried && has_rows {
                     site.rows |= 1 << (epoch - 1);
                 }
                 if base == epoch || self.rule == Rule::PassedOverClaimed {
@@ -274,8 +346,17 @@ impl Model for Epochs {
             }
             Action::CatchUp(n, source) => {
                 let epoch = state.sites[n].epoch;
+                self.write(last, n, &mut state);
                 state.sites[n].rows |= last.sites[source].rows & since(last.sites[n].holds) & !since(epoch);
                 state.sites[n].holds = epoch;
+            }
+            Action::Sync => state.disk = None,
+            Action::List(n) => state.listed[n] = Some(last.sites[n].epoch),
+            Action::Fetch(n) => {
+                let before = state.listed[n].take()?;
+                let site = &mut state.sites[n];
+                site.rows |= last.sites[FRAIL].rows & since(site.holds) & !since(before);
+                site.holds = site.holds.max(before);
             }
         }
         // What nobody waits for is as good as lost, unless a later question may have its name.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   GET  /quorums   who is a core and whom it asks, what was measured, what would change now and why: this site's view
-//!   POST /quorums   {"action":"leave","site":"ireland/0"}   that site is a member no more; 200 once that is decided
-//!                   {"action":"join"}                       this site asks to be one again; 200 at once
+//!   POST /quorums   {"action":"leave","sites":["ireland/0"]}   these sites are members no more; 200 once that is decided
+//!                   {"action":"join"}                          this site asks to be one again; 200 at once
 //! ```
 
 use crate::runtime::Handle;
@@ -39,11 +39,12 @@ pub fn router(status: Arc<Status>, quad: Option<Handle<Quad>>) -> Router {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Change {
-    /// A site is to be a member no more.
+    /// Some sites are to be members no more.
     Leave {
-        /// `REGION/SHARD`.
-        site: String,
-        /// It will not come back with what it had on its disk: its word is not waited for.
+        /// `REGION/SHARD` of each.
+        sites: Vec<String>,
+        /// They will not come back with what they had on their disks: their word is not waited for. Said of sites that still run, it lets
+        /// their clients read what is old, and be told *committed* of what the others will not have.
         #[serde(default)]
         lost: bool,
     },
@@ -200,12 +201,14 @@ async fn ask(Site { status, quad }: &Site, change: Change) -> Result<(), (Status
     let quad = quad.as_ref().ok_or_else(|| bad("this site holds no databases of protocol quad".into()))?;
     let request = match change {
         Change::Join => Request::Join,
-        Change::Leave { site: name, lost } => {
+        Change::Leave { sites: names, lost } => {
             let setup = status.setup();
-            let site = setup.topology.sites().find(|site| setup.name(*site) == name);
             let known = || setup.topology.sites().map(|site| setup.name(site)).collect::<Vec<_>>().join(", ");
-            let site = site.ok_or_else(|| bad(format!("site: there is no site `{name}`; there are {}", known())))?;
-            Request::Leave(Leave { site, lost })
+            let named = |name: &String| {
+                let site = setup.topology.sites().find(|site| setup.name(*site) == *name);
+                site.ok_or_else(|| bad(format!("sites: there is no site `{name}`; there are {}", known())))
+            };
+            Request::Leave(Leave { sites: names.iter().map(named).collect::<Result<_, _>>()?, lost })
         }
     };
     match quad.ask(request).await {

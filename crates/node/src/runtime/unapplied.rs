@@ -49,9 +49,11 @@ impl Unapplied {
     pub fn concern(&mut self, load: &Load) -> bool {
         self.forget_applied();
         match load {
-            Load::Get { keys, .. } => keys.iter().any(|key| self.newest.contains_key(key)),
+            Load::Get { keys, .. } | Load::Newest { keys, .. } | Load::Stamps { keys } => {
+                keys.iter().any(|key| self.newest.contains_key(key))
+            }
             Load::Versions { versions } => versions.iter().any(|(key, _)| self.newest.contains_key(key)),
-            Load::Scan { .. } | Load::Records { .. } => !self.batches.is_empty(),
+            Load::Scan { .. } | Load::ScanStamps { .. } | Load::Records { .. } => !self.batches.is_empty(),
         }
     }
 

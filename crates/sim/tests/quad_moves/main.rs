@@ -6,3 +6,4 @@ mod sizes;
 mod stage;
 mod steps;
 mod stuck;
+mod unsynced;

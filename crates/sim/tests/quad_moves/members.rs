@@ -2,12 +2,16 @@
 
 use super::stage::*;
 use rhumb_commit::quad::quorums::Settings;
-use rhumb_commit::quad::{Adaptation, Leave, Request, Site, records};
+use rhumb_commit::quad::{Adaptation, Cores, Leave, Request, Site, records};
 use rhumb_commit::replicated_commit::Answer;
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::Span;
 use rhumb_core::actor::{Load, Loaded};
+use rhumb_core::{SiteId, Span};
 use rhumb_sim::{Fault, Links, Place, World};
+
+fn leave(sites: &[SiteId], lost: bool) -> Request {
+    Request::Leave(Leave { sites: sites.iter().copied().collect(), lost })
+}
 
 #[test]
 fn a_site_joins_as_a_slave_and_another_leaves() {
@@ -57,7 +61,7 @@ fn an_operator_has_a_site_leave_and_join_again() {
     let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
     surely(&mut world, C, Some("v"));
     world.run_for(Span::from_secs(1)).expect("nothing goes wrong");
-    let leave = |site, lost| Request::Leave(Leave { site, lost });
+    let leave = |site, lost| leave(&[site], lost);
     for (at, site, why) in
         [(A, A, "a site does not take itself out; ask another member"), (A, E, "site r4.0 takes no part in the quorums already")]
     {
@@ -80,6 +84,43 @@ fn an_operator_has_a_site_leave_and_join_again() {
     let refused = "2 cores are asked for; 1 sites can have 1 to 1; set cores first";
     assert_eq!(ask(&mut world, A, leave(B, false)), Answer::Failed(TxnError::Invalid(refused.into())));
     assert_eq!(surely(&mut world, B, None), Some("w".into()));
+}
+
+/// Three cores, of which two die after a write; the others are slaves.
+fn two_cores_die(sites: usize, slaves: &[SiteId]) -> World<Site> {
+    let adaptation = adaptation(None).expect("there is one");
+    let adaptation = Adaptation { settings: Settings { cores: 3, ..adaptation.settings }, ..adaptation };
+    let mut world = world_with(sites, quorums(&[A, B, C], slaves), Some(adaptation));
+    surely(&mut world, A, Some("v"));
+    for site in [A, B] {
+        world.strike(&Fault::Crash { place: Place::Site(site), down: None });
+    }
+    world.run_for(Span::from_secs(2)).expect("nothing goes wrong");
+    world
+}
+
+#[test]
+fn two_lost_cores_are_declared_lost_together() {
+    let mut world = two_cores_die(5, &[D, E]);
+    let missing = "the quorums cannot be changed without more of their sites; missing: r1.0";
+    assert_eq!(ask(&mut world, D, leave(&[A], true)), Answer::Failed(TxnError::Unavailable(missing.into())), "it would wait for B");
+    assert_eq!(ask(&mut world, D, leave(&[], true)), Answer::Failed(TxnError::Invalid("no site is named that is to leave".into())));
+    let too_many = "so many sites are declared lost that the rest could not know what they do: a majority of all must be left, or all slaves and a core";
+    assert_eq!(ask(&mut world, D, leave(&[A, B, E], true)), Answer::Failed(TxnError::Invalid(too_many.into())));
+    assert_eq!(ask(&mut world, D, leave(&[A, B], true)), Answer::Done);
+    world.run_for(Span::from_millis(100)).expect("nothing goes wrong");
+    assert_eq!(cores(&world, C), [C, D, E], "as many cores as before");
+    assert_eq!(explained(&mut world, E).why, "r0.0, r1.0 are lost, an operator says");
+    assert_eq!(surely(&mut world, E, Some("w")), Some("v".into()));
+}
+
+#[test]
+fn so_many_are_lost_that_there_are_fewer_cores() {
+    let mut world = two_cores_die(4, &[D]);
+    assert_eq!(ask(&mut world, D, leave(&[A, B], true)), Answer::Done, "another number could not be set before");
+    world.run_for(Span::from_millis(100)).expect("nothing goes wrong");
+    assert_eq!(explained(&mut world, C).cores, Cores::Fixed(2));
+    assert_eq!(surely(&mut world, D, Some("w")), Some("v".into()));
 }
 
 #[test]

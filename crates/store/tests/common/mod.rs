@@ -56,6 +56,34 @@ impl Model {
                 let none = |key: &Key| Row { key: key.clone(), version: Timestamp::ZERO, value: None };
                 Loaded::Rows { rows: keys.iter().map(|key| self.row(key, *at).unwrap_or_else(|| none(key))).collect(), more: false }
             }
+            Load::Newest { keys, bytes } => {
+                let Loaded::Rows { mut rows, .. } = self.load(&Load::Get { keys: keys.clone(), at: Timestamp::MAX }) else {
+                    unreachable!()
+                };
+                let sums = rows.iter().scan(0, |sum, row| {
+                    *sum += row.bytes();
+                    Some(*sum)
+                });
+                let fit = sums.take_while(|sum| sum <= bytes).count().max(1).min(rows.len());
+                rows.truncate(fit);
+                Loaded::Rows { rows, more: fit < keys.len() }
+            }
+            Load::Stamps { keys } => {
+                let Loaded::Rows { rows, more } = self.load(&Load::Get { keys: keys.clone(), at: Timestamp::MAX }) else { unreachable!() };
+                Loaded::Rows { rows: stamps(rows), more }
+            }
+            Load::ScanStamps { range, limit, bytes } => {
+                let rows = self.rows.keys().filter(|key| range.contains(key)).filter_map(|key| self.row(key, Timestamp::MAX)).collect();
+                let mut rows = stamps(rows);
+                let sums = rows.iter().scan(0, |sum, row| {
+                    *sum += row.key.0.len();
+                    Some(*sum)
+                });
+                let fit = sums.take_while(|sum| sum <= bytes).count().max(1).min(*limit).min(rows.len());
+                let more = fit < rows.len();
+                rows.truncate(fit);
+                Loaded::Rows { rows, more }
+            }
             Load::Scan { range, at, limit, bytes, reverse } => {
                 let mut rows: Vec<Row> = self.rows.keys().filter(|key| range.contains(key)).filter_map(|key| self.row(key, *at)).collect();
                 if *reverse {
@@ -123,6 +151,17 @@ impl Model {
             let above = keys.iter().filter(|_| at > self.horizon).map(|key| (key.clone(), at)).collect();
             loads.push(Load::Versions { versions: above });
         }
+        let whole = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
+        for bytes in [0, 1, 2, 40, 100, 1_000, usize::MAX] {
+            loads.push(Load::Newest { keys: keys.clone(), bytes });
+            loads.extend([0, 1, 3, 100].map(|limit| Load::ScanStamps { range: whole.clone(), limit, bytes }));
+        }
+        loads.extend(keys.iter().map(|start| Load::ScanStamps {
+            range: KeyRange::new(start.clone(), whole.end.clone()),
+            limit: 2,
+            bytes: 100,
+        }));
+        loads.push(Load::Stamps { keys: keys.clone() });
         for (space, from, limit) in [(0, "", 100), (7, "", 1), (7, "b", 100), (255, "", 100), (8, "", 5)] {
             for bytes in [0, 3, usize::MAX] {
                 loads.push(Load::Records { space: Space(space), from: Bytes::from_static(from.as_bytes()), limit, bytes });
@@ -141,6 +180,10 @@ fn within(sizes: impl Iterator<Item = usize>, limit: usize, bytes: usize) -> usi
         fits
     });
     within.count()
+}
+
+fn stamps(rows: Vec<Row>) -> Vec<Row> {
+    rows.into_iter().map(|row| Row { value: None, ..row }).collect()
 }
 
 /// Keys whose escapes are easily confused.

@@ -7,11 +7,12 @@
 mod commit;
 mod reads;
 
-use super::config::{OPEN_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
+use super::config::{OPEN_MAX, READ_KEYS_BYTES_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
 use super::configuration::Configuration;
 use super::message::{Note, Promise, Query};
 use super::records::{DECISIONS, DecisionRecord, txn_key};
 use super::site::Site;
+use super::unnamed::Unnamed;
 use crate::replicated_commit::{Answer, Request};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
@@ -144,12 +145,19 @@ impl Site {
             Request::Begin { mode: ReadMode::Stale(_) } => {
                 Err(TxnError::Unsupported("AS OF SYSTEM TIME cannot be used in a database of protocol quad; leave it out".into()))
             }
-            Request::Begin { .. } => self.begin(now),
+            Request::Begin { .. } if !self.may_issue(now, fx) && self.unnamed.has_room(0) => {
+                return self.unnamed.push(Unnamed::Begin(id, request));
+            }
+            Request::Begin { .. } => self.begin(now, fx),
             Request::Get { expect, .. } | Request::Scan { expect, .. } | Request::Commit { expect, .. } if !expect.is_empty() => {
                 Err(TxnError::Invalid("QuAD reads what it depends on under locks; it takes no versions read elsewhere".into()))
             }
             Request::Get { keys, .. } if keys.len() > ROWS_MAX => {
                 let why = format!("{} rows are read at once; at most {ROWS_MAX} can be: read them in parts", keys.len());
+                Err(TxnError::TooLarge(why))
+            }
+            Request::Get { keys, .. } if keys.iter().map(|key| key.0.len()).sum::<usize>() > READ_KEYS_BYTES_MAX => {
+                let why = format!("the keys of rows read at once have more than {READ_KEYS_BYTES_MAX} bytes: read them in parts");
                 Err(TxnError::TooLarge(why))
             }
             Request::Get { txn, keys, .. } => return self.read(id, txn, Query::Keys(keys), fx),
@@ -217,8 +225,8 @@ impl Site {
         }
     }
 
-    fn begin(&mut self, now: Time) -> Result<Answer, TxnError> {
-        if self.gateway.open.len() + self.gateway.decided.len() >= OPEN_MAX || !self.may_issue(now) {
+    fn begin(&mut self, now: Time, fx: &mut Effects<Site>) -> Result<Answer, TxnError> {
+        if self.gateway.open.len() + self.gateway.decided.len() >= OPEN_MAX || !self.may_issue(now, fx) {
             return Err(TxnError::Unavailable(
                 "this site has as many open transactions as it can; end some, or connect to another site".into(),
             ));
