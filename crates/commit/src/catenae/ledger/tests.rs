@@ -120,7 +120,7 @@ fn operations() -> impl Strategy<Value = Transaction> {
 
 /// Some of the conflicting ones that have no place yet, placed after those of lower identifiers; or one that is ready, run.
 fn act(choice: u8, open: &mut Vec<(Identifier, BTreeSet<Identifier>)>, ledger: &mut Ledger, reference: &mut Reference) {
-    if choice % 2 == 0 && !open.is_empty() {
+    if choice.is_multiple_of(2) && !open.is_empty() {
         let (identifier, others) = open.remove(usize::from(choice / 2) % open.len());
         let before: BTreeSet<Identifier> = others.into_iter().filter(|other| *other < identifier).collect();
         ledger.place(identifier, before.clone());

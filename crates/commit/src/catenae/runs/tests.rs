@@ -1,6 +1,6 @@
 //! How many transactions read their rows at once.
 
-use crate::catenae::config::{Config, RUN_BYTES_MAX, RUN_LOADS_MAX};
+use crate::catenae::config::{RUN_BYTES_MAX, RUN_LOADS_MAX};
 use crate::catenae::lone::{Lone, answer};
 use crate::catenae::message::Answer;
 use crate::catenae::operation::{Operation, Transaction};
