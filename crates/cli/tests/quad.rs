@@ -165,7 +165,7 @@ async fn an_operator_has_a_site_leave_and_join_again() {
     clients[1].batch_execute("CREATE TABLE item (id INT PRIMARY KEY, n INT); INSERT INTO item VALUES (1, 1)").await.expect("created");
     not_done(
         &["leave", "atlantis"],
-        "site: there is no site `atlantis/0`; there are california/0, oregon/0, virginia/0, ireland/0, singapore/0",
+        "sites: there is no site `atlantis/0`; there are california/0, oregon/0, virginia/0, ireland/0, singapore/0",
     );
     not_done(&["leave", "oregon", "--site", "oregon"], "a site does not take itself out; name another one with --site");
     let said = quorum(&["leave", "california/0"]);
