@@ -378,10 +378,13 @@ pub enum Load {
         /// From the end of the range downwards.
         reverse: bool,
     },
-    /// The very versions named, those of them that are still kept; in the order asked.
+    /// The very versions named, those of them that are still kept, in the order asked: none after those rows that have `bytes` bytes, one at
+    /// least, if one is kept. [`Loaded::Rows::more`] tells if that cut the answer off.
     Versions {
         /// Which rows at which commit timestamps.
         versions: Vec<(Key, Timestamp)>,
+        /// No more once there are so many bytes, see [`Row::bytes`].
+        bytes: usize,
     },
     /// The records of `space` with keys from `from` on, in order, `limit` at the most, and none after those that have `bytes` bytes.
     Records {

@@ -93,7 +93,7 @@ impl<E: Engine> Store<E> {
                 let rows = keys.iter().map(|key| get(&*view, key, *at)).collect::<Result<Vec<Row>, StoreError>>()?;
                 Ok(Loaded::Rows { rows, more: false })
             }
-            Load::Newest { keys, bytes } => newest(&*view, keys, *bytes),
+            Load::Newest { keys, bytes } => within(keys.iter().map(|key| get(&*view, key, Timestamp::MAX)), *bytes),
             Load::Stamps { keys } => {
                 let rows = keys.iter().map(|key| stamps::of(&*view, key)).collect::<Result<Vec<Row>, StoreError>>()?;
                 Ok(Loaded::Rows { rows, more: false })
@@ -106,9 +106,8 @@ impl<E: Engine> Store<E> {
                 let found = scan::scan(&*view, range, *at, Bounds { limit: *limit, bytes: *bytes }, *reverse)?;
                 Ok(Loaded::Rows { rows: found.rows, more: found.more })
             }
-            Load::Versions { versions } => {
-                let found = versions.iter().map(|(key, at)| version(&*view, key, *at)).collect::<Result<Vec<_>, StoreError>>()?;
-                Ok(Loaded::Rows { rows: found.into_iter().flatten().collect(), more: false })
+            Load::Versions { versions, bytes } => {
+                within(versions.iter().filter_map(|(key, at)| version(&*view, key, *at).transpose()), *bytes)
             }
             Load::Records { space, from, limit, bytes } => records(&*view, *space, from, Bounds { limit: *limit, bytes: *bytes }),
         }
@@ -123,18 +122,19 @@ fn get(view: &dyn View, key: &Key, at: Timestamp) -> Result<Row, StoreError> {
     })
 }
 
-fn newest(view: &dyn View, keys: &[Key], bytes: usize) -> Result<Loaded, StoreError> {
-    let mut rows = Vec::new();
+/// The first of `rows`, as many as have `bytes` bytes, one at least.
+fn within(rows: impl Iterator<Item = Result<Row, StoreError>>, bytes: usize) -> Result<Loaded, StoreError> {
+    let mut found = Vec::new();
     let mut sum = 0;
-    for key in keys {
-        let row = get(view, key, Timestamp::MAX)?;
+    for row in rows {
+        let row = row?;
         sum += row.bytes();
-        if sum > bytes && !rows.is_empty() {
-            return Ok(Loaded::Rows { rows, more: true });
+        if sum > bytes && !found.is_empty() {
+            return Ok(Loaded::Rows { rows: found, more: true });
         }
-        rows.push(row);
+        found.push(row);
     }
-    Ok(Loaded::Rows { rows, more: false })
+    Ok(Loaded::Rows { rows: found, more: false })
 }
 
 fn version(view: &dyn View, key: &Key, at: Timestamp) -> Result<Option<Row>, StoreError> {

@@ -30,7 +30,7 @@
 //! promise raises the write floor and the ceiling on disk first; a peer's promise counts only once its log is taken over
 //! to its end.
 
-use super::config::{ENTRIES_BYTES_MAX, FETCH_PAGE, LOG_PAGE};
+use super::config::{ENTRY_BYTES_MAX, FETCH_PAGE, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
 use super::message::{Attempt, LogEntry, LogHead, Note, Promise};
 use super::records::{LOG, LogRecord, Number};
 use super::site::{Pending, Site};
@@ -39,8 +39,6 @@ use rhumb_core::actor::Collect;
 use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Time, Timestamp, Value, record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Log records dropped in one tick once every peer has taken them over.
-const TRUNCATE_MAX: u64 = 10_000;
 /// Ticks between two rounds of collection.
 const COLLECT_TICKS: u64 = 20;
 
@@ -113,6 +111,8 @@ pub(super) struct CatchUp {
     pub(super) enter: Regions,
     /// The log holds nothing up to here.
     pub(super) truncated: u64,
+    /// Where the log ended in the tick before.
+    ended: Option<u64>,
     /// Deletions up to here may be gone.
     pub(super) collected: Timestamp,
 }
@@ -209,8 +209,8 @@ impl Site {
             }
         }
         self.serve_stale_reads(fx);
+        self.truncate_log(fx);
         if self.catch_up.ticks.is_multiple_of(COLLECT_TICKS) {
-            self.truncate_log(fx);
             self.collect_versions(fx);
         }
     }
@@ -251,7 +251,7 @@ impl Site {
         }
         let from_key = (after + 1).to_be_bytes().to_vec();
         let token = self.token(Pending::Log { to: from, after, closed });
-        fx.load(token, Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: usize::MAX });
+        fx.load(token, Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: PAGE_BYTES_MAX });
     }
 
     pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
@@ -355,7 +355,7 @@ impl Site {
         let (Some(first), Some(last)) = (seqs.iter().min().copied(), seqs.iter().max().copied()) else { return };
         let limit = usize::try_from(last - first + 1).unwrap_or(LOG_PAGE).min(LOG_PAGE);
         let token = self.token(Pending::FetchRecords { to: from, seqs });
-        fx.load(token, Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit, bytes: usize::MAX });
+        fx.load(token, Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit, bytes: PAGE_BYTES_MAX });
     }
 
     pub(super) fn on_fetch_records(&mut self, to: SiteId, seqs: &[u64], loaded: Loaded, fx: &mut Effects<Site>) {
@@ -363,11 +363,11 @@ impl Site {
         let wanted: Vec<(u64, LogRecord)> = records.iter().filter_map(decode_log).filter(|(seq, _)| seqs.contains(seq)).collect();
         let versions = wanted.iter().flat_map(|(_, record)| record.keys.iter().map(|key| (key.clone(), record.at))).collect();
         let token = self.token(Pending::FetchRows { to, records: wanted });
-        fx.load(token, Load::Versions { versions });
+        fx.load(token, Load::Versions { versions, bytes: ENTRY_BYTES_MAX });
     }
 
     pub(super) fn on_fetch_rows(&mut self, to: SiteId, records: Vec<(u64, LogRecord)>, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         let mut rows = rows.into_iter().peekable();
         let mut entries = Vec::new();
         let mut bytes = 0;
@@ -376,15 +376,19 @@ impl Site {
             for key in &record.keys {
                 // Rows come in the order asked, those collected left out.
                 if let Some(row) = rows.next_if(|row| row.key == *key && row.version == record.at) {
-                    bytes += row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len());
                     writes.push((row.key, row.value));
                 }
             }
+            if more && rows.peek().is_none() {
+                break; // its last rows may be those cut off
+            }
             let partial = writes.len() < record.keys.len();
-            entries.push(LogEntry { seq, attempt: record.attempt, at: record.at, writes, partial });
-            if bytes > ENTRIES_BYTES_MAX {
+            let entry = LogEntry { seq, attempt: record.attempt, at: record.at, writes, partial };
+            bytes += record::encoded_bytes(&entry);
+            if bytes > PAGE_BYTES_MAX && !entries.is_empty() {
                 break;
             }
+            entries.push(entry);
         }
         fx.persist(Batch::new()).send(to, Promise::Entries { entries });
     }
@@ -478,15 +482,17 @@ impl Site {
         fx.persist(batch).notify(token);
     }
 
-    /// Drops the part of the log that every peer has taken over; not during a move, for whoever is still in doubt about an
+    /// Drops the part of the log that every peer has taken over, twice as fast as it grows; not during a move, for whoever is still in doubt about an
     /// attempt of an epoch before reads there that it committed.
     fn truncate_log(&mut self, fx: &mut Effects<Site>) {
+        let log_end = self.cohort.log_end;
+        let added = log_end - self.catch_up.ended.replace(log_end).unwrap_or(log_end);
         let moving = |region| self.catch_up.settled(region) < self.placement.epoch;
         if (self.has_copy() && !self.is_settled()) || self.followers().iter().any(moving) {
             return;
         }
         let acked = self.followers().iter().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();
-        let upto = acked.unwrap_or(self.cohort.log_end).min(self.catch_up.truncated + TRUNCATE_MAX).min(self.cohort.log_end);
+        let upto = acked.unwrap_or(log_end).min(self.catch_up.truncated + TRUNCATE_MIN.max(2 * added)).min(log_end);
         if upto <= self.catch_up.truncated {
             return;
         }

@@ -246,12 +246,12 @@ impl Site {
         let entry = self.cohort.entries.get_mut(&attempt).expect("the entry is being validated");
         let Stage::Validating(validation) = &mut entry.stage else { unreachable!("validated once") };
         let load = if !validation.keys.is_empty() && validation.current.is_none() {
-            Load::Get { keys: validation.keys.clone(), at: Timestamp::MAX }
+            Load::Stamps { keys: validation.keys.clone() }
         } else if let Some(index) = validation.ranges.pop_front() {
             validation.current = Some(index);
             let check = &entry.part.ranges[index];
             // One row more than was read: if there is a row that was not read, it shows among these.
-            Load::Scan { range: check.range.clone(), at: Timestamp::MAX, limit: check.rows.len() + 1, bytes: usize::MAX, reverse: false }
+            Load::ScanStamps { range: check.range.clone(), limit: check.rows.len() + 1, bytes: usize::MAX }
         } else {
             return self.prepared(attempt, fx);
         };

@@ -1,6 +1,7 @@
 //! The spans and bounds of the protocol. None of them matters for safety.
 
 use rhumb_core::Span;
+use rhumb_core::actor::MESSAGE_BYTES_MAX;
 
 /// Spans of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub const LOCK_ROUNDS_MAX: u32 = 6;
 pub const LOCK_BACKOFF: Span = Span::from_millis(5);
 /// Rows that one transaction may read under validation, and rows that it may write.
 pub const TXN_ROWS_MAX: usize = 100_000;
-/// Bytes of keys and values that one commit may carry to a region.
+/// Encoded bytes of what one commit reads and writes: it has to fit one message.
 pub const TXN_BYTES_MAX: usize = 12 << 20;
 /// Transactions that one gateway keeps open.
 pub const TRANSACTIONS_MAX: usize = 20_000;
@@ -76,16 +77,19 @@ pub const TAKEN_MAX: usize = 50_000;
 /// Reads that one replica keeps waiting.
 pub const WAITING_READS_MAX: usize = 8_192;
 /// Rows copied in one message.
-pub const COPY_PAGE: usize = 512;
-/// Log entries told in one message.
-pub const LOG_PAGE: usize = 512;
+pub const COPY_PAGE: usize = 4_096;
+/// Log entries told in one message, without their rows: less than a mebibyte.
+pub const LOG_PAGE: usize = 16_384;
 /// Log entries whose rows are fetched in one message.
-pub const FETCH_PAGE: usize = 64;
+pub const FETCH_PAGE: usize = 1_024;
+/// Log entries dropped in one tick at least, if every peer has taken over as many. Where more were added since the tick before, twice as
+/// many as that.
+pub const TRUNCATE_MIN: u64 = 1_000;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 4_096;
-/// Bytes of rows after which an answer to a fetch is cut off.
-pub const ENTRIES_BYTES_MAX: usize = 4 << 20;
-/// Bytes of rows after which a replica's answer to a scan is cut off.
-pub const SCAN_BYTES_MAX: usize = 4 << 20;
-/// Bytes of a row on the wire besides its key and value, at the most.
-pub const ROW_OVERHEAD_BYTES: usize = 24;
+/// Bytes of rows or records that are loaded for one message, and of rows that it carries, encoded: more only if the first entry alone has more.
+pub const PAGE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of rows that are loaded for an answer to a fetch: all those of the first entry, however large.
+pub const ENTRY_BYTES_MAX: usize = TXN_BYTES_MAX + TXN_ROWS_MAX * 32;
+
+const _: () = assert!(PAGE_BYTES_MAX < TXN_BYTES_MAX && TXN_BYTES_MAX + PAGE_BYTES_MAX / 4 < MESSAGE_BYTES_MAX);

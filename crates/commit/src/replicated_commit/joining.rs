@@ -22,12 +22,16 @@
 //!
 //! Invariants: nothing is served from a copy that is not whole; a copy cut short by a crash begins anew.
 
-use super::config::{COPY_PAGE, ENTRIES_BYTES_MAX};
+use super::config::{COPY_PAGE, PAGE_BYTES_MAX};
 use super::message::{Note, Promise};
+use super::reads::cut_to_size;
 use super::records::Number;
 use super::site::{Pending, Site};
 use crate::placement::Regions;
 use rhumb_core::{Batch, Effects, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp};
+
+/// Rows that are here already and are compared with those of one page, at the most.
+const OWN_PAGE: usize = 2 * COPY_PAGE;
 
 /// A copy on its way here.
 #[derive(Debug)]
@@ -132,7 +136,7 @@ impl Site {
             return; // it asks again, here or elsewhere
         }
         let token = self.token(Pending::CopyRows { to, from: from.clone() });
-        fx.load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: usize::MAX, reverse: false });
+        fx.load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
     pub(super) fn on_copy_loaded(&mut self, to: SiteId, from: Key, loaded: Loaded, fx: &mut Effects<Site>) {
@@ -140,15 +144,7 @@ impl Site {
         if !self.is_settled() {
             return; // in a new epoch meanwhile
         }
-        let mut bytes = 0;
-        let size = |row: &Row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len());
-        let fitting = rows.iter().take_while(|row| {
-            bytes += size(row);
-            bytes <= ENTRIES_BYTES_MAX
-        });
-        let keep = fitting.count().max(1);
-        more |= keep < rows.len();
-        rows.truncate(keep);
+        more |= cut_to_size(&mut rows);
         let next = rows.last().filter(|_| more).map(|row| row.key.successor());
         let page = Promise::CopiedRows { from, rows, next, collected: self.catch_up.collected, epoch: self.placement.epoch };
         fx.persist(Batch::new()).send(to, page);
@@ -167,16 +163,21 @@ impl Site {
         let end = page.next.clone().unwrap_or_else(|| all_from(Key::new(Vec::new())).end);
         let range = KeyRange::new(page.from.clone(), end);
         let token = self.token(Pending::CopiedRows(page));
-        fx.load(token, Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, bytes: usize::MAX, reverse: false });
+        fx.load(token, Load::ScanStamps { range, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX });
     }
 
-    pub(super) fn on_own_rows_loaded(&mut self, page: CopyPage, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { rows: own, .. } = loaded else { unreachable!("rows were asked for") };
+    pub(super) fn on_own_rows_loaded(&mut self, mut page: CopyPage, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows: own, more } = loaded else { unreachable!("rows were asked for") };
+        if let Some(last) = own.last().filter(|_| more) {
+            // More is here in its range than is looked at in one step: the page ends where that ended.
+            page.rows.retain(|row| row.key <= last.key);
+            page.next = Some(last.key.successor());
+        }
         let Some(join) = self.join.as_mut().filter(|join| join.from == page.from) else { return };
         let collected = page.collected.max(join.collected);
         join.collected = collected;
         let mut batch = Batch::new();
-        let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
+        let gone = |row: &Row| page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
         for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {
             batch.put_version(row.key, collected, None);
         }

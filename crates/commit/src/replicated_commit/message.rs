@@ -27,6 +27,15 @@ impl Attempt {
     }
 }
 
+/// Names a commit that one gateway hands over to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HandoffId {
+    /// Whose transaction it is.
+    pub gateway: SiteId,
+    /// When it was handed over; no two have the same time there, not even in two lives.
+    pub made: Timestamp,
+}
+
 /// What every participant must know of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -162,9 +171,9 @@ pub enum Note {
     Release { txn: TxnId },
     /// Gateway to the gateway that is to commit for it, in the life that began at `life`: commit this. Said again until
     /// answered.
-    Handoff { origin: TxnId, life: Timestamp, parts: Vec<(u16, Part)>, two_rounds: bool },
+    Handoff { id: HandoffId, life: Timestamp, parts: Vec<(u16, Part)>, two_rounds: bool },
     /// The answer.
-    HandedBack { origin: TxnId, result: Result<Committed, TxnError> },
+    HandedBack { id: HandoffId, result: Result<Committed, TxnError> },
     /// Gateway to each region's coordinator: vote on this.
     Accept { meta: Meta, parts: Vec<(u16, Part)> },
     /// Gateway to the regions that do not vote: a commit is proposed at this timestamp. What begins there after it ended is to
@@ -192,9 +201,9 @@ pub enum Note {
     AskVote { meta: Meta },
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
-    /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `life` that of the
-    /// sender's life, `epoch` that of its placement.
-    Ping { sent: Time, oldest: Timestamp, life: Timestamp, epoch: u64 },
+    /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `handing` when it handed over
+    /// the oldest commit of which it awaits the end, `life` the start of the sender's life, `epoch` that of its placement.
+    Ping { sent: Time, oldest: Timestamp, handing: Timestamp, life: Timestamp, epoch: u64 },
     /// Answer to `Ping`.
     Pong { sent: Time },
     /// Site to site: what the sender has measured.
@@ -313,6 +322,12 @@ impl fmt::Display for Attempt {
     }
 }
 
+impl fmt::Display for HandoffId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.gateway, self.made)
+    }
+}
+
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -374,12 +389,12 @@ impl fmt::Display for Note {
             }
             Note::Denied { denial, .. } => write!(f, "Denied {denial}"),
             Note::Release { txn } => write!(f, "Release {txn}"),
-            Note::Handoff { origin, parts, .. } => {
-                write!(f, "Handoff {origin}")?;
+            Note::Handoff { id, parts, .. } => {
+                write!(f, "Handoff {id}")?;
                 parts.iter().try_for_each(|(shard, part)| write!(f, " {shard}:{part}"))
             }
-            Note::HandedBack { origin, result: Ok(committed) } => write!(f, "HandedBack {origin} committed at {}", committed.at),
-            Note::HandedBack { origin, result: Err(error) } => write!(f, "HandedBack {origin} {error}"),
+            Note::HandedBack { id, result: Ok(committed) } => write!(f, "HandedBack {id} committed at {}", committed.at),
+            Note::HandedBack { id, result: Err(error) } => write!(f, "HandedBack {id} {error}"),
             Note::Accept { meta, parts } => {
                 write!(f, "Accept {} at {}", meta.attempt, meta.at)?;
                 parts.iter().try_for_each(|(shard, part)| write!(f, " {shard}:{part}"))

@@ -11,6 +11,7 @@ struct Peer {
     heard_in: u64,
     rtt: Option<Span>,
     oldest: Timestamp,
+    handing: Timestamp,
     life: Timestamp,
 }
 
@@ -25,8 +26,9 @@ pub struct Peers {
 impl Peers {
     /// A message of `from` arrived.
     pub fn heard(&mut self, from: SiteId, now: Time) {
-        let peer =
-            self.peers.entry(from).or_insert(Peer { heard: now, heard_in: 0, rtt: None, oldest: Timestamp::ZERO, life: Timestamp::ZERO });
+        let nothing = Timestamp::ZERO;
+        let new = Peer { heard: now, heard_in: 0, rtt: None, oldest: nothing, handing: nothing, life: nothing };
+        let peer = self.peers.entry(from).or_insert(new);
         peer.heard = now;
         peer.heard_in = self.ticks;
     }
@@ -47,10 +49,12 @@ impl Peers {
         self.ticks - self.peers.get(&site).map_or(0, |peer| peer.heard_in) >= ticks
     }
 
-    /// A ping of `from` arrived, in its life that began at `life`: no transaction that began there before `oldest` still runs.
-    pub fn running_since(&mut self, from: SiteId, oldest: Timestamp, life: Timestamp) {
+    /// A ping of `from` arrived, in its life that began at `life`: no transaction that began there before `oldest` still runs, and it awaits
+    /// the end of no commit that it handed over before `handing`.
+    pub fn running_since(&mut self, from: SiteId, oldest: Timestamp, handing: Timestamp, life: Timestamp) {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.oldest = oldest.max(peer.oldest);
+            peer.handing = handing.max(peer.handing);
             peer.life = life.max(peer.life);
         }
     }
@@ -85,6 +89,11 @@ impl Peers {
     /// The start of the oldest transaction that may still run at gateway `site`.
     pub fn oldest(&self, site: SiteId) -> Timestamp {
         self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.oldest)
+    }
+
+    /// When the oldest commit that gateway `site` may still await the end of was handed over.
+    pub fn handing(&self, site: SiteId) -> Timestamp {
+        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.handing)
     }
 
     /// The regions in which the sites of all `shards` are alive.

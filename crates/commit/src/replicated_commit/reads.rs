@@ -12,7 +12,7 @@
 //!
 //! Invariant: before an answer at *t* leaves, the ceilings of its rows are at least *t*, and so is the ceiling on disk.
 
-use super::config::{ROW_OVERHEAD_BYTES, SCAN_BYTES_MAX};
+use super::config::PAGE_BYTES_MAX;
 use super::message::{Denial, How, Note, Query, ReadId};
 use super::site::{Pending, Site};
 use crate::locks::Strength;
@@ -170,7 +170,7 @@ impl Site {
         let load = match &job.query {
             Query::Keys(keys) => Load::Get { keys: keys.clone(), at },
             Query::Range { range, limit, reverse } => {
-                Load::Scan { range: range.clone(), at, limit: *limit as usize, bytes: usize::MAX, reverse: *reverse }
+                Load::Scan { range: range.clone(), at, limit: *limit as usize, bytes: PAGE_BYTES_MAX, reverse: *reverse }
             }
         };
         let token = self.token(Pending::Read(job));
@@ -231,13 +231,12 @@ impl Site {
     }
 }
 
-/// Cuts the rows of a scan off where they would make too long a message; tells if it did. One row always stays.
-fn cut_to_size(rows: &mut Vec<Row>) -> bool {
+/// Cuts rows in the order of their keys off where they would make too long a message; tells if it did. One row always stays.
+pub(super) fn cut_to_size(rows: &mut Vec<Row>) -> bool {
     let mut bytes = 0;
-    let size = |row: &Row| row.key.0.len() + row.value.as_ref().map_or(0, |value| value.0.len()) + ROW_OVERHEAD_BYTES;
     let fitting = rows.iter().take_while(|row| {
-        bytes += size(row);
-        bytes <= SCAN_BYTES_MAX
+        bytes += row.bytes();
+        bytes <= PAGE_BYTES_MAX
     });
     let keep = fitting.count().max(1);
     let cut = keep < rows.len();

@@ -1,7 +1,7 @@
 //! From disk to serving: a new life loads its numbers, its votes and what it is prepared for, takes its locks again, and
 //! only then hears anybody.
 
-use super::config::RECOVERY_PAGE;
+use super::config::{PAGE_BYTES_MAX, RECOVERY_PAGE};
 use super::message::Attempt;
 use super::records::{NUMBERS, Number, PLACEMENT, PREPARED, PlacementRecord, PreparedRecord, VOTES, VoteRecord};
 use super::site::{Pending, Site};
@@ -51,7 +51,7 @@ impl Site {
             fx.trace(|| format!("recovered {} prepared attempts", attempts.len()));
             return self.serve(fx);
         }
-        let load = Load::Records { space: ORDER[recovery.stage], from: recovery.from.clone(), limit: RECOVERY_PAGE, bytes: usize::MAX };
+        let load = Load::Records { space: ORDER[recovery.stage], from: recovery.from.clone(), limit: RECOVERY_PAGE, bytes: PAGE_BYTES_MAX };
         let token = self.token(Pending::Recover);
         fx.load(token, load);
     }

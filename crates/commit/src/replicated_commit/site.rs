@@ -311,15 +311,15 @@ impl Site {
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
-            Note::Handoff { origin, life, parts, two_rounds } => self.on_handoff(from, Handoff { origin, life, parts, two_rounds }, fx),
-            Note::HandedBack { origin, result } => self.on_handed_back(origin, result, fx),
+            Note::Handoff { id, life, parts, two_rounds } => self.on_handoff(from, Handoff { id, life, parts, two_rounds }, fx),
+            Note::HandedBack { id, result } => self.on_handed_back(id, result, fx),
             Note::Measured(measured) => self.on_measured(from, measured),
             Note::AskPlacement => self.tell_placement(from, fx),
             Note::AskStopped { placement } => self.on_ask_stopped(from, placement, fx),
             Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, fx),
-            Note::Ping { sent, oldest, life, epoch } => {
+            Note::Ping { sent, oldest, handing, life, epoch } => {
                 self.compare_epoch(from, epoch, fx);
-                self.peers.running_since(from, oldest, life);
+                self.peers.running_since(from, oldest, handing, life);
                 self.send(from, Note::Pong { sent }, fx);
             }
             Note::Pong { sent } => self.peers.measured(from, sent, self.now),
@@ -391,8 +391,9 @@ impl Site {
             self.raise_ceiling(soon, fx);
         }
         let oldest = self.gateway.oldest().unwrap_or(self.clock.last());
+        let handing = self.gateway.handing().unwrap_or(self.clock.last());
         for site in self.topology.sites().filter(|site| *site != self.me) {
-            fx.send(site, Note::Ping { sent: self.now, oldest, life: self.life, epoch: self.placement.epoch });
+            fx.send(site, Note::Ping { sent: self.now, oldest, handing, life: self.life, epoch: self.placement.epoch });
         }
         self.gateway_tick(fx);
         self.coordinator_tick(fx);

@@ -2,6 +2,7 @@
 //! disk before each, and what clients are told. Each is recorded in `tests/golden/`, under the name of its test;
 //! `UPDATE_GOLDEN=1 cargo test -p rhumb-commit --test scenarios` records them anew.
 
+mod bounds;
 mod commits;
 mod doubt;
 mod locks;

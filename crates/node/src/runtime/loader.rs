@@ -27,7 +27,7 @@ const COLLECT_STEP: usize = 256;
 pub fn is_short(load: &Load) -> bool {
     match load {
         Load::Get { keys, .. } | Load::Newest { keys, .. } | Load::Stamps { keys } => keys.len() <= KEYS_INLINE_MAX,
-        Load::Versions { versions } => versions.len() <= KEYS_INLINE_MAX,
+        Load::Versions { versions, .. } => versions.len() <= KEYS_INLINE_MAX,
         Load::Scan { .. } | Load::ScanStamps { .. } | Load::Records { .. } => false,
     }
 }

@@ -52,7 +52,7 @@ impl Unapplied {
             Load::Get { keys, .. } | Load::Newest { keys, .. } | Load::Stamps { keys } => {
                 keys.iter().any(|key| self.newest.contains_key(key))
             }
-            Load::Versions { versions } => versions.iter().any(|(key, _)| self.newest.contains_key(key)),
+            Load::Versions { versions, .. } => versions.iter().any(|(key, _)| self.newest.contains_key(key)),
             Load::Scan { .. } | Load::ScanStamps { .. } | Load::Records { .. } => !self.batches.is_empty(),
         }
     }

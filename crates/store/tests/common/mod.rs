@@ -57,16 +57,8 @@ impl Model {
                 Loaded::Rows { rows: keys.iter().map(|key| self.row(key, *at).unwrap_or_else(|| none(key))).collect(), more: false }
             }
             Load::Newest { keys, bytes } => {
-                let Loaded::Rows { mut rows, .. } = self.load(&Load::Get { keys: keys.clone(), at: Timestamp::MAX }) else {
-                    unreachable!()
-                };
-                let sums = rows.iter().scan(0, |sum, row| {
-                    *sum += row.bytes();
-                    Some(*sum)
-                });
-                let fit = sums.take_while(|sum| sum <= bytes).count().max(1).min(rows.len());
-                rows.truncate(fit);
-                Loaded::Rows { rows, more: fit < keys.len() }
+                let Loaded::Rows { rows, .. } = self.load(&Load::Get { keys: keys.clone(), at: Timestamp::MAX }) else { unreachable!() };
+                those_that_fit(rows, *bytes)
             }
             Load::Stamps { keys } => {
                 let Loaded::Rows { rows, more } = self.load(&Load::Get { keys: keys.clone(), at: Timestamp::MAX }) else { unreachable!() };
@@ -97,12 +89,12 @@ impl Model {
                 ));
                 Loaded::Rows { more: rows.len() < all, rows }
             }
-            Load::Versions { versions } => {
+            Load::Versions { versions, bytes } => {
                 let kept = versions.iter().filter_map(|(key, at)| {
                     let value = self.rows.get(key)?.get(at)?.clone();
                     Some(Row { key: key.clone(), version: *at, value })
                 });
-                Loaded::Rows { rows: kept.collect(), more: false }
+                those_that_fit(kept.collect(), *bytes)
             }
             Load::Records { space, from, limit, bytes } => {
                 let all = self.records.range((*space, from.clone())..).take_while(|((in_space, _), _)| in_space == space);
@@ -148,8 +140,8 @@ impl Model {
                     }
                 }
             }
-            let above = keys.iter().filter(|_| at > self.horizon).map(|key| (key.clone(), at)).collect();
-            loads.push(Load::Versions { versions: above });
+            let above: Vec<(Key, Timestamp)> = keys.iter().filter(|_| at > self.horizon).map(|key| (key.clone(), at)).collect();
+            loads.extend([0, 1, 40, 100, usize::MAX].map(|bytes| Load::Versions { versions: above.clone(), bytes }));
         }
         let whole = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
         for bytes in [0, 1, 2, 40, 100, 1_000, usize::MAX] {
@@ -169,6 +161,18 @@ impl Model {
         }
         loads
     }
+}
+
+/// The first of `rows` whose bytes are not more than `bytes`, and one at least.
+fn those_that_fit(mut rows: Vec<Row>, bytes: usize) -> Loaded {
+    let sums = rows.iter().scan(0, |sum, row| {
+        *sum += row.bytes();
+        Some(*sum)
+    });
+    let fit = sums.take_while(|sum| *sum <= bytes).count().max(1).min(rows.len());
+    let more = fit < rows.len();
+    rows.truncate(fit);
+    Loaded::Rows { rows, more }
 }
 
 /// How many of these sizes are within the bounds: the first whatever its size, and no more once there are so many bytes.

@@ -17,12 +17,12 @@
 use super::Txn;
 use crate::placement::Regions;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
-use crate::replicated_commit::message::{Answer, Attempt, Meta, Note, Part, RangeCheck, ReadCheck};
+use crate::replicated_commit::message::{Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck};
 use crate::replicated_commit::site::Site;
 use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Outcome, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ use std::sync::Arc;
 pub(super) enum Whose {
     /// A client of this gateway.
     Client(RequestId),
-    /// Another gateway, which has handed over its transaction of this name.
-    Gateway(TxnId),
+    /// Another gateway, which has handed it over under this name.
+    Gateway(HandoffId),
 }
 
 /// A commit in progress.
@@ -108,9 +108,7 @@ impl Site {
             return Err(TxnError::TooLarge(format!("the transaction writes {} rows; at most {TXN_ROWS_MAX} are possible", writes.len())));
         }
         let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
-        let mut bytes = 0;
         for (key, version) in &state.rows {
-            bytes += key.0.len();
             let check = ReadCheck { key: key.clone(), version: *version };
             parts.entry(self.topology.shard_of(key)).or_default().reads.push(check);
         }
@@ -127,17 +125,16 @@ impl Site {
             }
         }
         for range in &state.ranges {
-            bytes += range.rows.iter().map(|(key, _)| key.0.len() + 8).sum::<usize>();
             let check = RangeCheck { range: range.range.clone(), rows: range.rows.clone() };
             parts.entry(range.shard).or_default().ranges.push(check);
         }
         for (key, value) in writes {
-            bytes += key.0.len() + value.as_ref().map_or(0, |value| value.0.len());
             parts.entry(self.topology.shard_of(&key)).or_default().writes.push((key, value));
         }
+        let bytes = record::encoded_bytes(&parts);
         if bytes > TXN_BYTES_MAX {
             return Err(TxnError::TooLarge(format!(
-                "the commit carries {bytes} bytes; at most {TXN_BYTES_MAX} are possible: split the transaction"
+                "the commit has {bytes} bytes on the wire; at most {TXN_BYTES_MAX} are possible: split the transaction"
             )));
         }
         Ok(parts)
@@ -402,7 +399,7 @@ impl Site {
         match (whose, result) {
             (Whose::Client(id), Ok(committed)) => fx.answer(id, Answer::Committed(committed)),
             (Whose::Client(id), Err(error)) => fx.answer(id, Answer::Failed(error)),
-            (Whose::Gateway(origin), result) => self.hand_back(origin, result, fx),
+            (Whose::Gateway(id), result) => self.hand_back(id, result, fx),
         }
     }
 

@@ -14,7 +14,7 @@
 //! Transactional Data Stores", EDBT 2018, section 2.2.
 //!
 //! **Once.** A `Handoff` may be lost, doubled, held back, and is said again until answered; its commit must run once. The
-//! gateway that takes it remembers its name until the one that handed it over has no transaction as old as that open any
+//! gateway that takes it remembers its name until the one that handed it over awaits the end of none as old as that any
 //! more, and takes none older. A life forgets what the one before took; hence a `Handoff` names the life that it is meant
 //! for, and any other life says that it cannot know.
 //!
@@ -24,7 +24,7 @@
 use super::Txn;
 use super::commit::Whose;
 use crate::replicated_commit::config::{TAKEN_MAX, TRANSACTIONS_MAX};
-use crate::replicated_commit::message::{Answer, Note, Part};
+use crate::replicated_commit::message::{Answer, HandoffId, Note, Part};
 use crate::replicated_commit::site::{Begin, Site};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 /// The commit of another gateway's transaction.
 #[derive(Debug)]
 pub(in crate::replicated_commit) struct Handoff {
-    pub(in crate::replicated_commit) origin: TxnId,
+    pub(in crate::replicated_commit) id: HandoffId,
     pub(in crate::replicated_commit) life: Timestamp,
     pub(in crate::replicated_commit) parts: Vec<(u16, Part)>,
     pub(in crate::replicated_commit) two_rounds: bool,
@@ -75,26 +75,27 @@ impl Site {
     ) {
         fx.count("commit.handed_over");
         let trips = self.gateway.txns[&txn].trips + 1;
-        let note = Note::Handoff { origin: txn, life: self.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
+        let name = HandoffId { gateway: self.me, made: self.clock.now(self.now) };
+        let note = Note::Handoff { id: name, life: self.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
         // Its read locks go: what it read is validated by version.
         self.end(txn, fx);
         fx.send(to, note.clone());
-        self.gateway.handed.insert(txn, Handed { id, to, note, trips, since: self.now, sent: self.now });
+        self.gateway.handed.insert(name, Handed { id, to, note, trips, since: self.now, sent: self.now });
     }
 
     /// Another gateway hands its commit over.
     pub(in crate::replicated_commit) fn on_handoff(&mut self, from: SiteId, handoff: Handoff, fx: &mut Effects<Site>) {
-        let Handoff { origin, life, .. } = handoff;
+        let Handoff { id: name, life, .. } = handoff;
         #[cfg(feature = "planted")]
         if self.has_planted(crate::replicated_commit::planted::Planted::HandoffTakenAgain) && self.may_begin(fx) {
             return self.take_handoff(handoff, fx);
         }
-        if origin.gateway != from || origin.began < self.peers.oldest(from) {
+        if name.gateway != from || name.made < self.peers.handing(from) {
             return fx.count("commit.handoff_over");
         }
-        if let Some(taken) = self.gateway.taken.get(&origin) {
+        if let Some(taken) = self.gateway.taken.get(&name) {
             if let Some(result) = taken.clone() {
-                fx.send(from, Note::HandedBack { origin, result });
+                fx.send(from, Note::HandedBack { id: name, result });
             }
             return;
         }
@@ -104,7 +105,7 @@ impl Site {
             fx.count("commit.handoff_unknown");
             let why = if full { "is too busy to say" } else { "has just restarted" };
             let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it"));
-            return fx.send(from, Note::HandedBack { origin, result: Err(error) });
+            return fx.send(from, Note::HandedBack { id: name, result: Err(error) });
         }
         if !self.may_begin(fx) {
             return self.waiting_to_begin.push(Begin::Handoff(from, handoff));
@@ -116,25 +117,25 @@ impl Site {
         fx.count("commit.handoff_taken");
         let began = self.begin_now();
         let txn = TxnId { began, gateway: self.me };
-        self.gateway.taken.insert(handoff.origin, None);
+        self.gateway.taken.insert(handoff.id, None);
         self.gateway.txns.insert(txn, Txn::new(ReadMode::Optimistic, began));
-        self.attempt(Whose::Gateway(handoff.origin), txn, handoff.parts.into_iter().collect(), handoff.two_rounds, fx);
+        self.attempt(Whose::Gateway(handoff.id), txn, handoff.parts.into_iter().collect(), handoff.two_rounds, fx);
     }
 
     /// A commit that this gateway ran for another one has ended.
-    pub(super) fn hand_back(&mut self, origin: TxnId, result: Result<Committed, TxnError>, fx: &mut Effects<Site>) {
-        self.gateway.taken.insert(origin, Some(result.clone()));
-        fx.send(origin.gateway, Note::HandedBack { origin, result });
+    pub(super) fn hand_back(&mut self, name: HandoffId, result: Result<Committed, TxnError>, fx: &mut Effects<Site>) {
+        self.gateway.taken.insert(name, Some(result.clone()));
+        fx.send(name.gateway, Note::HandedBack { id: name, result });
     }
 
     /// The other gateway says how it ended.
     pub(in crate::replicated_commit) fn on_handed_back(
         &mut self,
-        origin: TxnId,
+        name: HandoffId,
         result: Result<Committed, TxnError>,
         fx: &mut Effects<Site>,
     ) {
-        let Some(handed) = self.gateway.handed.remove(&origin) else { return };
+        let Some(handed) = self.gateway.handed.remove(&name) else { return };
         fx.answer(
             handed.id,
             match result {
@@ -161,6 +162,6 @@ impl Site {
             fx.send(handed.to, handed.note.clone());
         }
         let peers = &self.peers;
-        self.gateway.taken.retain(|origin, taken| taken.is_none() || origin.began >= peers.oldest(origin.gateway));
+        self.gateway.taken.retain(|name, taken| taken.is_none() || name.made >= peers.handing(name.gateway));
     }
 }

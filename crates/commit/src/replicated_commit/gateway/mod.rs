@@ -12,7 +12,7 @@ pub(super) use handoff::Handoff;
 pub(super) use reads::{ReadRetry, Reply, ScanAsked};
 
 use super::config::TRANSACTIONS_MAX;
-use super::message::{Answer, Attempt, Note, ReadId};
+use super::message::{Answer, Attempt, HandoffId, Note, ReadId};
 use super::site::Site;
 use crate::transaction::{ReadMode, TxnError};
 use crate::votes::Outcome;
@@ -71,9 +71,9 @@ pub(in crate::replicated_commit) struct Gateway {
     /// How attempts ended here lately; `None` if given up without an outcome.
     ended: BTreeMap<Attempt, Option<Outcome>>,
     /// Commits that another gateway runs for this one.
-    handed: BTreeMap<TxnId, Handed>,
+    handed: BTreeMap<HandoffId, Handed>,
     /// Commits that this gateway runs, or ran, for another one.
-    taken: BTreeMap<TxnId, Taken>,
+    taken: BTreeMap<HandoffId, Taken>,
 }
 
 impl Gateway {
@@ -84,7 +84,12 @@ impl Gateway {
 
     /// When the oldest open transaction began.
     pub(in crate::replicated_commit) fn oldest(&self) -> Option<Timestamp> {
-        self.txns.keys().next().into_iter().chain(self.handed.keys().next()).map(|txn| txn.began).min()
+        self.txns.keys().next().map(|txn| txn.began)
+    }
+
+    /// When the oldest commit that this gateway awaits the end of was handed over.
+    pub(in crate::replicated_commit) fn handing(&self) -> Option<Timestamp> {
+        self.handed.keys().next().map(|id| id.made)
     }
 }
 

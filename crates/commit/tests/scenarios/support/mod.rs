@@ -7,11 +7,12 @@
 mod client;
 mod transcript;
 
+use bytes::Bytes;
 use rhumb_commit::placement::Placement;
 use rhumb_commit::replicated_commit::{Answer, Config, Note, Promise, Request, Site, Timer};
 use rhumb_commit::transaction::CommitOptions;
-use rhumb_core::actor::{Effect, Gated, RequestId, Token};
-use rhumb_core::{Actor, Body, Effects, Input, Key, Load, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
+use rhumb_core::actor::{Effect, Gated, MESSAGE_BYTES_MAX, RequestId, Space, Token};
+use rhumb_core::{Actor, Body, Effects, Input, Key, Load, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology, record};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -70,6 +71,8 @@ pub struct Cluster {
     make: fn(Site) -> Site,
     /// In the order sent.
     wire: VecDeque<Envelope>,
+    /// Bytes of the largest message sent so far.
+    largest: usize,
     held: Which,
     cut: BTreeSet<RegionId>,
     answers: BTreeMap<RequestId, Answer>,
@@ -109,6 +112,7 @@ impl Cluster {
             make,
             now: BEGINNING,
             wire: VecDeque::new(),
+            largest: 0,
             held: Box::new(|_| false),
             cut: BTreeSet::new(),
             answers: BTreeMap::new(),
@@ -261,7 +265,7 @@ impl Cluster {
         let machine = self.machines.get_mut(&site).expect("a site of the cluster");
         let life = machine.life.as_mut().expect("only the living act");
         match effect {
-            Effect::Send { to, note } => self.wire.push_back(Envelope { from: site, to, body: Body::Note(note) }),
+            Effect::Send { to, note } => self.send(Envelope { from: site, to, body: Body::Note(note) }),
             Effect::SetTimer { timer, after } => life.timers.push((self.now + after, timer)),
             Effect::Load { token, load } => {
                 let loaded = machine.store.load(&load).expect("a store in memory does not fail");
@@ -292,12 +296,33 @@ impl Cluster {
         for write in std::mem::take(&mut life.unsynced) {
             for gated in write.then {
                 match gated {
-                    Gated::Send { to, promise } => self.wire.push_back(Envelope { from: site, to, body: Body::Promise(promise) }),
+                    Gated::Send { to, promise } => self.send(Envelope { from: site, to, body: Body::Promise(promise) }),
                     Gated::Answer { id, answer } => self.answered(site, id, answer),
                 }
             }
             inputs.extend(write.token.map(|token| Input::Persisted { token }));
         }
+    }
+
+    /// Puts a message on the wire, which carries none larger than a real one does.
+    fn send(&mut self, envelope: Envelope) {
+        let bytes = record::encoded_bytes(&envelope.body);
+        assert!(bytes <= MESSAGE_BYTES_MAX, "no wire carries a message of {bytes} bytes");
+        self.largest = self.largest.max(bytes);
+        self.wire.push_back(envelope);
+    }
+
+    /// Bytes of the largest message sent since this was asked last.
+    pub fn largest_message(&mut self) -> usize {
+        std::mem::take(&mut self.largest)
+    }
+
+    /// The number of records of `space` on the disk of `site`.
+    pub fn records(&self, site: SiteId, space: Space) -> usize {
+        let load = Load::Records { space, from: Bytes::new(), limit: usize::MAX, bytes: usize::MAX };
+        let loaded = self.machines[&site].store.load(&load).expect("a store in memory does not fail");
+        let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
+        records.len()
     }
 
     fn answered(&mut self, site: SiteId, id: RequestId, answer: Answer) {
