@@ -13,7 +13,10 @@
 //! | shared or range, prepared | granted | denied |
 //! | exclusive | denied | denied |
 //!
-//! Invariants: a key has at most one exclusive holder; a key held exclusively by one transaction is held shared by
+//! A lock is *carried* for a transaction that other regions may have committed: it denies what an exclusive one denies, and stands beside
+//! whatever is held already.
+//!
+//! Invariants: a key has at most one exclusive holder that is not carried; a key held exclusively by one transaction is held shared by
 //! nobody else, except that a lock taken over is gone at once.
 
 use rhumb_core::{Key, KeyRange, TxnId};
@@ -34,6 +37,8 @@ pub struct Locks {
     exclusive: BTreeMap<Key, TxnId>,
     shared: BTreeMap<Key, BTreeMap<TxnId, Strength>>,
     ranges: BTreeMap<TxnId, Vec<(KeyRange, Strength)>>,
+    /// Keys that transactions which others are prepared for may write: exclusive, but several may be in doubt about the same key.
+    carried: BTreeMap<Key, BTreeSet<TxnId>>,
     /// What each transaction holds, for its release. Ranges are found in `ranges`.
     held: BTreeMap<TxnId, BTreeSet<Key>>,
     /// The transactions of which a lock was taken over.
@@ -41,25 +46,31 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// The transaction other than `txn` that holds `key` exclusively.
+    /// A transaction other than `txn` that holds `key` exclusively.
     pub fn exclusive_holder(&self, key: &Key, txn: Option<TxnId>) -> Option<TxnId> {
-        self.exclusive.get(key).copied().filter(|holder| Some(*holder) != txn)
+        self.exclusive_holders(key).find(|holder| Some(*holder) != txn)
+    }
+
+    /// The transactions that hold `key` exclusively: one, and those carried.
+    pub fn exclusive_holders(&self, key: &Key) -> impl Iterator<Item = TxnId> {
+        self.exclusive.get(key).into_iter().chain(self.carried.get(key).into_iter().flatten()).copied()
     }
 
     /// A transaction other than `txn` that holds a key of `range` exclusively.
     pub fn exclusive_holder_within(&self, range: &KeyRange, txn: Option<TxnId>) -> Option<TxnId> {
-        if range.is_empty() {
-            return None;
-        }
-        self.exclusive.range(range.start.clone()..range.end.clone()).map(|(_, holder)| *holder).find(|holder| Some(*holder) != txn)
+        self.holders_within(range).find(|holder| Some(*holder) != txn)
     }
 
     /// The transactions that hold a key of `range` exclusively.
     pub fn exclusive_holders_within(&self, range: &KeyRange) -> BTreeSet<TxnId> {
-        if range.is_empty() {
-            return BTreeSet::new();
-        }
-        self.exclusive.range(range.start.clone()..range.end.clone()).map(|(_, holder)| *holder).collect()
+        self.holders_within(range).collect()
+    }
+
+    fn holders_within(&self, range: &KeyRange) -> impl Iterator<Item = TxnId> {
+        let range = (!range.is_empty()).then(|| range.start.clone()..range.end.clone());
+        let exclusive = range.clone().into_iter().flat_map(|range| self.exclusive.range(range)).map(|(_, holder)| holder);
+        let carried = range.into_iter().flat_map(|range| self.carried.range(range)).flat_map(|(_, holders)| holders);
+        exclusive.chain(carried).copied()
     }
 
     /// The transaction that denies `txn` an exclusive lock on `key`, if any.
@@ -111,6 +122,12 @@ impl Locks {
         self.held.entry(txn).or_default().insert(key.clone());
     }
 
+    /// Keeps `key` for `txn`, which others are prepared for: whoever holds it here already keeps it too.
+    pub fn carry(&mut self, key: &Key, txn: TxnId) {
+        self.carried.entry(key.clone()).or_default().insert(txn);
+        self.held.entry(txn).or_default().insert(key.clone());
+    }
+
     /// Takes over every lock on `key` that a reader other than `txn` holds: its value has changed, or is about to.
     pub fn take_over(&mut self, key: &Key, txn: Option<TxnId>) {
         let lost = &mut self.lost;
@@ -150,6 +167,12 @@ impl Locks {
         for key in self.held.remove(&txn).unwrap_or_default() {
             if self.exclusive.get(&key) == Some(&txn) {
                 self.exclusive.remove(&key);
+            }
+            if let Some(holders) = self.carried.get_mut(&key) {
+                holders.remove(&txn);
+                if holders.is_empty() {
+                    self.carried.remove(&key);
+                }
             }
             if let Some(holders) = self.shared.get_mut(&key) {
                 holders.remove(&txn);

@@ -118,6 +118,9 @@ pub struct Placement {
     pub coordinators: BTreeMap<RegionId, Coordinators>,
     /// The active regions of the epochs just before this one, the last first.
     pub former: Vec<Regions>,
+    /// The regions that were declared lost, with the epoch in which that was so first: what they voted in the epochs before is gone with
+    /// them.
+    pub lost: BTreeMap<RegionId, u64>,
 }
 
 /// Where the clients of a region read and commit.
@@ -138,6 +141,8 @@ pub struct Change {
     pub passives: Regions,
     /// Where the clients of a region read and commit, if not as near as they can.
     pub coordinators: BTreeMap<RegionId, Coordinators>,
+    /// Regions that never come back as they were: an operator's word, see [`Placement::is_lost`].
+    pub lost: Regions,
 }
 
 /// Why a placement cannot be changed so.
@@ -151,6 +156,8 @@ pub enum ChangeError {
     NoCopy(RegionId),
     /// Optimistic reads would find nothing.
     NothingToRead(RegionId),
+    /// A region that is lost is to hold a copy.
+    LostCopy(RegionId),
 }
 
 impl ChangeError {
@@ -163,6 +170,9 @@ impl ChangeError {
                 format!("{} cannot become active before it is passive and has a copy of all rows", name(region))
             }
             ChangeError::NothingToRead(region) => format!("{} cannot serve reads: it is to have no copy", name(region)),
+            ChangeError::LostCopy(region) => {
+                format!("{} cannot be declared lost and hold a copy: leave it out of the active and the passive regions", name(region))
+            }
         }
     }
 }
@@ -179,13 +189,13 @@ impl Placement {
     /// The first placement of a cluster: what `change` says.
     pub fn first(change: Change) -> Result<Placement, ChangeError> {
         change.check()?;
-        let Change { voters, passives, coordinators } = change;
-        Ok(Placement { epoch: 1, voters, passives, coordinators, former: Vec::new() })
+        let Change { voters, passives, coordinators, lost: _ } = change;
+        Ok(Placement { epoch: 1, voters, passives, coordinators, former: Vec::new(), lost: BTreeMap::new() })
     }
 
     /// All of `count` regions are active.
     pub fn everywhere(count: usize) -> Placement {
-        let change = Change { voters: Regions::first(count), passives: Regions::NONE, coordinators: BTreeMap::new() };
+        let change = Change { voters: Regions::first(count), passives: Regions::NONE, coordinators: BTreeMap::new(), lost: Regions::NONE };
         Placement::first(change).expect("a cluster has a region, and all of them have a copy")
     }
 
@@ -195,14 +205,27 @@ impl Placement {
         if let Some(region) = change.voters.without(self.copies()).iter().next() {
             return Err(ChangeError::NoCopy(region));
         }
-        let Change { voters, passives, coordinators } = change;
+        let Change { voters, passives, coordinators, lost: lost_now } = change;
         let former = [self.voters].into_iter().chain(self.former.iter().copied()).take(FORMER_MAX).collect();
-        Ok(Placement { epoch: self.epoch + 1, voters, passives, coordinators, former })
+        let epoch = self.epoch + 1;
+        let mut lost = self.lost.clone();
+        lost.extend(lost_now.iter().map(|region| (region, epoch)));
+        Ok(Placement { epoch, voters, passives, coordinators, former, lost })
+    }
+
+    /// True if what `region` voted in `epoch` was declared lost.
+    pub fn is_lost(&self, region: RegionId, epoch: u64) -> bool {
+        self.lost.get(&region).is_some_and(|lost| epoch < *lost)
     }
 
     /// The regions that hold a copy.
     pub fn copies(&self) -> Regions {
         self.voters.or(self.passives)
+    }
+
+    /// The regions that serve reads of one replica: those with a copy, or only the active ones.
+    pub fn read_by(&self, active: bool) -> Regions {
+        if active { self.voters } else { self.copies() }
     }
 
     /// The active regions of each epoch from `epoch` up to the one before this; none if that is too long ago to know.
@@ -242,6 +265,9 @@ impl Change {
         if let Some(region) = self.voters.and(self.passives).iter().next() {
             return Err(ChangeError::Both(region));
         }
+        if let Some(region) = self.lost.and(copies).iter().next() {
+            return Err(ChangeError::LostCopy(region));
+        }
         match self.coordinators.values().find(|named| !copies.contains(named.read)) {
             Some(named) => Err(ChangeError::NothingToRead(named.read)),
             None => Ok(()),
@@ -268,7 +294,7 @@ mod tests {
     }
 
     fn change(voters: &[u16], passives: &[u16]) -> Change {
-        Change { voters: regions(voters), passives: regions(passives), coordinators: BTreeMap::new() }
+        Change { voters: regions(voters), passives: regions(passives), coordinators: BTreeMap::new(), lost: Regions::NONE }
     }
 
     #[test]

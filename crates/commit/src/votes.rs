@@ -110,6 +110,13 @@ impl Tally {
         }
     }
 
+    /// Takes note of a region's vote, unless a final one was seen.
+    pub fn record_if_open(&mut self, region: RegionId, vote: Vote) {
+        if !self.of(region).is_some_and(Vote::is_final) {
+            self.record(region, vote);
+        }
+    }
+
     /// Overwrites a vote, as no correct site ever does.
     #[cfg(feature = "planted")]
     pub fn overwrite(&mut self, region: RegionId, vote: Vote) {

@@ -158,6 +158,7 @@ fn a_placement_says_which_regions_hold_what() {
         passives: region("ireland").into(),
         coordinators: [(region("singapore"), Coordinators { read: region("ireland"), commit: region("oregon") })].into(),
         former: Vec::new(),
+        lost: BTreeMap::new(),
     };
     assert_eq!(setup.placement, expected);
     let config = Config::parse("site.toml", &text).expect("whole");

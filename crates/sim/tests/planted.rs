@@ -42,7 +42,9 @@ fn assert_all_caught<B: Copy + std::fmt::Debug, S: Scenario>(bugs: impl IntoIter
 
 #[test]
 fn every_bug_planted_in_the_protocol_is_caught() {
-    let bugs = Planted::ALL.into_iter().filter(|bug| *bug != Planted::RefusalNotDurable);
+    // These three are caught by scenarios of `rhumb-commit`: it takes one crash at the very moment, or an operator's word.
+    let elsewhere = [Planted::RefusalNotDurable, Planted::DoubtsNotDurable, Planted::LostRefuses];
+    let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
     assert_all_caught(bugs, |bug| {
         let replicas = match bug {
             Planted::HandoffTakenAgain => Replicas::Placed,

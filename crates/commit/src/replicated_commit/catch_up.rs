@@ -79,8 +79,9 @@ struct OpenPage {
     end: u64,
     /// The peer's promise, if the page is the last of its log.
     closed: Option<Timestamp>,
-    /// When it was opened.
+    /// When it was opened, and when its rows were asked for last.
     since: Time,
+    asked: Time,
 }
 
 /// One page of a peer's log.
@@ -219,10 +220,16 @@ impl Site {
         let to = self.site(region, self.me.shard);
         let safe = self.safe();
         let (epoch, settled) = (self.placement.epoch, self.settled());
-        let (now, patience) = (self.now, self.config.read_timeout);
+        let now = self.now;
         let peer = self.catch_up.peers.entry(region).or_default();
-        if peer.open.as_ref().is_some_and(|open| now.since(open.since) < patience) {
-            return; // its rows are under way
+        if let Some(open) = peer.open.as_mut().filter(|open| now.since(open.since) < self.config.read_timeout) {
+            // Its rows are under way, or were lost there.
+            if now.since(open.asked) >= self.config.resend_after {
+                open.asked = now;
+                fx.count("catch_up.fetch_again");
+                fx.send(to, Note::Fetch { seqs: open.wanted.iter().copied().collect() });
+            }
+            return;
         }
         peer.open = None;
         let mut batch = Batch::new();
@@ -305,7 +312,7 @@ impl Site {
             fx.count("catch_up.fetch");
             fx.send(from, Note::Fetch { seqs: wanted.iter().copied().collect() });
         }
-        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, closed, since: self.now });
+        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, closed, since: self.now, asked: self.now });
         self.turn_page(from.region, fx);
     }
 
@@ -407,7 +414,7 @@ impl Site {
         if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut())
             && let Some(first) = open.wanted.pop_first()
         {
-            *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, closed: None, since: open.since };
+            *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, closed: None, ..*open };
         }
         self.turn_page(from.region, fx);
     }

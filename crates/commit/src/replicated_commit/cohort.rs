@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What still has to be looked up before an attempt can be prepared.
 #[derive(Debug, Default)]
-struct Validation {
+pub(super) struct Validation {
     /// Rows whose newest version is asked for: those written, then those read.
     keys: Vec<Key>,
     /// The ranges, as indices into the part, that are read again, in order.
@@ -38,23 +38,52 @@ struct Validation {
     awaited: Option<Token>,
 }
 
+/// What is known of an attempt that others are in doubt about.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    /// The regions that are not prepared for it, and the ends of their logs: if it is not there, they never voted for it.
+    pub(super) without: BTreeMap<RegionId, u64>,
+}
+
 #[derive(Debug)]
-enum Stage {
+pub(super) enum Stage {
+    /// What it read is being looked up.
     Validating(Validation),
+    /// On disk: this region may have voted for it.
     Prepared,
+    /// On disk: other regions may have.
+    Carried(Carried),
 }
 
 /// An attempt that holds locks here.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) meta: Meta,
-    part: Part,
-    stage: Stage,
+    pub(super) part: Part,
+    pub(super) stage: Stage,
     since: Time,
     /// Final votes seen, where the coordinator is another site of the region and may be down.
-    tally: Tally,
+    pub(super) tally: Tally,
     /// The gateway has said that it decides no more.
     over: bool,
+}
+
+impl Entry {
+    pub(super) fn new(meta: Meta, part: Part, stage: Stage, since: Time) -> Entry {
+        Entry { meta, part, stage, since, tally: Tally::default(), over: false }
+    }
+
+    /// True if its locks outlive everything but its outcome.
+    pub(super) fn is_promised(&self) -> bool {
+        !matches!(self.stage, Stage::Validating(_))
+    }
+
+    pub(super) fn as_carried(&self) -> Option<&Carried> {
+        match &self.stage {
+            Stage::Carried(carried) => Some(carried),
+            Stage::Validating(_) | Stage::Prepared => None,
+        }
+    }
 }
 
 /// One shard replica.
@@ -80,14 +109,9 @@ pub(super) struct Cohort {
 }
 
 impl Cohort {
-    /// The number of attempts prepared here.
+    /// The number of attempts prepared here, or carried.
     pub(super) fn prepared(&self) -> usize {
-        self.entries.values().filter(|entry| matches!(entry.stage, Stage::Prepared)).count()
-    }
-
-    /// True if an attempt of an epoch before `epoch` is prepared here.
-    pub(super) fn is_prepared_before(&self, epoch: u64) -> bool {
-        self.entries.values().any(|entry| entry.meta.epoch < epoch && matches!(entry.stage, Stage::Prepared))
+        self.entries.values().filter(|entry| entry.is_promised()).count()
     }
 
     /// The attempt of `txn` that holds locks here.
@@ -96,9 +120,9 @@ impl Cohort {
         self.entries.range(of_txn(Timestamp::ZERO)..=of_txn(Timestamp::MAX)).next_back().map(|(_, entry)| entry)
     }
 
-    /// What `attempt` is, if it is prepared here.
+    /// What `attempt` is, if it is prepared here, or carried.
     pub(super) fn prepared_meta(&self, attempt: &Attempt) -> Option<Meta> {
-        self.entries.get(attempt).filter(|entry| matches!(entry.stage, Stage::Prepared)).map(|entry| entry.meta.clone())
+        self.entries.get(attempt).filter(|entry| entry.is_promised()).map(|entry| entry.meta.clone())
     }
 
     /// The lowest commit timestamp that is prepared, or about to be.
@@ -116,7 +140,7 @@ impl Cohort {
         self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_ceiling.len() + self.awaiting_safe.len() < WAITING_READS_MAX
     }
 
-    fn release(&mut self, txn: TxnId) {
+    pub(super) fn release(&mut self, txn: TxnId) {
         self.locks.release(txn);
         self.ready.extend(self.blocked.remove(&txn).unwrap_or_default());
     }
@@ -137,9 +161,7 @@ impl Site {
         self.take_locks(&record.meta, &record.part);
         self.cohort.highest = record.meta.at.max(self.cohort.highest);
         let attempt = record.meta.attempt;
-        let entry =
-            Entry { meta: record.meta, part: record.part, stage: Stage::Prepared, since: self.now, tally: Tally::default(), over: false };
-        self.cohort.entries.insert(attempt, entry);
+        self.cohort.entries.insert(attempt, Entry::new(record.meta, record.part, Stage::Prepared, self.now));
     }
 
     /// Lets go, after recovery, of attempts that this site is prepared for as cohort but that as coordinator it did not
@@ -147,7 +169,8 @@ impl Site {
     pub(super) fn drop_orphans(&mut self, fx: &mut Effects<Site>) {
         let orphaned = |entry: &Entry| {
             let awaited = |ballot: &super::coordinator::Ballot| ballot.has_yes() && ballot.outcome != Some(Outcome::Aborted);
-            entry.meta.coordinator == self.me.shard && !self.coordinator.ballots.get(&entry.meta.attempt).is_some_and(awaited)
+            let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == self.me.shard;
+            own && !self.coordinator.ballots.get(&entry.meta.attempt).is_some_and(awaited)
         };
         let orphans: Vec<Attempt> = self.cohort.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
         for attempt in orphans {
@@ -183,8 +206,7 @@ impl Site {
         }
         let validation = self.plan_validation(&part);
         self.take_locks(&meta, &part);
-        let entry = Entry { meta, part, stage: Stage::Validating(validation), since: self.now, tally: Tally::default(), over: false };
-        self.cohort.entries.insert(attempt, entry);
+        self.cohort.entries.insert(attempt, Entry::new(meta, part, Stage::Validating(validation), self.now));
         self.validate_next(attempt, fx);
     }
 
@@ -290,7 +312,7 @@ impl Site {
         }
     }
 
-    fn refuse(&mut self, meta: &Meta, refusal: Refusal, fx: &mut Effects<Site>) {
+    pub(super) fn refuse(&mut self, meta: &Meta, refusal: Refusal, fx: &mut Effects<Site>) {
         let coordinator = self.site(self.me.region, meta.coordinator);
         self.send(coordinator, Note::CannotPrepare { attempt: meta.attempt, refusal }, fx);
     }
@@ -331,20 +353,25 @@ impl Site {
 
     /// The attempt has aborted, or the region has voted no: lets go of its locks.
     pub(super) fn unprepare(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let Some(entry) = self.cohort.entries.remove(&attempt) else { return };
-        self.cohort.release(attempt.txn);
-        if matches!(entry.stage, Stage::Prepared) {
-            let mut batch = Batch::new();
-            batch.delete_record(PREPARED, records::attempt_key(&attempt));
+        let mut batch = Batch::new();
+        self.remove_entry(&attempt, &mut batch);
+        if !batch.ops.is_empty() {
             fx.persist(batch);
+        }
+    }
+
+    /// This region's coordinator will not commit it by its own vote: whoever keeps its locks for others goes on.
+    pub(super) fn on_unprepare(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        if !self.is_carried(&attempt) {
+            self.unprepare(attempt, fx);
         }
     }
 
     /// The attempt has committed: applies it, from what was prepared or from `part`.
     pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
-        let mut batch = Batch::new();
-        let part = match self.cohort.entries.remove(&attempt) {
+        let (mut batch, mut resolved) = (Batch::new(), Batch::new());
+        let part = match self.remove_entry(&attempt, &mut resolved) {
             Some(entry) => Some(entry.part),
             None => part.filter(|_| !self.cohort.applied.contains(&attempt)),
         };
@@ -364,14 +391,13 @@ impl Site {
         let record = LogRecord { attempt, at: meta.at, keys: part.writes.iter().map(|(key, _)| key.clone()).collect() };
         batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), record::encode(&record));
         Number::LogEnd.put(&mut batch, self.cohort.log_end);
-        batch.delete_record(PREPARED, records::attempt_key(&attempt));
+        batch.ops.append(&mut resolved.ops);
         if meta.coordinator == self.me.shard && meta.participants != [self.me.shard] {
             // With its own rows, so that no later life can take its log for read and the attempt for unheard of.
             self.note_outcome(attempt, &mut batch);
         }
         self.cohort.applied.insert(attempt);
         self.cohort.highest = meta.at.max(self.cohort.highest);
-        self.cohort.release(attempt.txn);
         self.tell_applied(meta, batch, fx);
     }
 
@@ -385,24 +411,24 @@ impl Site {
         }
     }
 
-    /// A cohort whose coordinator is another site may work the outcome out by itself.
+    /// A cohort whose coordinator is another site, or of another region, may work the outcome out by itself.
     pub(super) fn on_vote_as_cohort(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
-        if meta.coordinator == self.me.shard {
+        let carried = self.is_carried(&meta.attempt);
+        if meta.coordinator == self.me.shard && !carried {
             return; // the coordinator of this very site sees to it
         }
-        if region == self.me.region && !vote.is_yes() {
+        if region == self.me.region && !vote.is_yes() && !carried {
             return self.unprepare(meta.attempt, fx);
         }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
-        if let Some(outcome) = entry.tally.outcome(meta.electorate) {
-            self.on_decided_as_cohort(meta, outcome, fx);
-        }
+        self.count_as_cohort(meta.attempt, fx);
     }
 
     /// The outcome, told to a cohort that had asked because its coordinator was silent.
     pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, outcome: Outcome, fx: &mut Effects<Site>) {
-        if meta.coordinator == self.me.shard || !self.cohort.entries.contains_key(&meta.attempt) {
+        let asked = meta.coordinator != self.me.shard || self.is_carried(&meta.attempt);
+        if !asked || !self.cohort.entries.contains_key(&meta.attempt) {
             return;
         }
         match outcome {
@@ -415,6 +441,7 @@ impl Site {
     pub(super) fn on_over_as_cohort(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         if let Some(entry) = self.cohort.entries.get_mut(&attempt)
             && !entry.over
+            && matches!(entry.stage, Stage::Prepared)
             && entry.meta.coordinator != self.me.shard
         {
             entry.over = true;
@@ -423,7 +450,7 @@ impl Site {
         }
     }
 
-    fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+    pub(super) fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         fx.count("commit.cohort_asks");
         for region in meta.electorate.iter() {
             fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
@@ -432,7 +459,7 @@ impl Site {
 
     pub(super) fn cohort_tick(&mut self, fx: &mut Effects<Site>) {
         let overdue = |entry: &Entry| {
-            let remote = entry.meta.coordinator != self.me.shard;
+            let remote = entry.meta.coordinator != self.me.shard && entry.as_carried().is_none();
             let age = self.now.since(entry.since);
             (remote && age >= self.config.ask_after).then(|| (entry.meta.clone(), entry.over, age))
         };
@@ -445,6 +472,7 @@ impl Site {
                 self.send(gateway, Note::AskGateway { meta }, fx);
             }
         }
+        self.carried_tick(fx);
         let floor = self.forget_floor();
         let begun_by_then = self.cohort.applied.range(..=Attempt::last_begun(floor));
         let old: Vec<Attempt> = begun_by_then.filter(|attempt| attempt.made <= floor).copied().collect();

@@ -10,7 +10,7 @@
 //!                                                                   ─▶ enough final votes: Decided to all
 //! ```
 //!
-//! Invariants: a vote goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
+//! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
 //! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
 
 use super::message::{Attempt, Meta, Note, Part, Promise};
@@ -188,6 +188,7 @@ impl Site {
     /// Casts this region's vote, or makes it final: to disk along with what is in `batch`, then to the gateway.
     pub(super) fn vote(&mut self, attempt: Attempt, vote: Vote, mut batch: Batch, fx: &mut Effects<Site>) {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("a vote is cast on a known ballot");
+        assert_eq!(ballot.meta.coordinator, self.me.shard, "a region votes once");
         assert!(!ballot.vote.as_ref().is_some_and(Vote::is_final), "a final vote never changes");
         fx.count(match vote {
             Vote::Yes => "commit.vote_yes",
@@ -330,7 +331,13 @@ impl Site {
 
     /// A region has resolved the attempt and forgotten it.
     pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
-        if region == self.me.region {
+        if let Some(entry) = self.cohort.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
+            if region == self.me.region {
+                entry.tally.record_if_open(region, Vote::No(Refusal::NeverHeard));
+            } else {
+                self.ask_to_stop(region, None, fx);
+            }
+        } else if region == self.me.region {
             // Its own coordinator would remember a commit until this cohort had applied it.
             self.unprepare(attempt, fx);
         }
@@ -342,27 +349,41 @@ impl Site {
     }
 
     /// The votes as far as they are known. A region that has forgotten the attempt, and in whose log it is not, did not
-    /// commit it and never will vote yes.
+    /// commit it and never will vote yes: that is known only where its log was read without a gap, and not while rows are copied.
     fn tally(&self, ballot: &Ballot) -> Tally {
         let mut tally = ballot.tally.clone();
-        for (region, end) in &ballot.forgotten_by {
-            let open = !tally.of(*region).is_some_and(Vote::is_final);
-            if open && self.catch_up.cursor(*region) >= *end {
-                tally.record(*region, Vote::No(Refusal::NeverHeard));
+        for (region, end) in ballot.forgotten_by.iter().filter(|_| self.moving.copied) {
+            if self.catch_up.cursor(*region) >= *end {
+                tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
             }
         }
+        self.assume_lost(&mut tally, &ballot.meta);
         tally
+    }
+
+    /// What is in doubt here of the epochs before `epoch`, and not prepared any more, has its outcome among the rows that were copied.
+    pub(super) fn settle_copied_ballots(&mut self, epoch: u64) {
+        for (attempt, ballot) in &mut self.coordinator.ballots {
+            if ballot.is_in_doubt() && ballot.meta.epoch < epoch && !self.cohort.entries.contains_key(attempt) {
+                ballot.resolved = true;
+                self.coordinator.unresolved.remove(attempt);
+            }
+        }
     }
 
     /// Regions that have forgotten attempts about which this site is in doubt, and whose logs it has not read that far.
     pub(super) fn forgetting(&self) -> Regions {
         let ballots = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
         let open = ballots.filter(|ballot| ballot.is_in_doubt()).flat_map(|ballot| &ballot.forgotten_by);
-        open.filter(|(region, end)| self.catch_up.cursor(**region) < **end).map(|(region, _)| *region).collect()
+        let open = open.filter(|(region, end)| self.catch_up.cursor(**region) < **end).map(|(region, _)| *region);
+        open.collect::<Regions>().or(self.logs_of_carried())
     }
 
     fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.outcome.is_none()) else { return };
+        if self.is_lost(self.me.region, &ballot.meta) {
+            return; // the others have decided it without this region
+        }
         let tally = self.tally(ballot);
         let electorate = ballot.meta.electorate;
         let outcome = tally.outcome(electorate);
@@ -539,8 +560,9 @@ impl Site {
     fn forget(&mut self, fx: &mut Effects<Site>) {
         let floor = Timestamp::from_time(self.now.minus(self.config.forget_after));
         let old = |(attempt, ballot): (&Attempt, &Ballot)| {
-            (attempt.made <= floor && (ballot.resolved || !ballot.has_yes()) && self.now.since(ballot.since) >= self.config.forget_after)
-                .then_some(*attempt)
+            // A vote whose outcome was only copied stays: whoever asks for it is not to take it for a refusal.
+            let over = if ballot.has_yes() { ballot.resolved && ballot.outcome.is_some() } else { true };
+            (attempt.made <= floor && over && self.now.since(ballot.since) >= self.config.forget_after).then_some(*attempt)
         };
         // An attempt is made after its transaction began.
         let began_by_then = self.coordinator.ballots.range(..=Attempt::last_begun(floor));

@@ -9,7 +9,11 @@
 //!     │◀────────────────────────────────────┤ CopiedRows a..k
 //!     │ CopyRows from k …                   │
 //!     │
-//!   all copied: settled like the replica it copied from; the logs bring what came meanwhile
+//!   all copied:
+//!     │ AskStopped                          │
+//!     ├────────────────────────────────────▶│ (the last that it copied from)
+//!     │◀────────────────────────────────────┤ Stopped: in doubt about X
+//!   settled like the replica it copied from, in doubt about the same; the logs bring what came meanwhile
 //! ```
 //!
 //! First the logs, then the rows: an entry that has gone from a log was taken over by every replica that held a copy then, so
@@ -50,6 +54,8 @@ pub(super) struct Join {
     newest: Timestamp,
     /// When rows were asked for last.
     asked: Time,
+    /// All rows are here; only what the source is in doubt about is missing.
+    whole: bool,
 }
 
 /// A page of rows.
@@ -69,7 +75,7 @@ fn all_from(from: Key) -> KeyRange {
 
 impl Site {
     /// Begins to copy, if this region is to hold a copy and does not.
-    pub(super) fn begin_to_join(&mut self) {
+    pub(super) fn begin_to_join(&mut self, fx: &mut Effects<Site>) {
         if !self.has_copy() || self.moving.copied || self.join.is_some() {
             return;
         }
@@ -82,7 +88,11 @@ impl Site {
             epoch: 0,
             newest: Timestamp::ZERO,
             asked: self.now,
+            whole: false,
         });
+        let mut batch = Batch::new();
+        self.put_placement(&mut batch);
+        fx.persist(batch);
     }
 
     /// What is here misses commits that no log holds any more: begins to copy. On disk before any cursor that passes over them is,
@@ -90,10 +100,7 @@ impl Site {
     pub(super) fn copy_anew(&mut self, fx: &mut Effects<Site>) {
         self.moving.copied = false;
         self.join = None;
-        self.begin_to_join();
-        let mut batch = Batch::new();
-        self.put_placement(&mut batch);
-        fx.persist(batch);
+        self.begin_to_join(fx);
     }
 
     /// A peer that knows of this region's copy says where its log begins, and up to when it may have dropped deletions.
@@ -125,6 +132,9 @@ impl Site {
         // Another replica's rows in between are as good: each page is current when it is read.
         join.source = Some(source);
         join.asked = now;
+        if join.whole {
+            return self.ask_to_stop(source.region, None, fx);
+        }
         let note = Note::CopyRows { from: join.from.clone(), epoch: self.placement.epoch };
         self.send(source, note, fx);
     }
@@ -163,7 +173,7 @@ impl Site {
         let end = page.next.clone().unwrap_or_else(|| all_from(Key::new(Vec::new())).end);
         let range = KeyRange::new(page.from.clone(), end);
         let token = self.token(Pending::CopiedRows(page));
-        fx.load(token, Load::ScanStamps { range, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX });
+        fx.load(token, Load::Scan { range, at: Timestamp::MAX, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
     pub(super) fn on_own_rows_loaded(&mut self, mut page: CopyPage, loaded: Loaded, fx: &mut Effects<Site>) {
@@ -177,7 +187,7 @@ impl Site {
         let collected = page.collected.max(join.collected);
         join.collected = collected;
         let mut batch = Batch::new();
-        let gone = |row: &Row| page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
+        let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
         for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {
             batch.put_version(row.key, collected, None);
         }
@@ -192,24 +202,34 @@ impl Site {
                 fx.persist(batch);
                 self.copy_from_nearest(fx);
             }
-            None => self.joined(batch, fx),
+            None => {
+                join.whole = true;
+                fx.persist(batch);
+                self.copy_from_nearest(fx);
+            }
         }
     }
 
-    /// All rows are here.
-    fn joined(&mut self, mut batch: Batch, fx: &mut Effects<Site>) {
-        let Some(join) = self.join.take() else { return };
+    /// A replica has said what it is in doubt about. If it is the one that the rows were copied from, that was all.
+    pub(super) fn end_join(&mut self, source: SiteId, fx: &mut Effects<Site>) {
+        let Some(stop) = self.stop_of(source.region).filter(|stop| stop.settled > 0) else { return };
+        let (settled, doubts) = (stop.settled, stop.doubts.iter().map(|doubt| doubt.record.clone()).collect::<Vec<_>>());
+        let Some(join) = self.join.take_if(|join| join.whole && join.source == Some(source)) else { return };
         fx.count("placement.joined");
+        let epoch = join.epoch.min(settled);
         // Only the newest version of each row was copied.
         let floor = self.clock.now(self.now).max(join.newest);
         self.cohort.history_floor = floor.max(self.cohort.history_floor);
         self.cohort.highest = join.newest.max(self.cohort.highest);
+        let mut batch = Batch::new();
         Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
         self.catch_up.collected = join.collected.max(self.catch_up.collected);
         self.cohort.ceilings.raise_floor(self.catch_up.collected);
         Number::Collected.put(&mut batch, self.catch_up.collected.bits());
-        fx.persist(batch);
-        self.settle_by_copy(join.epoch, fx);
+        let named = doubts.iter().map(|doubt| doubt.meta.attempt).collect();
+        self.drop_doubts_but(&named, epoch, &mut batch, fx);
+        self.carry(doubts.into_iter(), &mut batch, fx);
+        self.settle_by_copy(epoch, batch, fx);
     }
 
     pub(super) fn join_tick(&mut self, fx: &mut Effects<Site>) {

@@ -2,6 +2,7 @@
 //! traces, logs and golden files.
 
 use super::measure::Measured;
+use super::records::PreparedRecord;
 use crate::placement::{Placement, Regions};
 use crate::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use crate::votes::{Outcome, Refusal, Vote};
@@ -210,8 +211,9 @@ pub enum Note {
     Measured(Measured),
     /// Site to site: which placement have you adopted?
     AskPlacement,
-    /// Replica of this placement to one that was active before: tell me once you have stopped.
-    AskStopped { placement: Placement },
+    /// Replica of this placement to one that was active before, or to the one that it copied from: tell me once you have stopped, and what you
+    /// are in doubt about, from the attempt after this one on.
+    AskStopped { placement: Placement, after: Option<Attempt> },
     /// Replica without rows to one that is settled in `epoch` or later: your rows, from this key on.
     CopyRows { from: Key, epoch: u64 },
     /// A planted bug: somebody in doubt proposes commit at a higher ballot.
@@ -245,11 +247,40 @@ pub enum Promise {
     Entries { entries: Vec<LogEntry> },
     /// The placement that this site has adopted.
     Placed { placement: Placement },
-    /// This replica votes in no epoch before `epoch` any more and is in doubt about nothing of them; its log up to `log_end`
-    /// has what it voted for, and nothing above `read_upto` was read here.
-    Stopped { epoch: u64, log_end: u64, read_upto: Timestamp },
+    /// This replica votes in no epoch before that of the placement any more.
+    Stopped(Stopped),
     /// Replica, settled in `epoch`, to the one that copies: the newest rows of a range, deletions included.
     CopiedRows { from: Key, rows: Vec<Row>, next: Option<Key>, collected: Timestamp, epoch: u64 },
+}
+
+/// An attempt that a replica is in doubt about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// Which, and what it writes.
+    pub record: PreparedRecord,
+    /// It is not prepared for it itself: it keeps the locks for others that are.
+    pub carried: bool,
+}
+
+/// A replica votes in no epoch before `epoch` any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// The epoch of the placement that it has adopted.
+    pub epoch: u64,
+    /// The epoch that it is settled in, zero as long as not all rows are here.
+    pub settled: u64,
+    /// It speaks for what it voted on in this epoch and later.
+    pub since: u64,
+    /// Its log up to here has what it voted for, but for what it is in doubt about.
+    pub log_end: u64,
+    /// Nothing above it was read here in the epochs before.
+    pub read_upto: Timestamp,
+    /// The attempts of the epochs before that it is in doubt about, those after `after`, in order.
+    pub doubts: Vec<Doubt>,
+    /// The attempt that was asked from.
+    pub after: Option<Attempt>,
+    /// There are more.
+    pub more: bool,
 }
 
 /// What a client asks its gateway.
@@ -423,7 +454,7 @@ impl fmt::Display for Note {
             Note::Pong { .. } => write!(f, "Pong"),
             Note::Measured(_) => write!(f, "Measured"),
             Note::AskPlacement => write!(f, "AskPlacement"),
-            Note::AskStopped { placement } => write!(f, "AskStopped {placement}"),
+            Note::AskStopped { placement, .. } => write!(f, "AskStopped {placement}"),
             Note::CopyRows { from, epoch } => write!(f, "CopyRows from {from} epoch {epoch}"),
             #[cfg(feature = "planted")]
             Note::Repropose { meta } => write!(f, "Repropose {}", meta.attempt),
@@ -440,7 +471,14 @@ impl fmt::Display for Promise {
             Promise::Applied { attempt, shard } => write!(f, "Applied {attempt} shard {shard}"),
             Promise::Confirmed { attempt, region } => write!(f, "Confirmed {attempt} {region}"),
             Promise::Placed { placement } => write!(f, "Placed {placement}"),
-            Promise::Stopped { epoch, log_end, read_upto } => write!(f, "Stopped for epoch {epoch} log {log_end} read {read_upto}"),
+            Promise::Stopped(Stopped { epoch, log_end, read_upto, doubts, .. }) => {
+                write!(f, "Stopped for epoch {epoch} log {log_end} read {read_upto}")?;
+                if doubts.is_empty() {
+                    return Ok(());
+                }
+                write!(f, " in doubt about ")?;
+                list(f, doubts.iter().map(|doubt| doubt.record.meta.attempt))
+            }
             Promise::CopiedRows { rows, next, .. } => {
                 write!(f, "CopiedRows ")?;
                 list(f, rows.iter().map(|row| format!("{}@{}", row.key, row.version)))?;

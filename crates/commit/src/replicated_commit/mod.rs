@@ -44,6 +44,7 @@
 //! | `cohort.rs` | one shard replica: prepare, apply |
 //! | `reads.rs` | one shard replica: the four kinds of read |
 //! | `moving.rs` | one shard replica: from one placement to the next |
+//! | `doubts.rs` | one shard replica: attempts in doubt that outlive their epoch, regions lost |
 //! | `joining.rs` | one shard replica: a copy of all rows where there was none |
 //! | `measure.rs` | round trips and workload, told to all for the planner |
 //! | `catch_up.rs` | one shard replica: taking over what it missed; closed timestamps |
@@ -52,6 +53,7 @@ mod catch_up;
 mod cohort;
 mod config;
 mod coordinator;
+mod doubts;
 mod gateway;
 mod joining;
 mod measure;

@@ -7,40 +7,53 @@
 //!   replica of the new placement            replicas that were active before
 //!     │ AskStopped, with the placement        │
 //!     ├──────────────────────────────────────▶│ votes on no attempt of an earlier epoch any more;
-//!     │                                       │ once none that it is prepared for is in doubt:
-//!     │◀──────────────────────────────────────┤ Stopped: log up to 57, read up to t
+//!     │                                       │ waits a while for the outcomes of those that it is prepared for:
+//!     │◀──────────────────────────────────────┤ Stopped: log up to 57, read up to t, in doubt about X still
 //!     │ Pull, Fetch                           │
 //!     ├──────────────────────────────────────▶│
 //!     │◀──────────────────────────────────────┤ Log, Entries
 //!     │
 //!   settled, once a majority of every electorate since the epoch in which it was settled has said so, and their logs are
-//!   taken over: votes on attempts of the new epoch, and on none at or below t
+//!   taken over: keeps the locks of X, votes on attempts of the new epoch, and on none at or below t
 //! ```
 //!
 //! Why that suffices: a commit of an earlier epoch has the votes of a majority of its electorate, each prepared before that
-//! region stopped; one of those is among any majority that has stopped, and as it is in doubt about nothing it has applied the
-//! commit and has it in its log. Likewise a read of a majority, and a closed timestamp that somebody counts on, met one of
-//! them before it stopped; *t* lies above it.
+//! region stopped; one of those is among any majority that has stopped, and either it has applied the commit and has it in its log,
+//! or it is in doubt about it and says so: see `doubts.rs`. Likewise a read of a majority, and a closed timestamp that somebody counts
+//! on, met one of them before it stopped; *t* lies above it. A region that has copied all rows, and with them the outcomes of what it
+//! was in doubt about, does not have these in its log: it does not count for the epochs of such attempts.
 //!
 //! Invariants: a replica adopts placements in the order of their epochs and votes in none but the last; that it has adopted
 //! one is on disk before anybody hears that it has stopped, and that it is settled before it votes.
 
-use super::message::{Note, Part, Promise};
+use super::message::{Attempt, Doubt, Note, Part, Promise, Stopped};
 use super::records::{PLACEMENT, PlacementRecord};
 use super::site::Site;
 use crate::placement::{Placement, Regions};
 use crate::votes::Refusal;
 use rhumb_core::{Batch, Effects, Key, RegionId, SiteId, Time, Timestamp, Value, record};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Messages that wait until this site is settled.
 const WAITING_MAX: usize = 8_192;
 
-/// What a replica said when it had stopped.
-#[derive(Clone, Copy, Debug)]
-struct Stopped {
-    log_end: u64,
+/// What a replica has said when it had stopped.
+#[derive(Debug)]
+pub(super) struct Stop {
+    pub(super) settled: u64,
+    pub(super) since: u64,
+    pub(super) log_end: u64,
     read_upto: Timestamp,
+    pub(super) doubts: Vec<Doubt>,
+    /// It has said all that it is in doubt about.
+    whole: bool,
+}
+
+impl Stop {
+    /// The last attempt of which it has said that it is in doubt about it.
+    fn last(&self) -> Option<Attempt> {
+        self.doubts.last().map(|doubt| doubt.record.meta.attempt)
+    }
 }
 
 /// How far a site has come in the present epoch.
@@ -53,9 +66,13 @@ pub(super) struct Moving {
     /// A new placement was adopted in this step.
     adopted: bool,
     /// What others said for the present epoch.
-    stopped: BTreeMap<RegionId, Stopped>,
-    /// Who waits to hear that this site has stopped.
-    asking: BTreeSet<SiteId>,
+    stopped: BTreeMap<RegionId, Stop>,
+    /// Who waits to hear that this site has stopped, and from which attempt on what it is in doubt about.
+    asking: BTreeMap<SiteId, Option<Attempt>>,
+    /// When this site stopped, in this life.
+    stopped_at: Time,
+    /// The log of this site speaks for this epoch and later ones.
+    since: u64,
     /// What is to be looked at once settled.
     waiting: Vec<(SiteId, Time, Note)>,
 }
@@ -64,7 +81,8 @@ impl Site {
     /// The placement that is on disk, or the first one, which is put there.
     pub(super) fn recover_placement(&mut self, record: Option<PlacementRecord>, fx: &mut Effects<Site>) {
         match record {
-            Some(PlacementRecord { placement, settled, copied, enter }) => {
+            Some(PlacementRecord { placement, settled, copied, enter, since }) => {
+                self.moving.since = since;
                 self.placement = placement;
                 self.moving.settled = settled;
                 self.moving.copied = copied;
@@ -79,6 +97,7 @@ impl Site {
             }
         }
         self.moving.adopted = true;
+        self.moving.stopped_at = self.now;
     }
 
     /// True if this site may vote, promise and be read in the present epoch.
@@ -89,6 +108,16 @@ impl Site {
     /// The epoch that this site is settled in, zero as long as not all rows are here.
     pub(super) fn settled(&self) -> u64 {
         if self.moving.copied { self.moving.settled } else { 0 }
+    }
+
+    /// The epoch from which on the log of this site has all that it voted for.
+    pub(super) fn since(&self) -> u64 {
+        self.moving.since
+    }
+
+    /// An attempt of `epoch` that this site was prepared for is dropped without its outcome: its log does not speak for that epoch.
+    pub(super) fn has_dropped_doubt_of(&mut self, epoch: u64) {
+        self.moving.since = self.moving.since.max(epoch + 1);
     }
 
     /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch.
@@ -109,8 +138,8 @@ impl Site {
 
     /// Adds to `batch` which placement this site is in.
     pub(super) fn put_placement(&self, batch: &mut Batch) {
-        let Moving { settled, copied, .. } = self.moving;
-        let record = PlacementRecord { placement: self.placement.clone(), settled, copied, enter: self.catch_up.enter };
+        let Moving { settled, copied, since, .. } = self.moving;
+        let record = PlacementRecord { placement: self.placement.clone(), settled, copied, enter: self.catch_up.enter, since };
         batch.put_record(PLACEMENT, Vec::new(), record::encode(&record));
     }
 
@@ -124,6 +153,7 @@ impl Site {
         self.catch_up.safe_before = self.safe();
         self.placement = placement;
         self.moving.stopped.clear();
+        self.moving.stopped_at = self.now;
         self.moving.adopted = true;
         if !self.has_copy() {
             // What stays on its disk serves peers that still want its log; it is not kept up any more.
@@ -140,7 +170,7 @@ impl Site {
         }
         if std::mem::take(&mut self.moving.adopted) {
             self.ask_again_in_new_epoch(fx);
-            self.begin_to_join();
+            self.begin_to_join(fx);
             self.ask_stopped(fx);
             return true;
         }
@@ -200,52 +230,79 @@ impl Site {
             fx.count("placement.too_far_behind");
             return self.copy_anew(fx);
         }
-        let note = Note::AskStopped { placement: self.placement.clone() };
-        let unheard: Vec<RegionId> = self.regions_before().iter().filter(|region| !self.moving.stopped.contains_key(region)).collect();
-        for region in unheard {
-            self.send(self.site(region, self.me.shard), note.clone(), fx);
+        for region in self.regions_before().iter() {
+            match self.moving.stopped.get(&region) {
+                Some(stop) if stop.whole => {}
+                partly => self.ask_to_stop(region, partly.and_then(Stop::last), fx),
+            }
         }
     }
 
+    /// Asks the replica in `region` whether it has stopped, and what it is in doubt about after the attempt `after`.
+    pub(super) fn ask_to_stop(&mut self, region: RegionId, after: Option<Attempt>, fx: &mut Effects<Site>) {
+        let note = Note::AskStopped { placement: self.placement.clone(), after };
+        self.send(self.site(region, self.me.shard), note, fx);
+    }
+
     /// A replica of the new placement asks whether this one has stopped.
-    pub(super) fn on_ask_stopped(&mut self, from: SiteId, placement: Placement, fx: &mut Effects<Site>) {
+    pub(super) fn on_ask_stopped(&mut self, from: SiteId, placement: Placement, after: Option<Attempt>, fx: &mut Effects<Site>) {
         if placement.epoch < self.placement.epoch {
             return self.tell_placement(from, fx);
         }
         self.on_placed(placement, fx);
-        self.moving.asking.insert(from);
+        self.moving.asking.insert(from, after);
     }
 
-    /// Tells those who ask, once no attempt of an earlier epoch that this site is prepared for is in doubt.
+    /// Tells those who ask; if it is in doubt about attempts of earlier epochs, only after a while, in which most of them end.
     fn tell_stopped(&mut self, fx: &mut Effects<Site>) -> bool {
-        #[cfg(feature = "planted")]
-        let doubts = !self.has_planted(super::planted::Planted::StopsInDoubt);
-        #[cfg(not(feature = "planted"))]
-        let doubts = true;
-        if doubts && self.cohort.is_prepared_before(self.placement.epoch) {
+        if self.now.since(self.moving.stopped_at) < self.config.withdraw_after && self.has_doubts() {
             return false;
         }
-        let stopped = Promise::Stopped {
-            epoch: self.placement.epoch,
-            log_end: self.cohort.log_end,
-            read_upto: self.cohort.ceilings.highest().max(self.catch_up.collected),
-        };
-        let mut persist = fx.persist(Batch::new());
-        for site in std::mem::take(&mut self.moving.asking) {
-            persist = persist.send(site, stopped.clone());
+        for (site, after) in std::mem::take(&mut self.moving.asking) {
+            let (doubts, more) = self.page_of_doubts(after);
+            #[cfg(feature = "planted")]
+            let doubts = if self.has_planted(super::planted::Planted::StopsInDoubt) { Vec::new() } else { doubts };
+            let stopped = Stopped {
+                epoch: self.placement.epoch,
+                settled: self.settled(),
+                since: self.moving.since,
+                log_end: self.cohort.log_end,
+                read_upto: self.cohort.ceilings.highest().max(self.catch_up.collected),
+                doubts,
+                after,
+                more,
+            };
+            fx.persist(Batch::new()).send(site, Promise::Stopped(stopped));
         }
         true
     }
 
     /// A former active region has stopped.
-    pub(super) fn on_stopped(&mut self, from: SiteId, epoch: u64, log_end: u64, read_upto: Timestamp, fx: &mut Effects<Site>) {
-        if epoch != self.placement.epoch || self.moving.settled >= epoch {
+    pub(super) fn on_stopped(&mut self, from: SiteId, stopped: Stopped, fx: &mut Effects<Site>) {
+        let Stopped { epoch, settled, since, log_end, read_upto, doubts, after, more } = stopped;
+        if epoch != self.placement.epoch || (more && doubts.is_empty()) {
             return;
         }
-        self.moving.stopped.insert(from.region, Stopped { log_end, read_upto });
+        let known = self.moving.stopped.remove(&from.region).filter(|known| after.is_some() && known.last() == after);
+        if known.is_none() && after.is_some() {
+            return; // an answer to an older question
+        }
+        let mut stop = known.unwrap_or(Stop { settled, since, log_end, read_upto, doubts: Vec::new(), whole: false });
+        (stop.settled, stop.since, stop.log_end, stop.read_upto) = (settled, since, log_end, read_upto);
+        stop.doubts.extend(doubts);
+        stop.whole = !more;
+        let last = stop.last();
+        if stop.whole {
+            self.hear_of_no_doubt(from.region, &stop, fx);
+        }
+        self.moving.stopped.insert(from.region, stop);
+        if more {
+            return self.ask_to_stop(from.region, last, fx);
+        }
         if self.lags_behind_stop(from.region) {
             self.pull(from.region, fx);
         }
+        self.end_join(from, fx);
     }
 
     /// True if the log of a region that has stopped is not taken over to its end.
@@ -259,33 +316,56 @@ impl Site {
         if self.placement.since(self.moving.settled).is_none() {
             return false;
         }
-        let known: Regions = self.moving.stopped.keys().copied().filter(|region| !self.lags_behind_stop(*region)).collect();
+        let has_all = |(region, stop): &(&RegionId, &Stop)| stop.whole && !self.lags_behind_stop(**region);
+        let known: BTreeMap<RegionId, &Stop> = self.moving.stopped.iter().filter(has_all).map(|(region, stop)| (*region, stop)).collect();
         #[cfg(feature = "planted")]
-        let known = match self.has_planted(super::planted::Planted::VotesUnsettled) {
-            true => self.regions_before(),
-            false => known,
+        let unsettled = self.has_planted(super::planted::Planted::VotesUnsettled);
+        #[cfg(not(feature = "planted"))]
+        let unsettled = false;
+        // The latest electorate first.
+        let lacks = |(back, electorate): (u64, &Regions)| {
+            let epoch = self.placement.epoch - back;
+            let speak: Regions = known.iter().filter(|(_, stop)| stop.since <= epoch).map(|(region, _)| *region).collect();
+            electorate.and(speak).len() < electorate.majority()
         };
-        if self.electorates_before().iter().any(|electorate| electorate.and(known).len() < electorate.majority()) {
+        if !unsettled && (1..).zip(self.electorates_before()).any(lacks) {
+            if self.regions_before().iter().all(|region| known.contains_key(&region)) {
+                fx.count("placement.nobody_speaks");
+                self.copy_anew(fx);
+            }
             return false;
         }
-        let read_upto = self.moving.stopped.values().map(|stopped| stopped.read_upto).max().unwrap_or(Timestamp::ZERO);
+        let read_upto = self.moving.stopped.values().map(|stop| stop.read_upto).max().unwrap_or(Timestamp::ZERO);
         let mut batch = Batch::new();
         self.raise_ceiling_in(&mut batch, read_upto);
         self.cohort.ceilings.raise_floor(read_upto);
+        let mut stopped = std::mem::take(&mut self.moving.stopped);
+        for stop in stopped.values().filter(|stop| stop.whole) {
+            self.carry(stop.doubts.iter().map(|doubt| doubt.record.clone()), &mut batch, fx);
+        }
         fx.count("placement.settled");
         self.moving.settled = self.placement.epoch;
         self.put_placement(&mut batch);
         fx.persist(batch);
+        for (region, stop) in stopped.iter_mut().filter(|(_, stop)| stop.whole) {
+            self.hear_of_no_doubt(*region, stop, fx);
+            stop.doubts = Vec::new(); // on disk here
+        }
+        self.moving.stopped = stopped;
         self.serve_waiting(fx);
         true
     }
 
+    /// What the replica in `region` has said since it stopped, if that is all.
+    pub(super) fn stop_of(&self, region: RegionId) -> Option<&Stop> {
+        self.moving.stopped.get(&region).filter(|stop| stop.whole)
+    }
+
     /// Settled without asking anybody: the rows were copied from a replica that is settled in `epoch`.
-    pub(super) fn settle_by_copy(&mut self, epoch: u64, fx: &mut Effects<Site>) {
+    pub(super) fn settle_by_copy(&mut self, epoch: u64, mut batch: Batch, fx: &mut Effects<Site>) {
         self.moving.settled = epoch.min(self.placement.epoch);
         self.moving.copied = true;
         self.moving.adopted = true; // on to the epochs since then
-        let mut batch = Batch::new();
         self.put_placement(&mut batch);
         fx.persist(batch);
         if self.is_settled() {

@@ -27,15 +27,19 @@ pub enum Planted {
     SnapshotDoesNotWait,
     /// A commit that another gateway hands over is run each time that it arrives, in every life.
     HandoffTakenAgain,
-    /// A region says that it has stopped while it is in doubt about attempts of the epoch before.
+    /// A region that has stopped does not say what it is in doubt about.
     StopsInDoubt,
+    /// What others are in doubt about is not kept over a restart.
+    DoubtsNotDurable,
+    /// The vote of a lost region counts as a refusal.
+    LostRefuses,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 11] = [
+    pub const ALL: [Planted; 13] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -46,6 +50,8 @@ impl Planted {
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,
         Planted::StopsInDoubt,
+        Planted::DoubtsNotDurable,
+        Planted::LostRefuses,
         Planted::VotesUnsettled,
     ];
 }

@@ -152,7 +152,7 @@ impl Site {
     /// The transactions that hold a row of the query exclusively.
     fn exclusive_holders(&self, query: &Query) -> Vec<TxnId> {
         match query {
-            Query::Keys(keys) => keys.iter().filter_map(|key| self.cohort.locks.exclusive_holder(key, None)).collect(),
+            Query::Keys(keys) => keys.iter().flat_map(|key| self.cohort.locks.exclusive_holders(key)).collect(),
             Query::Range { range, .. } => self.cohort.locks.exclusive_holders_within(range).into_iter().collect(),
         }
     }

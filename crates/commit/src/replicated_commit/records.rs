@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`VOTES`] | attempt | [`VoteRecord`]: this region's vote, and the outcome once known |
 //! | [`PREPARED`] | attempt | [`PreparedRecord`]: the locks and writes of a prepared attempt |
+//! | [`CARRIED`] | attempt | [`PreparedRecord`]: the same of an attempt that other replicas are in doubt about |
 //! | [`LOG`] | sequence number, big-endian | [`LogRecord`]: a commit applied by this site's own vote or decision |
 //! | [`PLACEMENT`] | empty | [`PlacementRecord`]: the placement that this site has adopted |
 //! | [`NUMBERS`] | a [`Number`] | ceiling, floor of forgetting, length of the log, a cursor per peer |
@@ -23,6 +24,8 @@ pub const VOTES: Space = Space(1);
 pub const PREPARED: Space = Space(2);
 /// Commits of this shard, in the order in which this site applied them.
 pub const LOG: Space = Space(3);
+/// Attempts that others are prepared for and in doubt about, whose locks this site keeps along with them.
+pub const CARRIED: Space = Space(6);
 /// Single numbers.
 pub const NUMBERS: Space = Space(4);
 /// The placement.
@@ -70,6 +73,8 @@ pub struct PlacementRecord {
     pub copied: bool,
     /// The logs that it may take over from wherever they begin.
     pub enter: Regions,
+    /// The log of this site has all that it voted for in this epoch and later ones.
+    pub since: u64,
 }
 
 /// A number kept on disk.

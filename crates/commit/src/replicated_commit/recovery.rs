@@ -3,7 +3,7 @@
 
 use super::config::{PAGE_BYTES_MAX, RECOVERY_PAGE};
 use super::message::Attempt;
-use super::records::{NUMBERS, Number, PLACEMENT, PREPARED, PlacementRecord, PreparedRecord, VOTES, VoteRecord};
+use super::records::{CARRIED, NUMBERS, Number, PLACEMENT, PREPARED, PlacementRecord, PreparedRecord, VOTES, VoteRecord};
 use super::site::{Pending, Site};
 use bytes::Bytes;
 use rhumb_core::actor::Space;
@@ -19,7 +19,8 @@ pub(super) struct Recovery {
     placement: Option<PlacementRecord>,
 }
 
-const ORDER: [Space; 4] = [NUMBERS, PLACEMENT, VOTES, PREPARED];
+/// What is carried comes last: it may want keys that this site is prepared to write.
+const ORDER: [Space; 5] = [NUMBERS, PLACEMENT, VOTES, PREPARED, CARRIED];
 
 impl Site {
     /// Takes a page of records, if there is one, and asks for the next.
@@ -73,6 +74,7 @@ impl Site {
                 let record: VoteRecord = record::decode(bytes).expect(damaged);
                 self.recover_ballot(record);
             }
+            CARRIED => self.recover_carried(record::decode(bytes).expect(damaged)),
             _ => {
                 let record: PreparedRecord = record::decode(bytes).expect(damaged);
                 self.recovery().attempts.push(record.meta.attempt);

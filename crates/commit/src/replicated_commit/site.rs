@@ -298,9 +298,10 @@ impl Site {
             Note::Heard { at } => self.clock.observe(at),
             Note::Prepare { meta, part } => self.on_prepare(meta, part, fx),
             Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, fx),
-            Note::Unprepare { attempt } => self.unprepare(attempt, fx),
+            Note::Unprepare { attempt } => self.on_unprepare(attempt, fx),
             Note::Apply { meta, part } => self.on_apply(&meta, part, fx),
             Note::Withdraw { meta } => self.on_withdraw(from, meta, fx),
+            Note::Decided { meta, .. } if self.is_lost(from.region, &meta) => fx.count("commit.outcome_of_lost"),
             Note::Decided { meta, outcome } => {
                 self.on_decided_as_coordinator(&meta, outcome, fx);
                 self.on_decided_as_cohort(&meta, outcome, fx);
@@ -315,7 +316,7 @@ impl Site {
             Note::HandedBack { id, result } => self.on_handed_back(id, result, fx),
             Note::Measured(measured) => self.on_measured(from, measured),
             Note::AskPlacement => self.tell_placement(from, fx),
-            Note::AskStopped { placement } => self.on_ask_stopped(from, placement, fx),
+            Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, fx),
             Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, fx),
             Note::Ping { sent, oldest, handing, life, epoch } => {
                 self.compare_epoch(from, epoch, fx);
@@ -331,6 +332,7 @@ impl Site {
     fn on_promise(&mut self, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
         match promise {
             Promise::Prepared { attempt, shard } => self.on_prepared(attempt, shard, fx),
+            Promise::Vote { meta, region, .. } if self.is_lost(region, &meta) => fx.count("commit.vote_of_lost"),
             Promise::Vote { meta, region, vote } => {
                 // One message serves all roles that this site may have in the attempt.
                 self.on_vote_as_coordinator(&meta, region, &vote, fx);
@@ -347,7 +349,7 @@ impl Site {
                 self.on_log(from, super::catch_up::Page { after, heads, end, more, closed, begins, collected, epoch }, fx)
             }
             Promise::Placed { placement } => self.on_placed(placement, fx),
-            Promise::Stopped { epoch, log_end, read_upto } => self.on_stopped(from, epoch, log_end, read_upto, fx),
+            Promise::Stopped(stopped) => self.on_stopped(from, stopped, fx),
             Promise::CopiedRows { from: first, rows, next, collected, epoch } => {
                 self.on_copied_rows(from, CopyPage { from: first, rows, next, collected, epoch }, fx)
             }
@@ -416,6 +418,7 @@ impl Site {
         self.ceiling_written = self.ceiling;
         fx.trace(|| format!("serves above {}", self.ceiling));
         self.drop_orphans(fx);
+        self.settle_copied_ballots(self.since());
         self.on_tick(fx);
     }
 

@@ -1,7 +1,7 @@
 //! Bounds that hold whatever clients do: of messages in bytes on the wire, of the log, of what a gateway remembers of others.
 
 use crate::support::{Cluster, R0, R1, R2};
-use rhumb_commit::placement::{Change, Coordinators, Placement};
+use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
 use rhumb_commit::replicated_commit::records::LOG;
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{RegionId, Span};
@@ -15,7 +15,12 @@ const EAST: RegionId = RegionId(1);
 const WEST: RegionId = RegionId(2);
 
 fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
-    Change { voters: voters.into_iter().collect(), passives: passives.into_iter().collect(), coordinators: BTreeMap::new() }
+    Change {
+        voters: voters.into_iter().collect(),
+        passives: passives.into_iter().collect(),
+        coordinators: BTreeMap::new(),
+        lost: Regions::NONE,
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Commits: the votes of a majority, two-phase commit inside a region, timestamps, and catching up.
 
 use crate::support::{Cluster, R0, R1, R2};
+use rhumb_commit::replicated_commit::Note;
 use rhumb_commit::transaction::{Committed, ReadMode, TxnError};
-use rhumb_core::{RegionId, SiteId, Span};
+use rhumb_core::{Body, RegionId, SiteId, Span};
 
 #[test]
 fn an_uncontended_commit_takes_one_round_trip() {
@@ -120,4 +121,19 @@ fn write_skew_is_refused() {
     assert_eq!(cluster.stored(R0, "x").1, Some("on".into()));
     assert_eq!(cluster.stored(R0, "y").1, Some("off".into()));
     cluster.check("write_skew_is_refused");
+}
+
+#[test]
+fn rows_that_were_asked_for_in_vain_are_asked_for_again_soon() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.cut(RegionId(2));
+    let written = cluster.put(R0, &[("k", "1")]);
+    cluster.heal();
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Fetch { .. })));
+    cluster.advance(Span::from_millis(1_000));
+    assert!(cluster.under_way(|envelope| matches!(envelope.body, Body::Note(Note::Fetch { .. }))) > 0);
+    cluster.lose(|envelope| matches!(envelope.body, Body::Note(Note::Fetch { .. })));
+    cluster.let_go();
+    cluster.advance(Span::from_millis(2_000));
+    assert_eq!(cluster.stored(R2, "k"), (written.at, Some("1".into())));
 }

@@ -2,8 +2,9 @@
 //! do not decide takes them back; what anybody was told stands.
 
 use crate::support::{Cluster, R0, R1, R2};
+use rhumb_commit::replicated_commit::Note;
 use rhumb_commit::transaction::{ReadMode, TxnError};
-use rhumb_core::{RegionId, Span};
+use rhumb_core::{Body, RegionId, SiteId, Span};
 
 /// Long enough for a region in doubt to ask.
 const PATIENCE: Span = Span::from_millis(2_500);
@@ -108,6 +109,30 @@ fn a_crash_in_the_middle_of_an_abort_leaves_no_lock_behind() {
     assert_eq!(cluster.prepared_and_in_doubt(R0), (0, 0));
     assert_eq!(cluster.stored(R0, "k").1, Some("1".into()));
     cluster.check("a_crash_in_the_middle_of_an_abort_leaves_no_lock_behind");
+}
+
+#[test]
+fn only_the_coordinator_of_a_region_takes_its_vote_back() {
+    let mut cluster = Cluster::new(2, "");
+    // r0 cannot vote, its disk is slow; r1 votes yes; r2 is out: the gateway of r0 gives up without an outcome.
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    cluster.kill(R2);
+    cluster.kill(SiteId::new(2, 1));
+    cluster.stall_disk(R0);
+    cluster.stall_disk(SiteId::new(0, 1));
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Withdraw { .. } | Note::AskVote { .. })));
+    let commit = cluster.commit(txn, &[("a", "1"), ("b", "2")]);
+    cluster.advance(Span::from_secs(9));
+    assert!(matches!(cluster.failed(commit), TxnError::Unknown(_)));
+    // Both sites of r1 are in doubt, and ask the gateway.
+    cluster.let_go();
+    cluster.advance(Span::from_secs(5));
+    cluster.free_disk(R0);
+    cluster.free_disk(SiteId::new(0, 1));
+    cluster.advance(Span::from_secs(9));
+    for site in [R0, SiteId::new(0, 1), R1, SiteId::new(1, 1)] {
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0), "{site}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod bounds;
 mod commits;
 mod doubt;
+mod doubts;
 mod locks;
 mod placements;
 mod reads;

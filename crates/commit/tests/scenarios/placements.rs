@@ -2,7 +2,7 @@
 //! better place, or in two rounds.
 
 use crate::support::{Cluster, Envelope, R0, R1, R2};
-use rhumb_commit::placement::{Change, Coordinators, Placement};
+use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
 use rhumb_commit::replicated_commit::Note;
 use rhumb_commit::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, Span, Timestamp};
@@ -13,7 +13,12 @@ const EAST: RegionId = RegionId(1);
 const WEST: RegionId = RegionId(2);
 
 fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
-    Change { voters: voters.into_iter().collect(), passives: passives.into_iter().collect(), coordinators: BTreeMap::new() }
+    Change {
+        voters: voters.into_iter().collect(),
+        passives: passives.into_iter().collect(),
+        coordinators: BTreeMap::new(),
+        lost: Regions::NONE,
+    }
 }
 
 fn placement<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Placement {

@@ -95,7 +95,7 @@ pub fn placement(form: Form) -> Placement {
 pub fn place(regions: usize, replicas: &[usize], passive: bool, coordinators: BTreeMap<RegionId, Coordinators>) -> Placement {
     let voters: Regions = replicas.iter().map(|&region| id(region)).collect();
     let passives = if passive { Regions::first(regions).without(voters) } else { Regions::NONE };
-    Placement::first(Change { voters, passives, coordinators }).expect("the planner reads at replicas only")
+    Placement::first(Change { voters, passives, coordinators, lost: Regions::NONE }).expect("the planner reads at replicas only")
 }
 
 /// The coordinators that `evaluation` names.

@@ -47,7 +47,8 @@ impl Placement {
             let name = topology.name(both);
             return Err(("passive".to_owned(), format!("`{name}` is active already; a region is either active or passive")));
         }
-        let mut placement = placement::Placement { epoch: 1, voters, passives, coordinators: BTreeMap::new(), former: Vec::new() };
+        let mut placement =
+            placement::Placement { epoch: 1, voters, passives, coordinators: BTreeMap::new(), former: Vec::new(), lost: BTreeMap::new() };
         for (of, Coordinators { read, commit }) in &self.coordinators {
             let key = |part: &str| format!("coordinators.{of}{part}");
             let region = find(of, topology).map_err(|why| (key(""), why))?;

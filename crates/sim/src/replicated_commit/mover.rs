@@ -27,7 +27,7 @@ pub(super) fn draw(copies: Regions, regions: usize, rng: &mut Rng) -> Change {
         let read = *rng.pick(&copies).expect("somebody votes");
         coordinators.insert(of, Coordinators { read, commit });
     }
-    Change { voters, passives, coordinators }
+    Change { voters, passives, coordinators, lost: Regions::NONE }
 }
 
 enum Phase {

@@ -278,9 +278,10 @@ impl Site {
         }
         let note = match self.gateway.ended.get(&attempt) {
             Some(Some(outcome)) => Note::Decided { meta, outcome: *outcome },
-            // Nobody concluded anything here, nor will.
-            Some(None) => Note::Withdraw { meta },
-            None => Note::Over { attempt },
+            // Nobody concluded anything here, nor will: a region that has not voted for good votes no. Its coordinator, that is; another
+            // site has no vote to take back.
+            Some(None) if from.shard == meta.coordinator => Note::Withdraw { meta },
+            Some(None) | None => Note::Over { attempt },
         };
         self.send(from, note, fx);
     }

@@ -197,7 +197,7 @@ impl Site {
     fn ask_replicas(&mut self, read: ReadId, whom: Whom, fx: &mut Effects<Site>) {
         let Some(pending) = self.gateway.reads.get(&read) else { return };
         let (txn, how) = (pending.txn, pending.how);
-        let copies = if pending.active { self.placement.voters } else { self.placement.copies() };
+        let copies = self.placement.read_by(pending.active);
         let others = copies.without(pending.avoid);
         let among = if others.is_empty() { copies } else { others };
         let (epoch, voters) = (self.placement.epoch, self.placement.voters);
@@ -270,7 +270,7 @@ impl Site {
         if denial == Denial::Moved {
             // Where there is no copy any more, or not yet, there is one elsewhere.
             pending.avoid = pending.avoid.or(from.region.into());
-            if !self.placement.copies().without(pending.avoid).is_empty() {
+            if !self.placement.read_by(pending.active).without(pending.avoid).is_empty() {
                 self.ask_replicas(read & !1, Whom::Missing, fx);
             }
             return;

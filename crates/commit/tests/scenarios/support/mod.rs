@@ -308,6 +308,9 @@ impl Cluster {
     fn send(&mut self, envelope: Envelope) {
         let bytes = record::encoded_bytes(&envelope.body);
         assert!(bytes <= MESSAGE_BYTES_MAX, "no wire carries a message of {bytes} bytes");
+        if let Body::Promise(Promise::Vote { meta, region, .. }) = &envelope.body {
+            assert_eq!(envelope.from, SiteId { region: *region, shard: meta.coordinator }, "a region votes once");
+        }
         self.largest = self.largest.max(bytes);
         self.wire.push_back(envelope);
     }

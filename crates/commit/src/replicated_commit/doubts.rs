@@ -1,0 +1,213 @@
+//! Doubts: attempts that may have committed and of which a region is not told, carried over into the next epoch.
+//!
+//! ```text
+//!   new voter                     region in doubt about X           region that may know, when it is back
+//!     │◀────────────────────────────┤ Stopped, in doubt about X       │
+//!     │ X's locks, on disk                                            │
+//!     │ AskVote X                   │                                 │
+//!     ├────────────────────────────▶│────────────────────────────────▶│
+//!     │◀────────────────────────────┤ firm yes    yes, no, Decided    │
+//!     │◀──────────────────────────────────────────────────────────────┤
+//!   the votes of X's electorate decide as ever; or its row comes with a log; or a lost region is declared so
+//! ```
+//!
+//! A commit of an earlier epoch has the votes of a majority; one of those regions is among any majority that has stopped,
+//! and either has applied it or is in doubt about it. Had the others to wait until nobody is in doubt, one region lost in the
+//! midst of an attempt would stop all: its vote may be the one that decides. So whoever stops tells what it is in doubt
+//! about, and whoever settles keeps the locks of these attempts along with it: nobody reads or writes their rows before their
+//! outcome is known, and everything else goes on.
+//!
+//! What a *lost* region voted nobody will ever say. An attempt that it can have decided counts as committed by it, as its
+//! client may have been told so; it is aborted if the other regions refused it by themselves.
+//!
+//! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
+//! known or its transaction has another attempt; a vote of a lost region is assumed only where all others are final.
+
+use super::cohort::{Carried, Entry, Stage};
+use super::config::PAGE_BYTES_MAX;
+use super::message::{Attempt, Doubt, Meta, Part};
+use super::moving::Stop;
+use super::records::{self, CARRIED, PREPARED, PreparedRecord};
+use super::site::Site;
+use crate::placement::Regions;
+use crate::votes::{Refusal, Tally, Vote};
+use rhumb_core::{Batch, Effects, RegionId, record};
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+impl Site {
+    /// True if this replica is in doubt about an attempt of an epoch before the present one.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.doubts_after(None).next().is_some()
+    }
+
+    fn doubts_after(&self, after: Option<Attempt>) -> impl Iterator<Item = &Entry> {
+        let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.cohort.entries.range((begin, Bound::Unbounded)).map(|(_, entry)| entry);
+        entries.filter(|entry| entry.meta.epoch < self.placement.epoch && entry.is_promised())
+    }
+
+    /// A page of them, as told to others: what they read is validated, only what they may write matters.
+    pub(super) fn page_of_doubts(&self, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for entry in self.doubts_after(after) {
+            let part = Part { writes: entry.part.writes.clone(), ..Part::default() };
+            let doubt = Doubt { record: PreparedRecord { meta: entry.meta.clone(), part }, carried: entry.as_carried().is_some() };
+            bytes += record::encoded_bytes(&doubt);
+            if bytes > PAGE_BYTES_MAX && !page.is_empty() {
+                return (page, true);
+            }
+            page.push(doubt);
+        }
+        (page, false)
+    }
+
+    /// Keeps the locks of what others are in doubt about, from now on and over restarts. Adds that to `batch`.
+    pub(super) fn carry(&mut self, doubts: impl Iterator<Item = PreparedRecord>, batch: &mut Batch, fx: &mut Effects<Site>) {
+        for doubt in doubts {
+            let attempt = doubt.meta.attempt;
+            let known = self.cohort.entries.get(&attempt).is_some_and(Entry::is_promised);
+            // A later attempt is made only once the one before has certainly aborted.
+            let superseded = self.cohort.entry_of(attempt.txn).is_some_and(|entry| entry.meta.attempt > attempt);
+            if known || superseded || self.cohort.applied.contains(&attempt) {
+                continue;
+            }
+            fx.count("placement.doubt_carried");
+            self.give_up_validation(&attempt, fx);
+            #[cfg(feature = "planted")]
+            let durable = !self.has_planted(super::planted::Planted::DoubtsNotDurable);
+            #[cfg(not(feature = "planted"))]
+            let durable = true;
+            if durable {
+                batch.put_record(CARRIED, records::attempt_key(&attempt), record::encode(&doubt));
+            }
+            self.recover_carried(doubt);
+        }
+    }
+
+    /// An attempt that this region had only begun to look at: it votes in its epoch no more.
+    fn give_up_validation(&mut self, attempt: &Attempt, fx: &mut Effects<Site>) {
+        if let Some(entry) = self.cohort.entries.remove(attempt) {
+            self.cohort.release(attempt.txn);
+            self.refuse(&entry.meta, Refusal::Moved, fx);
+        }
+    }
+
+    pub(super) fn recover_carried(&mut self, PreparedRecord { meta, part }: PreparedRecord) {
+        for (key, _) in &part.writes {
+            self.cohort.locks.carry(key, meta.attempt.txn);
+        }
+        self.cohort.highest = meta.at.max(self.cohort.highest);
+        let entry = Entry::new(meta, part, Stage::Carried(Carried::default()), self.now);
+        self.cohort.entries.insert(entry.meta.attempt, entry);
+    }
+
+    /// All rows were copied from a replica that is in doubt about `doubts` only: what else this one was prepared for has its outcome
+    /// among them, whatever that is. Its votes stay, for those who ask for them.
+    pub(super) fn drop_doubts_but(&mut self, doubts: &BTreeSet<Attempt>, epoch: u64, batch: &mut Batch, fx: &mut Effects<Site>) {
+        let is_old = |entry: &&Entry| entry.is_promised() && entry.meta.epoch < epoch && !doubts.contains(&entry.meta.attempt);
+        let gone: Vec<Attempt> = self.cohort.entries.values().filter(is_old).map(|entry| entry.meta.attempt).collect();
+        for attempt in gone {
+            fx.count("placement.doubt_copied");
+            if let Some(entry) = self.remove_entry(&attempt, batch).filter(|entry| matches!(entry.stage, Stage::Prepared)) {
+                self.has_dropped_doubt_of(entry.meta.epoch);
+            }
+        }
+        self.settle_copied_ballots(epoch);
+    }
+
+    /// Forgets an entry, in memory and, by `batch`, on disk.
+    pub(super) fn remove_entry(&mut self, attempt: &Attempt, batch: &mut Batch) -> Option<Entry> {
+        let entry = self.cohort.entries.remove(attempt)?;
+        match entry.stage {
+            Stage::Validating(_) => {}
+            Stage::Prepared => batch.delete_record(PREPARED, records::attempt_key(attempt)),
+            Stage::Carried(_) => batch.delete_record(CARRIED, records::attempt_key(attempt)),
+        }
+        self.cohort.release(attempt.txn);
+        Some(entry)
+    }
+
+    /// What a region that has stopped has not promised to commit still, it has in its log or will never vote for.
+    pub(super) fn hear_of_no_doubt(&mut self, region: RegionId, stop: &Stop, fx: &mut Effects<Site>) {
+        let promised: BTreeSet<Attempt> =
+            stop.doubts.iter().filter(|doubt| !doubt.carried).map(|doubt| doubt.record.meta.attempt).collect();
+        for (attempt, entry) in &mut self.cohort.entries {
+            if let Stage::Carried(carried) = &mut entry.stage
+                && entry.meta.electorate.contains(region)
+                && stop.since <= entry.meta.epoch
+                && !promised.contains(attempt)
+            {
+                carried.without.entry(region).or_insert(stop.log_end);
+            }
+        }
+        self.count_carried(fx);
+    }
+
+    /// Regions whose logs may have what is carried here, and are not taken over that far.
+    pub(super) fn logs_of_carried(&self) -> Regions {
+        let carried = self.cohort.entries.values().filter_map(Entry::as_carried);
+        let without = carried.flat_map(|carried| &carried.without);
+        without.filter(|(region, end)| self.catch_up.cursor(**region) < **end).map(|(region, _)| *region).collect()
+    }
+
+    /// Looks whether an outcome of what is carried is known by now.
+    pub(super) fn count_carried(&mut self, fx: &mut Effects<Site>) {
+        let carried: Vec<Attempt> =
+            self.cohort.entries.iter().filter(|(_, entry)| entry.as_carried().is_some()).map(|(attempt, _)| *attempt).collect();
+        for attempt in carried {
+            self.count_as_cohort(attempt, fx);
+        }
+    }
+
+    /// Applies an attempt, or lets go of it, if the votes that this cohort has heard decide it.
+    pub(super) fn count_as_cohort(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(entry) = self.cohort.entries.get(&attempt) else { return };
+        let mut tally = entry.tally.clone();
+        for (region, end) in entry.as_carried().into_iter().flat_map(|carried| &carried.without) {
+            if self.catch_up.cursor(*region) >= *end || *region == self.me.region {
+                tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
+            }
+        }
+        let meta = entry.meta.clone();
+        self.assume_lost(&mut tally, &meta);
+        if let Some(outcome) = tally.outcome(meta.electorate) {
+            self.on_decided_as_cohort(&meta, outcome, fx);
+        }
+    }
+
+    /// Adds to `tally` what lost regions are taken to have voted, if all others are final.
+    pub(super) fn assume_lost(&self, tally: &mut Tally, meta: &Meta) {
+        let lost: Regions = meta.electorate.iter().filter(|region| self.placement.is_lost(*region, meta.epoch)).collect();
+        let is_final = |region: RegionId| tally.of(region).is_some_and(Vote::is_final);
+        #[cfg(feature = "planted")]
+        let assumed = if self.has_planted(super::planted::Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
+        #[cfg(not(feature = "planted"))]
+        let assumed = Vote::Firm;
+        if meta.electorate.without(lost).iter().all(is_final) {
+            lost.iter().for_each(|region| tally.record_if_open(region, assumed.clone()));
+        }
+    }
+
+    /// True if what `region` says of an attempt of `meta`'s epoch does not count any more.
+    pub(super) fn is_lost(&self, region: RegionId, meta: &Meta) -> bool {
+        self.placement.is_lost(region, meta.epoch)
+    }
+
+    /// True if `attempt` is carried here.
+    pub(super) fn is_carried(&self, attempt: &Attempt) -> bool {
+        self.cohort.entries.get(attempt).is_some_and(|entry| entry.as_carried().is_some())
+    }
+
+    /// Asks all regions that can still say for the votes on what is carried.
+    pub(super) fn carried_tick(&mut self, fx: &mut Effects<Site>) {
+        let carried = self.cohort.entries.values().filter(|entry| entry.as_carried().is_some());
+        let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
+        for meta in &metas {
+            self.ask_votes_as_cohort(meta, fx);
+        }
+        if !metas.is_empty() {
+            self.count_carried(fx);
+        }
+    }
+}
