@@ -248,6 +248,74 @@ async fn replicas_move_while_clients_run() {
     assert!(shown["rtt_ms"][0][4].as_f64().is_some_and(|rtt| (173.0..200.0).contains(&rtt)), "{shown}");
 }
 
+/// Raises the row of a region that dies meanwhile: what its client was not told may have been done or not.
+async fn raise_until_death(client: Client, region: usize) -> Raised {
+    let mut own = Raised::default();
+    let statement = format!("UPDATE counter SET n = n + 1 WHERE id = {region}");
+    while !client.is_closed() {
+        match client.batch_execute(&statement).await {
+            Ok(()) => own.times += 1,
+            Err(error) if error.code().is_some_and(|code| code.code() == "40001") => {}
+            Err(_) => own.unknown += 1,
+        }
+    }
+    own
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_region_lost_in_the_midst_of_attempts_is_declared_so() {
+    const LOST: usize = 2;
+    let (demo, mut clients) = start().await;
+    insert(&clients[0], SHARED as i32).await;
+    for region in 0..REGIONS.len() {
+        insert(&clients[0], region as i32).await;
+        insert(&clients[0], (TWINS + region) as i32).await;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let lost = tokio::spawn(raise_until_death(clients.remove(LOST), LOST));
+    let others = [0, 1, 3, 4];
+    let raising: Vec<_> =
+        clients.into_iter().zip(others).map(|(client, region)| tokio::spawn(raise(client, region, Arc::clone(&stop)))).collect();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    demo.chaos(&["kill", REGIONS[LOST]]);
+    let of_lost = lost.await.expect("no panic");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+
+    let state = format!("--demo={}", demo.state());
+    let http = demo.ready()["regions"][0]["http"].as_str().expect("an address").to_owned();
+    let asked = tokio::task::block_in_place(|| common::rhumb(&["region", "lost", "virginia", &state]));
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert_eq!((asked.status.code(), said.contains("count as committed"), said.contains("add --yes")), (Some(2), true, true), "{said}");
+    assert_eq!(shown(&http)["epoch"], json!(1), "nothing was changed");
+    let told = tokio::task::block_in_place(|| done(&["region", "lost", "virginia", "--yes", &state]));
+    assert_eq!(told, "placement 2 is decided. Active: california, oregon, passive: ireland, lost: virginia\n");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    stop.store(true, Ordering::Relaxed);
+    let mut shared = Raised::default();
+    for raising in raising {
+        let (of_region, of_all) = raising.await.expect("no panic");
+        assert!(of_region.times > 0, "{of_region:?}");
+        shared = Raised { times: shared.times + of_all.times, unknown: shared.unknown + of_all.unknown };
+    }
+    assert!(of_lost.times > 0 && shared.times > 0, "{of_lost:?} {shared:?}");
+
+    until("nobody is in doubt, and all have moved", || {
+        let in_doubt = |region: usize| counted(&demo, region, "rhumb_attempts_in_doubt") > 0;
+        let shown = shown(&http);
+        !others.into_iter().any(in_doubt) && shown["settled"] == json!(true) && shown["lost"] == json!(["virginia"])
+    });
+    for region in others {
+        let client = demo.connect(region).await;
+        let n = async |id: usize| -> i64 {
+            let row = client.query_one(&format!("SELECT n FROM counter WHERE id = {id}"), &[]).await.expect("no row is locked");
+            i64::from(row.get::<_, i32>(0))
+        };
+        let (of_all, of_region) = (n(SHARED).await, n(LOST).await);
+        assert!(shared.allows(of_all), "{}: {of_all}, {shared:?}", REGIONS[region]);
+        assert!(of_lost.allows(of_region), "{}: {of_region}, {of_lost:?}", REGIONS[region]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_placement_that_cannot_come_next_is_refused() {
     let demo = Demo::start(&PLACED);

@@ -8,6 +8,8 @@ pub mod lab;
 pub mod plan;
 pub mod quorum;
 pub mod quota;
+mod reach;
+pub mod region;
 pub mod sim;
 pub mod start;
 pub mod status;

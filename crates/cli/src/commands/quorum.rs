@@ -1,13 +1,12 @@
 //! `rhumb quorum`: the quorums of databases of protocol `quad`, as one site sees them, and what would change now; and who takes part.
 
+use super::reach::Reach;
 use super::{fail, runtime};
 use crate::http;
-use crate::running::{self, Running, RunningSite};
 use clap::{Args as ClapArgs, Subcommand};
 use rhumb_lab::bench::table::Table;
 use rhumb_node::http::quorums::{Change, Shown, ShownPlan, ShownSite};
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -39,16 +38,8 @@ What is shown is one site's view: what it heard of the others in the last period
 pub struct Args {
     #[command(subcommand)]
     what: What,
-    /// By way of the running demo, by its state file [default: rhumb-demo.json in $XDG_RUNTIME_DIR or the temporary
-    /// folder].
-    #[arg(long, value_name = "FILE", require_equals = true, conflicts_with = "http", global = true)]
-    demo: Option<Option<PathBuf>>,
-    /// By way of this site of the demo [default: the first that lives].
-    #[arg(long, value_name = "REGION[/SHARD]", conflicts_with = "http", global = true)]
-    site: Option<String>,
-    /// By way of the site with this HTTP address.
-    #[arg(long, value_name = "URL", global = true)]
-    http: Option<String>,
+    #[command(flatten)]
+    reach: Reach,
     /// Print JSON instead of text.
     #[arg(long, global = true)]
     json: bool,
@@ -86,7 +77,7 @@ pub fn run(args: &Args) -> ExitCode {
             What::Leave { leaves, lost } => return leave(args, leaves, *lost).await,
             What::Join { joins } => return join(args, joins.as_deref()).await,
         }
-        ask(&base(args)?).await
+        ask(&args.reach.base()?).await
     };
     let asked = runtime().and_then(|runtime| runtime.block_on(work).map_err(|error| (error, 1)));
     match asked {
@@ -108,14 +99,9 @@ async fn ask(base: &str) -> Result<Shown, String> {
 /// Has `leaves` be members no more, and returns what is then.
 async fn leave(args: &Args, leaves: &[String], lost: bool) -> Result<Shown, String> {
     let sites: Vec<String> = leaves.iter().map(|name| full_name(name)).collect();
-    let base = match &args.http {
-        Some(http) => http.clone(),
-        None => match alive(args, args.site.as_deref(), |site| !sites.contains(&site.to_string())) {
-            Err(_) if alive(args, args.site.as_deref(), |_| true).is_ok() => {
-                return Err("a site does not take itself out; name another one with --site".to_owned());
-            }
-            base => base?,
-        },
+    let base = match args.reach.base_among(|site| !sites.contains(&site.to_string())) {
+        Err(_) if args.reach.base().is_ok() => return Err("a site does not take itself out; name another one with --site".to_owned()),
+        base => base?,
     };
     if lost {
         eprintln!("{}", risk(&sites));
@@ -142,8 +128,8 @@ fn risk(sites: &[String]) -> String {
 /// Has `joins` ask to be a member, and waits until it is one.
 async fn join(args: &Args, joins: Option<&str>) -> Result<Shown, String> {
     let base = match joins {
-        Some(joins) => alive(args, Some(joins), |_| true)?,
-        None => base(args)?,
+        Some(joins) => args.reach.alive(Some(joins), |_| true)?,
+        None => args.reach.base()?,
     };
     tell(&base, &Change::Join).await?;
     let joined = async {
@@ -162,25 +148,6 @@ async fn join(args: &Args, joins: Option<&str>) -> Result<Shown, String> {
 async fn tell(base: &str, change: &Change) -> Result<(), String> {
     let answer = http::post(base, "/quorums", change).await.map_err(|error| error.to_string())?;
     if answer.status == 200 { Ok(()) } else { Err(answer.body.trim_end().to_owned()) }
-}
-
-fn base(args: &Args) -> Result<String, String> {
-    match &args.http {
-        Some(http) => Ok(http.clone()),
-        None => alive(args, args.site.as_deref(), |_| true),
-    }
-}
-
-/// The address of the first site of the demo that lives and `fits`, of those that `name` means if there is one.
-fn alive(args: &Args, name: Option<&str>, fits: impl Fn(&RunningSite) -> bool) -> Result<String, String> {
-    let path = args.demo.clone().flatten().unwrap_or_else(running::default_path);
-    let running = Running::find(&path).map_err(|error| error.to_string())?;
-    let sites = match name {
-        Some(name) => running.select(name).map_err(|error| error.to_string())?,
-        None => running.sites.iter().collect(),
-    };
-    let alive = sites.iter().find(|site| site.pid.is_some() && fits(site));
-    alive.map(|site| site.http.clone()).ok_or_else(|| "none of these sites lives; `rhumb chaos restart` starts them again".to_owned())
 }
 
 /// What people see: a table of the sites, then the plan in words.

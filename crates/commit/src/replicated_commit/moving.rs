@@ -255,13 +255,16 @@ impl Site {
 
     /// Tells those who ask; if it is in doubt about attempts of earlier epochs, only after a while, in which most of them end.
     fn tell_stopped(&mut self, fx: &mut Effects<Site>) -> bool {
-        if self.now.since(self.moving.stopped_at) < self.config.withdraw_after && self.has_doubts() {
+        #[cfg(feature = "planted")]
+        let hides = self.has_planted(super::planted::Planted::StopsInDoubt);
+        #[cfg(not(feature = "planted"))]
+        let hides = false;
+        if !hides && self.now.since(self.moving.stopped_at) < self.config.withdraw_after && self.has_doubts() {
             return false;
         }
         for (site, after) in std::mem::take(&mut self.moving.asking) {
             let (doubts, more) = self.page_of_doubts(after);
-            #[cfg(feature = "planted")]
-            let doubts = if self.has_planted(super::planted::Planted::StopsInDoubt) { Vec::new() } else { doubts };
+            let doubts = if hides { Vec::new() } else { doubts };
             let stopped = Stopped {
                 epoch: self.placement.epoch,
                 settled: self.settled(),

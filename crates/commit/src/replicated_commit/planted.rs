@@ -27,7 +27,7 @@ pub enum Planted {
     SnapshotDoesNotWait,
     /// A commit that another gateway hands over is run each time that it arrives, in every life.
     HandoffTakenAgain,
-    /// A region that has stopped does not say what it is in doubt about.
+    /// A region says that it has stopped at once, and not what it is in doubt about.
     StopsInDoubt,
     /// What others are in doubt about is not kept over a restart.
     DoubtsNotDurable,

@@ -56,6 +56,10 @@ pub struct Named {
     /// Where the clients of a region read and commit, if not as near as they can.
     #[serde(default)]
     pub coordinators: BTreeMap<String, NamedCoordinators>,
+    /// The regions that were declared lost and hold no copy; in a body, those that are to be declared so. What they voted is not waited for
+    /// any more, and taken to have been yes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
 }
 
 /// Where the clients of a region read and commit.
@@ -137,6 +141,7 @@ impl Site {
             active: self.names(placement.voters),
             passive: self.names(placement.passives),
             coordinators: coordinators.collect(),
+            lost: self.names(placement.lost.keys().copied().collect::<Regions>().without(placement.copies())),
         }
     }
 
@@ -177,6 +182,7 @@ impl Site {
             voters: regions(&named.active)?,
             passives: regions(&named.passive)?,
             coordinators: coordinators.collect::<Result<_, Failed>>()?,
+            lost: regions(&named.lost)?,
         })
     }
 }

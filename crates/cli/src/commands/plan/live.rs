@@ -171,6 +171,7 @@ pub fn named(epoch: u64, layout: &Layout) -> Named {
         active: layout.active.iter().cloned().collect(),
         passive: layout.passive.iter().cloned().collect(),
         coordinators: coordinators.collect(),
+        lost: Vec::new(),
     }
 }
 
