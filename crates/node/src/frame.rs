@@ -19,7 +19,7 @@ use thiserror::Error;
 /// The longest body of a frame: the kind and a message. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
 pub const FRAME_BYTES_MAX: usize = 1 + MESSAGE_BYTES_MAX;
 /// The version of hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 /// The length of a hello.
 pub const HELLO_BYTES: usize = 42;
 /// The length of what precedes a frame's data: length, check sum, kind.

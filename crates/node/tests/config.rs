@@ -7,6 +7,7 @@ use rhumb_core::{RegionId, SiteId, Span, Topology};
 use rhumb_forecast::{Forecaster, RandomWalk};
 use rhumb_node::config::{Config, ConfigError, Setup, first_quorums};
 use rhumb_quota::name::Name;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const WHOLE: &str = r#"

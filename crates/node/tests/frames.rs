@@ -21,7 +21,7 @@ fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
 fn the_bytes_are_those_of_the_format() {
     assert_eq!(framed(MESSAGE, b"ab"), b"\x03\x00\x00\x00\xd9\x3d\x5d\x22\x03ab");
     assert_eq!(framed(Kind::Message(Service::Quotas), b"ab")[8..], *b"\x04ab");
-    assert_eq!(HELLO.encode()[..38], *b"RHUMBSIT\x08\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0\x62\0\0\0\0\0\0\0");
+    assert_eq!(HELLO.encode()[..38], *b"RHUMBSIT\x09\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0\x62\0\0\0\0\0\0\0");
 }
 
 #[test]

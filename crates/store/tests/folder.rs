@@ -52,20 +52,20 @@ fn temporary() -> tempfile::TempDir {
 fn a_new_folder_says_its_format_in_a_plain_file() {
     let folder = temporary();
     drop(open(&folder.path().join("a/b")).expect("a new folder"));
-    assert_eq!(fs::read_to_string(folder.path().join("a/b/FORMAT")).expect("readable"), "rhumb 2\n");
+    assert_eq!(fs::read_to_string(folder.path().join("a/b/FORMAT")).expect("readable"), "rhumb 3\n");
 }
 
 #[test]
 fn an_unknown_format_is_refused() {
     let folder = temporary();
     put(&open(folder.path()).expect("a new folder"));
-    fs::write(folder.path().join("FORMAT"), "rhumb 3\n").expect("writable");
+    fs::write(folder.path().join("FORMAT"), "rhumb 4\n").expect("writable");
     let message = format!(
-        "{} holds data of format `rhumb 3`, but this version of rhumb knows only `rhumb 2`: run the version that wrote it",
+        "{} holds data of format `rhumb 4`, but this version of rhumb knows only `rhumb 3`: run the version that wrote it",
         folder.path().display()
     );
     assert_eq!(refused(folder.path()).to_string(), message);
-    fs::write(folder.path().join("FORMAT"), "rhumb 2\n").expect("writable");
+    fs::write(folder.path().join("FORMAT"), "rhumb 3\n").expect("writable");
     assert!(holds_what_was_put(&open(folder.path()).expect("the format is known again")));
 }
 

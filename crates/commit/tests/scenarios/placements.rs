@@ -293,6 +293,27 @@ fn a_region_in_doubt_has_not_stopped() {
 }
 
 #[test]
+fn a_read_of_active_regions_asks_none_again_that_has_no_copy() {
+    let first = placement([NORTH], [EAST]);
+    let mut cluster = Cluster::placed(first.clone(), "");
+    cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(2));
+    // r2 does not hear that r0 votes no more.
+    cluster.cut(WEST);
+    let (_, commit) = cluster.change(R0, &first, change([EAST], []));
+    cluster.settle();
+    cluster.committed(commit);
+    cluster.advance(Span::from_secs(2));
+    cluster.heal();
+    let txn = cluster.begin(R2, ReadMode::Active);
+    let read = cluster.get(txn, ReadMode::Active, &["k"]);
+    cluster.settle();
+    assert!(cluster.waits(read), "it knows of no other active region yet");
+    cluster.advance(Span::from_secs(2));
+    assert_eq!(cluster.values(read), [Some("1".into())]);
+}
+
+#[test]
 fn of_two_changes_at_once_one_is_refused() {
     let first = placement([NORTH, EAST, WEST], []);
     let mut cluster = Cluster::placed(first.clone(), "");
