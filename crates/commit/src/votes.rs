@@ -27,7 +27,7 @@
 //! only; hence an outcome, once reached by anybody, is everybody's.
 
 use crate::placement::Regions;
-use rhumb_core::{RegionId, Timestamp};
+use rhumb_core::{RegionId, SiteId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -90,10 +90,38 @@ pub enum Outcome {
     Aborted,
 }
 
-/// The votes on one attempt that somebody has seen.
+/// An outcome, with the floor that readers of a commit must reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Decision {
+    /// A majority voted yes.
+    Committed {
+        /// A snapshot that sees the commit is read at this timestamp or above it.
+        floor: Timestamp,
+    },
+    /// A majority of yes is impossible.
+    Aborted,
+}
+
+impl Decision {
+    /// The outcome alone.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Decision::Committed { .. } => Outcome::Committed,
+            Decision::Aborted => Outcome::Aborted,
+        }
+    }
+
+    /// True if the attempt committed.
+    pub fn is_commit(self) -> bool {
+        self.outcome() == Outcome::Committed
+    }
+}
+
+/// The votes on one attempt that somebody has seen, and how high the sites asked had prepared then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     votes: BTreeMap<RegionId, Vote>,
+    highs: BTreeMap<SiteId, Timestamp>,
 }
 
 impl Tally {
@@ -115,6 +143,21 @@ impl Tally {
         if !self.of(region).is_some_and(Vote::is_final) {
             self.record(region, vote);
         }
+    }
+
+    /// Takes note of the highest timestamp that `site` had prepared or applied when it voted, or was asked.
+    pub fn hear_high(&mut self, site: SiteId, high: Timestamp) {
+        let known = self.highs.entry(site).or_default();
+        *known = high.max(*known);
+    }
+
+    /// The floor of the attempt if it commits: the highest timestamp heard of. The votes tell that of the coordinators' shard; none as long
+    /// as a majority of `electorate` is missing in one of the `others`, unless all that are missing are `lost`.
+    pub fn floor(&self, electorate: Regions, lost: Regions, mut others: impl Iterator<Item = u16>) -> Option<Timestamp> {
+        let heard = |shard| self.highs.keys().filter(|site| site.shard == shard).map(|site| site.region).collect::<Regions>();
+        let suffices =
+            |heard: Regions| heard.and(electorate).len() >= electorate.majority() || electorate.without(lost).without(heard).is_empty();
+        others.all(|shard| suffices(heard(shard))).then(|| self.highs.values().copied().max().unwrap_or(Timestamp::ZERO))
     }
 
     /// Overwrites a vote, as no correct site ever does.
@@ -177,6 +220,12 @@ impl fmt::Display for Vote {
             Vote::Firm => write!(f, "firm yes"),
             Vote::No(refusal) => write!(f, "no ({refusal})"),
         }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.outcome().fmt(f)
     }
 }
 

@@ -31,12 +31,12 @@
 //! to its end.
 
 use super::config::{ENTRY_BYTES_MAX, FETCH_PAGE, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
-use super::message::{Attempt, LogEntry, LogHead, Note, Promise};
+use super::message::{LogEntry, LogHead, Note, Promise};
 use super::records::{LOG, LogRecord, Number};
 use super::site::{Pending, Site};
 use crate::placement::Regions;
 use rhumb_core::actor::Collect;
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Time, Timestamp, Value, record};
+use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Time, Timestamp, record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Ticks between two rounds of collection.
@@ -248,7 +248,8 @@ impl Site {
             return; // what it wants kept may not be
         }
         let peer = self.catch_up.peers.entry(from.region).or_default();
-        peer.acked = after.max(peer.acked);
+        // Not the highest ever heard: a copy that was made anew has taken over less than the one before.
+        peer.acked = after;
         peer.safe = safe.max(peer.safe);
         peer.settled = settled;
         let closed = self.own_closed();
@@ -263,8 +264,11 @@ impl Site {
 
     pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
-        let heads: Vec<LogHead> =
-            records.iter().filter_map(decode_log).map(|(seq, record)| LogHead { seq, attempt: record.attempt, at: record.at }).collect();
+        let heads: Vec<LogHead> = records
+            .iter()
+            .filter_map(decode_log)
+            .map(|(seq, record)| LogHead { seq, attempt: record.attempt, at: record.at, floor: record.floor })
+            .collect();
         let end = heads.last().map_or(after, |head| head.seq);
         let page = self.page(after, heads, end, more, closed);
         self.tell_log(to, page, fx);
@@ -348,10 +352,10 @@ impl Site {
         if head.at <= self.catch_up.collected || self.cohort.applied.contains(&head.attempt) {
             return true;
         }
-        self.learn_committed(head.attempt, fx);
+        self.learn_committed(head.attempt, head.floor, fx);
         let prepared = self.cohort.prepared_meta(&head.attempt);
         if let Some(meta) = &prepared {
-            self.on_apply(meta, None, fx);
+            self.on_apply(meta, None, head.floor, fx);
         }
         prepared.is_some()
     }
@@ -390,7 +394,7 @@ impl Site {
                 break; // its last rows may be those cut off
             }
             let partial = writes.len() < record.keys.len();
-            let entry = LogEntry { seq, attempt: record.attempt, at: record.at, writes, partial };
+            let entry = LogEntry { seq, attempt: record.attempt, at: record.at, floor: record.floor, writes, partial };
             bytes += record::encoded_bytes(&entry);
             if bytes > PAGE_BYTES_MAX && !entries.is_empty() {
                 break;
@@ -420,17 +424,17 @@ impl Site {
     }
 
     /// A gateway sends what was committed.
-    pub(super) fn on_copy(&mut self, attempt: Attempt, at: Timestamp, writes: Vec<(Key, Option<Value>)>, fx: &mut Effects<Site>) {
-        self.clock.observe(at);
+    pub(super) fn on_copy(&mut self, entry: LogEntry, fx: &mut Effects<Site>) {
+        self.clock.observe(entry.at);
         if !self.placement.passives.contains(self.me.region)
-            || self.cohort.applied.contains(&attempt)
-            || attempt.made <= self.forget_floor()
+            || self.cohort.applied.contains(&entry.attempt)
+            || entry.attempt.made <= self.forget_floor()
         {
             return fx.count("catch_up.copy_ignored");
         }
         fx.count("catch_up.copied");
         let mut batch = Batch::new();
-        self.take_over_entry(LogEntry { seq: 0, attempt, at, writes, partial: false }, &mut batch, fx);
+        self.take_over_entry(entry, &mut batch, fx);
         fx.persist(batch);
     }
 
@@ -452,7 +456,7 @@ impl Site {
             batch.put_version(key, entry.at, value);
         }
         self.cohort.applied.insert(entry.attempt);
-        self.cohort.highest = entry.at.max(self.cohort.highest);
+        self.keep_floor(entry.at, entry.floor, batch);
     }
 
     /// If all rows of the open page are here, the cursor moves to its end.

@@ -14,13 +14,14 @@
 //! that applying twice changes nothing.
 
 use super::config::WAITING_READS_MAX;
-use super::message::{Attempt, Meta, Note, Part, Promise};
+use super::floors::Floors;
+use super::message::{Attempt, Meta, Note, Part, Promise, Voted};
 use super::reads::ReadJob;
 use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use super::site::{Pending, Site};
 use crate::ceilings::ReadCeilings;
 use crate::locks::{Locks, Strength};
-use crate::votes::{Outcome, Refusal, Tally, Vote};
+use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -94,8 +95,11 @@ pub(super) struct Cohort {
     pub(super) entries: BTreeMap<Attempt, Entry>,
     /// Attempts applied here and not yet forgotten.
     pub(super) applied: BTreeSet<Attempt>,
-    /// The highest commit timestamp prepared or applied here in this life.
+    /// The highest commit timestamp prepared or applied here.
     pub(super) highest: Timestamp,
+    /// The highest commit timestamp, or floor, applied here.
+    pub(super) highest_applied: Timestamp,
+    pub(super) floors: Floors,
     pub(super) log_end: u64,
     /// Below it the history of rows may have holes.
     pub(super) history_floor: Timestamp,
@@ -168,7 +172,7 @@ impl Site {
     /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
     pub(super) fn drop_orphans(&mut self, fx: &mut Effects<Site>) {
         let orphaned = |entry: &Entry| {
-            let awaited = |ballot: &super::coordinator::Ballot| ballot.has_yes() && ballot.outcome != Some(Outcome::Aborted);
+            let awaited = |ballot: &super::coordinator::Ballot| ballot.has_yes() && ballot.decision != Some(Decision::Aborted);
             let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == self.me.shard;
             own && !self.coordinator.ballots.get(&entry.meta.attempt).is_some_and(awaited)
         };
@@ -339,7 +343,7 @@ impl Site {
     fn tell_prepared(&mut self, meta: &Meta, batch: Batch, fx: &mut Effects<Site>) {
         if meta.participants == [self.me.shard] {
             let unvoted =
-                self.coordinator.ballots.get(&meta.attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.outcome.is_none());
+                self.coordinator.ballots.get(&meta.attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.decision.is_none());
             if unvoted {
                 self.vote(meta.attempt, Vote::Yes, batch, fx);
             } else {
@@ -368,7 +372,7 @@ impl Site {
     }
 
     /// The attempt has committed: applies it, from what was prepared or from `part`.
-    pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, fx: &mut Effects<Site>) {
+    pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
         let (mut batch, mut resolved) = (Batch::new(), Batch::new());
         let part = match self.remove_entry(&attempt, &mut resolved) {
@@ -388,7 +392,7 @@ impl Site {
             batch.put_version(key.clone(), meta.at, value.clone());
         }
         self.cohort.log_end += 1;
-        let record = LogRecord { attempt, at: meta.at, keys: part.writes.iter().map(|(key, _)| key.clone()).collect() };
+        let record = LogRecord { attempt, at: meta.at, floor, keys: part.writes.iter().map(|(key, _)| key.clone()).collect() };
         batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), record::encode(&record));
         Number::LogEnd.put(&mut batch, self.cohort.log_end);
         batch.ops.append(&mut resolved.ops);
@@ -397,7 +401,7 @@ impl Site {
             self.note_outcome(attempt, &mut batch);
         }
         self.cohort.applied.insert(attempt);
-        self.cohort.highest = meta.at.max(self.cohort.highest);
+        self.keep_floor(meta.at, floor, &mut batch);
         self.tell_applied(meta, batch, fx);
     }
 
@@ -412,7 +416,9 @@ impl Site {
     }
 
     /// A cohort whose coordinator is another site, or of another region, may work the outcome out by itself.
-    pub(super) fn on_vote_as_cohort(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
+    pub(super) fn on_vote_as_cohort(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
+        let Voted { meta, region, vote, high } = voted;
+        let region = *region;
         let carried = self.is_carried(&meta.attempt);
         if meta.coordinator == self.me.shard && !carried {
             return; // the coordinator of this very site sees to it
@@ -422,18 +428,19 @@ impl Site {
         }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
+        entry.tally.hear_high(voted.coordinator(), *high);
         self.count_as_cohort(meta.attempt, fx);
     }
 
     /// The outcome, told to a cohort that had asked because its coordinator was silent.
-    pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, outcome: Outcome, fx: &mut Effects<Site>) {
+    pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
         let asked = meta.coordinator != self.me.shard || self.is_carried(&meta.attempt);
         if !asked || !self.cohort.entries.contains_key(&meta.attempt) {
             return;
         }
-        match outcome {
-            Outcome::Committed => self.on_apply(meta, None, fx),
-            Outcome::Aborted => self.unprepare(meta.attempt, fx),
+        match decision {
+            Decision::Committed { floor } => self.on_apply(meta, None, floor, fx),
+            Decision::Aborted => self.unprepare(meta.attempt, fx),
         }
     }
 
@@ -455,6 +462,7 @@ impl Site {
         for region in meta.electorate.iter() {
             fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
         }
+        self.ask_highs(meta, fx);
     }
 
     pub(super) fn cohort_tick(&mut self, fx: &mut Effects<Site>) {

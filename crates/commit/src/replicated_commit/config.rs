@@ -70,6 +70,8 @@ pub const LOCK_BACKOFF: Span = Span::from_millis(5);
 pub const TXN_ROWS_MAX: usize = 100_000;
 /// Encoded bytes of what one commit reads and writes: it has to fit one message.
 pub const TXN_BYTES_MAX: usize = 12 << 20;
+/// How often a snapshot read is moved to a higher timestamp before it reports a conflict.
+pub const SNAPSHOT_MOVES_MAX: u32 = 4;
 /// Transactions that one gateway keeps open.
 pub const TRANSACTIONS_MAX: usize = 20_000;
 /// Commits that one gateway runs for others, or remembers to have run.

@@ -13,11 +13,11 @@
 //! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
 //! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
 
-use super::message::{Attempt, Meta, Note, Part, Promise};
+use super::message::{Attempt, Meta, Note, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
 use crate::placement::Regions;
-use crate::votes::{Outcome, Refusal, Tally, Vote};
+use crate::votes::{Decision, Outcome, Refusal, Tally, Vote};
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp, record};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(super) struct Ballot {
     /// This region's vote, on disk or on its way there.
     pub(super) vote: Option<Vote>,
     tally: Tally,
-    pub(super) outcome: Option<Outcome>,
+    pub(super) decision: Option<Decision>,
     prepared: BTreeSet<u16>,
     applied: BTreeSet<u16>,
     /// Peers that have forgotten it, and the ends of their logs.
@@ -78,7 +78,7 @@ impl Ballot {
             parts: BTreeMap::new(),
             vote: None,
             tally: Tally::default(),
-            outcome: None,
+            decision: None,
             prepared: BTreeSet::new(),
             applied: BTreeSet::new(),
             forgotten_by: BTreeMap::new(),
@@ -90,14 +90,14 @@ impl Ballot {
 
     fn put_outcome(&self, batch: &mut Batch) {
         if let Some(vote) = &self.vote {
-            let record = VoteRecord { meta: self.meta.clone(), vote: vote.clone(), outcome: self.outcome };
+            let record = VoteRecord { meta: self.meta.clone(), vote: vote.clone(), decision: self.decision };
             batch.put_record(VOTES, records::attempt_key(&self.meta.attempt), record::encode(&record));
         }
     }
 
     /// True if this region has promised to commit and does not know whether to.
     fn is_in_doubt(&self) -> bool {
-        self.has_yes() && self.outcome.is_none()
+        self.has_yes() && self.decision.is_none()
     }
 
     /// True if this region is prepared by its vote.
@@ -110,9 +110,9 @@ impl Site {
     pub(super) fn recover_ballot(&mut self, record: VoteRecord) {
         let mut ballot = Ballot::new(record.meta, self.now);
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
-        let applied = record.outcome == Some(Outcome::Committed) && ballot.meta.participants == [self.me.shard];
-        ballot.resolved = applied || record.outcome == Some(Outcome::Aborted) || !record.vote.is_yes();
-        ballot.outcome = record.outcome;
+        let applied = record.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [self.me.shard];
+        ballot.resolved = applied || record.decision == Some(Decision::Aborted) || !record.vote.is_yes();
+        ballot.decision = record.decision;
         ballot.tally.record(self.me.region, record.vote.clone());
         ballot.vote = Some(record.vote);
         if !ballot.resolved {
@@ -141,8 +141,8 @@ impl Site {
         let (earlier, later) = self.coordinator.siblings(attempt);
         for earlier in earlier {
             // Its gateway would not have made another attempt, had this one not certainly aborted.
-            if self.coordinator.ballots[&earlier].outcome.is_none() {
-                self.distribute(earlier, Outcome::Aborted, fx);
+            if self.coordinator.ballots[&earlier].decision.is_none() {
+                self.distribute(earlier, Decision::Aborted, fx);
             }
         }
         let superseded = !later.is_empty();
@@ -156,8 +156,8 @@ impl Site {
             return; // its cohorts are being asked already
         }
         ballot.parts = parts.into_iter().collect();
-        match ballot.outcome {
-            Some(outcome) => self.distribute(attempt, outcome, fx), // it overtook the Accept
+        match ballot.decision {
+            Some(decision) => self.distribute(attempt, decision, fx), // it overtook the Accept
             None if meta.epoch < self.placement.epoch => self.vote(attempt, Vote::No(Refusal::Moved), Batch::new(), fx),
             None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), fx),
             None => {
@@ -173,14 +173,16 @@ impl Site {
     pub(super) fn on_prepared(&mut self, attempt: Attempt, shard: u16, fx: &mut Effects<Site>) {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         ballot.prepared.insert(shard);
-        if ballot.vote.is_none() && ballot.outcome.is_none() && ballot.meta.participants.iter().all(|shard| ballot.prepared.contains(shard))
+        if ballot.vote.is_none()
+            && ballot.decision.is_none()
+            && ballot.meta.participants.iter().all(|shard| ballot.prepared.contains(shard))
         {
             self.vote(attempt, Vote::Yes, Batch::new(), fx);
         }
     }
 
     pub(super) fn on_cannot_prepare(&mut self, attempt: Attempt, refusal: Refusal, fx: &mut Effects<Site>) {
-        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.outcome.is_none()) {
+        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.decision.is_none()) {
             self.vote(attempt, Vote::No(refusal), Batch::new(), fx);
         }
     }
@@ -205,7 +207,7 @@ impl Site {
             Vote::No(Refusal::Withdrawn) => "commit.vote_no_withdrawn",
         });
         ballot.vote = Some(vote.clone());
-        let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), outcome: None };
+        let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), decision: None };
         batch.put_record(VOTES, records::attempt_key(&attempt), record::encode(&record));
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::RefusalNotDurable) && !vote.is_yes() {
@@ -228,9 +230,10 @@ impl Site {
     fn tell_vote(&mut self, attempt: Attempt, to: &[SiteId], batch: Batch, fx: &mut Effects<Site>) {
         let ballot = &self.coordinator.ballots[&attempt];
         let vote = ballot.vote.clone().expect("told once cast");
+        let voted = Voted { meta: ballot.meta.clone(), region: self.me.region, vote, high: self.cohort.highest };
         let mut persist = fx.persist(batch);
         for site in to {
-            persist = persist.send(*site, Promise::Vote { meta: ballot.meta.clone(), region: self.me.region, vote: vote.clone() });
+            persist = persist.send(*site, Promise::Vote(voted.clone()));
         }
     }
 
@@ -256,8 +259,8 @@ impl Site {
         #[cfg(feature = "planted")]
         let provisional = provisional && !self.has_planted(super::planted::Planted::ProvisionalCounts);
         let ballot = &self.coordinator.ballots[&attempt];
-        match (ballot.outcome, &ballot.vote) {
-            (Some(outcome), _) => self.send(from, Note::Decided { meta, outcome }, fx),
+        match (ballot.decision, &ballot.vote) {
+            (Some(decision), _) => self.send(from, Note::Decided { meta, decision }, fx),
             (None, Some(_)) if provisional => {
                 self.vote(attempt, Vote::Firm, Batch::new(), fx);
                 self.tell_others(attempt, from, fx);
@@ -280,15 +283,15 @@ impl Site {
         }
         let now = self.now;
         let ballot = self.coordinator.ballot(&meta, now);
-        match (ballot.outcome, &ballot.vote) {
-            (Some(outcome), _) => self.send(from, Note::Decided { meta, outcome }, fx),
+        match (ballot.decision, &ballot.vote) {
+            (Some(decision), _) => self.send(from, Note::Decided { meta, decision }, fx),
             (None, Some(vote)) if vote.is_final() => self.tell_vote(attempt, &[from], Batch::new(), fx),
             (None, _) => self.vote(attempt, Vote::No(Refusal::Withdrawn), Batch::new(), fx),
         }
     }
 
     /// The outcome, from the gateway or from whoever worked it out.
-    pub(super) fn on_decided_as_coordinator(&mut self, meta: &Meta, outcome: Outcome, fx: &mut Effects<Site>) {
+    pub(super) fn on_decided_as_coordinator(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
         if meta.coordinator != self.me.shard || self.is_forgotten(&attempt) {
             return;
@@ -300,14 +303,16 @@ impl Site {
         }
         let now = self.now;
         let ballot = self.coordinator.ballot(meta, now);
-        if ballot.outcome.is_none() {
-            self.distribute(attempt, outcome, fx);
-        } else if outcome == Outcome::Committed && ballot.resolved && ballot.has_yes() {
+        if ballot.decision.is_none() {
+            self.distribute(attempt, decision, fx);
+        } else if decision.is_commit() && ballot.resolved && ballot.has_yes() {
             self.confirm(meta, Batch::new(), fx); // it did not hear so the first time
         }
     }
 
-    pub(super) fn on_vote_as_coordinator(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
+    pub(super) fn on_vote_as_coordinator(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
+        let Voted { meta, region, vote, high } = voted;
+        let region = *region;
         let attempt = meta.attempt;
         if meta.coordinator != self.me.shard {
             return;
@@ -317,12 +322,21 @@ impl Site {
         ballot.tally.overwrite(region, vote.clone());
         #[cfg(not(feature = "planted"))]
         ballot.tally.record(region, vote.clone());
+        ballot.tally.hear_high(voted.coordinator(), *high);
         if region == self.me.region && !vote.is_yes() {
             // Only now that the refusal is on disk: a new life that had forgotten it could count a cohort as prepared
             // that has let go.
             self.have_unprepared(meta, fx);
         }
         self.count_votes(attempt, fx);
+    }
+
+    /// A site of another shard says how high it has prepared.
+    pub(super) fn on_high_as_coordinator(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, fx: &mut Effects<Site>) {
+        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) {
+            ballot.tally.hear_high(from, high);
+            self.count_votes(attempt, fx);
+        }
     }
 
     fn open_ballots(&self) -> usize {
@@ -379,8 +393,22 @@ impl Site {
         open.collect::<Regions>().or(self.logs_of_carried())
     }
 
+    /// What `outcome` means to readers; none as long as too few sites have said how high they had prepared.
+    pub(super) fn decision(&self, outcome: Outcome, tally: &Tally, meta: &Meta) -> Option<Decision> {
+        match outcome {
+            Outcome::Aborted => Some(Decision::Aborted),
+            Outcome::Committed => {
+                let lost = meta.electorate.iter().filter(|region| self.is_lost(*region, meta)).collect();
+                let floor = tally.floor(meta.electorate, lost, self.other_shards(meta))?.max(meta.at);
+                #[cfg(feature = "planted")]
+                let floor = if self.has_planted(super::planted::Planted::FloorsIgnored) { meta.at } else { floor };
+                Some(Decision::Committed { floor })
+            }
+        }
+    }
+
     fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.outcome.is_none()) else { return };
+        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         if self.is_lost(self.me.region, &ballot.meta) {
             return; // the others have decided it without this region
         }
@@ -392,30 +420,31 @@ impl Site {
         #[cfg(feature = "planted")]
         let outcome = if provisional_counts { tally.outcome_at_gateway(electorate) } else { outcome };
         let Some(outcome) = outcome else { return };
-        fx.count("commit.worked_out");
         let meta = ballot.meta.clone();
+        let Some(decision) = self.decision(outcome, &tally, &meta) else { return };
+        fx.count("commit.worked_out");
         for region in meta.electorate.without(self.me.region.into()).iter() {
-            fx.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), outcome });
+            fx.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), decision });
         }
-        self.distribute(attempt, outcome, fx);
+        self.distribute(attempt, decision, fx);
     }
 
     /// A peer's log tells that the attempt committed.
-    pub(super) fn learn_committed(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.outcome.is_none()) {
+    pub(super) fn learn_committed(&mut self, attempt: Attempt, floor: Timestamp, fx: &mut Effects<Site>) {
+        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) {
             fx.count("commit.learnt_from_log");
-            self.distribute(attempt, Outcome::Committed, fx);
+            self.distribute(attempt, Decision::Committed { floor }, fx);
         }
     }
 
     /// The outcome is known: tell the cohorts of this region.
-    fn distribute(&mut self, attempt: Attempt, outcome: Outcome, fx: &mut Effects<Site>) {
+    fn distribute(&mut self, attempt: Attempt, decision: Decision, fx: &mut Effects<Site>) {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
-        assert!(ballot.outcome.is_none_or(|known| known == outcome), "an outcome never changes");
-        ballot.outcome = Some(outcome);
-        match outcome {
-            Outcome::Committed => self.have_applied(attempt, fx),
-            Outcome::Aborted => {
+        assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
+        ballot.decision = Some(decision);
+        match decision {
+            Decision::Committed { .. } => self.have_applied(attempt, fx),
+            Decision::Aborted => {
                 let meta = ballot.meta.clone();
                 self.have_unprepared(&meta, fx);
                 let mut batch = Batch::new();
@@ -430,6 +459,7 @@ impl Site {
     /// Has the cohorts apply a committed attempt, those that have not yet.
     fn have_applied(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        let Some(Decision::Committed { floor }) = ballot.decision else { return };
         if !ballot.has_yes() && ballot.parts.is_empty() {
             // Nothing of it is here: catch-up brings the rows.
             fx.count("commit.outcome_without_rows");
@@ -446,7 +476,7 @@ impl Site {
             // A cohort of a region that voted yes has its part on disk; another one gets it.
             let part = if ballot.has_yes() { None } else { ballot.parts.get(&shard).cloned() };
             let cohort = self.site(self.me.region, shard);
-            self.send(cohort, Note::Apply { meta: meta.clone(), part }, fx);
+            self.send(cohort, Note::Apply { meta: meta.clone(), part, floor }, fx);
         }
     }
 
@@ -505,9 +535,9 @@ impl Site {
             let age = now.since(ballot.since);
             if ballot.is_in_doubt() && age >= self.config.ask_after {
                 self.ask(attempt, fx);
-            } else if ballot.vote.is_none() && ballot.outcome.is_none() && !ballot.parts.is_empty() && age >= self.config.prepare_timeout {
+            } else if ballot.vote.is_none() && ballot.decision.is_none() && !ballot.parts.is_empty() && age >= self.config.prepare_timeout {
                 self.vote(attempt, Vote::No(Refusal::TimedOut), Batch::new(), fx);
-            } else if ballot.outcome == Some(Outcome::Committed) && age >= self.config.resend_after {
+            } else if ballot.decision.is_some_and(Decision::is_commit) && age >= self.config.resend_after {
                 self.have_applied(attempt, fx);
             }
         }
@@ -540,7 +570,7 @@ impl Site {
     fn ask_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         self.count_votes(attempt, fx);
         let ballot = &self.coordinator.ballots[&attempt];
-        if ballot.outcome.is_some() {
+        if ballot.decision.is_some() {
             return;
         }
         fx.count("commit.in_doubt_asks");
@@ -554,6 +584,7 @@ impl Site {
         for region in open {
             self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }
+        self.ask_highs(&meta, fx);
     }
 
     /// Drops the ballots that are resolved, or that this region has no part in, once they are old.
@@ -561,7 +592,7 @@ impl Site {
         let floor = Timestamp::from_time(self.now.minus(self.config.forget_after));
         let old = |(attempt, ballot): (&Attempt, &Ballot)| {
             // A vote whose outcome was only copied stays: whoever asks for it is not to take it for a refusal.
-            let over = if ballot.has_yes() { ballot.resolved && ballot.outcome.is_some() } else { true };
+            let over = if ballot.has_yes() { ballot.resolved && ballot.decision.is_some() } else { true };
             (attempt.made <= floor && over && self.now.since(ballot.since) >= self.config.forget_after).then_some(*attempt)
         };
         // An attempt is made after its transaction began.

@@ -171,8 +171,8 @@ impl Site {
         }
         let meta = entry.meta.clone();
         self.assume_lost(&mut tally, &meta);
-        if let Some(outcome) = tally.outcome(meta.electorate) {
-            self.on_decided_as_cohort(&meta, outcome, fx);
+        if let Some(decision) = tally.outcome(meta.electorate).and_then(|outcome| self.decision(outcome, &tally, &meta)) {
+            self.on_decided_as_cohort(&meta, decision, fx);
         }
     }
 

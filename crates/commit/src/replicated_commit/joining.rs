@@ -52,6 +52,8 @@ pub(super) struct Join {
     epoch: u64,
     /// The newest version copied.
     newest: Timestamp,
+    /// No row copied has a floor above it.
+    highest: Timestamp,
     /// When rows were asked for last.
     asked: Time,
     /// All rows are here; only what the source is in doubt about is missing.
@@ -66,6 +68,7 @@ pub(super) struct CopyPage {
     /// Where the next page begins; none after the last one.
     pub(super) next: Option<Key>,
     pub(super) collected: Timestamp,
+    pub(super) highest: Timestamp,
     pub(super) epoch: u64,
 }
 
@@ -87,6 +90,7 @@ impl Site {
             from: Key::new(Vec::new()),
             epoch: 0,
             newest: Timestamp::ZERO,
+            highest: Timestamp::ZERO,
             asked: self.now,
             whole: false,
         });
@@ -156,7 +160,14 @@ impl Site {
         }
         more |= cut_to_size(&mut rows);
         let next = rows.last().filter(|_| more).map(|row| row.key.successor());
-        let page = Promise::CopiedRows { from, rows, next, collected: self.catch_up.collected, epoch: self.placement.epoch };
+        let page = Promise::CopiedRows {
+            from,
+            rows,
+            next,
+            collected: self.catch_up.collected,
+            highest: self.cohort.highest_applied,
+            epoch: self.placement.epoch,
+        };
         fx.persist(Batch::new()).send(to, page);
     }
 
@@ -186,6 +197,7 @@ impl Site {
         let Some(join) = self.join.as_mut().filter(|join| join.from == page.from) else { return };
         let collected = page.collected.max(join.collected);
         join.collected = collected;
+        join.highest = page.highest.max(join.highest);
         let mut batch = Batch::new();
         let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
         for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {
@@ -220,8 +232,9 @@ impl Site {
         // Only the newest version of each row was copied.
         let floor = self.clock.now(self.now).max(join.newest);
         self.cohort.history_floor = floor.max(self.cohort.history_floor);
-        self.cohort.highest = join.newest.max(self.cohort.highest);
         let mut batch = Batch::new();
+        self.keep_floor(join.newest, join.newest, &mut batch);
+        self.copy_floors(join.highest, &mut batch);
         Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
         self.catch_up.collected = join.collected.max(self.catch_up.collected);
         self.cohort.ceilings.raise_floor(self.catch_up.collected);

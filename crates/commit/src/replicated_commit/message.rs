@@ -5,7 +5,7 @@ use super::measure::Measured;
 use super::records::PreparedRecord;
 use crate::placement::{Placement, Regions};
 use crate::transaction::{CommitOptions, Committed, ReadMode, TxnError};
-use crate::votes::{Outcome, Refusal, Vote};
+use crate::votes::{Decision, Refusal, Vote};
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -139,6 +139,8 @@ pub struct LogHead {
     pub attempt: Attempt,
     /// Its commit timestamp.
     pub at: Timestamp,
+    /// Its floor.
+    pub floor: Timestamp,
 }
 
 /// A commit in a shard's log, with its rows.
@@ -150,6 +152,8 @@ pub struct LogEntry {
     pub attempt: Attempt,
     /// Its commit timestamp.
     pub at: Timestamp,
+    /// Its floor.
+    pub floor: Timestamp,
     /// What it wrote in this shard, as far as these versions are still kept.
     pub writes: Vec<(Key, Option<Value>)>,
     /// True if some were collected in the meantime.
@@ -164,8 +168,8 @@ pub enum Note {
     Read { read: ReadId, epoch: u64, txn: TxnId, query: Query, how: How },
     /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only. `above` is the
     /// highest timestamp above the one asked for at which a row has a version or a prepared write, `high` the highest of
-    /// any commit that this replica knows; both zero unless `At`.
-    Rows { read: ReadId, rows: Vec<Row>, upto: Option<Key>, above: Timestamp, high: Timestamp },
+    /// any commit that this replica knows, `floor` the highest of the versions' floors; all zero unless `At`.
+    Rows { read: ReadId, rows: Vec<Row>, upto: Option<Key>, above: Timestamp, high: Timestamp, floor: Timestamp },
     /// Replica to gateway: not served.
     Denied { read: ReadId, denial: Denial },
     /// Gateway to replica: the transaction is over, its read locks may go.
@@ -187,13 +191,17 @@ pub enum Note {
     /// Coordinator to the cohorts of its region: the region has voted no, or all regions together; let go of the locks.
     Unprepare { attempt: Attempt },
     /// Coordinator to the cohorts of its region: committed, apply it. A cohort that is not prepared gets its part too.
-    Apply { meta: Meta, part: Option<Part> },
+    Apply { meta: Meta, part: Option<Part>, floor: Timestamp },
     /// Gateway to each region's coordinator: take your vote back if it is provisional, vote no if there is none.
     Withdraw { meta: Meta },
     /// Gateway, or whoever worked it out, to each region's coordinator: the outcome.
-    Decided { meta: Meta, outcome: Outcome },
+    Decided { meta: Meta, decision: Decision },
     /// Gateway to the passive replicas of a shard: committed, this is what it wrote there.
-    Copy { attempt: Attempt, at: Timestamp, writes: Vec<(Key, Option<Value>)> },
+    Copy { attempt: Attempt, at: Timestamp, floor: Timestamp, writes: Vec<(Key, Option<Value>)> },
+    /// Whoever decides an attempt of `epoch` to the sites of the shards whose coordinators do not vote on it: how high have you prepared?
+    AskHigh { attempt: Attempt, epoch: u64 },
+    /// The answer.
+    High { attempt: Attempt, high: Timestamp },
     /// A site in doubt to the gateway: are you still deciding? No answer if so.
     AskGateway { meta: Meta },
     /// Gateway to the site in doubt: not any more, if ever.
@@ -228,7 +236,7 @@ pub enum Promise {
     /// Cohort to its coordinator: prepared.
     Prepared { attempt: Attempt, shard: u16 },
     /// Coordinator to the gateway and to whoever asked: the region's vote.
-    Vote { meta: Meta, region: RegionId, vote: Vote },
+    Vote(Voted),
     /// Coordinator to whoever asked: resolved here long ago. If it committed, the log up to `log_end` has it.
     Forgotten { attempt: Attempt, region: RegionId, log_end: u64 },
     /// Cohort to its coordinator: the outcome is applied.
@@ -249,8 +257,28 @@ pub enum Promise {
     Placed { placement: Placement },
     /// This replica votes in no epoch before that of the placement any more.
     Stopped(Stopped),
-    /// Replica, settled in `epoch`, to the one that copies: the newest rows of a range, deletions included.
-    CopiedRows { from: Key, rows: Vec<Row>, next: Option<Key>, collected: Timestamp, epoch: u64 },
+    /// Replica, settled in `epoch`, to the one that copies: the newest rows of a range, deletions included. None has a floor above `highest`.
+    CopiedRows { from: Key, rows: Vec<Row>, next: Option<Key>, collected: Timestamp, highest: Timestamp, epoch: u64 },
+}
+
+/// A region's vote on an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Voted {
+    /// On what.
+    pub meta: Meta,
+    /// Whose vote.
+    pub region: RegionId,
+    /// The vote.
+    pub vote: Vote,
+    /// The highest timestamp that its coordinator's site had prepared or applied when it said so.
+    pub high: Timestamp,
+}
+
+impl Voted {
+    /// The site that cast the vote for its region.
+    pub fn coordinator(&self) -> SiteId {
+        SiteId { region: self.region, shard: self.meta.coordinator }
+    }
 }
 
 /// An attempt that a replica is in doubt about.
@@ -407,7 +435,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Note::Read { txn, query, how, .. } => write!(f, "Read {txn} {how} {query}"),
-            Note::Rows { rows, upto, above, .. } => {
+            Note::Rows { rows, upto, above, floor, .. } => {
                 write!(f, "Rows ")?;
                 list(f, rows.iter().map(|row| format!("{}@{}", row.key, row.version)))?;
                 if let Some(upto) = upto {
@@ -415,6 +443,9 @@ impl fmt::Display for Note {
                 }
                 if *above > Timestamp::ZERO {
                     write!(f, " above {above}")?;
+                }
+                if *floor > Timestamp::ZERO {
+                    write!(f, " floor {floor}")?;
                 }
                 Ok(())
             }
@@ -434,12 +465,14 @@ impl fmt::Display for Note {
             Note::Prepare { meta, part } => write!(f, "Prepare {} at {} {part}", meta.attempt, meta.at),
             Note::CannotPrepare { attempt, refusal } => write!(f, "CannotPrepare {attempt} {refusal}"),
             Note::Unprepare { attempt } => write!(f, "Unprepare {attempt}"),
-            Note::Apply { meta, part } => {
+            Note::Apply { meta, part, .. } => {
                 write!(f, "Apply {}{}", meta.attempt, if part.is_some() { " with its part" } else { "" })
             }
             Note::Withdraw { meta } => write!(f, "Withdraw {}", meta.attempt),
-            Note::Decided { meta, outcome } => write!(f, "Decided {} {outcome}", meta.attempt),
-            Note::Copy { attempt, at, writes } => {
+            Note::Decided { meta, decision } => write!(f, "Decided {} {decision}", meta.attempt),
+            Note::AskHigh { attempt, .. } => write!(f, "AskHigh {attempt}"),
+            Note::High { attempt, high } => write!(f, "High {attempt} {high}"),
+            Note::Copy { attempt, at, writes, .. } => {
                 write!(f, "Copy {attempt} at {at} w")?;
                 list(f, writes.iter().map(|(key, _)| key))
             }
@@ -466,7 +499,7 @@ impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Promise::Prepared { attempt, shard } => write!(f, "Prepared {attempt} shard {shard}"),
-            Promise::Vote { meta, region, vote } => write!(f, "Vote {} {region} {vote}", meta.attempt),
+            Promise::Vote(Voted { meta, region, vote, .. }) => write!(f, "Vote {} {region} {vote}", meta.attempt),
             Promise::Forgotten { attempt, region, log_end } => write!(f, "Forgotten {attempt} {region} log {log_end}"),
             Promise::Applied { attempt, shard } => write!(f, "Applied {attempt} shard {shard}"),
             Promise::Confirmed { attempt, region } => write!(f, "Confirmed {attempt} {region}"),

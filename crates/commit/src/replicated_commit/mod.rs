@@ -42,6 +42,7 @@
 //! | `gateway/handoff.rs` | a commit run from a better place |
 //! | `coordinator.rs` | one region's vote and its two-phase commit |
 //! | `cohort.rs` | one shard replica: prepare, apply |
+//! | `floors.rs` | up to where a snapshot must reach that sees a commit |
 //! | `reads.rs` | one shard replica: the four kinds of read |
 //! | `moving.rs` | one shard replica: from one placement to the next |
 //! | `doubts.rs` | one shard replica: attempts in doubt that outlive their epoch, regions lost |
@@ -54,6 +55,7 @@ mod cohort;
 mod config;
 mod coordinator;
 mod doubts;
+mod floors;
 mod gateway;
 mod joining;
 mod measure;

@@ -110,6 +110,11 @@ impl Site {
         if self.moving.copied { self.moving.settled } else { 0 }
     }
 
+    /// True if this site knew, then or later, every commit of the epochs before `epoch`.
+    pub(super) fn has_settled_in(&self, epoch: u64) -> bool {
+        self.moving.settled >= epoch
+    }
+
     /// The epoch from which on the log of this site has all that it voted for.
     pub(super) fn since(&self) -> u64 {
         self.moving.since

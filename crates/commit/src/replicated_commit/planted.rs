@@ -1,10 +1,10 @@
 //! Planted bugs, for testing the tests: each breaks one rule of the protocol, and the simulator must catch each, or a
 //! scenario written for it. Compiled only with the feature `planted`, which no product build has.
 
-use super::message::{Meta, Note, Promise};
+use super::message::{Meta, Note, Promise, Voted};
 use super::site::Site;
 use crate::votes::{Refusal, Vote};
-use rhumb_core::{Batch, Effects};
+use rhumb_core::{Batch, Effects, Timestamp};
 
 /// A rule to break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,11 +35,13 @@ pub enum Planted {
     LostRefuses,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
+    /// Readers of a commit need not reach beyond its timestamp.
+    FloorsIgnored,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 13] = [
+    pub const ALL: [Planted; 14] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -53,6 +55,7 @@ impl Planted {
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
         Planted::VotesUnsettled,
+        Planted::FloorsIgnored,
     ];
 }
 
@@ -77,11 +80,11 @@ impl Site {
     /// Accepts commit at ballot 1, whatever was voted at ballot 0.
     pub(super) fn on_repropose(&mut self, meta: Meta, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.outcome.is_none()) else { return };
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         if ballot.vote.as_ref().is_some_and(|vote| *vote != Vote::No(Refusal::Superseded)) {
             ballot.vote = None;
             self.vote(attempt, Vote::Firm, Batch::new(), fx);
-            let accepted = Promise::Vote { meta: meta.clone(), region: self.me.region, vote: Vote::Firm };
+            let accepted = Promise::Vote(Voted { meta: meta.clone(), region: self.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
             for region in meta.electorate.iter() {
                 fx.persist(Batch::new()).send(self.site(region, meta.coordinator), accepted.clone());
             }

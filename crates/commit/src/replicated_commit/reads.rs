@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | lock | nothing: denied if a row is held exclusively | a lock, until a writer takes it over | the newest version |
 //! | newest | prepared writes of the rows | nothing: the votes validate it | the newest version |
-//! | at *t* | prepared writes at or below *t*; the ceiling on disk | no write at or below *t* will be prepared here | the version at *t*, and what lies above |
+//! | at *t* | prepared writes at or below *t*; the ceiling on disk | no write at or below *t* will be prepared here | the version at *t*, what lies above, and floors above |
 //! | stale *t* | *t* being closed here | nothing needed | the version at *t* |
 //!
 //! A read that waits is served again from the start once what it waits for has ended. Readers wait for prepared
@@ -204,8 +204,17 @@ impl Site {
             };
             self.cohort.locks.shrink_range(range, &read, job.txn);
         }
-        let high = if matches!(job.how, How::At(_)) { self.cohort.highest.max(job.above) } else { Timestamp::ZERO };
-        self.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high }, fx);
+        let (high, floor) = match job.how {
+            How::At(at) => (self.cohort.highest.max(job.above), self.floor_of(&rows, at)),
+            How::Lock | How::Newest | How::Stale(_) => (Timestamp::ZERO, Timestamp::ZERO),
+        };
+        self.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor }, fx);
+    }
+
+    /// The highest floor of the versions that a snapshot at `at` has found; zero if none lies above it.
+    fn floor_of(&self, rows: &[Row], at: Timestamp) -> Timestamp {
+        let versions = rows.iter().map(|row| row.version).filter(|version| *version > Timestamp::ZERO);
+        versions.map(|version| self.cohort.floors.of(version)).filter(|floor| *floor > at).max().unwrap_or(Timestamp::ZERO)
     }
 
     /// The ceiling on disk has risen.

@@ -13,7 +13,7 @@
 
 use super::message::{Attempt, Meta, Part};
 use crate::placement::{Placement, Regions};
-use crate::votes::{Outcome, Vote};
+use crate::votes::{Decision, Vote};
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, RegionId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct VoteRecord {
     /// The vote; once final, never changed.
     pub vote: Vote,
     /// The outcome, once it is known and applied by this site's own cohort.
-    pub outcome: Option<Outcome>,
+    pub decision: Option<Decision>,
 }
 
 /// A prepared attempt.
@@ -58,6 +58,8 @@ pub struct LogRecord {
     pub attempt: Attempt,
     /// Its commit timestamp.
     pub at: Timestamp,
+    /// Its floor.
+    pub floor: Timestamp,
     /// The keys that it wrote in this shard.
     pub keys: Vec<Key>,
 }
@@ -94,6 +96,8 @@ pub enum Number {
     Collected,
     /// How far this site has taken over the log of its peer in a region.
     Cursor(RegionId),
+    /// No commit applied here, nor its floor, lies above it.
+    Highest,
 }
 
 impl Number {
@@ -110,6 +114,7 @@ impl Number {
             Number::HistoryFloor => vec![4],
             Number::Truncated => vec![6],
             Number::Collected => vec![7],
+            Number::Highest => vec![8],
             Number::Cursor(region) => [&[5][..], &region.0.to_be_bytes()].concat(),
         }
     }
@@ -123,6 +128,7 @@ impl Number {
             [4] => Number::HistoryFloor,
             [6] => Number::Truncated,
             [7] => Number::Collected,
+            [8] => Number::Highest,
             [5, high, low] => Number::Cursor(RegionId(u16::from_be_bytes([*high, *low]))),
             _ => return None,
         };
@@ -152,8 +158,8 @@ mod tests {
 
     #[test]
     fn numbers_round_trip() {
-        use Number::{Ceiling, Collected, Cursor, Forgotten, HistoryFloor, LogEnd, Truncated};
-        for number in [Ceiling, Forgotten, LogEnd, HistoryFloor, Truncated, Collected, Cursor(RegionId(300))] {
+        use Number::{Ceiling, Collected, Cursor, Forgotten, Highest, HistoryFloor, LogEnd, Truncated};
+        for number in [Ceiling, Forgotten, LogEnd, HistoryFloor, Truncated, Collected, Highest, Cursor(RegionId(300))] {
             let mut batch = Batch::new();
             number.put(&mut batch, 77);
             let [rhumb_core::actor::Op::PutRecord { key, bytes, .. }] = &batch.ops[..] else { panic!("one record") };

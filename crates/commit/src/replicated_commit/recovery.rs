@@ -67,6 +67,7 @@ impl Site {
                 (Number::HistoryFloor, value) => self.cohort.history_floor = Timestamp::from_bits(value),
                 (Number::Truncated, value) => self.catch_up.truncated = value,
                 (Number::Collected, value) => self.catch_up.collected = Timestamp::from_bits(value),
+                (Number::Highest, value) => self.recover_highest(Timestamp::from_bits(value)),
                 (Number::Cursor(region), value) => self.catch_up.set_cursor(region, value),
             },
             PLACEMENT => self.recovery().placement = Some(record::decode(bytes).expect(damaged)),

@@ -13,7 +13,7 @@ use super::coordinator::Coordinator;
 use super::gateway::{Gateway, Handoff, ReadRetry};
 use super::joining::{CopyPage, Join};
 use super::measure::Measures;
-use super::message::{Answer, Attempt, Note, Promise, Request, Status};
+use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
 use super::moving::Moving;
 use super::peers::Peers;
 use super::reads::ReadJob;
@@ -291,7 +291,9 @@ impl Site {
     pub(super) fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
         match note {
             note @ Note::Read { .. } => self.on_read(from, note, fx),
-            Note::Rows { read, rows, upto, above, high } => self.on_rows(from, read, super::gateway::Reply { rows, upto, above, high }, fx),
+            Note::Rows { read, rows, upto, above, high, floor } => {
+                self.on_rows(from, read, super::gateway::Reply { rows, upto, above, high, floor }, fx);
+            }
             Note::Denied { read, denial } => self.on_denied(from, read, denial, fx),
             Note::Release { txn } => self.on_release(txn, fx),
             Note::Accept { meta, parts } => self.on_accept(meta, parts, fx),
@@ -299,15 +301,19 @@ impl Site {
             Note::Prepare { meta, part } => self.on_prepare(meta, part, fx),
             Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, fx),
             Note::Unprepare { attempt } => self.on_unprepare(attempt, fx),
-            Note::Apply { meta, part } => self.on_apply(&meta, part, fx),
+            Note::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, fx),
             Note::Withdraw { meta } => self.on_withdraw(from, meta, fx),
             Note::Decided { meta, .. } if self.is_lost(from.region, &meta) => fx.count("commit.outcome_of_lost"),
-            Note::Decided { meta, outcome } => {
-                self.on_decided_as_coordinator(&meta, outcome, fx);
-                self.on_decided_as_cohort(&meta, outcome, fx);
-                self.on_decided_as_gateway(&meta, outcome, fx);
+            Note::Decided { meta, decision } => {
+                self.on_decided_as_coordinator(&meta, decision, fx);
+                self.on_decided_as_cohort(&meta, decision, fx);
+                self.on_decided_as_gateway(&meta, decision, fx);
             }
-            Note::Copy { attempt, at, writes } => self.on_copy(attempt, at, writes, fx),
+            Note::AskHigh { attempt, epoch } => self.on_ask_high(from, attempt, epoch, fx),
+            Note::High { attempt, high } => self.on_high(from, attempt, high, fx),
+            Note::Copy { attempt, at, floor, writes } => {
+                self.on_copy(LogEntry { seq: 0, attempt, at, floor, writes, partial: false }, fx);
+            }
             Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
@@ -332,12 +338,12 @@ impl Site {
     fn on_promise(&mut self, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
         match promise {
             Promise::Prepared { attempt, shard } => self.on_prepared(attempt, shard, fx),
-            Promise::Vote { meta, region, .. } if self.is_lost(region, &meta) => fx.count("commit.vote_of_lost"),
-            Promise::Vote { meta, region, vote } => {
+            Promise::Vote(voted) if self.is_lost(voted.region, &voted.meta) => fx.count("commit.vote_of_lost"),
+            Promise::Vote(voted) => {
                 // One message serves all roles that this site may have in the attempt.
-                self.on_vote_as_coordinator(&meta, region, &vote, fx);
-                self.on_vote_as_cohort(&meta, region, &vote, fx);
-                self.on_vote_as_gateway(&meta, region, &vote, fx);
+                self.on_vote_as_coordinator(&voted, fx);
+                self.on_vote_as_cohort(&voted, fx);
+                self.on_vote_as_gateway(&voted, fx);
             }
             Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, fx),
             Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, fx),
@@ -350,8 +356,8 @@ impl Site {
             }
             Promise::Placed { placement } => self.on_placed(placement, fx),
             Promise::Stopped(stopped) => self.on_stopped(from, stopped, fx),
-            Promise::CopiedRows { from: first, rows, next, collected, epoch } => {
-                self.on_copied_rows(from, CopyPage { from: first, rows, next, collected, epoch }, fx)
+            Promise::CopiedRows { from: first, rows, next, collected, highest, epoch } => {
+                self.on_copied_rows(from, CopyPage { from: first, rows, next, collected, highest, epoch }, fx)
             }
             Promise::Entries { entries } => self.on_entries(from, entries, fx),
         }
@@ -412,8 +418,6 @@ impl Site {
         // A life that begins anything puts a higher ceiling on disk first, so the next life has another name.
         self.life = self.ceiling;
         self.cohort.ceilings.raise_floor(self.ceiling.max(self.catch_up.collected));
-        // Whatever was prepared or applied by earlier lives lies below the ceiling.
-        self.cohort.highest = self.ceiling.max(self.cohort.highest);
         self.ceiling_asked = self.ceiling;
         self.ceiling_written = self.ceiling;
         fx.trace(|| format!("serves above {}", self.ceiling));

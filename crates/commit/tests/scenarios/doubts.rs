@@ -2,9 +2,10 @@
 
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement, Regions};
+use rhumb_commit::replicated_commit::message::Voted;
 use rhumb_commit::replicated_commit::{Note, Promise};
 use rhumb_commit::transaction::{ReadMode, TxnError};
-use rhumb_commit::votes::Outcome;
+use rhumb_commit::votes::Decision;
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Body, RegionId, Span, Timestamp};
 use std::collections::BTreeMap;
@@ -163,7 +164,7 @@ fn a_region_that_joins_is_in_doubt_about_the_same() {
     let placement = move_off(&mut cluster, &Placement::everywhere(3));
     // r2 is there again, with what it had: but nobody asks it any more what it voted.
     cluster.hold(|envelope| {
-        matches!(&envelope.body, Body::Promise(Promise::Vote { meta, .. }) if meta.attempt.txn.gateway == R2)
+        matches!(&envelope.body, Body::Promise(Promise::Vote(Voted { meta, .. })) if meta.attempt.txn.gateway == R2)
             || matches!(&envelope.body, Body::Note(Note::Decided { meta, .. }) if meta.attempt.txn.gateway == R2)
     });
     cluster.start(R2);
@@ -182,7 +183,7 @@ fn a_region_that_joins_is_in_doubt_about_the_same() {
 
 /// An abort of an attempt of r0.
 fn aborts(envelope: &Envelope) -> bool {
-    matches!(&envelope.body, Body::Note(Note::Decided { meta, outcome: Outcome::Aborted }) if meta.attempt.txn.gateway == R0)
+    matches!(&envelope.body, Body::Note(Note::Decided { meta, decision: Decision::Aborted }) if meta.attempt.txn.gateway == R0)
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod bounds;
 mod commits;
 mod doubt;
 mod doubts;
+mod floors;
 mod locks;
 mod placements;
 mod reads;

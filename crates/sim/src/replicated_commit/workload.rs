@@ -94,10 +94,7 @@ impl Workload {
     /// The steps of a transaction of this style.
     pub(crate) fn steps(&mut self, style: Style) -> Vec<Step> {
         let read_only = matches!(style, Style::Snapshot | Style::Stale);
-        // What several reads of one snapshot do not promise (docs/decisions/0003) is rare where every gateway hears of every
-        // commit, and is not where many do not.
-        let most = if self.reads == Reads::Placed && style == Style::Snapshot { 1 } else { 4 };
-        (0..self.rng.between(1, most)).map(|_| self.step(read_only)).collect()
+        (0..self.rng.between(1, 4)).map(|_| self.step(read_only)).collect()
     }
 
     fn step(&mut self, read_only: bool) -> Step {

@@ -17,10 +17,10 @@
 use super::Txn;
 use crate::placement::Regions;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
-use crate::replicated_commit::message::{Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck};
+use crate::replicated_commit::message::{Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
 use crate::replicated_commit::site::Site;
 use crate::transaction::{CommitOptions, Committed, TxnError};
-use crate::votes::{Outcome, Refusal, Tally, Vote};
+use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record};
 use std::collections::BTreeMap;
@@ -44,13 +44,20 @@ pub(super) struct Committing {
     tally: Tally,
     /// `Withdraw` was sent.
     withdrawn: bool,
-    /// Committed; the regions that have confirmed that they applied it. None until then.
-    confirmed: Option<Regions>,
+    /// Committed, with this floor; the regions that have confirmed that they applied it. None until then.
+    confirmed: Option<(Timestamp, Regions)>,
     attempts: u32,
     /// When the first attempt was made, when this one, and when its `Accept` was last sent.
     since: Time,
     made: Time,
     sent: Time,
+}
+
+impl Committing {
+    /// True if the votes decide nothing, and none was taken back.
+    fn is_undecided(&self) -> bool {
+        !self.withdrawn && self.tally.outcome_at_gateway(self.meta.electorate).is_none()
+    }
 }
 
 impl Site {
@@ -233,20 +240,47 @@ impl Site {
             .filter(|region| committing.tally.of(*region).is_none())
             .map(|region| SiteId { region, shard: committing.meta.coordinator })
             .collect();
+        let meta = committing.meta.clone();
         for site in missing {
             self.send(site, accept.clone(), fx);
         }
+        self.ask_highs(&meta, fx);
     }
 
-    pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, meta: &Meta, region: RegionId, vote: &Vote, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
+        let attempt = voted.meta.attempt;
         // Else it is a late vote on an attempt given up.
-        let Some(committing) = self.deciding(meta.attempt) else { return };
-        committing.tally.record(region, vote.clone());
-        let tally = &committing.tally;
+        let Some(committing) = self.deciding(attempt) else { return };
+        committing.tally.record(voted.region, voted.vote.clone());
+        committing.tally.hear_high(voted.coordinator(), voted.high);
+        self.count_as_gateway(attempt, fx);
+    }
+
+    /// A site of another shard says how high it has prepared.
+    pub(in crate::replicated_commit) fn on_high_as_gateway(
+        &mut self,
+        from: SiteId,
+        attempt: Attempt,
+        high: Timestamp,
+        fx: &mut Effects<Site>,
+    ) {
+        if let Some(committing) = self.deciding(attempt) {
+            committing.tally.hear_high(from, high);
+            self.count_as_gateway(attempt, fx);
+        }
+    }
+
+    fn count_as_gateway(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(committing) = self.deciding(attempt) else { return };
+        let (tally, meta) = (committing.tally.clone(), committing.meta.clone());
         let outcome = if committing.withdrawn { tally.outcome(meta.electorate) } else { tally.outcome_at_gateway(meta.electorate) };
         match outcome {
-            Some(outcome) => self.conclude(meta.attempt.txn, outcome, fx),
-            None => self.withdraw_if_stuck(meta.attempt.txn, fx),
+            Some(outcome) => {
+                if let Some(decision) = self.decision(outcome, &tally, &meta) {
+                    self.conclude(attempt.txn, decision, fx);
+                }
+            }
+            None => self.withdraw_if_stuck(attempt.txn, fx),
         }
     }
 
@@ -258,15 +292,15 @@ impl Site {
         let mut reachable = self.reachable(&committing.meta.participants);
         reachable.retain(|region| electorate.contains(*region));
         let voted = |region: &RegionId| committing.tally.of(*region).is_some();
-        if !committing.withdrawn && reachable.len() >= electorate.majority() && reachable.iter().all(voted) {
+        if committing.is_undecided() && reachable.len() >= electorate.majority() && reachable.iter().all(voted) {
             self.withdraw(txn, fx);
         }
     }
 
     /// Sites in doubt have worked the outcome out while this gateway was silent.
-    pub(in crate::replicated_commit) fn on_decided_as_gateway(&mut self, meta: &Meta, outcome: Outcome, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_decided_as_gateway(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
         if self.deciding(meta.attempt).is_some() {
-            self.conclude(meta.attempt.txn, outcome, fx);
+            self.conclude(meta.attempt.txn, decision, fx);
         }
     }
 
@@ -277,7 +311,7 @@ impl Site {
             return;
         }
         let note = match self.gateway.ended.get(&attempt) {
-            Some(Some(outcome)) => Note::Decided { meta, outcome: *outcome },
+            Some(Some(decision)) => Note::Decided { meta, decision: *decision },
             // Nobody concluded anything here, nor will: a region that has not voted for good votes no. Its coordinator, that is; another
             // site has no vote to take back.
             Some(None) if from.shard == meta.coordinator => Note::Withdraw { meta },
@@ -286,9 +320,9 @@ impl Site {
         self.send(from, note, fx);
     }
 
-    fn remember(&mut self, attempt: Attempt, outcome: Option<Outcome>) {
+    fn remember(&mut self, attempt: Attempt, decision: Option<Decision>) {
         let ended = &mut self.gateway.ended;
-        ended.insert(attempt, outcome);
+        ended.insert(attempt, decision);
         if ended.len() > ENDED_MAX {
             ended.pop_first();
         }
@@ -299,42 +333,42 @@ impl Site {
         self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt && committing.confirmed.is_none())
     }
 
-    fn conclude(&mut self, txn: TxnId, outcome: Outcome, fx: &mut Effects<Site>) {
-        match outcome {
-            Outcome::Committed => {
-                self.tell_decided(txn, outcome, fx);
-                self.send_copies(txn, fx);
+    fn conclude(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
+        match decision {
+            Decision::Committed { floor } => {
+                self.tell_decided(txn, decision, fx);
+                self.send_copies(txn, floor, fx);
                 let wide = self.is_wide();
                 let Some(state) = self.gateway.txns.get_mut(&txn) else { return };
                 let Some(committing) = &mut state.committing else { return };
                 if committing.meta.two_rounds {
                     state.trips += u32::from(wide);
-                    committing.confirmed = Some(Regions::NONE);
+                    committing.confirmed = Some((floor, Regions::NONE));
                 } else {
                     self.finish_committed(txn, fx);
                 }
             }
-            Outcome::Aborted => self.on_aborted(txn, fx),
+            Decision::Aborted => self.on_aborted(txn, fx),
         }
     }
 
-    fn tell_decided(&mut self, txn: TxnId, outcome: Outcome, fx: &mut Effects<Site>) {
+    fn tell_decided(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
         let Some(meta) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
-        self.remember(meta.attempt, Some(outcome));
+        self.remember(meta.attempt, Some(decision));
         for region in meta.electorate.iter() {
-            self.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), outcome }, fx);
+            self.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), decision }, fx);
         }
     }
 
     /// Sends what was committed to the passive replicas. One that misses it pulls it from a log.
-    fn send_copies(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+    fn send_copies(&mut self, txn: TxnId, floor: Timestamp, fx: &mut Effects<Site>) {
         let passives = self.placement.passives;
         let Some(committing) = self.committing(txn).filter(|_| !passives.is_empty()) else { return };
         let Meta { attempt, at, .. } = committing.meta;
         let parts = std::mem::take(&mut committing.parts);
         for (shard, Part { writes, .. }) in parts.into_iter().filter(|(_, part)| !part.writes.is_empty()) {
             for region in passives.iter() {
-                self.send(self.site(region, shard), Note::Copy { attempt, at, writes: writes.clone() }, fx);
+                self.send(self.site(region, shard), Note::Copy { attempt, at, floor, writes: writes.clone() }, fx);
             }
         }
     }
@@ -356,14 +390,14 @@ impl Site {
         match reason {
             None if committing.attempts < ATTEMPTS_MAX => {
                 let attempt = committing.meta.attempt;
-                self.remember(attempt, Some(Outcome::Aborted));
+                self.remember(attempt, Some(Decision::Aborted));
                 self.attempt_again(txn, above, fx);
             }
             reason => {
                 let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
                 fx.count(counted(reason));
-                self.tell_decided(txn, Outcome::Aborted, fx);
+                self.tell_decided(txn, Decision::Aborted, fx);
                 let reason = match reason {
                     Refusal::NotWhole(region) => {
                         format!("{} has not copied all rows yet, and cannot become active before it has", self.topology.name(region))
@@ -379,7 +413,7 @@ impl Site {
     pub(in crate::replicated_commit) fn on_confirmed(&mut self, attempt: Attempt, region: RegionId, fx: &mut Effects<Site>) {
         let Some(committing) = self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt) else { return };
         let electorate = committing.meta.electorate;
-        let Some(confirmed) = &mut committing.confirmed else { return };
+        let Some((_, confirmed)) = &mut committing.confirmed else { return };
         *confirmed = confirmed.or(region.into());
         if confirmed.len() >= electorate.majority() {
             self.finish_committed(attempt.txn, fx);
@@ -411,7 +445,7 @@ impl Site {
             let config = self.config.clone();
             let Some(committing) = self.committing(txn) else { continue };
             let age = now.since(committing.made);
-            let refused = committing.tally.refusals().next().is_some();
+            let refused = committing.tally.refusals().next().is_some() && committing.is_undecided();
             let late = now.since(committing.since) + config.withdraw_after >= config.outcome_deadline;
             if committing.confirmed.is_some() {
                 self.confirm_tick(txn, fx);
@@ -441,9 +475,10 @@ impl Site {
             return;
         }
         committing.sent = now;
-        let (meta, confirmed) = (committing.meta.clone(), committing.confirmed.unwrap_or_default());
+        let (meta, (floor, confirmed)) = (committing.meta.clone(), committing.confirmed.unwrap_or_default());
+        let decision = Decision::Committed { floor };
         for region in meta.electorate.without(confirmed).iter() {
-            self.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), outcome: Outcome::Committed }, fx);
+            self.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), decision }, fx);
         }
     }
 

@@ -15,7 +15,7 @@ use super::config::TRANSACTIONS_MAX;
 use super::message::{Answer, Attempt, HandoffId, Note, ReadId};
 use super::site::Site;
 use crate::transaction::{ReadMode, TxnError};
-use crate::votes::Outcome;
+use crate::votes::Decision;
 use commit::Committing;
 use handoff::{Handed, Taken};
 use reads::PendingRead;
@@ -69,7 +69,7 @@ pub(in crate::replicated_commit) struct Gateway {
     txns: BTreeMap<TxnId, Txn>,
     reads: BTreeMap<ReadId, PendingRead>,
     /// How attempts ended here lately; `None` if given up without an outcome.
-    ended: BTreeMap<Attempt, Option<Outcome>>,
+    ended: BTreeMap<Attempt, Option<Decision>>,
     /// Commits that another gateway runs for this one.
     handed: BTreeMap<HandoffId, Handed>,
     /// Commits that this gateway runs, or ran, for another one.

@@ -7,11 +7,12 @@
 //!
 //! A snapshot read whose answers show a version, or a prepared write, above its timestamp is read once more at the
 //! highest timestamp shown. Every commit that ended before the transaction began is prepared or applied at some replica
-//! of any majority, so the second round misses none, whatever the clocks' skew.
+//! of any majority, so the second round misses none, whatever the clocks' skew. One that finds a commit whose
+//! [floor](crate::replicated_commit) lies above its timestamp is read again at the floor, as often as need be.
 
 use super::{RangeEvidence, Txn};
 use crate::placement::Regions;
-use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, TXN_ROWS_MAX};
+use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
 use crate::replicated_commit::message::{Answer, Denial, How, Note, Query, ReadId};
 use crate::replicated_commit::site::{Site, Timer};
 use crate::transaction::{ReadMode, TxnError};
@@ -26,6 +27,7 @@ pub(in crate::replicated_commit) struct Reply {
     pub(in crate::replicated_commit) upto: Option<Key>,
     pub(in crate::replicated_commit) above: Timestamp,
     pub(in crate::replicated_commit) high: Timestamp,
+    pub(in crate::replicated_commit) floor: Timestamp,
 }
 
 /// Asks again for the locks that were denied to a read.
@@ -72,8 +74,8 @@ pub(super) struct PendingRead {
     /// Expected rows that are read along with a scan.
     expected: BTreeMap<u16, ShardRead>,
     lock_rounds: u32,
-    /// True once a snapshot read was moved to a higher timestamp.
-    second_round: bool,
+    /// How often a snapshot read was moved to a higher timestamp.
+    moved: u32,
     since: Time,
     sent: Time,
 }
@@ -178,7 +180,7 @@ impl Site {
             shards,
             expected,
             lock_rounds: 0,
-            second_round: false,
+            moved: 0,
             since: self.now,
             sent: self.now,
         };
@@ -351,7 +353,7 @@ impl Site {
                     fx.count("read.snapshot_second_round");
                     txn.snapshot = higher;
                     pending.how = How::At(higher);
-                    pending.second_round = true;
+                    pending.moved += 1;
                     for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
                         part.replies.clear();
                     }
@@ -381,7 +383,10 @@ type Merged = (Vec<Row>, Option<KeyRange>, bool);
 impl Txn {
     /// Is the snapshot at `at` the right one? `Some(higher)`: read again at that timestamp.
     fn check_snapshot(&mut self, at: Timestamp, pending: &PendingRead) -> Result<Option<Timestamp>, TxnError> {
-        let mut highest = Timestamp::ZERO;
+        if at != self.snapshot {
+            return Ok(Some(self.snapshot)); // another read of the transaction has moved it
+        }
+        let (mut highest, mut floor) = (Timestamp::ZERO, Timestamp::ZERO);
         for (shard, part) in pending.shards.iter().chain(&pending.expected) {
             let above = part.replies.values().map(|reply| reply.above).max().unwrap_or(Timestamp::ZERO);
             let known = part.replies.values().map(|reply| reply.high).max().unwrap_or(Timestamp::ZERO);
@@ -389,16 +394,20 @@ impl Txn {
             // Whatever ended before this transaction began was shown in the first round: what the second one shows
             // above its timestamp is concurrent. In a later read it need not be, if commits above the snapshot were
             // known then; the newest version shown may hide one of them.
-            if self.pinned && !pending.second_round && above > at && limit > at {
+            if self.pinned && above > at && limit > at {
                 return Err(TxnError::Conflict(
                     "a commit that may have ended before this transaction began lies above its snapshot".into(),
                 ));
             }
             highest = highest.max(above);
+            floor = part.replies.values().map(|reply| reply.floor).max().unwrap_or_default().max(floor);
         }
-        let moves = !self.pinned && highest > at;
-        self.pinned = true;
-        Ok(moves.then_some(highest))
+        if floor > at && (self.pinned || pending.moved >= SNAPSHOT_MOVES_MAX) {
+            return Err(TxnError::Conflict("a commit among the rows read is newer than the snapshot of the transaction".into()));
+        }
+        let higher = if pending.moved == 0 && !self.pinned { highest.max(floor) } else { floor };
+        self.pinned = higher <= at;
+        Ok((higher > at).then_some(higher))
     }
 
     /// Merges the replies, remembers them as evidence, and returns what the client asked for.

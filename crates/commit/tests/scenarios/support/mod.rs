@@ -9,6 +9,7 @@ mod transcript;
 
 use bytes::Bytes;
 use rhumb_commit::placement::Placement;
+use rhumb_commit::replicated_commit::message::Voted;
 use rhumb_commit::replicated_commit::{Answer, Config, Note, Promise, Request, Site, Timer};
 use rhumb_commit::transaction::CommitOptions;
 use rhumb_core::actor::{Effect, Gated, MESSAGE_BYTES_MAX, RequestId, Space, Token};
@@ -308,7 +309,7 @@ impl Cluster {
     fn send(&mut self, envelope: Envelope) {
         let bytes = record::encoded_bytes(&envelope.body);
         assert!(bytes <= MESSAGE_BYTES_MAX, "no wire carries a message of {bytes} bytes");
-        if let Body::Promise(Promise::Vote { meta, region, .. }) = &envelope.body {
+        if let Body::Promise(Promise::Vote(Voted { meta, region, .. })) = &envelope.body {
             assert_eq!(envelope.from, SiteId { region: *region, shard: meta.coordinator }, "a region votes once");
         }
         self.largest = self.largest.max(bytes);
@@ -364,13 +365,13 @@ impl Envelope {
 
     /// True for a `Vote`.
     pub fn is_vote(&self) -> bool {
-        matches!(self.body, Body::Promise(Promise::Vote { .. }))
+        matches!(self.body, Body::Promise(Promise::Vote(_)))
     }
 
     /// True for an `Accept` or a `Vote` of a transaction of `gateway`.
     pub fn is_of(&self, gateway: SiteId) -> bool {
         match &self.body {
-            Body::Note(Note::Accept { meta, .. }) | Body::Promise(Promise::Vote { meta, .. }) => meta.attempt.txn.gateway == gateway,
+            Body::Note(Note::Accept { meta, .. }) | Body::Promise(Promise::Vote(Voted { meta, .. })) => meta.attempt.txn.gateway == gateway,
             _ => false,
         }
     }

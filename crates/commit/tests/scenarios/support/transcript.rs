@@ -156,7 +156,7 @@ fn describe(op: &Op) -> Option<String> {
         Op::PutVersion { key, at, value } => Some(format!("{key}={}@{at}", text_of(value.as_ref()))),
         Op::PutRecord { space: VOTES, bytes, .. } => {
             let record: VoteRecord = record::decode(bytes).expect("a vote decodes");
-            let outcome = record.outcome.map_or(String::new(), |outcome| format!(", {}", format!("{outcome:?}").to_lowercase()));
+            let outcome = record.decision.map_or(String::new(), |decision| format!(", {decision}"));
             Some(format!("vote {}{outcome}", record.vote))
         }
         Op::PutRecord { space: PREPARED, .. } => Some("prepared".into()),

@@ -1,0 +1,170 @@
+//! Floors: up to where a snapshot must reach that sees a commit, so that it sees all that ended before that commit began.
+//!
+//! Timestamps are proposed by gateways whose clocks differ. T1 may commit at 110, and T2, which begins elsewhere after T1 has
+//! ended and touches none of its rows, at 90. A snapshot at 100 whose messages are long under way can then find T2 where it
+//! arrives late, and miss T1 where it arrived early. So each commit has a *floor*: the highest timestamp that was prepared
+//! anywhere where T1 could have been, when T2's votes were cast.
+//!
+//! ```text
+//!   T2's gateway          every region that votes                        a snapshot's gateway
+//!     │ Accept at 90          │ coordinator: votes yes, its highest          │ Read at 100
+//!     ├──────────────────────▶│ prepared timestamp is 110                    ├───────────▶│ finds T2@90, floor 110
+//!     │◀── Vote yes, high 110 ┤                                              │◀───────────┤ Rows …, floor 110
+//!     │ AskHigh               │ sites of the other shards                    │ Read at 110
+//!     ├──────────────────────▶│                                              ├───────────▶│ finds T1@110 too
+//!     │◀───────────── High 70 ┤                                              │
+//!     │ Decided, floor 110    │
+//!     ├──────────────────────▶│ keeps 90 ⇒ 110
+//! ```
+//!
+//! T1 had a majority of yes-votes before it ended, T2's votes, and the answers of a majority in each other shard, were asked
+//! for after that: some region is in both, and names a timestamp of at least T1's. Whoever reads T2 at a timestamp below its
+//! floor reads once more at the floor.
+//!
+//! Invariants: a commit is applied with a floor or not at all; `of(at)` is at least the floor of every commit applied at `at`
+//! in this life or an earlier one; a site's high covers whatever it is prepared for or has applied in any life.
+
+use super::message::{Attempt, Meta, Note};
+use super::records::Number;
+use super::site::Site;
+use rhumb_core::{Batch, Effects, SiteId, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Commits whose floors are kept one by one.
+const FLOORS_MAX: usize = 16_384;
+
+/// The floors of the commits applied at one shard replica.
+#[derive(Debug, Default)]
+pub(super) struct Floors {
+    /// Of those whose floor lies above their timestamp.
+    by_commit: BTreeMap<Timestamp, Timestamp>,
+    /// The same, lowest floor first.
+    by_floor: BTreeSet<(Timestamp, Timestamp)>,
+    /// At least the floor of every commit that is not kept by itself.
+    base: Timestamp,
+}
+
+impl Floors {
+    /// Keeps the floor of a commit at `at`. Beyond [`FLOORS_MAX`] the lowest is folded into one bound for all.
+    pub(super) fn keep(&mut self, at: Timestamp, floor: Timestamp) {
+        let known = self.by_commit.get(&at).copied().unwrap_or(at);
+        if floor <= known.max(self.base) {
+            return;
+        }
+        self.by_commit.insert(at, floor);
+        self.by_floor.remove(&(known, at));
+        self.by_floor.insert((floor, at));
+        if self.by_floor.len() > FLOORS_MAX
+            && let Some((floor, at)) = self.by_floor.pop_first()
+        {
+            self.by_commit.remove(&at);
+            self.base = floor.max(self.base);
+        }
+    }
+
+    /// No commit that is not kept by itself has a floor above `floor`.
+    pub(super) fn raise_base(&mut self, floor: Timestamp) {
+        self.base = floor.max(self.base);
+    }
+
+    /// Up to where a snapshot must reach that sees a commit at `at`.
+    pub(super) fn of(&self, at: Timestamp) -> Timestamp {
+        self.by_commit.get(&at).copied().unwrap_or(at).max(self.base)
+    }
+}
+
+impl Site {
+    /// Notes in memory and in `batch` that a commit is applied here, whose readers must reach up to `floor`.
+    pub(super) fn keep_floor(&mut self, at: Timestamp, floor: Timestamp, batch: &mut Batch) {
+        self.cohort.floors.keep(at, floor);
+        self.cohort.highest = at.max(self.cohort.highest);
+        self.note_applied(at.max(floor), batch);
+    }
+
+    /// Rows were copied of which none has a floor above `highest`.
+    pub(super) fn copy_floors(&mut self, highest: Timestamp, batch: &mut Batch) {
+        self.cohort.floors.raise_base(highest);
+        self.note_applied(highest, batch);
+    }
+
+    fn note_applied(&mut self, highest: Timestamp, batch: &mut Batch) {
+        if highest > self.cohort.highest_applied {
+            self.cohort.highest_applied = highest;
+            Number::Highest.put(batch, highest.bits());
+        }
+    }
+
+    /// An earlier life applied nothing above `highest`, nor with a floor above it.
+    pub(super) fn recover_highest(&mut self, highest: Timestamp) {
+        self.cohort.highest_applied = highest;
+        self.cohort.highest = highest.max(self.cohort.highest);
+        self.cohort.floors.raise_base(highest);
+    }
+
+    /// Asks the sites of all shards but the coordinator's, in the regions that vote on `meta`, how high they have prepared.
+    pub(super) fn ask_highs(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        for shard in self.other_shards(meta) {
+            for region in meta.electorate.iter() {
+                self.send(SiteId { region, shard }, Note::AskHigh { attempt: meta.attempt, epoch: meta.epoch }, fx);
+            }
+        }
+    }
+
+    /// The shards whose coordinators do not vote on `meta`.
+    pub(super) fn other_shards(&self, meta: &Meta) -> impl Iterator<Item = u16> + use<> {
+        let coordinator = meta.coordinator;
+        (0..self.topology.shard_count()).filter(move |shard| *shard != coordinator)
+    }
+
+    /// Somebody who decides an attempt of `epoch` asks how high this site has prepared. Answered once all commits of the epochs
+    /// before were known here.
+    pub(super) fn on_ask_high(&mut self, from: SiteId, attempt: Attempt, epoch: u64, fx: &mut Effects<Site>) {
+        if !self.has_settled_in(epoch) {
+            return self.wait_until_settled(from, Note::AskHigh { attempt, epoch }, fx);
+        }
+        self.send(from, Note::High { attempt, high: self.cohort.highest }, fx);
+    }
+
+    /// A site says how high it has prepared.
+    pub(super) fn on_high(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, fx: &mut Effects<Site>) {
+        self.on_high_as_gateway(from, attempt, high, fx);
+        self.on_high_as_coordinator(from, attempt, high, fx);
+        if let Some(entry) = self.cohort.entries.get_mut(&attempt) {
+            entry.tally.hear_high(from, high);
+            self.count_as_cohort(attempt, fx);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(bits: u64) -> Timestamp {
+        Timestamp::from_bits(bits)
+    }
+
+    #[test]
+    fn a_floor_is_that_of_its_commit() {
+        let mut floors = Floors::default();
+        floors.keep(at(90), at(110));
+        floors.keep(at(95), at(95));
+        assert_eq!([floors.of(at(90)), floors.of(at(95)), floors.of(at(96))], [at(110), at(95), at(96)]);
+        floors.keep(at(90), at(105));
+        assert_eq!(floors.of(at(90)), at(110), "two commits at one timestamp: the higher floor");
+        floors.raise_base(at(100));
+        assert_eq!([floors.of(at(90)), floors.of(at(95)), floors.of(at(120))], [at(110), at(100), at(120)]);
+    }
+
+    #[test]
+    fn forgetting_lowers_no_floor() {
+        let mut floors = Floors::default();
+        let commits = 3 * FLOORS_MAX as u64;
+        let floor = |n: u64| at(1_000_000 + (n * 7_919) % commits);
+        for n in 1..=commits {
+            floors.keep(at(n), floor(n));
+        }
+        assert!(floors.by_commit.len() <= FLOORS_MAX && floors.by_floor.len() == floors.by_commit.len());
+        assert!((1..=commits).all(|n| floors.of(at(n)) >= floor(n)));
+    }
+}
