@@ -29,6 +29,7 @@ mod disk;
 mod drive;
 mod error;
 mod fault;
+mod healing;
 mod network;
 mod place;
 mod plan;

@@ -48,7 +48,7 @@ fn every_bug_planted_in_the_protocol_is_caught() {
     assert_all_caught(bugs, |bug| {
         let replicas = match bug {
             Planted::HandoffTakenAgain => Replicas::Placed,
-            Planted::StopsInDoubt | Planted::VotesUnsettled => Replicas::Moving,
+            Planted::StopsInDoubt | Planted::VotesUnsettled | Planted::FloorsIgnored => Replicas::Moving,
             _ => Replicas::Everywhere,
         };
         ReplicatedCommit { planted: Some(bug), replicas, ..ReplicatedCommit::default() }

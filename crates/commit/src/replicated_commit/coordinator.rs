@@ -10,6 +10,8 @@
 //!                                                                   ─▶ enough final votes: Decided to all
 //! ```
 //!
+//! Whoever is asked for a vote asks the others, too, until the outcome is known: one link that is cut must not keep a site in doubt.
+//!
 //! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
 //! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
 
@@ -43,6 +45,8 @@ pub(super) struct Ballot {
     since: Time,
     /// Its gateway has said that it decides no more.
     over: bool,
+    /// Somebody in doubt has asked for this region's vote: it may not reach the others that this region reaches.
+    asked: bool,
     resolved: bool,
 }
 
@@ -84,6 +88,7 @@ impl Ballot {
             forgotten_by: BTreeMap::new(),
             since,
             over: false,
+            asked: false,
             resolved: false,
         }
     }
@@ -255,6 +260,11 @@ impl Site {
         }
         let now = self.now;
         let ballot = self.coordinator.ballot(&meta, now);
+        if ballot.decision.is_none() {
+            ballot.asked = true;
+            self.coordinator.unresolved.insert(attempt);
+        }
+        let ballot = &self.coordinator.ballots[&attempt];
         let provisional = ballot.vote == Some(Vote::Yes);
         #[cfg(feature = "planted")]
         let provisional = provisional && !self.has_planted(super::planted::Planted::ProvisionalCounts);
@@ -531,9 +541,11 @@ impl Site {
         let now = self.now;
         let attempts: Vec<Attempt> = self.coordinator.unresolved.iter().copied().collect();
         for attempt in attempts {
-            let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| !ballot.resolved) else { continue };
+            let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| !ballot.resolved || ballot.asked) else { continue };
             let age = now.since(ballot.since);
-            if ballot.is_in_doubt() && age >= self.config.ask_after {
+            if ballot.asked && ballot.decision.is_none() && ballot.vote.is_some() {
+                self.ask_votes(attempt, fx);
+            } else if ballot.is_in_doubt() && age >= self.config.ask_after {
                 self.ask(attempt, fx);
             } else if ballot.vote.is_none() && ballot.decision.is_none() && !ballot.parts.is_empty() && age >= self.config.prepare_timeout {
                 self.vote(attempt, Vote::No(Refusal::TimedOut), Batch::new(), fx);
@@ -579,9 +591,8 @@ impl Site {
         if self.has_planted(super::planted::Planted::NaiveBallotOne) {
             return self.repropose(meta, fx);
         }
-        let is_final = |region: &RegionId| ballot.tally.of(*region).is_some_and(Vote::is_final);
-        let open: Vec<RegionId> = meta.electorate.iter().filter(|region| !is_final(region)).collect();
-        for region in open {
+        // Those whose votes are known as well: they may know the outcome by now.
+        for region in meta.electorate.iter() {
             self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }
         self.ask_highs(&meta, fx);

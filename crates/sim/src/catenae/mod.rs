@@ -165,7 +165,8 @@ impl Scenario for Catenae {
                 number += 1;
             }
         }
-        let end = drive(&mut world, &shared, number);
+        let link_cut = (shape.durability == Durability::Majority && !self.calm).then_some(seed);
+        let end = drive(&mut world, &shared, number, link_cut);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
@@ -222,10 +223,13 @@ impl Catenae {
     }
 }
 
-/// Faults, heal, progress, quiet, final reads; returns the final reads.
-fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) -> Result<Vec<TxnNo>, SimError> {
+/// Faults, heal, progress, quiet, final reads; returns the final reads. Where a majority suffices, a link may stay cut.
+fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32, link_cut: Option<u64>) -> Result<Vec<TxnNo>, SimError> {
     world.run_until(FAULTS_END)?;
-    world.heal();
+    match link_cut {
+        Some(seed) => world.heal_but_one_link(seed, CLIENTS_END),
+        None => world.heal(),
+    }
     world.run_until(QUIET_END)?;
     let before = shared.borrow().history.txns().len();
     world.add_client(SiteId::new(0, 0), Client::new(clients, RegionId(0), Time::from_micros(u64::MAX), None, Rc::clone(shared)));
