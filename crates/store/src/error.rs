@@ -41,6 +41,18 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
+    /// Other users may enter the folder, and that cannot be changed.
+    #[error(
+        "{path} is open to other users (mode {mode:o}) and cannot be closed to them: {source}; run as its owner, or say `chmod go= {path}`"
+    )]
+    Exposed {
+        /// The folder.
+        path: PathBuf,
+        /// Its rights.
+        mode: u32,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The disk is full.
     #[error("no space is left on the disk of {path}: {source}; free some and start the site again, what was committed is kept")]
     Full {

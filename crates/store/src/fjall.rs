@@ -15,11 +15,11 @@ use crate::error::StoreError;
 use crate::folder::{Folder, io_error};
 use crate::journal;
 use crate::manifest;
+use crate::private;
 use bytes::Bytes;
 use fjall::compaction::Leveled;
 use fjall::config::FilterPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
-use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
@@ -137,7 +137,7 @@ const PROBE_BYTES: usize = 1 << 20;
 /// Why the folder takes no more writes. The engine keeps the error of its own threads to itself, so another write is tried.
 fn refused_write(folder: &Path) -> String {
     let probe = folder.join("probe");
-    let written = File::create(&probe).and_then(|mut file| file.write_all(&vec![0; PROBE_BYTES]).and_then(|()| file.sync_all()));
+    let written = private::create_file(&probe).and_then(|mut file| file.write_all(&vec![0; PROBE_BYTES]).and_then(|()| file.sync_all()));
     // Should this fail too, the file is in nobody's way.
     let _ = std::fs::remove_file(&probe);
     match written {

@@ -18,6 +18,7 @@ mod log;
 #[doc(hidden)] // for fuzzing
 pub mod manifest;
 mod memory;
+mod private;
 mod scan;
 mod small_file;
 mod stamps;

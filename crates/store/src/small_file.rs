@@ -1,5 +1,6 @@
 //! A small file that is replaced as a whole: after a crash it is the old one or the new one.
 
+use crate::private;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 /// Has the file `name` in `folder` hold `text`; it is on disk when this returns. What is not finished yet is called `name.new`.
 pub fn replace_file(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     let unfinished = folder.join(format!("{name}.new"));
-    let mut file = File::create(&unfinished)?;
+    let mut file = private::create_file(&unfinished)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&unfinished, folder.join(name))?;
