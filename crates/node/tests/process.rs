@@ -3,12 +3,9 @@
 mod common;
 
 use common::{Request, Toy, ToyQuotas, http};
-use rhumb_commit::catenae::epoch::Epoch;
-use rhumb_commit::catenae::message::Progress;
-use rhumb_commit::catenae::{Site as Catenae, records};
-use rhumb_core::{Batch, SiteId};
+use rhumb_core::SiteId;
 use rhumb_node::config::{Config, Coordinators, Placement, Setup};
-use rhumb_node::process::{Actors, CATENAE_FOLDER, QUOTAS_FOLDER, RunError, Served, live};
+use rhumb_node::process::{Actors, QUOTAS_FOLDER, RunError, Served, live};
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::Operation;
 use rhumb_quota::refusal::Refusal;
@@ -141,31 +138,20 @@ async fn a_site_does_not_go_on_with_an_empty_folder_or_an_older_copy_of_its_own(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_of_another_number_of_coordinators_is_refused_before_the_site_starts() {
+async fn a_site_does_not_start_with_another_setting_than_its_folder_was_written_with() {
     let folder = tempfile::tempdir().expect("a folder");
-    let config = configs(&["a"], folder.path()).await.remove(0);
-    let place = config.data_dir.join(CATENAE_FOLDER);
-    drop(Store::open(FjallEngine::open(&config.data_dir, FjallOptions::DEFAULT).expect("made")).expect("made"));
-    let store = Store::open(FjallEngine::open(&place, FjallOptions::DEFAULT).expect("made")).expect("made");
-    let mut batch = Batch::new();
-    let progress = Progress { settled: Epoch(7), entries: vec![(3, Epoch(7)); 2] };
-    records::put_progress(&mut batch, &progress);
-    store.apply(&batch).expect("written");
-    drop(store);
-    let of_catenae = {
-        let setup = setup(&config);
-        Catenae::new(setup.site, Arc::new(setup.topology.clone()), setup.catenae.clone())
-    };
-    let actors = Actors { catenae: Some(of_catenae), ..actors() };
-    let (started, _served) = oneshot::channel();
-    let outcome = live(setup(&config), actors, |served| idle(served, started), async || std::future::pending().await).await;
-    let refused = outcome.expect_err("refused");
+    let mut config = configs(&["a"], folder.path()).await.remove(0);
+    Process::start(&config).await.stop().await.expect("exit code 0");
+    config.catenae.epoch_ms = 20;
+    let error = refused(&config).await;
     let why = format!(
-        "catenae.coordinators is 1, but {} was written with 2: that stays what it was; set it to 2, or start with an empty data_dir if the \
-         cluster is new",
-        place.display()
+        "catenae.epoch_ms is 20, but {} was written with 10: it stays what it was when the cluster began. Set it to 10 again; for another \
+         value start a new cluster, with an empty data_dir at every site",
+        config.data_dir.display()
     );
-    assert_eq!((refused.to_string(), refused.exit_code()), (why, 2));
+    assert_eq!((error.to_string(), error.exit_code()), (why, 2));
+    config.catenae.epoch_ms = 10;
+    Process::start(&config).await.stop().await.expect("exit code 0");
 }
 
 /// One demand to stop, at once.
