@@ -9,7 +9,7 @@
 //! folder itself, those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`], [`CATENAE_FOLDER`] and [`QUAD_FOLDER`] in
 //! it. Whose folder it is stands in it, with the settings that the cluster began with, and a site does not open that of another: what it
 //! promised there is not its own to break ([`crate::owner`]).
-//! Nor does it go on with an empty folder or an older copy of its own, once a peer has told it that it had another ([`crate::lives`]).
+//! Nor does it go on with a folder that lost a part, a copy, or an older state of its own ([`crate::lives`]).
 //!
 //! What goes wrong in the world ends in one line that names it and says what to do, and an exit code: 2 for a
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
@@ -17,7 +17,7 @@
 use crate::config::{ConfigError, Setup};
 use crate::frame::Service;
 use crate::http;
-use crate::lives::{Lives, LivesError};
+use crate::lives::{Lives, LivesError, Past};
 use crate::metrics::Metrics;
 use crate::owner::{Owner, OwnerError};
 use crate::quotas::{Gateway, KeepsQuotas};
@@ -322,13 +322,20 @@ async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stor
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
     let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
     let opened = tokio::task::spawn_blocking(move || -> Result<Stores, RunError> {
-        // In this order: a folder is taken for a new one only while it is empty.
+        let mut folders = vec![(Service::Commit, folder.clone()), (Service::Quotas, folder.join(QUOTAS_FOLDER))];
+        folders.extend(with_catenae.then(|| (Service::Catenae, folder.join(CATENAE_FOLDER))));
+        folders.extend(with_quad.then(|| (Service::Quad, folder.join(QUAD_FOLDER))));
+        // In this order: a folder is taken for a new one only while it is empty, and nobody else opens it from now on.
         let commits = store(&folder, options)?;
         owner.check(&folder)?;
-        let lives = Lives::begin(&folder)?;
+        let past = Past::read(&folder, &folders)?;
         let quotas = store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?;
         let catenae = with_catenae.then(|| store(&folder.join(CATENAE_FOLDER), options)).transpose()?;
         let quad = with_quad.then(|| store(&folder.join(QUAD_FOLDER), options)).transpose()?;
+        let stores = [(Service::Commit, Some(&commits)), (Service::Quotas, Some(&quotas))];
+        let stores = stores.into_iter().chain([(Service::Catenae, catenae.as_ref()), (Service::Quad, quad.as_ref())]);
+        let engines: Vec<_> = stores.filter_map(|(service, store)| Some((service, store?.engine()))).collect();
+        let lives = past.begin(&engines)?;
         Ok(Stores { lives, commits, quotas, catenae, quad })
     });
     match opened.await {

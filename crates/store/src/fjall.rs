@@ -7,7 +7,8 @@
 //! **Damage.** Blocks of table files carry checksums that fjall verifies whenever it reads one from disk. Its journal has
 //! checksums too, but recovery takes the first unreadable entry for the end of what was written and cuts off the rest;
 //! [`journal`] therefore checks the journals before fjall opens them, with the help of marks: the first
-//! write after a sync carries one, so damage that a mark follows lies in what was synced, and no crash can have made it.
+//! write after a sync carries one, so damage that a mark follows lies in what was synced, and no crash can have made it. A mark's value is
+//! the [stamp](crate::stamp) of the store.
 //! The lists of table files are checked by [`manifest`].
 
 use crate::engine::{Engine, Entries, View, Write};
@@ -16,6 +17,7 @@ use crate::folder::{Folder, io_error};
 use crate::journal;
 use crate::manifest;
 use crate::private;
+use crate::stamp::{Stamp, Syncs};
 use bytes::Bytes;
 use fjall::compaction::Leveled;
 use fjall::config::FilterPolicy;
@@ -56,12 +58,21 @@ impl Default for FjallOptions {
     }
 }
 
+/// The mark that was written last.
+struct Marks {
+    /// True if nothing was written since the last sync: the next write carries the next mark.
+    synced: bool,
+    /// What it said; none as long as no site has begun to write the store.
+    stamp: Option<Stamp>,
+}
+
 /// An engine in a data folder.
 pub struct FjallEngine {
     path: PathBuf,
-    /// True if nothing was written since the last sync: the next write carries the mark. Held by whoever writes or syncs,
-    /// so that nothing slips in between a sync and the mark that vouches for it.
-    synced: Mutex<bool>,
+    /// Held by whoever writes or syncs, so that nothing slips in between a sync and the mark that vouches for it.
+    marks: Mutex<Marks>,
+    /// What others may know of the marks.
+    syncs: Syncs,
     /// Held while a batch becomes visible, and shared while a snapshot is taken: the database's own threads may publish a
     /// sequence number above that of a batch that is only half in, and a snapshot at it would show the half.
     publishing: RwLock<()>,
@@ -82,23 +93,65 @@ impl FjallEngine {
         manifest::check(&engine)?;
         journal::check(&engine)?;
         let (database, keyspace) = start(&engine, options).map_err(|error| store_error(&engine, error))?;
-        let engine =
-            FjallEngine { path: engine, synced: Mutex::new(true), publishing: RwLock::new(()), keyspace, database, _folder: folder };
-        engine.mark()?;
+        let value = keyspace.get(journal::MARK).map_err(|error| store_error(&engine, error))?;
+        let marks = Mutex::new(Marks { synced: true, stamp: Stamp::decode(value.as_deref())? });
+        let (syncs, publishing) = (Syncs::default(), RwLock::new(()));
+        let engine = FjallEngine { path: engine, marks, syncs, publishing, keyspace, database, _folder: folder };
+        engine.mark(&mut engine.lock())?;
         Ok(engine)
     }
 
-    /// Vouches for all that was written before: syncs it, and leaves a mark behind it.
-    fn mark(&self) -> Result<(), StoreError> {
-        self.sync()?;
-        let mut batch = self.database.batch();
-        batch.insert(&self.keyspace, journal::MARK, Bytes::new());
-        batch.commit().map_err(|error| self.error(error))?;
-        self.sync()
+    /// Whether a data folder was made in `path`, so that to open it would not make one.
+    pub fn is_made(path: &Path) -> bool {
+        Folder::is_made(path)
     }
 
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.synced.lock().expect("no thread panics while it holds the lock")
+    /// The folder in the data folder `path` that holds all that the engine has on disk.
+    pub fn files_of(path: &Path) -> PathBuf {
+        Folder::engine_of(path)
+    }
+
+    /// The same of this engine.
+    pub fn files(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which incarnation of its site has written the store, and how often it has synced in that; none if no site has begun to.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.lock().stamp
+    }
+
+    /// From now on the store is written by `incarnation`; that is on disk when this returns.
+    pub fn begin(&self, incarnation: u64) -> Result<(), StoreError> {
+        let mut marks = self.lock();
+        marks.stamp = Some(Stamp { incarnation, syncs: 0 });
+        self.mark(&mut marks)
+    }
+
+    /// How often it has synced, kept up to date.
+    pub fn syncs(&self) -> Syncs {
+        self.syncs.clone()
+    }
+
+    /// Vouches for all that was written before: syncs it, and leaves the mark once more behind it.
+    fn mark(&self, marks: &mut Marks) -> Result<(), StoreError> {
+        self.persist(marks)?;
+        let mut batch = self.database.batch();
+        batch.insert(&self.keyspace, journal::MARK, Stamp::encode(marks.stamp));
+        batch.commit().map_err(|error| self.error(error))?;
+        self.persist(marks)
+    }
+
+    /// Makes durable what was written.
+    fn persist(&self, marks: &mut Marks) -> Result<(), StoreError> {
+        self.database.persist(PersistMode::SyncData).map_err(|error| self.error(error))?;
+        marks.synced = true;
+        self.syncs.synced(marks.stamp.map_or(0, |stamp| stamp.syncs));
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().expect("no thread panics while it holds the lock")
     }
 
     fn error(&self, error: fjall::Error) -> StoreError {
@@ -127,7 +180,9 @@ fn start(path: &Path, options: FjallOptions) -> fjall::Result<(Database, Keyspac
 impl Drop for FjallEngine {
     fn drop(&mut self) {
         // Without the mark nothing is lost: only damage to the last writes would go unnoticed.
-        let _ = self.mark();
+        if self.mark(&mut self.lock()).is_ok() {
+            self.syncs.close();
+        }
     }
 }
 
@@ -174,9 +229,10 @@ impl Engine for FjallEngine {
             return Ok(());
         }
         let mut batch = self.database.batch();
-        let mut synced = self.lock();
-        if *synced {
-            batch.insert(&self.keyspace, journal::MARK, Bytes::new());
+        let mut marks = self.lock();
+        let next = marks.stamp.map(|stamp| Stamp { syncs: stamp.syncs + u64::from(marks.synced), ..stamp });
+        if marks.synced {
+            batch.insert(&self.keyspace, journal::MARK, Stamp::encode(next));
         }
         for write in writes {
             match write {
@@ -187,15 +243,12 @@ impl Engine for FjallEngine {
         let publishing = self.publishing.write().expect("no thread panics while it publishes");
         batch.commit().map_err(|error| self.error(error))?;
         drop(publishing);
-        *synced = false;
+        (marks.synced, marks.stamp) = (false, next);
         Ok(())
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        let mut synced = self.lock();
-        self.database.persist(PersistMode::SyncData).map_err(|error| self.error(error))?;
-        *synced = true;
-        Ok(())
+        self.persist(&mut self.lock())
     }
 }
 
@@ -223,6 +276,37 @@ impl View for FjallView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn put(engine: &FjallEngine, key: &'static str) -> Result<(), StoreError> {
+        engine.write(vec![Write::Put { key: Bytes::from_static(key.as_bytes()), value: Bytes::from_static(&[7; 100]) }])
+    }
+
+    #[test]
+    fn a_stamp_rises_with_each_group_that_is_synced_and_is_on_disk_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || FjallEngine::open(folder.path(), FjallOptions::DEFAULT).expect("its own");
+        let engine = open();
+        assert_eq!(engine.stamp(), None);
+        put(&engine, "a").and_then(|()| engine.sync()).expect("written");
+        assert_eq!((engine.stamp(), engine.syncs().durable()), (None, 0), "no site has begun to write it");
+        engine.begin(7).expect("begun");
+        let syncs = engine.syncs();
+        for count in 1..=3 {
+            put(&engine, "a").and_then(|()| put(&engine, "b")).expect("written");
+            assert_eq!(syncs.durable(), count - 1, "not on disk yet");
+            engine.sync().and_then(|()| engine.sync()).expect("synced");
+            assert_eq!((engine.stamp(), syncs.durable()), (Some(Stamp { incarnation: 7, syncs: count }), count));
+        }
+        assert!(!syncs.is_closed());
+        drop(engine);
+        assert!(syncs.is_closed());
+        for _ in 0..3 {
+            assert_eq!(open().stamp(), Some(Stamp { incarnation: 7, syncs: 3 }), "to open it is no sync");
+        }
+        let engine = open();
+        engine.begin(8).expect("begun");
+        assert_eq!(engine.stamp(), Some(Stamp { incarnation: 8, syncs: 0 }));
+    }
 
     #[test]
     fn a_store_that_takes_no_more_writes_says_what_a_write_meets_now() {

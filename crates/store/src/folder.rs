@@ -1,7 +1,7 @@
 //! A site's data folder: whose it is, which format it has, and who may use it now.
 //!
 //! ```text
-//!   FORMAT      `rhumb 3` and a line feed: the folder is Rhumb's, and the format of what is in it
+//!   FORMAT      `rhumb 4` and a line feed: the folder is Rhumb's, and the format of what is in it
 //!   engine/     the engine's files
 //!   creating/   the engine's files while the folder is being made
 //! ```
@@ -52,9 +52,19 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Whether a data folder was made in `path`.
+    pub fn is_made(path: &Path) -> bool {
+        path.join(FORMAT).exists()
+    }
+
+    /// Where the engine's files are in the data folder `path`.
+    pub fn engine_of(path: &Path) -> PathBuf {
+        path.join(ENGINE)
+    }
+
     /// Where the engine's files are.
     pub fn engine(&self) -> PathBuf {
-        self.path.join(ENGINE)
+        Folder::engine_of(&self.path)
     }
 
     /// True if nothing is in the folder but what an interrupted making may have left.

@@ -21,6 +21,7 @@ mod memory;
 mod private;
 mod scan;
 mod small_file;
+mod stamp;
 mod stamps;
 mod store;
 
@@ -30,5 +31,6 @@ pub use fjall::{FjallEngine, FjallOptions};
 pub use garbage::Collected;
 pub use group::Group;
 pub use memory::MemoryEngine;
-pub use small_file::replace_file;
+pub use small_file::{remove_file, replace_file, replace_file_naming_itself};
+pub use stamp::{Stamp, Syncs};
 pub use store::{KEY_BYTES_MAX, Store};
