@@ -64,6 +64,8 @@ struct Marks {
     synced: bool,
     /// What it said; none as long as no site has begun to write the store.
     stamp: Option<Stamp>,
+    /// True once a write or a sync failed: nobody knows what of the last group is on disk, so nothing may follow it, not even a mark.
+    failed: bool,
 }
 
 /// An engine in a data folder.
@@ -76,6 +78,9 @@ pub struct FjallEngine {
     /// Held while a batch becomes visible, and shared while a snapshot is taken: the database's own threads may publish a
     /// sequence number above that of a batch that is only half in, and a snapshot at it would show the half.
     publishing: RwLock<()>,
+    /// A test has the next sync fail.
+    #[cfg(test)]
+    sync_fails: std::sync::atomic::AtomicBool,
     keyspace: Keyspace,
     database: Database,
     /// Last, so that the folder stays locked until the database is closed.
@@ -94,9 +99,19 @@ impl FjallEngine {
         journal::check(&engine)?;
         let (database, keyspace) = start(&engine, options).map_err(|error| store_error(&engine, error))?;
         let value = keyspace.get(journal::MARK).map_err(|error| store_error(&engine, error))?;
-        let marks = Mutex::new(Marks { synced: true, stamp: Stamp::decode(value.as_deref())? });
+        let marks = Mutex::new(Marks { synced: true, stamp: Stamp::decode(value.as_deref())?, failed: false });
         let (syncs, publishing) = (Syncs::default(), RwLock::new(()));
-        let engine = FjallEngine { path: engine, marks, syncs, publishing, keyspace, database, _folder: folder };
+        let engine = FjallEngine {
+            path: engine,
+            marks,
+            syncs,
+            publishing,
+            #[cfg(test)]
+            sync_fails: false.into(),
+            keyspace,
+            database,
+            _folder: folder,
+        };
         engine.mark(&mut engine.lock())?;
         Ok(engine)
     }
@@ -138,16 +153,33 @@ impl FjallEngine {
         self.persist(marks)?;
         let mut batch = self.database.batch();
         batch.insert(&self.keyspace, journal::MARK, Stamp::encode(marks.stamp));
-        batch.commit().map_err(|error| self.error(error))?;
+        self.unless_failed(marks, || batch.commit())?;
         self.persist(marks)
     }
 
     /// Makes durable what was written.
     fn persist(&self, marks: &mut Marks) -> Result<(), StoreError> {
-        self.database.persist(PersistMode::SyncData).map_err(|error| self.error(error))?;
+        self.unless_failed(marks, || self.sync_journal())?;
         marks.synced = true;
         self.syncs.synced(marks.stamp.map_or(0, |stamp| stamp.syncs));
         Ok(())
+    }
+
+    fn sync_journal(&self) -> fjall::Result<()> {
+        #[cfg(test)]
+        if self.sync_fails.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            // As a disk fails: what was written is with the system, and perhaps nowhere else.
+            self.database.persist(PersistMode::Buffer)?;
+            return Err(std::io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()).into());
+        }
+        self.database.persist(PersistMode::SyncData)
+    }
+
+    /// Writes or syncs, but never again after that has failed once.
+    fn unless_failed<T>(&self, marks: &mut Marks, write: impl FnOnce() -> fjall::Result<T>) -> Result<T, StoreError> {
+        let written = if marks.failed { Err(fjall::Error::Poisoned) } else { write() };
+        marks.failed |= written.is_err();
+        written.map_err(|error| self.error(error))
     }
 
     fn lock(&self) -> MutexGuard<'_, Marks> {
@@ -241,7 +273,7 @@ impl Engine for FjallEngine {
             }
         }
         let publishing = self.publishing.write().expect("no thread panics while it publishes");
-        batch.commit().map_err(|error| self.error(error))?;
+        self.unless_failed(&mut marks, || batch.commit())?;
         drop(publishing);
         (marks.synced, marks.stamp) = (false, next);
         Ok(())
@@ -279,6 +311,45 @@ mod tests {
 
     fn put(engine: &FjallEngine, key: &'static str) -> Result<(), StoreError> {
         engine.write(vec![Write::Put { key: Bytes::from_static(key.as_bytes()), value: Bytes::from_static(&[7; 100]) }])
+    }
+
+    fn holds(engine: &FjallEngine, key: &str) -> bool {
+        engine.view().get(key.as_bytes()).expect("readable").is_some()
+    }
+
+    /// The device may have what the failed sync was for, or not; the system remembers it either way.
+    #[test]
+    fn after_a_failed_sync_nothing_follows_and_a_restart_goes_by_what_the_device_has() {
+        for device_has_it in [true, false] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let open = || FjallEngine::open(folder.path(), FjallOptions::DEFAULT);
+            let journal = folder.path().join("engine/0.jnl");
+            let length = || std::fs::metadata(&journal).expect("there").len();
+            let engine = open().expect("a new folder");
+            engine.begin(7).expect("begun");
+            put(&engine, "a").and_then(|()| engine.sync()).expect("a disk that works");
+            let synced = length();
+            let told = engine.syncs();
+            put(&engine, "b").expect("written");
+            engine.sync_fails.store(true, std::sync::atomic::Ordering::Relaxed);
+            let error = engine.sync().expect_err("the disk fails").to_string();
+            assert!(error.contains("Input/output error (os error 5)"), "{error}");
+            let written = length();
+            // Though the disk works again.
+            assert!(matches!(engine.sync(), Err(StoreError::Poisoned { .. })));
+            assert!(matches!(put(&engine, "c"), Err(StoreError::Poisoned { .. })));
+            drop(engine);
+            assert_eq!(length(), written, "no mark vouches for what may not be there");
+            assert_eq!((told.durable(), told.is_closed()), (1, false), "nobody is told of the second");
+            if !device_has_it {
+                let mut bytes = std::fs::read(&journal).expect("readable");
+                bytes[synced as usize..].fill(0);
+                std::fs::write(&journal, bytes).expect("written");
+            }
+            let engine = open().expect("whole as far as it was synced");
+            assert_eq!((holds(&engine, "a"), holds(&engine, "b"), holds(&engine, "c")), (true, device_has_it, false));
+            assert!(engine.stamp().is_some_and(|stamp| stamp.syncs >= told.durable()));
+        }
     }
 
     #[test]

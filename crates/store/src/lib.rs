@@ -5,6 +5,7 @@
 //! [`MemoryEngine`] for the simulator, whose crash loses what a real one would, and [`FjallEngine`], the embedded default.
 //! The bytes on disk are described in `FORMAT.md` and made in one place, the module `layout`.
 
+mod device;
 mod engine;
 mod error;
 mod fjall;
