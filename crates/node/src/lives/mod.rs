@@ -100,8 +100,7 @@ impl<'a> Past<'a> {
         let history = History::read(folder).map_err(failed(history::FILE))?;
         let running = Running::read(folder).map_err(failed(running::FILE))?;
         let heard = read_lines(folder, PEERS, read_peer).map_err(failed(PEERS))?.into_iter().collect();
-        if let Some((store, path)) = stores.iter().find(|(store, path)| history.last_of(*store).is_some() && !FjallEngine::is_made(path)) {
-            tracing::debug!("the store of {} is gone", store.name());
+        if let Some((_, path)) = stores.iter().find(|(store, path)| history.last_of(*store).is_some() && !FjallEngine::is_made(path)) {
             return Err(LivesError::Missing { folder: path.clone() });
         }
         if let Some(running) = &running {
