@@ -86,7 +86,7 @@ fn a_killed_site_goes_on_and_no_copy_of_its_folder_gives_tokens_out_again() {
     let heard = || {
         let text = fs::read_to_string(&peers).expect("they have met");
         let of_region1 = text.lines().find_map(|line| line.strip_prefix("0 0 ")).expect("they have met").to_owned();
-        of_region1.split(' ').nth(2).and_then(|quotas| quotas.parse().ok()).unwrap_or(0)
+        of_region1.split(' ').nth(2).and_then(|quotas| quotas.parse::<u64>().ok()).unwrap_or(0)
     };
     until("the peer has noted what it hears", || heard() > syncs);
     demo.chaos(&["kill", "region1"]);
