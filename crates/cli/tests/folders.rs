@@ -20,7 +20,11 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("a folder") {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("an entry");
-        if path.is_dir() { copy(&path, &to.join(name)) } else { drop(fs::copy(&path, to.join(name)).expect("copied")) }
+        if path.is_dir() {
+            copy(&path, &to.join(name));
+        } else {
+            fs::copy(&path, to.join(name)).expect("copied");
+        }
     }
 }
 
