@@ -18,6 +18,7 @@ use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Span, Time, 
 use rhumb_forecast::{LstmConfig, Order, Spec};
 use rhumb_node::config::{Catenae, Config, Limits, Listen, OwnSite, Quad, Quotas, Region, Storage, Wan};
 use rhumb_node::frame::{Hello, Kind, Service, encode};
+use rhumb_node::lives::Progress;
 use rhumb_node::http::Chaos;
 use rhumb_node::transport::Direction;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
@@ -26,7 +27,7 @@ use std::fs;
 use std::path::Path;
 
 fn main() {
-    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), life: 9, heard: 8 };
+    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), life: 9, heard: Progress { life: 8, counts: [1, 2, 3, 4] } };
     write("hello", "hello", &hello.encode());
     let messages =
         [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad].map(|service| frame(Kind::Message(service), b"data")).concat();

@@ -7,6 +7,8 @@ mod running;
 mod wan;
 
 use clap::{Parser, Subcommand};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use std::process::ExitCode;
 
 /// Requests are many small allocations, made by one thread and freed by another.
@@ -49,7 +51,10 @@ impl Command {
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
-    if !command.serves() {
+    if command.serves() {
+        // Data, configurations and logs are for nobody else on the machine.
+        umask(Mode::RWXG | Mode::RWXO);
+    } else {
         sigpipe::reset();
     }
     match command {

@@ -1,17 +1,19 @@
 //! What two sites say on a TCP connection: a hello from either side, then frames, each bounded and checked.
 //!
 //! ```text
-//!   hello   magic "RHUMBSIT" · version u16 · cluster u64 · region u16 · shard u16 · life u64 · heard u64   42 bytes
-//!           with a CRC-32 of all that
+//!   hello   magic "RHUMBSIT" · version u16 · cluster u64 · region u16 · shard u16 · life u64 · heard: life u64, 4 counts u64
+//!           with a CRC-32 of all that                                                                               74 bytes
 //!   frame   length u32 · CRC-32 u32 of the body · body = kind u8 · data                  length counts the body
+//!   ping    number u64 · 4 counts u64                                                    the pong has the number alone
 //! ```
 //!
 //! All numbers are little-endian. Decoding is a pure function over bytes: it returns what is there, asks for more, or
 //! says what is wrong; it allocates nothing and panics on no input. A connection that breaks a rule is closed, nothing
 //! else suffers. `life` is the time a site's process began at, so that a connection left over from its life before can be
-//! told from one of now; `heard` is the last life of the other side that this one has heard, see [`crate::lives`].
+//! told from one of now; `heard` is the last life of the other side that this one has heard, and how often its stores had synced; the counts
+//! of a ping are those of its sender. See [`crate::lives`].
 
-use crate::lives::Life;
+use crate::lives::{Counts, Life, Progress, STORES};
 use rhumb_core::SiteId;
 use rhumb_core::actor::MESSAGE_BYTES_MAX;
 use thiserror::Error;
@@ -19,13 +21,19 @@ use thiserror::Error;
 /// The longest body of a frame: the kind and a message. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
 pub const FRAME_BYTES_MAX: usize = 1 + MESSAGE_BYTES_MAX;
 /// The version of hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 9;
+pub const VERSION: u16 = 10;
 /// The length of a hello.
-pub const HELLO_BYTES: usize = 42;
+pub const HELLO_BYTES: usize = HEARD_AT + PROGRESS_BYTES + 4;
 /// The length of what precedes a frame's data: length, check sum, kind.
 pub const HEADER_BYTES: usize = 9;
 
+/// The length of the data of a ping.
+pub const PING_BYTES: usize = 8 + COUNTS_BYTES;
+
 const MAGIC: [u8; 8] = *b"RHUMBSIT";
+const HEARD_AT: usize = 30;
+const COUNTS_BYTES: usize = 8 * STORES;
+const PROGRESS_BYTES: usize = 8 + COUNTS_BYTES;
 
 /// What a site says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +44,17 @@ pub struct Hello {
     pub site: SiteId,
     /// Its life.
     pub life: Life,
-    /// The last life that it has heard of whom it says this to; zero if none.
-    pub heard: Life,
+    /// The last life that it has heard of whom it says this to, and how far that had come; zero if none.
+    pub heard: Progress,
+}
+
+/// What a ping says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ping {
+    /// Its number, which the pong has too.
+    pub number: u64,
+    /// How often the stores of its sender have synced.
+    pub counts: Counts,
 }
 
 /// What a site does for its peers, each by an actor of its own.
@@ -54,6 +71,9 @@ pub enum Service {
 }
 
 impl Service {
+    /// All of them.
+    pub const ALL: [Service; 4] = [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad];
+
     /// Its name, in metrics and in the names of threads.
     pub fn name(self) -> &'static str {
         match self {
@@ -78,7 +98,7 @@ impl Service {
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Asks for a pong with the same data.
+    /// Asks for a pong with the same number, see [`Ping`].
     Ping,
     /// Answers a ping.
     Pong,
@@ -100,7 +120,7 @@ impl Kind {
     }
 
     fn of(code: u8) -> Option<Kind> {
-        let services = [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad].map(Kind::Message);
+        let services = Service::ALL.map(Kind::Message);
         [Kind::Ping, Kind::Pong].into_iter().chain(services).find(|kind| kind.code() == code)
     }
 }
@@ -146,9 +166,9 @@ impl Hello {
         bytes[18..20].copy_from_slice(&self.site.region.0.to_le_bytes());
         bytes[20..22].copy_from_slice(&self.site.shard.to_le_bytes());
         bytes[22..30].copy_from_slice(&self.life.to_le_bytes());
-        bytes[30..38].copy_from_slice(&self.heard.to_le_bytes());
-        let checksum = crc32fast::hash(&bytes[..38]);
-        bytes[38..].copy_from_slice(&checksum.to_le_bytes());
+        let (data, end) = bytes.split_at_mut(HEARD_AT + PROGRESS_BYTES);
+        put_numbers(&mut data[HEARD_AT..], std::iter::once(self.heard.life).chain(self.heard.counts));
+        end.copy_from_slice(&crc32fast::hash(data).to_le_bytes());
         bytes
     }
 
@@ -164,12 +184,32 @@ impl Hello {
         }
         let cluster = u64::from_le_bytes(rest.take());
         let site = SiteId::new(u16::from_le_bytes(rest.take()), u16::from_le_bytes(rest.take()));
-        let (life, heard) = (u64::from_le_bytes(rest.take()), u64::from_le_bytes(rest.take()));
-        if u32::from_le_bytes(rest.take()) != crc32fast::hash(&bytes[..38]) {
+        let life = rest.number();
+        let heard = Progress { life: rest.number(), counts: std::array::from_fn(|_| rest.number()) };
+        if u32::from_le_bytes(rest.take()) != crc32fast::hash(&bytes[..HEARD_AT + PROGRESS_BYTES]) {
             return Err(FrameError::Hello);
         }
         Ok(Hello { cluster, site, life, heard })
     }
+}
+
+impl Ping {
+    /// The data of its frame.
+    pub fn encode(&self) -> [u8; PING_BYTES] {
+        let mut bytes = [0; PING_BYTES];
+        put_numbers(&mut bytes, std::iter::once(self.number).chain(self.counts));
+        bytes
+    }
+
+    /// Reads the data of a frame.
+    pub fn decode(bytes: &[u8; PING_BYTES]) -> Ping {
+        let mut rest = Reader(bytes);
+        Ping { number: rest.number(), counts: std::array::from_fn(|_| rest.number()) }
+    }
+}
+
+fn put_numbers(bytes: &mut [u8], numbers: impl Iterator<Item = u64>) {
+    bytes.chunks_exact_mut(8).zip(numbers).for_each(|(place, number)| place.copy_from_slice(&number.to_le_bytes()));
 }
 
 /// Takes fixed-size pieces off a slice that is known to be long enough.
@@ -180,6 +220,10 @@ impl Reader<'_> {
         let (piece, rest) = self.0.split_first_chunk().expect("the caller checked the length");
         self.0 = rest;
         *piece
+    }
+
+    fn number(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
     }
 }
 

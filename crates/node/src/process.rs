@@ -7,8 +7,9 @@
 //!
 //! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data
 //! folder itself, those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`], [`CATENAE_FOLDER`] and [`QUAD_FOLDER`] in
-//! it. Whose folder it is stands in it, and a site does not open that of another: what it promised there is not its own to break.
-//! Nor does it go on with an empty folder or an older copy of its own, once a peer has told it that it had another ([`crate::lives`]).
+//! it. Whose folder it is stands in it, with the settings that the cluster began with, and a site does not open that of another: what it
+//! promised there is not its own to break ([`crate::owner`]).
+//! Nor does it go on with a folder that lost a part, a copy, or an older state of its own ([`crate::lives`]).
 //!
 //! What goes wrong in the world ends in one line that names it and says what to do, and an exit code: 2 for a
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
@@ -16,20 +17,20 @@
 use crate::config::{ConfigError, Setup};
 use crate::frame::Service;
 use crate::http;
-use crate::lives::{Lives, LivesError};
+use crate::lives::{Lives, LivesError, Past};
 use crate::metrics::Metrics;
-use crate::owner;
+use crate::owner::{Owner, OwnerError};
 use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::{Handle, Hosted, Site};
 use crate::status::Status;
 use crate::vitals::{self, Commits};
-use rhumb_commit::catenae::{Site as Catenae, streams_on_disk};
+use rhumb_commit::catenae::Site as Catenae;
 use rhumb_commit::quad::Site as Quad;
 use rhumb_quota::gateway::Quotas;
 use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -51,14 +52,9 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Owner(#[from] owner::OwnerError),
+    Owner(#[from] OwnerError),
     #[error(transparent)]
     Lives(#[from] LivesError),
-    #[error(
-        "catenae.coordinators is {here}, but {} was written with {there}: that stays what it was; set it to {there}, or start with an empty \
-         data_dir if the cluster is new", .folder.display()
-    )]
-    Coordinators { folder: PathBuf, there: u16, here: u16 },
     #[error("the system gives the site no {what}: {reason}")]
     System { what: &'static str, reason: io::Error },
     #[error("the site cannot go on: {0}")]
@@ -71,7 +67,7 @@ impl RunError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            RunError::Config(_) | RunError::Coordinators { .. } => 2,
+            RunError::Config(_) | RunError::Owner(OwnerError::Changed { .. }) => 2,
             _ => 1,
         }
     }
@@ -322,24 +318,24 @@ struct Stores {
 
 /// Opens the stores, and begins a life; reads journals, so off the runtime's threads.
 async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stores, RunError> {
-    let (folder, whose) = (setup.data_dir.clone(), owner::text(&setup.cluster, &setup.name(setup.site)));
+    let (folder, owner) = (setup.data_dir.clone(), Owner::new(setup));
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
-    let (topology, here) = (setup.topology.clone(), setup.catenae.coordinators);
     let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
     let opened = tokio::task::spawn_blocking(move || -> Result<Stores, RunError> {
-        // In this order: a folder is taken for a new one only while it is empty.
+        let mut folders = vec![(Service::Commit, folder.clone()), (Service::Quotas, folder.join(QUOTAS_FOLDER))];
+        folders.extend(with_catenae.then(|| (Service::Catenae, folder.join(CATENAE_FOLDER))));
+        folders.extend(with_quad.then(|| (Service::Quad, folder.join(QUAD_FOLDER))));
+        // In this order: a folder is taken for a new one only while it is empty, and nobody else opens it from now on.
         let commits = store(&folder, options)?;
-        owner::check(&folder, &whose)?;
-        let lives = Lives::begin(&folder)?;
+        owner.check(&folder)?;
+        let past = Past::read(&folder, &folders)?;
         let quotas = store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?;
         let catenae = with_catenae.then(|| store(&folder.join(CATENAE_FOLDER), options)).transpose()?;
-        if let Some(store) = &catenae
-            && let Some(there) = streams_on_disk::coordinators(&topology, |load| store.load(load))?
-            && there != here
-        {
-            return Err(RunError::Coordinators { folder: folder.join(CATENAE_FOLDER), there, here });
-        }
         let quad = with_quad.then(|| store(&folder.join(QUAD_FOLDER), options)).transpose()?;
+        let stores = [(Service::Commit, Some(&commits)), (Service::Quotas, Some(&quotas))];
+        let stores = stores.into_iter().chain([(Service::Catenae, catenae.as_ref()), (Service::Quad, quad.as_ref())]);
+        let engines: Vec<_> = stores.filter_map(|(service, store)| Some((service, store?.engine()))).collect();
+        let lives = past.begin(&engines)?;
         Ok(Stores { lives, commits, quotas, catenae, quad })
     });
     match opened.await {

@@ -2,12 +2,13 @@
 
 use rhumb_core::actor::Body;
 use rhumb_core::{Rng, SiteId};
-use rhumb_node::frame::{self, FRAME_BYTES_MAX, Frame, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind, Service, VERSION};
+use rhumb_node::frame::{self, FRAME_BYTES_MAX, Frame, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind, Ping, Service, VERSION};
+use rhumb_node::lives::Progress;
 use rhumb_node::runtime::decode_message;
 use std::convert::Infallible;
 
 const MESSAGE: Kind = Kind::Message(Service::Commit);
-const HELLO: Hello = Hello { cluster: 7, site: SiteId::new(2, 1), life: 99, heard: 98 };
+const HELLO: Hello = Hello { cluster: 7, site: SiteId::new(2, 1), life: 99, heard: Progress { life: 98, counts: [1, 2, 3, 4] } };
 
 fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
     let written: Result<Vec<u8>, Infallible> = frame::encode(kind, |mut bytes| {
@@ -21,7 +22,10 @@ fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
 fn the_bytes_are_those_of_the_format() {
     assert_eq!(framed(MESSAGE, b"ab"), b"\x03\x00\x00\x00\xd9\x3d\x5d\x22\x03ab");
     assert_eq!(framed(Kind::Message(Service::Quotas), b"ab")[8..], *b"\x04ab");
-    assert_eq!(HELLO.encode()[..38], *b"RHUMBSIT\x09\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0\x62\0\0\0\0\0\0\0");
+    assert_eq!(HELLO.encode()[..70], *b"RHUMBSIT\x0a\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0\x62\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0");
+    let ping = Ping { number: 5, counts: [1, 2, 3, 4] };
+    assert_eq!(ping.encode(), *b"\x05\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0");
+    assert_eq!(Ping::decode(&ping.encode()), ping);
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod common;
 use common::{Request, Toy, cluster, configure, echo, start, until};
 use rhumb_core::{SiteId, Span};
 use rhumb_node::config::Wan;
-use rhumb_node::frame::{FRAME_BYTES_MAX, HELLO_BYTES, Hello, Kind, Service, encode};
+use rhumb_node::frame::{FRAME_BYTES_MAX, HELLO_BYTES, Hello, Kind, Service, VERSION, encode};
+use rhumb_node::lives::Progress;
 use rhumb_node::metrics::Metrics;
 use rhumb_node::runtime::Site;
 use rhumb_node::transport::{Direction, Fault};
@@ -198,11 +199,11 @@ async fn strangers_are_turned_away_and_nothing_else_suffers() {
     let address = configs[0].listen.peer;
     let cluster = common::setup(&configs[0]).fingerprint();
     // Of an earlier life, so that it never takes the place of the true one.
-    let hello = Hello { cluster, site: VIRGINIA, life: 1, heard: 0 };
+    let hello = Hello { cluster, site: VIRGINIA, life: 1, heard: Progress::default() };
 
     assert_eq!(strange(address, b"GET / HTTP/1.1\r\n\r\n").await, b"", "another protocol");
     let mut version = hello.encode();
-    version[8] = 9;
+    version[8] = VERSION as u8 + 1;
     assert_eq!(strange(address, &version).await, b"", "another version");
     assert_eq!(strange(address, &hello.encode()).await, b"", "left over from an earlier life");
     assert_eq!(strange(address, &Hello { site: CALIFORNIA, ..hello }.encode()).await, b"", "ourselves");
@@ -230,7 +231,7 @@ async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() 
     });
     let no_service = encode(Kind::Message(Service::Quotas), Ok::<_, std::convert::Infallible>);
     for garbage in [oversize, vec![1; 100], no_message.expect("infallible"), no_service.expect("infallible")] {
-        let mut bytes = Hello { cluster, site: VIRGINIA, life, heard: 0 }.encode().to_vec();
+        let mut bytes = Hello { cluster, site: VIRGINIA, life, heard: Progress::default() }.encode().to_vec();
         bytes.extend(garbage);
         assert_eq!(strange(configs[0].listen.peer, &bytes).await.len(), HELLO_BYTES, "greeted, then closed");
     }

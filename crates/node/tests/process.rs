@@ -3,12 +3,10 @@
 mod common;
 
 use common::{Request, Toy, ToyQuotas, http};
-use rhumb_commit::catenae::epoch::Epoch;
-use rhumb_commit::catenae::message::Progress;
-use rhumb_commit::catenae::{Site as Catenae, records};
-use rhumb_core::{Batch, SiteId};
+use rhumb_core::SiteId;
 use rhumb_node::config::{Config, Coordinators, Placement, Setup};
-use rhumb_node::process::{Actors, CATENAE_FOLDER, QUOTAS_FOLDER, RunError, Served, live};
+use rhumb_node::lives::PEERS;
+use rhumb_node::process::{Actors, QUOTAS_FOLDER, RunError, Served, live};
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::Operation;
 use rhumb_quota::refusal::Refusal;
@@ -125,7 +123,7 @@ async fn a_site_does_not_go_on_with_an_empty_folder_or_an_older_copy_of_its_own(
     fs::rename(&own, away("latest")).expect("moved");
 
     let expected =
-        format!("the site cannot go on: {} is not the data folder that this site had: b/0 has heard it in a life", own.display());
+        format!("the site cannot go on: {} is not the data folder that this site had: b/0 has heard it in an incarnation", own.display());
     let refusal = refused(&configs[0]).await.to_string();
     assert!(refusal.starts_with(&expected), "an empty folder: {refusal}");
     fs::remove_dir_all(&own).expect("removed");
@@ -140,32 +138,77 @@ async fn a_site_does_not_go_on_with_an_empty_folder_or_an_older_copy_of_its_own(
     peer.stop().await.expect("the peer heard none of that");
 }
 
+/// Makes of a folder what it was when the copy was taken, as a snapshot of the disk does: all that is in both stays the same file.
+fn roll_back(folder: &Path, copied: &Path) {
+    for path in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        let before = copied.join(path.file_name().expect("a name"));
+        match (path.is_dir(), before.exists()) {
+            (true, true) => roll_back(&path, &before),
+            (false, true) => fs::write(&path, fs::read(&before).expect("readable")).expect("written"),
+            (true, false) => fs::remove_dir_all(&path).expect("removed"),
+            (false, false) => fs::remove_file(&path).expect("removed"),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_of_another_number_of_coordinators_is_refused_before_the_site_starts() {
+async fn what_pings_told_of_a_site_unmasks_a_folder_of_the_same_incarnation() {
     let folder = tempfile::tempdir().expect("a folder");
-    let config = configs(&["a"], folder.path()).await.remove(0);
-    let place = config.data_dir.join(CATENAE_FOLDER);
-    drop(Store::open(FjallEngine::open(&config.data_dir, FjallOptions::DEFAULT).expect("made")).expect("made"));
-    let store = Store::open(FjallEngine::open(&place, FjallOptions::DEFAULT).expect("made")).expect("made");
-    let mut batch = Batch::new();
-    let progress = Progress { settled: Epoch(7), entries: vec![(3, Epoch(7)); 2] };
-    records::put_progress(&mut batch, &progress);
-    store.apply(&batch).expect("written");
-    drop(store);
-    let of_catenae = {
-        let setup = setup(&config);
-        Catenae::new(setup.site, Arc::new(setup.topology.clone()), setup.catenae.clone())
-    };
-    let actors = Actors { catenae: Some(of_catenae), ..actors() };
-    let (started, _served) = oneshot::channel();
-    let outcome = live(setup(&config), actors, |served| idle(served, started), async || std::future::pending().await).await;
-    let refused = outcome.expect_err("refused");
+    let configs = configs(&["a", "b"], folder.path()).await;
+    let (own, copied) = (configs[0].data_dir.clone(), folder.path().join("copy"));
+    let peer = Process::start(&configs[1]).await;
+    let site = Process::start(&configs[0]).await;
+    let put = async |site: &Process| assert_eq!(site.served.commits.ask(Request::Put { key: "k", value: "v" }).await, Ok("put".into()));
+    put(&site).await;
+    copy(&own, &copied);
+    put(&site).await;
+    let peers = || fs::read_to_string(configs[1].data_dir.join(PEERS)).unwrap_or_default();
+    common::until("the peer has noted two syncs", async || peers().ends_with(" 2 0 0 0\n")).await;
+    // The site dies.
+    assert!(site.served.commits.ask(Request::Panic).await.is_err());
+    site.life.await.expect("the panic stays in its thread").expect_err("it failed");
+    roll_back(&own, &copied);
+    peer.stop().await.expect("exit code 0");
+    let peer = Process::start(&configs[1]).await;
+    for _ in 0..2 {
+        let refusal = refused(&configs[0]).await.to_string();
+        assert!(refusal.contains("after 2 syncs of commit, of which the folder has 1. It is empty, or was restored"), "{refusal}");
+    }
+    peer.stop().await.expect("the peer heard none of that");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_that_died_goes_on_and_its_peer_knows_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let configs = configs(&["a", "b"], folder.path()).await;
+    let _peer = Process::start(&configs[1]).await;
+    for _ in 0..3 {
+        let site = Process::start(&configs[0]).await;
+        assert_eq!(site.served.commits.ask(Request::Put { key: "k", value: "v" }).await, Ok("put".into()));
+        assert_eq!(common::echo(&site.served.commits, SiteId::new(1, 0), "heard").await, "heard");
+        assert!(configs[0].data_dir.join("RUNNING").exists());
+        assert!(site.served.commits.ask(Request::Panic).await.is_err());
+        site.life.await.expect("the panic stays in its thread").expect_err("it failed");
+    }
+    Process::start(&configs[0]).await.stop().await.expect("exit code 0");
+    assert!(!configs[0].data_dir.join("RUNNING").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_does_not_start_with_another_setting_than_its_folder_was_written_with() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = configs(&["a"], folder.path()).await.remove(0);
+    Process::start(&config).await.stop().await.expect("exit code 0");
+    config.catenae.epoch_ms = 20;
+    let error = refused(&config).await;
     let why = format!(
-        "catenae.coordinators is 1, but {} was written with 2: that stays what it was; set it to 2, or start with an empty data_dir if the \
-         cluster is new",
-        place.display()
+        "catenae.epoch_ms is 20, but {} was written with 10: it stays what it was when the cluster began. Set it to 10 again; for another \
+         value start a new cluster, with an empty data_dir at every site",
+        config.data_dir.display()
     );
-    assert_eq!((refused.to_string(), refused.exit_code()), (why, 2));
+    assert_eq!((error.to_string(), error.exit_code()), (why, 2));
+    config.catenae.epoch_ms = 10;
+    Process::start(&config).await.stop().await.expect("exit code 0");
 }
 
 /// One demand to stop, at once.

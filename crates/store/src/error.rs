@@ -19,7 +19,8 @@ pub enum StoreError {
     },
     /// The data contradicts its checksums or its layout.
     #[error(
-        "{place} is damaged: {detail}; restore it from a copy, or move the folder away and let the site fetch its data from the other regions"
+        "{place} is damaged: {detail}; do not put a copy in its place, the site would break what it promised since. If the disk can be mended, \
+         start the site with this very folder; if not, leave it stopped and declare it lost: the other regions have its data"
     )]
     Corrupt {
         /// Where.
@@ -38,6 +39,18 @@ pub enum StoreError {
     ReadOnly {
         /// The folder.
         path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Other users may enter the folder, and that cannot be changed.
+    #[error(
+        "{path} is open to other users (mode {mode:o}) and cannot be closed to them: {source}; run as its owner, or say `chmod go= {path}`"
+    )]
+    Exposed {
+        /// The folder.
+        path: PathBuf,
+        /// Its rights.
+        mode: u32,
         /// What the system said.
         source: io::Error,
     },

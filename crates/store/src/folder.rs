@@ -1,7 +1,7 @@
 //! A site's data folder: whose it is, which format it has, and who may use it now.
 //!
 //! ```text
-//!   FORMAT      `rhumb 3` and a line feed: the folder is Rhumb's, and the format of what is in it
+//!   FORMAT      `rhumb 4` and a line feed: the folder is Rhumb's, and the format of what is in it
 //!   engine/     the engine's files
 //!   creating/   the engine's files while the folder is being made
 //! ```
@@ -10,10 +10,12 @@
 //!
 //! Making a folder is atomic: the engine is made in `creating`, `FORMAT` is written and synced, then `creating` is
 //! renamed to `engine`; a crash in between is taken up where it was. A folder that is refused is left as it is. While in
-//! use, the folder itself is locked; the system drops the lock with the process.
+//! use, the folder itself is locked; the system drops the lock with the process. Nobody but its owner can enter it: a folder that others
+//! could enter is closed to them.
 
 use crate::error::StoreError;
 use crate::layout::FORMAT_VERSION;
+use crate::private;
 use crate::small_file::{replace_file, sync_folder};
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -35,20 +37,34 @@ impl Folder {
     /// Takes the folder into use, making it if it is empty or not there; `make` then makes an empty engine in the path
     /// it is given.
     pub fn open(path: &Path, make: impl FnOnce(&Path) -> Result<(), StoreError>) -> Result<Folder, StoreError> {
-        fs::create_dir_all(path).map_err(|source| io_error(path, source))?;
+        private::make_folder(path).map_err(|source| io_error(path, source))?;
         let lock = lock(path)?;
         let folder = Folder { path: path.to_owned(), _lock: lock };
-        if folder.is_new()? {
+        let new = folder.is_new()?;
+        if !new {
+            folder.check_format()?;
+        }
+        private::close_folder(path)?;
+        if new {
             folder.create(make)?;
         }
-        folder.check_format()?;
         folder.check_engine()?;
         Ok(folder)
     }
 
+    /// Whether a data folder was made in `path`.
+    pub fn is_made(path: &Path) -> bool {
+        path.join(FORMAT).exists()
+    }
+
+    /// Where the engine's files are in the data folder `path`.
+    pub fn engine_of(path: &Path) -> PathBuf {
+        path.join(ENGINE)
+    }
+
     /// Where the engine's files are.
     pub fn engine(&self) -> PathBuf {
-        self.path.join(ENGINE)
+        Folder::engine_of(&self.path)
     }
 
     /// True if nothing is in the folder but what an interrupted making may have left.
@@ -69,7 +85,7 @@ impl Folder {
         if creating.exists() {
             fs::remove_dir_all(&creating).map_err(|source| self.error(source))?;
         }
-        fs::create_dir(&creating).map_err(|source| self.error(source))?;
+        private::make_folder(&creating).map_err(|source| self.error(source))?;
         make(&creating)?;
         replace_file(&self.path, FORMAT, &known_format()).map_err(|source| self.error(source))
     }

@@ -10,10 +10,12 @@
 //! what a crash left of writes not yet synced (of a power loss: any of its pages), or damage. The engine's *mark* tells
 //! the latter two apart: a batch that begins with it was written when all before it had been synced. So a mark behind
 //! an unreadable place proves damage, as does anything but zeroes behind the last batch of a journal that has a successor,
-//! or a sequence number that does not rise (the checksum does not cover it). What is left of a crash is cut off here.
+//! or a sequence number that does not rise (the checksum does not cover it). What is left of a crash is cut off here. Journals are read
+//! from the [device]: after a failed sync the system may remember what the disk does not have.
 //!
 //! Not noticed: damage to what was synced last before a crash, as long as nothing was written after it.
 
+use crate::device;
 use crate::error::StoreError;
 use crate::folder::io_error;
 use std::fs::{self, File};
@@ -37,7 +39,7 @@ pub fn check(folder: &Path) -> Result<(), StoreError> {
     let journals = journals(folder)?;
     let mut last_sequence = None;
     for (index, path) in journals.iter().enumerate() {
-        let bytes = fs::read(path).map_err(|source| io_error(path, source))?;
+        let bytes = device::read(path).map_err(|source| io_error(path, source))?;
         let whole = check_batches(path, &bytes, &mut last_sequence)?;
         let rest = &bytes[whole..];
         if rest.iter().all(|&byte| byte == 0) {
@@ -46,6 +48,7 @@ pub fn check(folder: &Path) -> Result<(), StoreError> {
         if index + 1 < journals.len() || mark_follows(rest) {
             return Err(damage(path, format!("the journal cannot be read past byte {whole}, but goes on")));
         }
+        tracing::info!("{} goes on for {} bytes past its last whole batch: the end of a crash, cut off", path.display(), rest.len());
         cut(path, whole).map_err(|source| io_error(path, source))?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   meta      00 "format"                           → the format version in ASCII digits
+//!   mark      00 "synced"                           → the stamp of the store, or empty (see `journal.rs`, `stamp.rs`)
 //!   version   01 escape(key) 00 00 ~timestamp:8     → 00 (deletion) | 01 value
 //!   record    02 space:1 key                        → bytes
 //!   written   03 timestamp:8 escape(key) 00 00      → empty: this version was written
@@ -18,7 +19,7 @@ use rhumb_core::actor::Space;
 use rhumb_core::{Key, Timestamp, Value};
 
 /// The version of this layout.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The key of the record that holds the format version.
 pub const FORMAT_KEY: &[u8] = b"\x00format";

@@ -5,6 +5,7 @@
 //! [`MemoryEngine`] for the simulator, whose crash loses what a real one would, and [`FjallEngine`], the embedded default.
 //! The bytes on disk are described in `FORMAT.md` and made in one place, the module `layout`.
 
+mod device;
 mod engine;
 mod error;
 mod fjall;
@@ -18,8 +19,10 @@ mod log;
 #[doc(hidden)] // for fuzzing
 pub mod manifest;
 mod memory;
+mod private;
 mod scan;
 mod small_file;
+mod stamp;
 mod stamps;
 mod store;
 
@@ -29,5 +32,6 @@ pub use fjall::{FjallEngine, FjallOptions};
 pub use garbage::Collected;
 pub use group::Group;
 pub use memory::MemoryEngine;
-pub use small_file::replace_file;
+pub use small_file::{remove_file, replace_file, replace_file_naming_itself};
+pub use stamp::{Stamp, Syncs};
 pub use store::{KEY_BYTES_MAX, Store};

@@ -4,6 +4,7 @@ use rhumb_core::{Batch, Key, Load, Loaded, Timestamp, Value};
 use rhumb_store::{FjallEngine, FjallOptions, MemoryEngine, Store, StoreError};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 fn open(path: &Path) -> Result<Store<FjallEngine>, StoreError> {
@@ -52,20 +53,45 @@ fn temporary() -> tempfile::TempDir {
 fn a_new_folder_says_its_format_in_a_plain_file() {
     let folder = temporary();
     drop(open(&folder.path().join("a/b")).expect("a new folder"));
-    assert_eq!(fs::read_to_string(folder.path().join("a/b/FORMAT")).expect("readable"), "rhumb 3\n");
+    assert_eq!(fs::read_to_string(folder.path().join("a/b/FORMAT")).expect("readable"), "rhumb 4\n");
+}
+
+#[test]
+fn a_folder_is_its_owners_alone_whatever_the_umask_and_an_open_one_is_closed() {
+    let folder = temporary();
+    let path = folder.path().join("a/b");
+    drop(open(&path).expect("a new folder"));
+    for made in [folder.path().join("a"), path.clone(), path.join("engine")] {
+        assert_eq!(fs::metadata(&made).expect("there").permissions().mode() & 0o7777, 0o700, "{}", made.display());
+    }
+    assert_eq!(fs::metadata(path.join("FORMAT")).expect("there").permissions().mode() & 0o7777, 0o600);
+
+    let before = folder.path().join("before");
+    for content in ["none", "a store"] {
+        fs::create_dir_all(&before).expect("made");
+        fs::set_permissions(&before, fs::Permissions::from_mode(0o755)).expect("opened");
+        drop(open(&before).expect(content));
+        assert_eq!(fs::metadata(&before).expect("there").permissions().mode() & 0o7777, 0o700, "a folder with {content} in it");
+    }
+    let foreign = folder.path().join("foreign");
+    fs::create_dir(&foreign).expect("made");
+    fs::write(foreign.join("thesis.tex"), "precious").expect("written");
+    fs::set_permissions(&foreign, fs::Permissions::from_mode(0o755)).expect("opened");
+    refused(&foreign);
+    assert_eq!(fs::metadata(&foreign).expect("there").permissions().mode() & 0o7777, 0o755, "what is refused is left as it is");
 }
 
 #[test]
 fn an_unknown_format_is_refused() {
     let folder = temporary();
     put(&open(folder.path()).expect("a new folder"));
-    fs::write(folder.path().join("FORMAT"), "rhumb 4\n").expect("writable");
+    fs::write(folder.path().join("FORMAT"), "rhumb 5\n").expect("writable");
     let message = format!(
-        "{} holds data of format `rhumb 4`, but this version of rhumb knows only `rhumb 3`: run the version that wrote it",
+        "{} holds data of format `rhumb 5`, but this version of rhumb knows only `rhumb 4`: run the version that wrote it",
         folder.path().display()
     );
     assert_eq!(refused(folder.path()).to_string(), message);
-    fs::write(folder.path().join("FORMAT"), "rhumb 3\n").expect("writable");
+    fs::write(folder.path().join("FORMAT"), "rhumb 4\n").expect("writable");
     assert!(holds_what_was_put(&open(folder.path()).expect("the format is known again")));
 }
 

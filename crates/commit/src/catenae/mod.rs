@@ -39,7 +39,7 @@
 //! | `records.rs` | what is kept on disk |
 //! | `operation.rs`, `footprint.rs`, `execution.rs` | one-shot transactions: their bounds, what they touch, what they do |
 //! | `site.rs` | the actor: dispatch, the timer of epochs |
-//! | `recovery.rs`, `streams_on_disk.rs` | from disk to serving, if the disk is of as many streams |
+//! | `recovery.rs` | from disk to serving |
 //! | `coordinator.rs`, `desk.rs` | a region's requests, sealed epoch by epoch |
 //! | `forwarding.rs`, `away.rs` | the same where a region has several coordinators: to the one of a transaction's namespace |
 //! | `stream_id.rs` | which streams there are, who leads them, which namespaces they carry |
@@ -89,7 +89,6 @@ mod site;
 pub mod speculation;
 pub mod stream;
 pub mod stream_id;
-pub mod streams_on_disk;
 mod takeover;
 pub mod validation;
 

@@ -98,19 +98,6 @@ impl Setup {
     pub fn name(&self, site: SiteId) -> String {
         format!("{}/{}", self.topology.name(site.region), site.shard)
     }
-
-    /// A number that sites of one cluster share and those of another hardly can: FNV-1a over its name, its shape, which
-    /// regions hold what, and the epochs of Catenae. Sites that disagree on who votes, or when, must not hear each other.
-    pub fn fingerprint(&self) -> u64 {
-        let shape = self.topology.regions().map(|region| self.topology.name(region)).collect::<Vec<_>>().join("\n");
-        let Placement { voters, passives, .. } = &self.placement;
-        let CatenaeConfig { epoch, durability, coordinators, .. } = &self.catenae;
-        let shards = self.topology.shard_count();
-        // One is what all clusters had before there was a choice.
-        let coordinators = if *coordinators > 1 { format!(" {coordinators}") } else { String::new() };
-        let text = format!("{}\n{shards}\n{shape}\n{voters}\n{passives}\n{} {durability:?}{coordinators}", self.cluster, epoch.as_micros());
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-    }
 }
 
 fn resolve(config: Config, folder: &Path) -> Checked<Setup> {

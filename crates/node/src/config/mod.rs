@@ -4,6 +4,7 @@
 //! [`Config`] is the file as it is written, [`Setup`] what it means: reading one gives the other or a [`ConfigError`]
 //! that names the file, the key and what is allowed there. A site never starts from a configuration that is not whole.
 
+mod agreed;
 mod check;
 mod cluster;
 mod placement;
@@ -16,6 +17,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use thiserror::Error;
 
+pub use agreed::Agreed;
 pub use check::{QuotaSetup, Setup, WanLinks};
 pub use cluster::{Cluster, ClusterRegion, FOLDER_NAMES, first_port, names_a_folder};
 pub use placement::{Coordinators, Placement};

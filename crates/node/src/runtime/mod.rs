@@ -108,7 +108,7 @@ impl Site {
         Arc::clone(&self.status)
     }
 
-    /// Stops: takes nothing more, makes durable what the actors have written, ends all threads and connections.
+    /// Stops: takes nothing more, makes durable what the actors have written, ends all threads and connections, and notes that it stopped.
     pub async fn stop(mut self) {
         self.inboxes.values().for_each(|inbox| inbox.close());
         let threads = std::mem::take(&mut self.threads);
@@ -120,6 +120,10 @@ impl Site {
         });
         let _ = joined.await;
         self.links.shutdown().await;
+        if self.common.failure.reason().is_none() {
+            // A failure to note it is reported as the site's.
+            let _ = self.common.transport.end().await;
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What this site says of itself to a peer, and what it makes of what the peer says.
 
 use crate::frame::Hello;
-use crate::lives::{Life, Lives};
+use crate::lives::{Counts, Life, Lives, LivesError, Progress};
 use crate::runtime::Failure;
 use rhumb_core::SiteId;
 use std::io;
@@ -26,6 +26,11 @@ impl Acquaintance {
         self.lives.now()
     }
 
+    /// How often its stores have synced in that.
+    pub fn counts(&self) -> Counts {
+        self.lives.counts()
+    }
+
     /// What it says to `peer` first.
     pub fn hello(&self, peer: SiteId) -> Hello {
         Hello { cluster: self.cluster, site: self.site, life: self.lives.now(), heard: self.lives.heard(peer) }
@@ -38,17 +43,36 @@ impl Acquaintance {
 
     /// Whether this site is the one that the peer called `name` has heard of last. If not it ends.
     pub fn check(&self, name: &str, theirs: &Hello) -> Result<(), String> {
-        self.lives.check(name, theirs.heard).inspect_err(|why| self.failure.report(why.clone()))
+        self.lives.check(name, &theirs.heard).inspect_err(|why| self.failure.report(why.clone()))
     }
 
     /// Notes on disk in which life `peer` is heard. If that cannot be, the site ends.
     pub async fn note(&self, peer: SiteId, life: Life) -> io::Result<()> {
-        if self.lives.heard(peer) == life {
+        if self.lives.heard(peer).life == life {
             return Ok(());
         }
+        self.on_disk(move |lives| lives.note(peer, life)).await
+    }
+
+    /// Remembers how far `peer` says that it has come in `life`; on disk once that is [saved](Acquaintance::save).
+    pub fn hear(&self, peer: SiteId, life: Life, counts: Counts) {
+        self.lives.hear(peer, &Progress { life, counts });
+    }
+
+    /// Has the disk know what was heard. If that cannot be, the site ends.
+    pub async fn save(&self) -> io::Result<()> {
+        self.on_disk(Lives::save).await
+    }
+
+    /// Notes that the site has stopped well.
+    pub async fn end(&self) -> io::Result<()> {
+        self.on_disk(Lives::end).await
+    }
+
+    async fn on_disk(&self, write: impl FnOnce(&Lives) -> Result<(), LivesError> + Send + 'static) -> io::Result<()> {
         let lives = Arc::clone(&self.lives);
-        let noted = tokio::task::spawn_blocking(move || lives.note(peer, life)).await.map_err(io::Error::other)?;
-        noted.map_err(|error| {
+        let written = tokio::task::spawn_blocking(move || write(&lives)).await.map_err(io::Error::other)?;
+        written.map_err(|error| {
             self.failure.report(error.to_string());
             io::Error::other(error)
         })

@@ -6,7 +6,7 @@
 use super::acquaintance::Acquaintance;
 use super::link::Link;
 use super::{Inboxes, Transport};
-use crate::frame::{self, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind};
+use crate::frame::{self, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind, Ping};
 use crate::lives::Life;
 use bytes::{Buf, BytesMut};
 use rhumb_core::SiteId;
@@ -159,7 +159,7 @@ async fn read(mut stream: TcpStream, (link, life): (&Link, Life), own: &Acquaint
     loop {
         while let Some((frame, length)) = frame::decode(&buffer)? {
             own.note(link.peer, life).await?;
-            take(frame, link, inboxes).await?;
+            take(frame, (link, life), own, inboxes).await?;
             buffer.advance(length);
         }
         buffer.reserve(READ_BYTES);
@@ -169,13 +169,13 @@ async fn read(mut stream: TcpStream, (link, life): (&Link, Life), own: &Acquaint
     }
 }
 
-async fn take(frame: frame::Frame<'_>, link: &Link, inboxes: &Inboxes) -> Result<(), FrameError> {
+async fn take(frame: frame::Frame<'_>, (link, life): (&Link, Life), own: &Acquaintance, inboxes: &Inboxes) -> Result<(), FrameError> {
     if link.faults.cuts_in() {
         link.metrics.dropped_fault.inc();
         return Ok(());
     }
     link.heard(frame.data.len() + HEADER_BYTES);
-    let number = || frame.data.try_into().map_err(|_| FrameError::Length(frame.data.len()));
+    let length = |_| FrameError::Length(frame.data.len());
     match frame.kind {
         Kind::Message(service) => {
             let inbox = inboxes.get(&service).ok_or(FrameError::Service(service))?;
@@ -185,8 +185,12 @@ async fn take(frame: frame::Frame<'_>, link: &Link, inboxes: &Inboxes) -> Result
                 link.metrics.dropped_busy.inc();
             }
         }
-        Kind::Ping => link.answer_ping(number()?),
-        Kind::Pong => link.pong(number()?),
+        Kind::Ping => {
+            let Ping { number, counts } = Ping::decode(frame.data.try_into().map_err(length)?);
+            own.hear(link.peer, life, counts);
+            link.answer_ping(number);
+        }
+        Kind::Pong => link.pong(u64::from_le_bytes(frame.data.try_into().map_err(length)?)),
     }
     Ok(())
 }

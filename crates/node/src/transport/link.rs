@@ -7,7 +7,8 @@ use super::Peer;
 use super::faults::Faults;
 use super::pulse::Pulse;
 use crate::config::Setup;
-use crate::frame::{self, FRAME_BYTES_MAX, HEADER_BYTES, Kind};
+use crate::frame::{self, FRAME_BYTES_MAX, HEADER_BYTES, Kind, Ping};
+use crate::lives::Counts;
 use crate::metrics::LinkMetrics;
 use rhumb_core::{Rng, SiteId, Span};
 use std::collections::VecDeque;
@@ -162,22 +163,22 @@ impl Link {
         }
     }
 
-    /// Queues a ping, if there is a connection.
-    pub fn ping(&self) {
+    /// Queues a ping that tells how often this site's stores have synced, if there is a connection.
+    pub fn ping(&self, counts: Counts) {
         if self.connected.load(Ordering::Relaxed) {
             let number = self.pulse().ping(Instant::now());
-            self.push(control(Kind::Ping, &number.to_le_bytes()));
+            self.push(control(Kind::Ping, &Ping { number, counts }.encode()));
         }
     }
 
     /// Answers a ping.
-    pub fn answer_ping(&self, data: &[u8; 8]) {
-        self.push(control(Kind::Pong, data));
+    pub fn answer_ping(&self, number: u64) {
+        self.push(control(Kind::Pong, &number.to_le_bytes()));
     }
 
     /// Takes a peer's answer to a ping.
-    pub fn pong(&self, data: &[u8; 8]) {
-        if let Some(rtt) = self.pulse().pong(u64::from_le_bytes(*data), Instant::now()) {
+    pub fn pong(&self, number: u64) {
+        if let Some(rtt) = self.pulse().pong(number, Instant::now()) {
             self.metrics.rtt.set(rtt.as_micros() as f64 / 1e6);
         }
     }
@@ -196,7 +197,7 @@ impl Link {
     }
 }
 
-fn control(kind: Kind, data: &[u8; 8]) -> Vec<u8> {
+fn control(kind: Kind, data: &[u8]) -> Vec<u8> {
     let written: Result<Vec<u8>, std::convert::Infallible> = frame::encode(kind, |mut bytes| {
         bytes.extend_from_slice(data);
         Ok(bytes)

@@ -32,6 +32,7 @@ use rhumb_alarm::Alarm;
 use rhumb_core::{Rng, SiteId, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -43,6 +44,8 @@ pub use link::{PEER_QUEUE_BYTES_MAX, PEER_QUEUE_MESSAGES_MAX};
 
 /// How often every peer is pinged.
 const PING_EVERY: Duration = Duration::from_secs(1);
+/// How often what pings say of others is written to disk.
+const SAVE_EVERY: Duration = Duration::from_secs(5);
 
 /// The links of a site to all others.
 pub struct Transport {
@@ -99,10 +102,23 @@ impl Transport {
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
-                transport.links.values().for_each(|link| link.ping());
+                let counts = transport.acquaintance.counts();
+                transport.links.values().for_each(|link| link.ping(counts));
+            }
+        });
+        let acquaintance = Arc::clone(&self.acquaintance);
+        tasks.spawn(async move {
+            // Once it cannot be saved the site ends.
+            while acquaintance.save().await.is_ok() {
+                tokio::time::sleep(SAVE_EVERY).await;
             }
         });
         tasks
+    }
+
+    /// Notes on disk that the site has stopped well. To be said once its stores are closed.
+    pub async fn end(&self) -> io::Result<()> {
+        self.acquaintance.end().await
     }
 
     /// All peers, in the order of the cluster.

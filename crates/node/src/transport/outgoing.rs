@@ -33,7 +33,7 @@ pub async fn run(link: Arc<Link>, own: Arc<Acquaintance>, alarm: Alarm) {
                 tracing::info!("connected to {} at {}", link.name, link.address);
                 link.metrics.connects.inc();
                 link.set_connected(true);
-                link.ping();
+                link.ping(own.counts());
                 (backoff, quiet) = (BACKOFF_MIN, false);
                 write(stream, &link, &alarm).await
             }
