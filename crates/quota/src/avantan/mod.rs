@@ -46,8 +46,6 @@ pub struct Call {
     pub wanted: Tokens,
     /// What others could spare was not enough before: they are to keep nothing back.
     pub all: bool,
-    /// No token is to move: all are to be offered and counted. Every site has to take part.
-    pub count: bool,
 }
 
 /// The tokens of the site, as a protocol sees them.
@@ -138,9 +136,7 @@ fn is_satisfied<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> bool {
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Call { count: true, .. } => f.write_str("count"),
-            Call { wanted, all, .. } => write!(f, "wants {wanted}{}", if *all { " of all" } else { "" }),
-        }
+        let Call { wanted, all } = self;
+        write!(f, "wants {wanted}{}", if *all { " of all" } else { "" })
     }
 }

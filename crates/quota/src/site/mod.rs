@@ -14,6 +14,7 @@
 //! Invariants kept here: all that a step changed is written as one batch, and every answer and promise of the step waits
 //! for it; a batch holds the tokens, the protocol's state and the request id that belong together.
 
+mod counting;
 mod define;
 mod drought;
 #[cfg(feature = "planted")]
@@ -160,6 +161,7 @@ impl Site {
         match note {
             Note::Catalog(note) => self.with_catalog(fx, |catalog, out| catalog.on_note(from, note, out)),
             Note::Avantan(id, note) => self.with_protocol(id, fx, |protocol, purse, out| protocol.on_note(from, note, purse, out)),
+            Note::Count(id, note) => self.with_count(id, fx, |count, _, out| count.on_note(from, note, out)),
             Note::Look(id, read) => self.on_look(from, id, read, fx),
             Note::Seen(id, read, tokens) => self.on_seen(id, read, tokens, fx),
         }
@@ -171,6 +173,7 @@ impl Site {
             Promise::Avantan(id, promise) => {
                 self.with_protocol(id, fx, |protocol, purse, out| protocol.on_promise(from, promise, purse, out))
             }
+            Promise::Count(id, promise) => self.with_count(id, fx, |count, here, out| count.on_promise(from, promise, here, out)),
         }
     }
 

@@ -88,7 +88,7 @@ impl Site {
     pub(super) fn carry_out(&mut self, id: QuotaId, operation: &Operation) -> Result<Done, QuotaId> {
         let chain = Arc::clone(&self.quotas[&id].chain);
         let amount = operation.amount;
-        let lacks = |id: &&QuotaId| !self.quotas[id].account.allows(operation.action, amount);
+        let lacks = |id: &&QuotaId| !self.quotas[id].allows(operation.action, amount);
         if let Some(lacking) = chain.iter().find(lacks) {
             return Err(*lacking);
         }
@@ -121,6 +121,8 @@ impl Site {
         match operation.action {
             Action::Acquire if self.cluster.size() == 1 => Some(Refusal::Exceeded { quota: name, wanted: amount }),
             Action::Release if self.cluster.size() == 1 => Some(Refusal::NotHeld { quota: name, amount }),
+            // There are enough, as soon as they are counted.
+            _ if quota.account.allows(operation.action, amount) => None,
             _ => quota.drought.refusal(operation, &name),
         }
     }
