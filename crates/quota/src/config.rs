@@ -3,6 +3,7 @@
 use crate::avantan::Patience;
 use crate::demand::Predictor;
 use crate::name::Name;
+use crate::window::WINDOW_BYTES_MAX;
 use rhumb_core::Span;
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ pub struct Config {
     pub exact_ticks: u32,
     /// Sites tell each other how much they know every so many ticks.
     pub gossip_ticks: u32,
-    /// Request ids remembered.
-    pub window: usize,
+    /// What is remembered of request ids takes so many bytes at the most.
+    pub window_bytes: usize,
     /// Operations that wait for tokens at a site at the most.
     pub waiting: usize,
     /// Of these, those of one quota.
@@ -71,7 +72,7 @@ impl Default for Config {
             look_ticks: 20,
             exact_ticks: 160,
             gossip_ticks: 20,
-            window: 65_536,
+            window_bytes: WINDOW_BYTES_MAX,
             waiting: 4_096,
             waiting_per_quota: 1_024,
         }

@@ -101,7 +101,7 @@ impl Site {
             cluster,
             quotas: BTreeMap::new(),
             active: BTreeSet::new(),
-            window: Window::new(records::ANSWERS, config.window),
+            window: Window::new(records::ANSWERS, config.window_bytes),
             config,
             running: BTreeMap::new(),
             waiting_ids: BTreeMap::new(),
@@ -201,6 +201,7 @@ impl Site {
             return;
         }
         self.ticks += 1;
+        self.window.forget(self.ticks, &mut self.outcome.batch);
         let gossips = self.ticks.is_multiple_of(u64::from(self.config.gossip_ticks));
         self.with_catalog(fx, |catalog, out| {
             catalog.tick(out);

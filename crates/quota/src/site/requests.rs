@@ -67,6 +67,11 @@ impl Site {
         if operation.id.as_ref().is_some_and(|key| self.waiting_ids.contains_key(key)) {
             return Look::Again;
         }
+        if operation.id.is_some() && self.window.is_full() {
+            fx.count("quota.refused.window");
+            let why = "this site has no memory for further request ids until those of the last minute may be forgotten";
+            return Look::Settled(Err(Refusal::Unavailable(why.into())));
+        }
         if operation.action == Action::Acquire {
             for link in Arc::clone(&self.quotas[&id].chain).iter() {
                 self.quotas.get_mut(link).expect("a chain is of quotas").demand.acquire(operation.amount, self.now);
@@ -110,7 +115,7 @@ impl Site {
         if self.planted == Some(crate::planted::Planted::ForgottenRequestId) {
             return Ok(done);
         }
-        self.window.remember(operation, id, done, &mut self.outcome.batch);
+        self.window.remember(operation, id, done, self.ticks, &mut self.outcome.batch);
         Ok(done)
     }
 
