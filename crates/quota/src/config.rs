@@ -15,7 +15,7 @@ pub type Predictors = Arc<dyn Fn(&Name) -> Option<Box<dyn Predictor>> + Send + S
 pub struct Config {
     /// How often a site looks after what is overdue. All patience is counted in it.
     pub tick: Span,
-    /// When protocols lose patience.
+    /// When protocols lose patience, at the earliest: later where other sites take long to answer.
     pub patience: Patience,
     /// The epoch of demand and forecasts.
     pub epoch: Span,
@@ -38,7 +38,7 @@ pub struct Config {
     pub debt_ticks: u32,
     /// But this often at least.
     pub debt_ticks_max: u32,
-    /// An operation waits for tokens so many ticks at the most.
+    /// An operation waits for tokens so many ticks at the most: more where other sites take long to answer.
     pub wait_ticks: u32,
     /// A read of other sites waits so many ticks for their answers.
     pub look_ticks: u32,

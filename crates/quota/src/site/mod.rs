@@ -17,6 +17,7 @@
 mod counting;
 mod define;
 mod drought;
+mod pace;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod quota;
@@ -37,6 +38,7 @@ use crate::records;
 use crate::refusal::Refusal;
 use crate::request::{Answer, Request, Status};
 use crate::window::Window;
+use pace::Pace;
 use quota::Quota;
 use reads::GlobalRead;
 use recovery::Recovery;
@@ -64,6 +66,7 @@ pub struct Site {
     /// Quotas to be looked after at every tick.
     active: BTreeSet<QuotaId>,
     window: Window,
+    pace: Pace,
     /// Requests of which some operation waits.
     running: BTreeMap<RequestId, Running>,
     /// The quotas of operations that wait under an id.
@@ -101,6 +104,7 @@ impl Site {
             cluster,
             quotas: BTreeMap::new(),
             active: BTreeSet::new(),
+            pace: Pace::default(),
             window: Window::new(records::ANSWERS, config.window_bytes),
             config,
             running: BTreeMap::new(),
@@ -171,6 +175,11 @@ impl Site {
         match promise {
             Promise::Catalog(promise) => self.with_catalog(fx, |catalog, out| catalog.on_promise(from, promise, out)),
             Promise::Avantan(id, promise) => {
+                if promise.is_offer()
+                    && let Some(calling) = self.quotas.get_mut(&id).and_then(|quota| quota.calling.as_mut())
+                {
+                    self.pace.answered(calling, from, self.ticks);
+                }
                 self.with_protocol(id, fx, |protocol, purse, out| protocol.on_promise(from, promise, purse, out))
             }
             Promise::Count(id, promise) => self.with_count(id, fx, |count, here, out| count.on_promise(from, promise, here, out)),

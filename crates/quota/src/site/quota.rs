@@ -10,6 +10,7 @@ use crate::info::SiteTokens;
 use crate::list::{Entry, List};
 use crate::operation::Action;
 use crate::site::drought::Drought;
+use crate::site::pace::Calling;
 use crate::site::waiting::Waiting;
 use crate::spec::OfferPolicy;
 use crate::tokens::Tokens;
@@ -54,6 +55,8 @@ pub struct Quota {
     pub doubted: bool,
     /// This site leads a redistribution.
     pub leads: bool,
+    /// The last redistribution that this site has led.
+    pub calling: Option<Calling>,
     /// What is known of there being too few tokens.
     pub drought: Drought,
     /// Ticks until the next may be led.
@@ -104,6 +107,7 @@ impl Quota {
             urgent: false,
             doubted: false,
             leads: false,
+            calling: None,
             drought: Drought::none(config.dry_ticks, config.dry_ticks_max),
             rest: 0,
             debt_in: 0,

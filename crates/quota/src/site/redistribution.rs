@@ -4,6 +4,7 @@
 //! are to be taken out of circulation.
 
 use super::Site;
+use super::pace::Calling;
 use super::quota::{Moment, Quota, SitePurse};
 use super::waiting::{TRIES_MAX, Waiting};
 use crate::avantan::{self, Cause, Ending, Protocol};
@@ -17,6 +18,9 @@ use crate::refusal::Refusal;
 use crate::tokens::Tokens;
 use rhumb_core::{Effects, SiteId};
 use std::collections::{BTreeSet, VecDeque};
+
+/// An operation takes part in as many redistributions and counts as it may, so it waits longer where answers take longer: by so many.
+const ANSWERS_WAITED_FOR: u32 = 10;
 
 /// What the end of a redistribution tells those for whom it brought too few tokens.
 struct Verdict {
@@ -107,6 +111,11 @@ impl Site {
     fn carry_out_protocol(&mut self, id: QuotaId, out: avantan::Out, fx: &mut Effects<Site>) {
         if out.changed {
             self.outcome.protocols.insert(id);
+        }
+        if out.called
+            && let Some(quota) = self.quotas.get_mut(&id)
+        {
+            quota.calling = Some(Calling::new(self.ticks));
         }
         if out.remembered {
             self.outcome.lists.insert(id);
@@ -358,7 +367,7 @@ impl Site {
     }
 
     pub(super) fn tick_quota(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
-        let patience = self.config.patience;
+        let patience = self.config.patience.for_answers_after(self.pace.slowest());
         if !self.quotas.get(&id).is_some_and(|quota| quota.protocol.is_idle()) {
             self.with_protocol(id, fx, |protocol, purse, out| protocol.tick(&patience, purse, out));
         }
@@ -380,10 +389,12 @@ impl Site {
 
     /// Refuses what has waited too long.
     fn expire(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let patience = self.config.patience;
+        let later = patience.for_answers_after(self.pace.slowest()).gather - patience.gather;
         for action in [Action::Release, Action::Acquire] {
             let Some(quota) = self.quotas.get_mut(&id) else { return };
             let name = quota.definition.name.clone();
-            let max = self.config.wait_ticks;
+            let max = self.config.wait_ticks + ANSWERS_WAITED_FOR * later;
             queue(quota, action).iter_mut().for_each(|waiting| waiting.waited += 1);
             // First come, first overdue.
             while let Some(quota) = self.quotas.get_mut(&id)

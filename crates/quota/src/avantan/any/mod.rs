@@ -163,6 +163,7 @@ impl Any {
             refused: BTreeSet::new(),
             waited: 0,
         };
+        out.called = true;
         for site in self.cluster.others() {
             out.promise(site, Promise::Election { instance, call });
         }
@@ -291,11 +292,7 @@ impl Any {
                 return;
             }
         }
-        let list = List {
-            reallocation: self.reallocation,
-            gathered: Some(waited + 1),
-            entries: answers.values().cloned().collect(),
-        };
+        let list = List { reallocation: self.reallocation, gathered: Some(waited + 1), entries: answers.values().cloned().collect() };
         let current = self.state.current.as_mut().expect("a candidate is in its own instance");
         let instance = current.instance;
         current.accepted = Some(list.clone());

@@ -156,6 +156,7 @@ impl Majority {
         let entry = self.offer_to(ballot, call, purse, out);
         let own = Answer { entry, fresh: self.state.offered_at == ballot, accepted: self.state.accepted.clone() };
         self.role = Role::Candidate { ballot, call, answers: BTreeMap::from([(self.cluster.me, own)]), waited: 0 };
+        out.called = true;
         for site in self.cluster.others() {
             out.promise(site, Promise::Election { slot: self.state.slot, ballot, call });
         }
@@ -302,11 +303,7 @@ impl Majority {
         let list = match accepted {
             Some((_, list)) => list.clone(),
             None if !(all || eager || is_satisfied(entries.clone())) => return,
-            None => List {
-                reallocation: self.reallocation,
-                gathered: built.then_some(waited + 1),
-                entries: entries.cloned().collect(),
-            },
+            None => List { reallocation: self.reallocation, gathered: built.then_some(waited + 1), entries: entries.cloned().collect() },
         };
         let (ballot, slot) = (*ballot, self.state.slot);
         self.state.accepted = Some((ballot, list.clone()));
