@@ -149,8 +149,8 @@ fn a_refusal_is_counted_although_a_count_was_just_before() {
 fn tokens_counted_while_they_are_on_their_way_are_caught() {
     use rhumb_quota::planted::Planted;
     let counted = |planted| {
-        let make = match planted {
-            true => |site: rhumb_quota::Site| site.with_planted(Some(Planted::CountInFlight)),
+        let make: fn(rhumb_quota::Site) -> rhumb_quota::Site = match planted {
+            true => |site| site.with_planted(Some(Planted::CountInFlight)),
             false => |site| site,
         };
         let mut cluster = Cluster::with_sites(3, "", make);
@@ -174,8 +174,8 @@ fn tokens_counted_while_they_are_on_their_way_are_caught() {
 fn a_count_that_asks_nobody_whether_it_stood_still_is_caught() {
     use rhumb_quota::planted::Planted;
     let counted = |planted| {
-        let make = match planted {
-            true => |site: rhumb_quota::Site| site.with_planted(Some(Planted::CountUnconfirmed)),
+        let make: fn(rhumb_quota::Site) -> rhumb_quota::Site = match planted {
+            true => |site| site.with_planted(Some(Planted::CountUnconfirmed)),
             false => |site| site,
         };
         let mut cluster = Cluster::with_sites(3, "", make);
@@ -185,9 +185,10 @@ fn a_count_that_asks_nobody_whether_it_stood_still_is_caught() {
         // r0 does not hear of the count; that r2 goes on for r0's sake, r1 does not.
         cluster.hold(|envelope| envelope.from == R1 && envelope.to == R0);
         cluster.settle();
-        cluster.hold(|envelope| (envelope.from == R1 && envelope.to == R0) || envelope.is_void());
+        cluster.hold(|envelope| [(R0, R1), (R1, R0)].contains(&(envelope.from, envelope.to)) || envelope.is_void());
         cluster.acquire(R0, "vm", 15);
         cluster.settle();
+        cluster.lose(|envelope| envelope.from == R0 && envelope.to == R1);
         cluster.hold(|envelope| envelope.is_void());
         cluster.settle();
         cluster.let_go();
