@@ -33,15 +33,13 @@ pub struct Account {
     pub version: u64,
     /// Tokens left right after the last grant; the site looks ahead once few of them are left.
     pub last_grant: u64,
-    /// The offer is for a count: until it is over nothing changes hands, not even tokens that came since.
-    pub counted: bool,
 }
 
 impl Account {
     /// True if `action` can be carried out for `amount` tokens.
     pub fn allows(&self, action: Action, amount: u64) -> bool {
         let at_hand = if action == Action::Acquire { self.tokens.left } else { self.tokens.held };
-        !self.counted && at_hand >= amount
+        at_hand >= amount
     }
 
     /// Takes `amount` of what is left, if there is as much.
@@ -85,12 +83,6 @@ impl Account {
         self.entry(site, wanted)
     }
 
-    /// Gives up all there is, and stands still, to be counted.
-    pub fn offer_all(&mut self, site: SiteId) -> Entry {
-        self.counted = true;
-        self.offer(site, self.tokens, Tokens::NONE)
-    }
-
     fn entry(&self, site: SiteId, wanted: Tokens) -> Entry {
         let offered = self.offered;
         Entry { site, version: self.version, offered, kept: self.tokens, wanted, owed: self.owed }
@@ -99,7 +91,6 @@ impl Account {
     /// Takes the offer back: the redistribution is dead, or was decided without this site.
     pub fn withdraw(&mut self) {
         self.tokens += std::mem::take(&mut self.offered);
-        self.counted = false;
         self.pay();
     }
 
@@ -107,7 +98,6 @@ impl Account {
     pub fn apply(&mut self, entry: &Entry, share: Share) {
         assert_eq!((entry.version, entry.offered), (self.version, self.offered), "a list is applied once, to the offer made for it");
         self.offered = Tokens::NONE;
-        self.counted = false;
         self.version += 1;
         // Part of the debt may have been paid from releases since it was told.
         let paid = share.paid.min(self.owed);
@@ -180,18 +170,6 @@ mod tests {
         assert_eq!((account.tokens, account.owed), (Tokens::NONE, 6));
         account.withdraw();
         assert_eq!((account.tokens, account.owed), (Tokens::left(4), 0));
-    }
-
-    #[test]
-    fn while_it_is_counted_an_account_stands_still() {
-        let mut account = account(10);
-        assert!(account.acquire(4));
-        let entry = account.offer_all(SITE);
-        assert_eq!((entry.offered, entry.kept), (Tokens { left: 6, held: 4 }, Tokens::NONE));
-        account.issue(20);
-        assert!(!account.acquire(1) && !account.release(1), "not even what has come since");
-        account.withdraw();
-        assert!(account.acquire(16) && account.release(20));
     }
 
     #[test]

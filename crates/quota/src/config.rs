@@ -3,6 +3,7 @@
 use crate::avantan::Patience;
 use crate::demand::Predictor;
 use crate::name::Name;
+use crate::window::WINDOW_BYTES_MAX;
 use rhumb_core::Span;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ pub type Predictors = Arc<dyn Fn(&Name) -> Option<Box<dyn Predictor>> + Send + S
 pub struct Config {
     /// How often a site looks after what is overdue. All patience is counted in it.
     pub tick: Span,
-    /// When protocols lose patience.
+    /// When protocols lose patience, at the earliest: later where other sites take long to answer.
     pub patience: Patience,
     /// The epoch of demand and forecasts.
     pub epoch: Span,
@@ -37,7 +38,7 @@ pub struct Config {
     pub debt_ticks: u32,
     /// But this often at least.
     pub debt_ticks_max: u32,
-    /// An operation waits for tokens so many ticks at the most.
+    /// An operation waits for tokens so many ticks at the most: more where other sites take long to answer.
     pub wait_ticks: u32,
     /// A read of other sites waits so many ticks for their answers.
     pub look_ticks: u32,
@@ -45,8 +46,8 @@ pub struct Config {
     pub exact_ticks: u32,
     /// Sites tell each other how much they know every so many ticks.
     pub gossip_ticks: u32,
-    /// Request ids remembered.
-    pub window: usize,
+    /// What is remembered of request ids takes so many bytes at the most.
+    pub window_bytes: usize,
     /// Operations that wait for tokens at a site at the most.
     pub waiting: usize,
     /// Of these, those of one quota.
@@ -71,7 +72,7 @@ impl Default for Config {
             look_ticks: 20,
             exact_ticks: 160,
             gossip_ticks: 20,
-            window: 65_536,
+            window_bytes: WINDOW_BYTES_MAX,
             waiting: 4_096,
             waiting_per_quota: 1_024,
         }

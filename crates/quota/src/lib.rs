@@ -10,6 +10,7 @@
 //! | [`demand`], [`forecast`] | how many are going to be needed: the prediction module |
 //! | [`avantan`] | who takes part with how many: the protocol module, in two versions |
 //! | [`reallocate`], [`list`] | who gets how many: the redistribution module |
+//! | [`count`] | how many there are: all sites stand still at one moment |
 //! | [`catalog`] | which quotas there are, agreed by all sites |
 //! | [`window`] | request ids, so that a retry does nothing twice |
 //! | [`gateway`] | what interfaces see |
@@ -27,6 +28,7 @@ pub mod ballot;
 pub mod catalog;
 pub mod cluster;
 pub mod config;
+pub mod count;
 pub mod demand;
 pub mod forecast;
 pub mod gateway;

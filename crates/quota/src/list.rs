@@ -32,8 +32,6 @@ pub struct Entry {
 pub struct List {
     /// Who gets what.
     pub reallocation: Reallocation,
-    /// Nothing is to move: the members only counted their tokens.
-    pub count: bool,
     /// All entries were made within so many ticks before the list was; none: some are left from earlier attempts.
     pub gathered: Option<u32>,
     /// The members, in the order of their sites.
@@ -68,9 +66,6 @@ impl List {
 
     /// What each member gets, in the order of the entries.
     pub fn shares(&self) -> Vec<Share> {
-        if self.count {
-            return self.entries.iter().map(|entry| Share { granted: entry.offered, paid: 0 }).collect();
-        }
         let mut spare: u64 = self.entries.iter().map(|entry| entry.offered.left).sum();
         let debts = self.entries.iter().map(|entry| {
             let paid = entry.owed.min(spare);
@@ -117,7 +112,7 @@ impl fmt::Display for Entry {
 
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.count { "count[" } else { "[" })?;
+        f.write_str("[")?;
         for (index, entry) in self.entries.iter().enumerate() {
             write!(f, "{}{entry}", if index > 0 { ", " } else { "" })?;
         }
@@ -135,7 +130,7 @@ mod tests {
     }
 
     fn list(entries: Vec<Entry>) -> List {
-        List { reallocation: Reallocation::MaximumUsage, count: false, gathered: None, entries }
+        List { reallocation: Reallocation::MaximumUsage, gathered: None, entries }
     }
 
     #[test]
@@ -158,15 +153,6 @@ mod tests {
         assert_eq!(granted, [3, 0, 7]);
     }
 
-    #[test]
-    fn in_a_count_nothing_moves() {
-        let mut list = list(vec![entry(0, Tokens { left: 5, held: 2 }, Tokens::NONE, 3), entry(1, Tokens::NONE, Tokens::left(4), 0)]);
-        list.count = true;
-        assert_eq!(list.share(SiteId::new(0, 0)), Some(Share { granted: Tokens { left: 5, held: 2 }, paid: 0 }));
-        assert_eq!(list.share(SiteId::new(1, 0)), Some(Share { granted: Tokens::NONE, paid: 0 }));
-        assert_eq!(list.share(SiteId::new(2, 0)), None);
-    }
-
     proptest! {
         #[test]
         fn shares_add_up_to_what_was_offered(
@@ -176,7 +162,7 @@ mod tests {
             let entries = numbers.iter().enumerate().map(|(site, (left, held, want_left, want_held, owed))| {
                 entry(site as u16, Tokens { left: *left, held: *held }, Tokens { left: *want_left, held: *want_held }, *owed)
             });
-            let list = List { reallocation: reallocation.parse().expect("its name"), count: false, gathered: None, entries: entries.collect() };
+            let list = List { reallocation: reallocation.parse().expect("its name"), gathered: None, entries: entries.collect() };
             let shares = list.shares();
             let offered: Tokens = list.entries.iter().map(|entry| entry.offered).sum();
             let granted: Tokens = shares.iter().map(|share| share.granted).sum();

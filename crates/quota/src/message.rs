@@ -2,6 +2,7 @@
 
 use crate::avantan;
 use crate::catalog::{self, QuotaId};
+use crate::count;
 use crate::info::SiteTokens;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -12,6 +13,7 @@ use std::fmt;
 pub enum Note {
     Catalog(catalog::Note),
     Avantan(QuotaId, avantan::Note),
+    Count(QuotaId, count::Note),
     /// How many tokens of the quota does the receiver have? For the sender's read of that number.
     Look(QuotaId, u64),
     /// As many.
@@ -24,6 +26,7 @@ pub enum Note {
 pub enum Promise {
     Catalog(catalog::Promise),
     Avantan(QuotaId, avantan::Promise),
+    Count(QuotaId, count::Promise),
 }
 
 impl fmt::Display for Note {
@@ -31,6 +34,7 @@ impl fmt::Display for Note {
         match self {
             Note::Catalog(note) => write!(f, "{note}"),
             Note::Avantan(quota, note) => write!(f, "{quota} {note}"),
+            Note::Count(quota, note) => write!(f, "{quota} {note}"),
             Note::Look(quota, read) => write!(f, "{quota} Look #{read}"),
             Note::Seen(quota, read, tokens) => write!(f, "{quota} Seen #{read} {} left, {} held", tokens.left, tokens.held),
         }
@@ -42,6 +46,7 @@ impl fmt::Display for Promise {
         match self {
             Promise::Catalog(promise) => write!(f, "{promise}"),
             Promise::Avantan(quota, promise) => write!(f, "{quota} {promise}"),
+            Promise::Count(quota, promise) => write!(f, "{quota} {promise}"),
         }
     }
 }

@@ -13,10 +13,21 @@ pub enum Planted {
     AbortAfterAccept,
     /// A request id is not remembered.
     ForgottenRequestId,
+    /// A leader counts at the first word of all, without asking whether they stood still since.
+    CountUnconfirmed,
+    /// A site lets itself be counted in the midst of a redistribution.
+    CountInFlight,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Planted; 5] =
-        [Planted::AsPrinted, Planted::UnfreezeOnTimeout, Planted::SlotReplay, Planted::AbortAfterAccept, Planted::ForgottenRequestId];
+    pub const ALL: [Planted; 7] = [
+        Planted::AsPrinted,
+        Planted::UnfreezeOnTimeout,
+        Planted::SlotReplay,
+        Planted::AbortAfterAccept,
+        Planted::ForgottenRequestId,
+        Planted::CountUnconfirmed,
+        Planted::CountInFlight,
+    ];
 }

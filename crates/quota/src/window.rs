@@ -1,7 +1,12 @@
 //! Request ids and what was answered to them: what makes acquiring and releasing exactly-once.
 //!
-//! Bounded: the oldest answers are forgotten. A client must have given up by then: a site that carries out 5,000
-//! operations a second under ids remembers each for 13 s with the default size.
+//! **By age.** An id is known for [`REMEMBERED_TICKS`] at least, 60 s, however many operations come. A client that asks again must
+//! do so before that: afterwards the same id does the same thing again. Age is counted in ticks of the site and not by its clock,
+//! which may jump; a new life counts all anew.
+//!
+//! **Bounded.** What is remembered takes [`WINDOW_BYTES_MAX`] at the most. A site at which more is done under ids within 60 s
+//! refuses further ids until the oldest may be forgotten: to forget one early would do a retry twice, and a release that is done
+//! twice frees tokens that another client holds.
 //!
 //! Invariant: an answer is written to disk in the same batch as the change it tells of.
 
@@ -9,10 +14,20 @@ use crate::catalog::QuotaId;
 use crate::name::Name;
 use crate::operation::{Action, Done, Operation, RequestKey};
 use crate::refusal::Refusal;
+use bytes::Bytes;
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, record};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
+
+/// An id is remembered for so many ticks: 60 s.
+pub const REMEMBERED_TICKS: u64 = 1_200;
+/// What is remembered takes so many bytes of memory at the most: 2 million operations under short ids, 35,000 in each second.
+pub const WINDOW_BYTES_MAX: usize = 512 << 20;
+/// What is remembered of an operation takes so many bytes besides its id and the name of its quota.
+const ANSWER_BYTES: usize = 200;
+/// So many answers are forgotten in one step at the most.
+const FORGOTTEN_MAX: usize = 4_096;
 
 /// An operation that was done under an id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,63 +41,93 @@ pub struct Answered {
     done: Done,
 }
 
+/// An operation that is remembered.
+#[derive(Debug)]
+struct Remembered {
+    sequence: u64,
+    /// When, in ticks of this life.
+    tick: u64,
+    answered: Answered,
+}
+
 /// The last operations that were done under an id.
 #[derive(Debug)]
 pub struct Window {
     space: Space,
-    size: usize,
+    bytes_max: usize,
+    bytes: usize,
     next: u64,
     /// Sequence numbers by id.
     by_key: BTreeMap<RequestKey, u64>,
-    /// Answers from the oldest on, with their sequence numbers.
-    answers: VecDeque<(u64, Answered)>,
+    /// From the oldest on.
+    answers: VecDeque<Remembered>,
+}
+
+impl Answered {
+    fn bytes(&self) -> usize {
+        ANSWER_BYTES + self.key.as_bytes().len() + self.quota.as_str().len()
+    }
 }
 
 impl Window {
-    /// An empty window of at most `size` answers, kept on disk in `space`.
-    pub fn new(space: Space, size: usize) -> Window {
-        Window { space, size, next: 0, by_key: BTreeMap::new(), answers: VecDeque::new() }
+    /// An empty window of at most so many bytes, kept on disk in `space`.
+    pub fn new(space: Space, bytes_max: usize) -> Window {
+        Window { space, bytes_max, bytes: 0, next: 0, by_key: BTreeMap::new(), answers: VecDeque::new() }
     }
 
     /// Takes up a record of an earlier life; in the order of their keys.
     pub fn recover(&mut self, key: &[u8], answered: Answered) {
-        let sequence = u64::from_be_bytes(key.try_into().expect("written by this module"));
+        self.next = u64::from_be_bytes(key.try_into().expect("written by this module"));
+        self.push(answered, 0);
+    }
+
+    fn push(&mut self, answered: Answered, tick: u64) {
+        let sequence = self.next;
+        self.next += 1;
+        self.bytes += answered.bytes();
         self.by_key.insert(answered.key.clone(), sequence);
-        self.answers.push_back((sequence, answered));
-        self.next = sequence + 1;
+        self.answers.push_back(Remembered { sequence, tick, answered });
+    }
+
+    /// True if no further id is to be used for now. Operations that wait already are remembered all the same: they are few.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= self.bytes_max
     }
 
     /// What was answered to `operation` before, if it was done under its id. `quota_id`: what its quota's name means now.
     pub fn find(&self, operation: &Operation, quota_id: Option<QuotaId>) -> Option<Result<Done, Refusal>> {
         let key = operation.id.as_ref()?;
         let sequence = *self.by_key.get(key)?;
-        let first = self.answers.front().expect("an id leads to an answer").0;
-        let (_, answered) = &self.answers[(sequence - first) as usize];
+        let first = self.answers.front().expect("an id leads to an answer").sequence;
+        let answered = &self.answers[(sequence - first) as usize].answered;
         let known = quota_id.is_none_or(|id| id == answered.quota_id);
         let same = known && answered.action == operation.action && answered.quota == operation.quota && answered.amount == operation.amount;
         Some(if same { Ok(answered.done) } else { Err(Refusal::IdReused(format!("{key:?}"))) })
     }
 
-    /// Remembers that `operation` was done, if it has an id.
-    pub fn remember(&mut self, operation: &Operation, quota_id: QuotaId, done: Done, batch: &mut Batch) {
-        let Some(key) = operation.id.clone() else { return };
+    /// Remembers that `operation` was done at `tick`, if it has an id.
+    pub fn remember(&mut self, operation: &Operation, quota_id: QuotaId, done: Done, tick: u64, batch: &mut Batch) {
+        let Some(key) = &operation.id else { return };
         let answered = Answered {
-            key: key.clone(),
+            // A copy: a part of what the network brought would keep all of that.
+            key: RequestKey::new(Bytes::copy_from_slice(key.as_bytes())).expect("it is one"),
             action: operation.action,
             quota: operation.quota.clone(),
             quota_id,
             amount: operation.amount,
             done,
         };
-        let sequence = self.next;
-        self.next += 1;
-        batch.put_record(self.space, sequence.to_be_bytes().to_vec(), record::encode(&answered));
-        self.by_key.insert(key, sequence);
-        self.answers.push_back((sequence, answered));
-        if self.answers.len() > self.size {
-            let (sequence, oldest) = self.answers.pop_front().expect("it is longer than its size");
-            self.by_key.remove(&oldest.key);
-            batch.delete_record(self.space, sequence.to_be_bytes().to_vec());
+        batch.put_record(self.space, self.next.to_be_bytes().to_vec(), record::encode(&answered));
+        self.push(answered, tick);
+    }
+
+    /// Forgets what has been remembered long enough at `tick`, so much of it as one step may write.
+    pub fn forget(&mut self, tick: u64, batch: &mut Batch) {
+        for _ in 0..FORGOTTEN_MAX {
+            let Some(oldest) = self.answers.pop_front_if(|oldest| oldest.tick + REMEMBERED_TICKS <= tick) else { return };
+            self.by_key.remove(&oldest.answered.key);
+            self.bytes -= oldest.answered.bytes();
+            batch.delete_record(self.space, oldest.sequence.to_be_bytes().to_vec());
         }
     }
 }
@@ -94,18 +139,23 @@ mod tests {
 
     const SPACE: Space = Space(7);
     const VM: QuotaId = QuotaId(1);
+    const DONE: Done = Done { left: 1 };
 
     fn operation(amount: u64, id: &'static str) -> Operation {
         let id = (!id.is_empty()).then(|| RequestKey::new(id).expect("an id"));
         Operation::acquire(Name::new("vm").expect("a name"), amount, id).expect("an amount")
     }
 
+    fn window() -> Window {
+        Window::new(SPACE, WINDOW_BYTES_MAX)
+    }
+
     #[test]
     fn an_operation_is_answered_again_and_another_under_its_id_refused() {
-        let mut window = Window::new(SPACE, 10);
+        let mut window = window();
         let mut batch = Batch::new();
-        window.remember(&operation(5, "a"), VM, Done { left: 3 }, &mut batch);
-        window.remember(&operation(5, ""), VM, Done { left: 2 }, &mut batch);
+        window.remember(&operation(5, "a"), VM, Done { left: 3 }, 0, &mut batch);
+        window.remember(&operation(5, ""), VM, Done { left: 2 }, 0, &mut batch);
         assert_eq!(batch.ops.len(), 1);
         assert_eq!(window.find(&operation(5, "a"), Some(VM)), Some(Ok(Done { left: 3 })));
         assert_eq!(window.find(&operation(6, "a"), Some(VM)), Some(Err(Refusal::IdReused("a".into()))));
@@ -116,13 +166,46 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten_here_and_on_disk_and_a_new_life_knows_the_others() {
-        let mut window = Window::new(SPACE, 2);
+    fn an_id_is_forgotten_once_it_is_old_and_no_matter_how_many_there_are() {
+        let mut window = window();
         let mut batch = Batch::new();
-        for id in ["a", "b", "c"] {
-            window.remember(&operation(1, id), VM, Done { left: 1 }, &mut batch);
+        window.remember(&operation(1, "a"), VM, DONE, 5, &mut batch);
+        for n in 0..100_000 {
+            let id = Some(RequestKey::new(format!("order-{n}")).expect("an id"));
+            window.remember(&Operation { id, ..operation(1, "") }, VM, DONE, 6, &mut Batch::new());
         }
-        assert_eq!(window.find(&operation(1, "a"), Some(VM)), None);
+        window.forget(REMEMBERED_TICKS + 4, &mut batch);
+        assert_eq!((batch.ops.len(), window.find(&operation(1, "a"), Some(VM))), (1, Some(Ok(DONE))));
+        window.forget(REMEMBERED_TICKS + 5, &mut batch);
+        assert_eq!((batch.ops.len(), window.find(&operation(1, "a"), Some(VM))), (2, None));
+        window.forget(REMEMBERED_TICKS + 6, &mut batch);
+        assert_eq!(batch.ops.len(), 2 + FORGOTTEN_MAX, "not all in one step");
+        assert_eq!(window.find(&operation(1, "order-4095"), Some(VM)), None);
+        assert_eq!(window.find(&operation(1, "order-4096"), Some(VM)), Some(Ok(DONE)));
+    }
+
+    #[test]
+    fn it_is_full_by_bytes_and_has_room_again_once_the_oldest_are_forgotten() {
+        let mut batch = Batch::new();
+        let mut window = Window::new(SPACE, 2 * (ANSWER_BYTES + 3));
+        window.remember(&operation(1, "a"), VM, DONE, 0, &mut batch);
+        assert!(!window.is_full());
+        window.remember(&operation(1, "b"), VM, DONE, 1, &mut batch);
+        assert!(window.is_full());
+        window.forget(REMEMBERED_TICKS, &mut batch);
+        assert!(!window.is_full());
+        window.forget(REMEMBERED_TICKS + 1, &mut batch);
+        assert_eq!(window.bytes, 0);
+    }
+
+    #[test]
+    fn a_new_life_knows_what_was_not_forgotten_and_for_as_long_again() {
+        let mut window = window();
+        let mut batch = Batch::new();
+        for (tick, id) in ["a", "b", "c"].into_iter().enumerate() {
+            window.remember(&operation(1, id), VM, DONE, tick as u64, &mut batch);
+        }
+        window.forget(REMEMBERED_TICKS, &mut batch);
         let mut disk = BTreeMap::new();
         for op in batch.ops {
             match op {
@@ -131,15 +214,18 @@ mod tests {
                 Op::PutVersion { .. } => unreachable!("there are no rows"),
             };
         }
-        let mut again = Window::new(SPACE, 2);
+        let mut again = Window::new(SPACE, WINDOW_BYTES_MAX);
         for (key, bytes) in &disk {
             again.recover(key, record::decode(bytes).expect("written above"));
         }
-        for id in ["b", "c"] {
-            assert_eq!(again.find(&operation(1, id), Some(VM)), Some(Ok(Done { left: 1 })));
-        }
         let mut batch = Batch::new();
-        again.remember(&operation(1, "d"), VM, Done { left: 1 }, &mut batch);
-        assert_eq!((batch.ops.len(), again.find(&operation(1, "b"), Some(VM))), (2, None));
+        again.remember(&operation(1, "d"), VM, DONE, 1, &mut batch);
+        again.forget(REMEMBERED_TICKS - 1, &mut batch);
+        assert_eq!((batch.ops.len(), again.find(&operation(1, "a"), Some(VM))), (1, None));
+        for id in ["b", "c", "d"] {
+            assert_eq!(again.find(&operation(1, id), Some(VM)), Some(Ok(DONE)));
+        }
+        again.forget(REMEMBERED_TICKS, &mut batch);
+        assert_eq!((batch.ops.len(), again.find(&operation(1, "d"), Some(VM))), (3, Some(Ok(DONE))));
     }
 }

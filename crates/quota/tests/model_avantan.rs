@@ -85,14 +85,6 @@ fn debts_are_paid_and_no_token_is_lost() {
     }
 }
 
-#[test]
-fn a_count_moves_no_token() {
-    for kind in [Majority, Any] {
-        let model = Avantan::new(kind, TOKENS, Budget { timeouts: [0, 1, 0], uses: 1, ..FIRST_LEADS });
-        check(Avantan { count: true, ..model });
-    }
-}
-
 /// Protocols with one rule broken.
 #[cfg(feature = "planted")]
 mod planted {

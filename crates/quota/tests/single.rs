@@ -7,7 +7,9 @@ use rhumb_quota::name::Name;
 use rhumb_quota::operation::{AMOUNT_MAX, Done, Operation, RequestKey};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
+use rhumb_quota::site::Timer;
 use rhumb_quota::spec::Spec;
+use rhumb_quota::window::REMEMBERED_TICKS;
 use rhumb_quota::{Config, Site};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::BTreeMap;
@@ -179,6 +181,26 @@ fn an_id_is_answered_again_in_the_next_life_and_serves_no_other_operation() {
     assert_eq!(alone.run(Operation { id: key("a"), ..acquire(5) }), reused);
     assert_eq!(alone.run(Operation { id: key("a"), ..release(4) }), reused);
     assert_eq!((alone.written, alone.tokens()), (0, (6, 4)));
+}
+
+#[test]
+fn an_id_is_refused_when_there_is_no_memory_for_it_and_known_for_a_minute() {
+    let mut alone = Alone::new(1, Config { window_bytes: 1_000, ..Config::default() });
+    assert_eq!(alone.ask(Request::Create { name: name("vm"), spec: Spec::new(100) }), Some(Answer::Changed(Ok(()))));
+    let operation = |n: u64| Operation { id: key(&n.to_string()), ..acquire(1) };
+    let outcomes: Vec<_> = (0..9).map(|n| alone.run(operation(n)).expect("it is answered at once")).collect();
+    let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert_eq!((done, alone.tokens()), (5, (95, 5)), "{outcomes:?}");
+    let refusals: Vec<&Refusal> = outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect();
+    assert!(refusals.iter().all(|refusal| refusal.is_retryable()), "{refusals:?}");
+    assert_eq!(alone.run(acquire(1)), Some(Ok(Done { left: 94 })), "without an id there is nothing to remember");
+    let mut ticks = 0;
+    while alone.run(operation(9)).is_some_and(|outcome| outcome.is_err()) {
+        assert_eq!(alone.run(operation(0)), Some(Ok(Done { left: 99 })), "it is answered again");
+        alone.step(Input::Timer(Timer::Tick));
+        ticks += 1;
+    }
+    assert_eq!((ticks, alone.tokens()), (REMEMBERED_TICKS, (93, 7)));
 }
 
 #[test]

@@ -63,7 +63,11 @@ fn a_scenario_with_a_bug_replays_like_any_other() {
 
 #[test]
 fn every_bug_planted_in_the_quotas_is_caught() {
-    assert_all_caught(rhumb_quota::planted::Planted::ALL, |bug| Samya { planted: Some(bug), ..Samya::default() });
+    use rhumb_quota::planted::Planted;
+    // These two are caught by scenarios of `rhumb-quota`: it takes one message late at the very moment.
+    let elsewhere = [Planted::CountUnconfirmed, Planted::CountInFlight];
+    let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
+    assert_all_caught(bugs, |bug| Samya { planted: Some(bug), ..Samya::default() });
 }
 
 #[test]

@@ -10,10 +10,12 @@ const SEEDS: u64 = 200;
 const CALM_SEEDS: u64 = 40;
 
 /// Branches that are rare in practice and must have run here, or the faults are too tame.
-const RARE: [&str; 12] = [
+const RARE: [&str; 14] = [
     "quota.answered_again",
+    "quota.count.done",
+    "quota.count.unanswered",
+    "quota.count.void",
     "quota.redistribution.applied",
-    "quota.redistribution.count",
     "quota.redistribution.dead",
     "quota.redistribution.debt",
     "quota.redistribution.proactive",

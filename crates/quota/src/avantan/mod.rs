@@ -46,8 +46,6 @@ pub struct Call {
     pub wanted: Tokens,
     /// What others could spare was not enough before: they are to keep nothing back.
     pub all: bool,
-    /// No token is to move: all are to be offered and counted. Every site has to take part.
-    pub count: bool,
 }
 
 /// The tokens of the site, as a protocol sees them.
@@ -92,6 +90,8 @@ pub struct Outbox<N, P> {
     pub promises: Vec<(SiteId, P)>,
     /// `state()` has changed.
     pub changed: bool,
+    /// The site has asked the others for their offers.
+    pub called: bool,
     /// What is remembered of decided lists has changed.
     pub remembered: bool,
     /// Instances that ended.
@@ -100,7 +100,7 @@ pub struct Outbox<N, P> {
 
 impl<N, P> Default for Outbox<N, P> {
     fn default() -> Outbox<N, P> {
-        Outbox { notes: Vec::new(), promises: Vec::new(), changed: false, remembered: false, endings: Vec::new() }
+        Outbox { notes: Vec::new(), promises: Vec::new(), changed: false, called: false, remembered: false, endings: Vec::new() }
     }
 }
 
@@ -129,6 +129,20 @@ pub struct Patience {
     pub stagger: u32,
 }
 
+/// A leader waits for the offers of others so many ticks at the most, before it goes on without them.
+const GATHER_TICKS_MAX: u32 = 40;
+
+impl Patience {
+    /// The same where the slowest site takes so many ticks to answer: a leader waits half as long again, and all that follows later
+    /// follows as much later.
+    pub fn for_answers_after(self, ticks: u32) -> Patience {
+        let Patience { resend, gather, give_up, cohort, stagger } = self;
+        let later = (ticks + ticks.div_ceil(2)).min(GATHER_TICKS_MAX).saturating_sub(gather);
+        let [resend, gather, give_up] = [resend, gather, give_up].map(|patience| patience.saturating_add(later));
+        Patience { resend, gather, give_up, cohort: cohort.saturating_add(2 * later), stagger }
+    }
+}
+
 /// True if what the entries offer is as much as they and their debts want.
 fn is_satisfied<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> bool {
     let offered: Tokens = entries.clone().map(|entry| entry.offered).sum();
@@ -138,9 +152,7 @@ fn is_satisfied<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> bool {
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Call { count: true, .. } => f.write_str("count"),
-            Call { wanted, all, .. } => write!(f, "wants {wanted}{}", if *all { " of all" } else { "" }),
-        }
+        let Call { wanted, all } = self;
+        write!(f, "wants {wanted}{}", if *all { " of all" } else { "" })
     }
 }

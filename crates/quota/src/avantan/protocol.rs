@@ -154,8 +154,16 @@ impl Out {
         self.notes.extend(out.notes.into_iter().map(|(to, message)| (to, note(message))));
         self.promises.extend(out.promises.into_iter().map(|(to, message)| (to, promise(message))));
         self.changed |= out.changed;
+        self.called |= out.called;
         self.remembered |= out.remembered;
         self.endings.extend(out.endings);
+    }
+}
+
+impl Promise {
+    /// True for an offer, in answer to a call.
+    pub fn is_offer(&self) -> bool {
+        matches!(self, Promise::Majority(majority::Promise::ElectionOk { .. }) | Promise::Any(any::Promise::ElectionOk { .. }))
     }
 }
 

@@ -71,7 +71,7 @@ mod tests {
             wanted: Tokens::NONE,
             owed: 0,
         };
-        List { reallocation: Reallocation::MaximumUsage, count: false, gathered: None, entries: sites.iter().map(entry).collect() }
+        List { reallocation: Reallocation::MaximumUsage, gathered: None, entries: sites.iter().map(entry).collect() }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::quota::Quota;
 use crate::account::Account;
 use crate::avantan::Protocol;
 use crate::catalog::{self, Catalog, Change, Definition, QuotaId};
+use crate::count::Count;
 use crate::demand::Demand;
 use crate::message::{Note, Promise};
 use crate::records;
@@ -38,10 +39,13 @@ impl Site {
     fn redefine(&mut self, fx: &mut Effects<Site>) {
         let defined: BTreeMap<QuotaId, Definition> = self.catalog.definitions().quotas.clone();
         let gone: Vec<QuotaId> = self.quotas.keys().filter(|id| !defined.contains_key(id)).copied().collect();
-        gone.into_iter().rev().for_each(|id| self.drop_quota(id));
+        gone.into_iter().rev().for_each(|id| self.drop_quota(id, fx));
         let mut changed = Vec::new();
         for (id, definition) in defined {
             let issued = self.part(&definition);
+            if self.quotas.get(&id).is_some_and(|quota| quota.definition != definition) {
+                self.interrupt_count(id, fx);
+            }
             match self.quotas.get_mut(&id) {
                 Some(quota) if quota.definition == definition => continue,
                 Some(quota) => quota.definition = definition.clone(),
@@ -75,7 +79,13 @@ impl Site {
         protocol.plant(self.planted);
         let predictor = self.config.predictors.as_ref().and_then(|predictors| predictors(&definition.name));
         let demand = Demand::new(self.config.epoch, predictor);
-        Quota::new(definition, account, protocol, demand, &self.config)
+        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
+        let mut count = Count::new(self.cluster.clone());
+        #[cfg(feature = "planted")]
+        {
+            count.planted = self.planted;
+        }
+        Quota::new(definition, account, protocol, count, demand, &self.config)
     }
 
     /// This site's part of a limit.
@@ -100,8 +110,9 @@ impl Site {
 
     /// What clients hold of a quota that ends, they hold of those above it no more. Tokens that are on offer are left out:
     /// another site may have been given them.
-    fn give_back(&mut self, quota: &Quota) {
+    fn give_back(&mut self, quota: &Quota, fx: &mut Effects<Site>) {
         for link in quota.chain.iter().skip(1) {
+            self.interrupt_count(*link, fx);
             let Some(above) = self.quotas.get_mut(link) else { continue };
             let amount = quota.account.tokens.held.min(above.account.tokens.held);
             if above.account.release(amount) {
@@ -110,10 +121,10 @@ impl Site {
         }
     }
 
-    fn drop_quota(&mut self, id: QuotaId) {
+    fn drop_quota(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
         let quota = self.quotas.remove(&id).expect("it was just looked at");
         self.active.remove(&id);
-        self.give_back(&quota);
+        self.give_back(&quota, fx);
         let unknown = Refusal::Unknown(quota.definition.name.clone());
         for waiting in quota.acquires.into_iter().chain(quota.releases) {
             self.finish(waiting, Err(unknown.clone()));

@@ -14,8 +14,10 @@
 //! Invariants kept here: all that a step changed is written as one batch, and every answer and promise of the step waits
 //! for it; a batch holds the tokens, the protocol's state and the request id that belong together.
 
+mod counting;
 mod define;
 mod drought;
+mod pace;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod quota;
@@ -36,6 +38,7 @@ use crate::records;
 use crate::refusal::Refusal;
 use crate::request::{Answer, Request, Status};
 use crate::window::Window;
+use pace::Pace;
 use quota::Quota;
 use reads::GlobalRead;
 use recovery::Recovery;
@@ -63,6 +66,7 @@ pub struct Site {
     /// Quotas to be looked after at every tick.
     active: BTreeSet<QuotaId>,
     window: Window,
+    pace: Pace,
     /// Requests of which some operation waits.
     running: BTreeMap<RequestId, Running>,
     /// The quotas of operations that wait under an id.
@@ -100,7 +104,8 @@ impl Site {
             cluster,
             quotas: BTreeMap::new(),
             active: BTreeSet::new(),
-            window: Window::new(records::ANSWERS, config.window),
+            pace: Pace::default(),
+            window: Window::new(records::ANSWERS, config.window_bytes),
             config,
             running: BTreeMap::new(),
             waiting_ids: BTreeMap::new(),
@@ -160,6 +165,7 @@ impl Site {
         match note {
             Note::Catalog(note) => self.with_catalog(fx, |catalog, out| catalog.on_note(from, note, out)),
             Note::Avantan(id, note) => self.with_protocol(id, fx, |protocol, purse, out| protocol.on_note(from, note, purse, out)),
+            Note::Count(id, note) => self.with_count(id, fx, |count, _, out| count.on_note(from, note, out)),
             Note::Look(id, read) => self.on_look(from, id, read, fx),
             Note::Seen(id, read, tokens) => self.on_seen(id, read, tokens, fx),
         }
@@ -169,8 +175,14 @@ impl Site {
         match promise {
             Promise::Catalog(promise) => self.with_catalog(fx, |catalog, out| catalog.on_promise(from, promise, out)),
             Promise::Avantan(id, promise) => {
+                if promise.is_offer()
+                    && let Some(calling) = self.quotas.get_mut(&id).and_then(|quota| quota.calling.as_mut())
+                {
+                    self.pace.answered(calling, from, self.ticks);
+                }
                 self.with_protocol(id, fx, |protocol, purse, out| protocol.on_promise(from, promise, purse, out))
             }
+            Promise::Count(id, promise) => self.with_count(id, fx, |count, here, out| count.on_promise(from, promise, here, out)),
         }
     }
 
@@ -198,6 +210,7 @@ impl Site {
             return;
         }
         self.ticks += 1;
+        self.window.forget(self.ticks, &mut self.outcome.batch);
         let gossips = self.ticks.is_multiple_of(u64::from(self.config.gossip_ticks));
         self.with_catalog(fx, |catalog, out| {
             catalog.tick(out);

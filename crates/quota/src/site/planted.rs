@@ -10,7 +10,7 @@ use rhumb_core::SiteId;
 pub fn share(planted: Option<Planted>, list: &List, site: SiteId) -> Option<Share> {
     let total = |kind: fn(&Entry) -> u64| -> u64 { list.entries.iter().map(kind).sum() };
     let (mut spare, wanted) = (total(|entry| entry.offered.left), total(|entry| entry.wanted.left));
-    if planted != Some(Planted::AsPrinted) || list.count || wanted <= spare || total(|entry| entry.owed) > 0 {
+    if planted != Some(Planted::AsPrinted) || wanted <= spare || total(|entry| entry.owed) > 0 {
         return None;
     }
     let mut entries: Vec<Entry> = list.entries.clone();

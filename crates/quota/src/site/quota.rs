@@ -4,10 +4,13 @@ use crate::account::Account;
 use crate::avantan::{Call, Protocol, Purse};
 use crate::catalog::{Definition, QuotaId};
 use crate::config::Config;
+use crate::count::Count;
 use crate::demand::Demand;
 use crate::info::SiteTokens;
 use crate::list::{Entry, List};
+use crate::operation::Action;
 use crate::site::drought::Drought;
+use crate::site::pace::Calling;
 use crate::site::waiting::Waiting;
 use crate::spec::OfferPolicy;
 use crate::tokens::Tokens;
@@ -28,6 +31,8 @@ pub struct Quota {
     pub account: Account,
     /// Its part in redistributions.
     pub protocol: Protocol,
+    /// Its part in counts.
+    pub count: Count,
     /// How much it is asked for.
     pub demand: Demand,
     /// Acquisitions that wait.
@@ -36,7 +41,7 @@ pub struct Quota {
     pub releases: VecDeque<Waiting>,
     /// Readers that wait for a count.
     pub readers: VecDeque<Reader>,
-    /// Offers ever made: what waited when one was made had its say in it.
+    /// Offers ever made, and counts stood still for: what waited then had its say.
     pub offers: u64,
     /// The tick of the last one, if it was in this life.
     pub offered_at: Option<u64>,
@@ -46,10 +51,12 @@ pub struct Quota {
     pub foresees: bool,
     /// What other sites could spare was not enough for an operation that still waits.
     pub urgent: bool,
-    /// Fewer tokens seem to be held than somebody wants to release: they are to be counted before that is said.
+    /// Fewer tokens seem to be there than somebody wants: they are to be counted before that is said.
     pub doubted: bool,
-    /// What this site leads a redistribution for.
-    pub leads: Option<Lead>,
+    /// This site leads a redistribution.
+    pub leads: bool,
+    /// The last redistribution that this site has led.
+    pub calling: Option<Calling>,
     /// What is known of there being too few tokens.
     pub drought: Drought,
     /// Ticks until the next may be led.
@@ -58,15 +65,6 @@ pub struct Quota {
     pub debt_in: u32,
     /// The wait after that one.
     pub debt_every: u32,
-}
-
-/// What a site leads a redistribution for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lead {
-    /// To move tokens.
-    Tokens,
-    /// To count them.
-    Count,
 }
 
 /// When a step happens.
@@ -90,13 +88,14 @@ pub struct Reader {
 
 impl Quota {
     /// A quota that this site has just heard of.
-    pub fn new(definition: Definition, account: Account, protocol: Protocol, demand: Demand, config: &Config) -> Quota {
+    pub fn new(definition: Definition, account: Account, protocol: Protocol, count: Count, demand: Demand, config: &Config) -> Quota {
         let mut quota = Quota {
             definition,
             chain: Arc::new([]),
             children: Vec::new(),
             account,
             protocol,
+            count,
             demand,
             acquires: VecDeque::new(),
             releases: VecDeque::new(),
@@ -107,7 +106,8 @@ impl Quota {
             foresees: false,
             urgent: false,
             doubted: false,
-            leads: None,
+            leads: false,
+            calling: None,
             drought: Drought::none(config.dry_ticks, config.dry_ticks_max),
             rest: 0,
             debt_in: 0,
@@ -120,7 +120,13 @@ impl Quota {
     /// True if it needs to be looked after at every tick.
     pub fn is_active(&self) -> bool {
         let waits = !self.acquires.is_empty() || !self.releases.is_empty() || !self.readers.is_empty();
-        waits || !self.protocol.is_idle() || self.account.owed > 0 || self.foresees || self.drought.is_on() || self.rest > 0
+        let moves = !self.protocol.is_idle() || !self.count.is_idle();
+        waits || moves || self.account.owed > 0 || self.foresees || self.drought.is_on() || self.rest > 0
+    }
+
+    /// True if `action` can be carried out for `amount` tokens: nothing changes hands while the site stands still.
+    pub fn allows(&self, action: Action, amount: u64) -> bool {
+        !self.count.is_standing() && self.account.allows(action, amount)
     }
 
     /// Its tokens here, for people.
@@ -197,9 +203,9 @@ impl SitePurse<'_> {
     }
 
     /// What this site would ask for as a leader.
-    pub fn call(&mut self, count: bool, all: bool) -> Call {
+    pub fn call(&mut self, all: bool) -> Call {
         let kept = Tokens { left: 0, held: self.account.tokens.held };
-        Call { wanted: if count { Tokens::NONE } else { self.wanted(kept, all) }, all, count }
+        Call { wanted: self.wanted(kept, all), all }
     }
 }
 
@@ -208,9 +214,6 @@ impl Purse for SitePurse<'_> {
         *self.offers += 1;
         *self.offered_at = Some(self.moment.tick);
         self.moved = true;
-        if call.count {
-            return self.account.offer_all(self.site);
-        }
         let here = self.account.tokens;
         let keep = match self.policy {
             OfferPolicy::Spare if !call.all => self.demand.moments(self.config.keep_for, self.moment.now).min(here.left),

@@ -1,13 +1,12 @@
 //! Reads: of this site alone, of all sites as they answer, or of all at one moment.
 //!
-//! An exact read is a redistribution in which no token moves: every site offers all it has, and the list that is decided
-//! is the count. All are frozen at the moment at which the last one answers; that moment lies between question and answer.
+//! An exact read waits for a [`count`](crate::count), with all others that asked before it began. Readers never have a count follow
+//! another at once: a count makes all sites stand still.
 
 use super::Site;
 use super::quota::Reader;
 use crate::catalog::QuotaId;
 use crate::info::{Info, Read, SiteTokens};
-use crate::list::List;
 use crate::message::Note;
 use crate::name::Name;
 use crate::refusal::Refusal;
@@ -72,7 +71,7 @@ impl Site {
         self.outcome.answers.push((client, Answer::Listed(infos)));
     }
 
-    fn info(&self, id: QuotaId, read: Read, mut sites: Vec<SiteTokens>) -> Info {
+    pub(super) fn info(&self, id: QuotaId, read: Read, mut sites: Vec<SiteTokens>) -> Info {
         sites.sort_by_key(|tokens| tokens.site);
         let asked: &[SiteId] = if read == Read::Local { &[] } else { &self.cluster.sites };
         let missing = asked.iter().filter(|site| !sites.iter().any(|tokens| tokens.site == **site)).copied().collect();
@@ -119,41 +118,11 @@ impl Site {
         ))
     }
 
-    /// A count came to nothing: to begin another at once would make all sites stand still again.
-    pub(super) fn refuse_readers(&mut self, id: QuotaId) {
-        let Some(quota) = self.quotas.get_mut(&id) else { return };
-        for reader in std::mem::take(&mut quota.readers) {
-            let why = "not every site could be counted in time; a global read does without";
-            self.outcome.answers.push((reader.client, Answer::Got(Err(Refusal::Unavailable(why.into())))));
-        }
-    }
-
     pub(super) fn tick_reads(&mut self, fx: &mut Effects<Site>) {
         let max = self.config.look_ticks;
         self.reads.values_mut().for_each(|reading| reading.waited += 1);
         let overdue: Vec<u64> = self.reads.iter().filter(|(_, reading)| reading.waited >= max).map(|(read, _)| *read).collect();
         overdue.into_iter().for_each(|read| self.finish_read(read, true, fx));
-    }
-
-    /// A count is decided: it is the answer for those who asked before this site froze its tokens for it.
-    pub(super) fn answer_readers(&mut self, id: QuotaId, list: &List) {
-        let Some(quota) = self.quotas.get_mut(&id) else { return };
-        let offers = quota.offers;
-        let (answered, others) = std::mem::take(&mut quota.readers).into_iter().partition(|reader| reader.offers < offers);
-        quota.readers = others;
-        let answered: std::collections::VecDeque<Reader> = answered;
-        let counted = list.entries.iter().map(|entry| SiteTokens {
-            site: entry.site,
-            left: entry.offered.left,
-            held: entry.offered.held,
-            offered: 0,
-            owed: entry.owed,
-        });
-        let counted: Vec<SiteTokens> = counted.collect();
-        for reader in answered {
-            let info = self.info(id, Read::Exact, counted.clone());
-            self.outcome.answers.push((reader.client, Answer::Got(Ok(info))));
-        }
     }
 
     pub(super) fn expire_readers(&mut self, id: QuotaId) {

@@ -1,13 +1,15 @@
 //! When tokens are redistributed (Samya, 4.2), and what follows for those who wait.
 //!
 //! *Reactive*: an operation lacks tokens. *Proactive*: few are left and more are forecast to be needed. Besides: tokens
-//! are to be taken out of circulation, or counted.
+//! are to be taken out of circulation.
 
 use super::Site;
-use super::quota::{Lead, Moment, Quota, SitePurse};
+use super::pace::Calling;
+use super::quota::{Moment, Quota, SitePurse};
 use super::waiting::{TRIES_MAX, Waiting};
 use crate::avantan::{self, Cause, Ending, Protocol};
 use crate::catalog::QuotaId;
+use crate::info::SiteTokens;
 use crate::list::{Entry, List};
 use crate::message::{Note, Promise};
 use crate::name::Name;
@@ -16,6 +18,9 @@ use crate::refusal::Refusal;
 use crate::tokens::Tokens;
 use rhumb_core::{Effects, SiteId};
 use std::collections::{BTreeSet, VecDeque};
+
+/// An operation takes part in as many redistributions and counts as it may, so it waits longer where answers take longer: by so many.
+const ANSWERS_WAITED_FOR: u32 = 10;
 
 /// What the end of a redistribution tells those for whom it brought too few tokens.
 struct Verdict {
@@ -97,6 +102,8 @@ impl Site {
         step(protocol, &mut purse, &mut out);
         if purse.moved {
             self.outcome.accounts.insert(id);
+            // Tokens may be on their way from now on.
+            self.interrupt_count(id, fx);
         }
         self.carry_out_protocol(id, out, fx);
     }
@@ -104,6 +111,11 @@ impl Site {
     fn carry_out_protocol(&mut self, id: QuotaId, out: avantan::Out, fx: &mut Effects<Site>) {
         if out.changed {
             self.outcome.protocols.insert(id);
+        }
+        if out.called
+            && let Some(quota) = self.quotas.get_mut(&id)
+        {
+            quota.calling = Some(Calling::new(self.ticks));
         }
         if out.remembered {
             self.outcome.lists.insert(id);
@@ -123,14 +135,18 @@ impl Site {
         let needs = self.needs(id);
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         self.active.insert(id);
-        if !quota.protocol.is_idle() || quota.rest > 0 {
+        if !quota.protocol.is_idle() || quota.rest > 0 || quota.count.is_under_way() {
             return;
         }
-        let count = !quota.readers.is_empty() || std::mem::take(&mut quota.doubted);
+        if (quota.doubted || !quota.readers.is_empty()) && quota.count.is_idle() {
+            return self.lead_count(id, fx);
+        }
+        // No redistribution settles the doubt, and until the next count it is not long.
+        if quota.doubted {
+            return;
+        }
         let reactive = !quota.account.tokens.covers(needs);
-        if count {
-            fx.count("quota.redistribution.count");
-        } else if reactive {
+        if reactive {
             fx.count("quota.redistribution.reactive");
         } else if quota.foresees {
             fx.count("quota.redistribution.proactive");
@@ -144,10 +160,10 @@ impl Site {
             return;
         }
         quota.foresees = false;
-        quota.leads = Some(if count { Lead::Count } else { Lead::Tokens });
+        quota.leads = true;
         let all = std::mem::take(&mut quota.urgent);
         self.with_protocol(id, fx, |protocol, purse, out| {
-            let call = purse.call(count, all);
+            let call = purse.call(all);
             protocol.start(call, purse, out);
         });
     }
@@ -167,10 +183,8 @@ impl Site {
             Ending::Decided { list, led } if list.entry(me).is_some() => {
                 fx.count("quota.redistribution.applied");
                 quota.granted(&self.config);
-                if !list.count {
-                    // Before anybody is served: what is taken then is no longer left.
-                    self.learn(id, list, *led);
-                }
+                // Before anybody is served: what is taken then is no longer left.
+                self.learn(id, list, *led);
             }
             Ending::Decided { .. } => fx.count("quota.redistribution.without"),
             Ending::Dead(_) => {
@@ -179,15 +193,10 @@ impl Site {
             }
         }
         let Some(quota) = self.quotas.get_mut(&id) else { return };
-        let leads = if quota.protocol.is_idle() { quota.leads.take() } else { None };
-        match (&ending, leads) {
-            (Ending::Decided { list, .. }, _) if list.count => self.answer_readers(id, list),
-            (Ending::Dead(Cause::Unanswered), Some(Lead::Count)) => self.refuse_readers(id),
-            _ => {}
-        }
+        let led = quota.protocol.is_idle() && std::mem::take(&mut quota.leads);
         self.on_more_tokens(id, fx);
-        // That another's redistribution, or a count, came to nothing says nothing of tokens.
-        if matches!(ending, Ending::Decided { .. }) || leads == Some(Lead::Tokens) {
+        // That another's redistribution came to nothing says nothing of tokens.
+        if matches!(ending, Ending::Decided { .. }) || led {
             self.judge(id, &ending, fx);
         }
         self.stir(id, fx);
@@ -224,7 +233,7 @@ impl Site {
     /// What waits at that place of a queue of `id`, if any of its tokens are there for it.
     fn waiting_at(&mut self, id: QuotaId, action: Action, index: usize) -> Option<Operation> {
         let quota = self.quotas.get_mut(&id)?;
-        let there = quota.account.allows(action, 1);
+        let there = quota.allows(action, 1);
         queue(quota, action).get(index).filter(|_| there).map(|waiting| waiting.operation.clone())
     }
 
@@ -232,19 +241,34 @@ impl Site {
     fn judge(&mut self, id: QuotaId, ending: &Ending, fx: &mut Effects<Site>) {
         let verdict = match ending {
             Ending::Decided { list, .. } if list.entry(self.cluster.me).is_none() => return,
-            Ending::Decided { list, led } if list.count => match led {
-                true => self.verdict(list, true),
-                false => return,
-            },
             Ending::Decided { list, led } => self.verdict(list, *led),
             Ending::Dead(Cause::Busy) => {
                 Verdict { contended: true, ..Verdict::unknown("other sites are redistributing".into(), TRIES_MAX) }
             }
             Ending::Dead(Cause::Unanswered) => Verdict::unknown("too few other sites answer".into(), TRIES_MAX / 2),
         };
+        let Some(offers) = self.quotas.get(&id).map(|quota| quota.offers) else { return };
+        self.judge_all(id, offers, &verdict, fx);
+    }
+
+    /// Refuses what lacks tokens of `id` that are not there: all sites were counted.
+    pub(super) fn judge_count(&mut self, id: QuotaId, counted: &[SiteTokens], asked_before: u64, fx: &mut Effects<Site>) {
+        let sum = |part: fn(&SiteTokens) -> u64| counted.iter().map(part).sum::<u64>();
+        let verdict = Verdict {
+            left_at_most: Some(sum(|site| site.left).saturating_sub(sum(|site| site.owed))),
+            held: Some(sum(|site| site.held)),
+            counted: true,
+            contended: true,
+            ..Verdict::unknown("other sites want what is left".into(), TRIES_MAX)
+        };
+        self.judge_all(id, asked_before, &verdict, fx);
+    }
+
+    /// Judges what lacks tokens of `id` and had its say in the verdict: what came when there were fewer than `offers`.
+    fn judge_all(&mut self, id: QuotaId, offers: u64, verdict: &Verdict, fx: &mut Effects<Site>) {
         for link in self.subtree(id) {
             for action in [Action::Release, Action::Acquire] {
-                self.judge_queue(id, link, action, &verdict, fx);
+                self.judge_queue(id, link, action, offers, verdict, fx);
             }
         }
     }
@@ -278,8 +302,8 @@ impl Site {
         Verdict {
             left_at_most: led.then_some(all.left.saturating_sub(owed)),
             held: led.then_some(all.held),
-            counted: led && list.count,
-            hopeless: !list.count && (all.left < wanted.saturating_add(owed) || list.entries.iter().all(|entry| entry.kept.left == 0)),
+            counted: false,
+            hopeless: all.left < wanted.saturating_add(owed) || list.entries.iter().all(|entry| entry.kept.left == 0),
             contended: true,
             why: "other sites want what is left".into(),
             tries_max: TRIES_MAX,
@@ -298,20 +322,20 @@ impl Site {
     }
 
     /// Judges what waits in quota `link` for tokens of `scarce`.
-    fn judge_queue(&mut self, scarce: QuotaId, link: QuotaId, action: Action, verdict: &Verdict, fx: &mut Effects<Site>) {
+    fn judge_queue(&mut self, scarce: QuotaId, link: QuotaId, action: Action, offers: u64, verdict: &Verdict, fx: &mut Effects<Site>) {
         let rank = self.cluster.rank() as u32;
         let Some(quota) = self.quotas.get(&scarce) else { return };
-        let (offers, tokens, name) = (quota.offers, quota.account.tokens, quota.definition.name.clone());
+        let (tokens, name) = (quota.account.tokens, quota.definition.name.clone());
         let Some(waiting) = self.quotas.get_mut(&link).map(|quota| std::mem::take(queue(quota, action))) else { return };
         for mut waiting in waiting {
             let amount = waiting.operation.amount;
             let lacks = amount > if action == Action::Acquire { tokens.left } else { tokens.held };
             // One that came after the offer was made had no say in what was wanted.
             let heard = waiting.lacking == scarce && waiting.offers < offers;
-            if lacks && !heard {
-                (waiting.lacking, waiting.offers) = (scarce, offers);
-            }
             let quota = self.quotas.get_mut(&scarce).expect("it was just there");
+            if lacks && waiting.lacking != scarce {
+                (waiting.lacking, waiting.offers) = (scarce, quota.offers);
+            }
             let refusal = match (lacks, heard) {
                 (false, _) => None,
                 (true, true) if verdict.counted => verdict.refusal(&mut waiting, &name),
@@ -343,9 +367,12 @@ impl Site {
     }
 
     pub(super) fn tick_quota(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
-        let patience = self.config.patience;
+        let patience = self.config.patience.for_answers_after(self.pace.slowest());
         if !self.quotas.get(&id).is_some_and(|quota| quota.protocol.is_idle()) {
             self.with_protocol(id, fx, |protocol, purse, out| protocol.tick(&patience, purse, out));
+        }
+        if self.quotas.get(&id).is_some_and(|quota| !quota.count.is_idle()) {
+            self.with_count(id, fx, |count, _, out| count.tick(out));
         }
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         quota.drought.tick(!quota.protocol.is_idle());
@@ -362,10 +389,12 @@ impl Site {
 
     /// Refuses what has waited too long.
     fn expire(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let patience = self.config.patience;
+        let later = patience.for_answers_after(self.pace.slowest()).gather - patience.gather;
         for action in [Action::Release, Action::Acquire] {
             let Some(quota) = self.quotas.get_mut(&id) else { return };
             let name = quota.definition.name.clone();
-            let max = self.config.wait_ticks;
+            let max = self.config.wait_ticks + ANSWERS_WAITED_FOR * later;
             queue(quota, action).iter_mut().for_each(|waiting| waiting.waited += 1);
             // First come, first overdue.
             while let Some(quota) = self.quotas.get_mut(&id)

@@ -67,6 +67,11 @@ impl Site {
         if operation.id.as_ref().is_some_and(|key| self.waiting_ids.contains_key(key)) {
             return Look::Again;
         }
+        if operation.id.is_some() && self.window.is_full() {
+            fx.count("quota.refused.window");
+            let why = "this site has no memory for further request ids until those of the last minute may be forgotten";
+            return Look::Settled(Err(Refusal::Unavailable(why.into())));
+        }
         if operation.action == Action::Acquire {
             for link in Arc::clone(&self.quotas[&id].chain).iter() {
                 self.quotas.get_mut(link).expect("a chain is of quotas").demand.acquire(operation.amount, self.now);
@@ -88,7 +93,7 @@ impl Site {
     pub(super) fn carry_out(&mut self, id: QuotaId, operation: &Operation) -> Result<Done, QuotaId> {
         let chain = Arc::clone(&self.quotas[&id].chain);
         let amount = operation.amount;
-        let lacks = |id: &&QuotaId| !self.quotas[id].account.allows(operation.action, amount);
+        let lacks = |id: &&QuotaId| !self.quotas[id].allows(operation.action, amount);
         if let Some(lacking) = chain.iter().find(lacks) {
             return Err(*lacking);
         }
@@ -110,7 +115,7 @@ impl Site {
         if self.planted == Some(crate::planted::Planted::ForgottenRequestId) {
             return Ok(done);
         }
-        self.window.remember(operation, id, done, &mut self.outcome.batch);
+        self.window.remember(operation, id, done, self.ticks, &mut self.outcome.batch);
         Ok(done)
     }
 
@@ -121,6 +126,8 @@ impl Site {
         match operation.action {
             Action::Acquire if self.cluster.size() == 1 => Some(Refusal::Exceeded { quota: name, wanted: amount }),
             Action::Release if self.cluster.size() == 1 => Some(Refusal::NotHeld { quota: name, amount }),
+            // There are enough, as soon as they are counted.
+            _ if quota.account.allows(operation.action, amount) => None,
             _ => quota.drought.refusal(operation, &name),
         }
     }

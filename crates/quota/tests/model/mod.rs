@@ -81,8 +81,6 @@ pub struct Budget {
 pub struct Avantan {
     pub kind: ProtocolKind,
     pub tokens: [Tokens; SITES],
-    /// The redistributions count tokens, and move none.
-    pub count: bool,
     pub budget: Budget,
     #[cfg(feature = "planted")]
     pub planted: Option<Planted>,
@@ -120,7 +118,6 @@ impl Avantan {
         Avantan {
             kind,
             tokens,
-            count: false,
             budget,
             #[cfg(feature = "planted")]
             planted: None,

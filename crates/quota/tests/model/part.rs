@@ -149,8 +149,7 @@ impl Part {
                 }
                 (Input::Deliver(_), None) => unreachable!("a delivery is of a message"),
                 (Input::Start, _) if protocol.is_idle() => {
-                    let wanted = if model.count { 0 } else { model.tokens[action.site].wants };
-                    let call = Call { wanted: Tokens::left(wanted), all: false, count: model.count };
+                    let call = Call { wanted: Tokens::left(model.tokens[action.site].wants), all: false };
                     protocol.start(call, &mut purse, &mut out);
                 }
                 (Input::Start, _) => {}

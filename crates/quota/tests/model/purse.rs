@@ -20,12 +20,9 @@ pub struct ModelPurse<'a> {
 }
 
 impl Purse for ModelPurse<'_> {
-    fn offer(&mut self, call: Call) -> Entry {
+    fn offer(&mut self, _: Call) -> Entry {
         self.moved = true;
         let here = self.account.tokens;
-        if call.count {
-            return self.account.offer(self.site, here, Tokens::NONE);
-        }
         let offered = Tokens::left(here.left - self.tokens.keeps.min(here.left));
         self.account.offer(self.site, offered, Tokens::left(self.tokens.wants))
     }

@@ -4,7 +4,6 @@ use crate::support::client::has;
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_core::Span;
 use rhumb_quota::Config;
-use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::spec::ProtocolKind::Majority;
@@ -50,25 +49,6 @@ fn what_a_scarce_redistribution_brought_and_is_taken_counts_as_gone() {
     cluster.settle();
     let vm = Name::new("vm").expect("a name");
     assert_eq!(cluster.outcome(more), Err(Refusal::Exceeded { quota: vm, wanted: 1 }));
-}
-
-#[test]
-fn an_exact_read_counts_all_tokens_at_one_moment() {
-    let mut cluster = Cluster::new(
-        3,
-        "An exact read is a redistribution in which no token moves.
-        Every site offers all that it has; the list that is decided is the count.",
-    );
-    cluster.create_vm(30, Majority);
-    cluster.acquire(R0, "vm", 4);
-    cluster.acquire(R2, "vm", 10);
-    cluster.narrate("a client of r1 asks how many there are");
-    let get = cluster.get(R1, "vm", Read::Exact);
-    cluster.settle();
-    let info = cluster.info(get);
-    assert_eq!((info.left(), info.held(), info.missing.len()), (16, 14, 0));
-    assert_eq!(cluster.all_tokens(), [has(6, 4), has(10, 0), has(0, 10)]);
-    cluster.check("an_exact_read_counts_all_tokens_at_one_moment");
 }
 
 #[test]

@@ -4,5 +4,6 @@
 
 mod any;
 mod clients;
+mod counts;
 mod majority;
 mod support;

@@ -34,9 +34,6 @@ use std::sync::Arc;
 const CLIENTS: u32 = 3;
 /// Clients that make and drop one and the same quota.
 const CHURNERS: usize = 2;
-/// The slowest sync. A leader waits 400 ms for the offers of others, a trip and two syncs: with slower disks it gives up sites that are
-/// alive, and refuses for want of tokens that they have.
-const SYNC_MAX: Span = Span::from_millis(5);
 const FAULTS_BEGIN: Time = Time::from_micros(6_000_000);
 const FAULTS_END: Time = Time::from_micros(20_000_000);
 const CLIENTS_END: Time = Time::from_micros(30_000_000);
@@ -116,7 +113,7 @@ impl Shape {
             regions,
             shards,
             flaky: rng.chance(0.3),
-            sync: draw_sync(rng).min(SYNC_MAX),
+            sync: draw_sync(rng),
             limits_change: rng.chance(0.5),
             foresees: rng.chance(0.5),
             asks_anew: rng.chance(0.5),

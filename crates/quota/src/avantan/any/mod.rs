@@ -163,6 +163,7 @@ impl Any {
             refused: BTreeSet::new(),
             waited: 0,
         };
+        out.called = true;
         for site in self.cluster.others() {
             out.promise(site, Promise::Election { instance, call });
         }
@@ -275,18 +276,10 @@ impl Any {
 
     /// Chooses the members if the answers allow it; `eager`: even if more of them would be better.
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
-        let Role::Candidate { call, answers, busy, waited, .. } = &self.role else { return };
+        let Role::Candidate { answers, busy, waited, .. } = &self.role else { return };
         let entries = answers.values();
         let all = answers.len() == self.cluster.size();
-        if call.count {
-            if !busy.is_empty() {
-                // All sites stand still for it: not longer than it has a chance.
-                return self.give_up(Cause::Busy, purse, out);
-            }
-            if !(all && entries.clone().all(|entry| entry.kept.is_none())) {
-                return;
-            }
-        } else if !is_satisfied(entries.clone()) {
+        if !is_satisfied(entries.clone()) {
             let heard = answers.len() + busy.len() == self.cluster.size();
             if !(heard || eager) {
                 return;
@@ -299,12 +292,7 @@ impl Any {
                 return;
             }
         }
-        let list = List {
-            reallocation: self.reallocation,
-            count: call.count,
-            gathered: Some(waited + 1),
-            entries: answers.values().cloned().collect(),
-        };
+        let list = List { reallocation: self.reallocation, gathered: Some(waited + 1), entries: answers.values().cloned().collect() };
         let current = self.state.current.as_mut().expect("a candidate is in its own instance");
         let instance = current.instance;
         current.accepted = Some(list.clone());

@@ -156,6 +156,7 @@ impl Majority {
         let entry = self.offer_to(ballot, call, purse, out);
         let own = Answer { entry, fresh: self.state.offered_at == ballot, accepted: self.state.accepted.clone() };
         self.role = Role::Candidate { ballot, call, answers: BTreeMap::from([(self.cluster.me, own)]), waited: 0 };
+        out.called = true;
         for site in self.cluster.others() {
             out.promise(site, Promise::Election { slot: self.state.slot, ballot, call });
         }
@@ -291,7 +292,7 @@ impl Majority {
 
     /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better.
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
-        let Role::Candidate { ballot, call, answers, waited } = &self.role else { return };
+        let Role::Candidate { ballot, answers, waited, .. } = &self.role else { return };
         if answers.len() < self.cluster.majority() {
             return;
         }
@@ -301,14 +302,8 @@ impl Majority {
         let all = answers.len() == self.cluster.size();
         let list = match accepted {
             Some((_, list)) => list.clone(),
-            None if call.count && !(all && entries.clone().all(|entry| entry.kept.is_none())) => return,
             None if !(all || eager || is_satisfied(entries.clone())) => return,
-            None => List {
-                reallocation: self.reallocation,
-                count: call.count,
-                gathered: built.then_some(waited + 1),
-                entries: entries.cloned().collect(),
-            },
+            None => List { reallocation: self.reallocation, gathered: built.then_some(waited + 1), entries: entries.cloned().collect() },
         };
         let (ballot, slot) = (*ballot, self.state.slot);
         self.state.accepted = Some((ballot, list.clone()));

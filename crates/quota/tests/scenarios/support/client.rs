@@ -47,6 +47,13 @@ impl Cluster {
         assert_eq!(self.answers.get(&id), Some(&Answer::Changed(Ok(()))));
     }
 
+    /// Ends `quota`, by way of `site`.
+    pub fn drop_quota(&mut self, site: SiteId, quota: &str) {
+        let id = self.request(site, Request::Drop { name: name(quota) });
+        self.advance(Span::from_secs(1));
+        assert_eq!(self.answers.get(&id), Some(&Answer::Changed(Ok(()))));
+    }
+
     pub fn acquire(&mut self, site: SiteId, quota: &str, amount: u64) -> RequestId {
         self.run(site, Operation::acquire(name(quota), amount, None))
     }

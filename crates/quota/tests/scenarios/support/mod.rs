@@ -10,6 +10,7 @@ mod transcript;
 use rhumb_core::actor::{Effect, Gated, RequestId};
 use rhumb_core::{Actor, Body, Effects, Input, SiteId, Span, Time, Topology};
 use rhumb_quota::avantan::{self, any, majority};
+use rhumb_quota::count;
 use rhumb_quota::message::{Note, Promise};
 use rhumb_quota::request::{Answer, Request};
 use rhumb_quota::site::Timer;
@@ -152,16 +153,30 @@ impl Cluster {
 
     /// Delivers the messages under way, and those that they cause, but for those held up.
     pub fn settle(&mut self) {
-        while let Some(next) = self.wire.iter().position(|envelope| !(self.held)(envelope)) {
-            let envelope = self.wire.remove(next).expect("its position was just found");
-            let cut = self.cut.contains(&envelope.from) || self.cut.contains(&envelope.to);
-            if cut || self.machines[&envelope.to].life.is_none() {
-                self.transcript.lost(&envelope);
-                continue;
-            }
-            self.transcript.delivered(&envelope);
-            self.step(envelope.to, Input::Message { from: envelope.from, body: envelope.body });
+        while self.deliver_next() {}
+    }
+
+    fn deliver_next(&mut self) -> bool {
+        let Some(next) = self.wire.iter().position(|envelope| !(self.held)(envelope)) else { return false };
+        let envelope = self.wire.remove(next).expect("its position was just found");
+        let cut = self.cut.contains(&envelope.from) || self.cut.contains(&envelope.to);
+        if cut || self.machines[&envelope.to].life.is_none() {
+            self.transcript.lost(&envelope);
+            return true;
         }
+        self.transcript.delivered(&envelope);
+        self.step(envelope.to, Input::Message { from: envelope.from, body: envelope.body });
+        true
+    }
+
+    /// Delivers the next so many messages under way, of those not held up; true if there were as many.
+    pub fn deliver(&mut self, count: usize) -> bool {
+        (0..count).all(|_| self.deliver_next())
+    }
+
+    /// Messages under way of those held up.
+    pub fn under_way(&self) -> usize {
+        self.wire.iter().filter(|envelope| (self.held)(envelope)).count()
     }
 
     /// Lets time pass: timers run out in the order in which they are due.
@@ -256,6 +271,22 @@ impl Envelope {
             Body::Promise(Promise::Avantan(_, avantan::Promise::Any(promise))) => Some(promise),
             _ => None,
         }
+    }
+
+    /// True for what a site says to another's look at its tokens.
+    pub fn is_seen(&self) -> bool {
+        matches!(self.body, Body::Note(Note::Seen(..)))
+    }
+
+    /// True for the outcome of a count.
+    pub fn is_counted(&self) -> bool {
+        matches!(self.body, Body::Promise(Promise::Count(_, count::Promise::Counted { .. })))
+    }
+
+    /// True for the word that a count has come to nothing.
+    #[cfg(feature = "planted")]
+    pub fn is_void(&self) -> bool {
+        matches!(self.body, Body::Note(Note::Count(_, count::Note::Void { .. })))
     }
 
     /// True for an `ElectionOk`.

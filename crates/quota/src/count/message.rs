@@ -1,0 +1,52 @@
+//! What sites say to each other in a count.
+
+use crate::info::SiteTokens;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Messages that promise nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Note {
+    /// The sender stands still, with these tokens.
+    Standing { number: u64, tokens: SiteTokens },
+    /// All stood still at one moment: go on.
+    Go { number: u64 },
+    /// The count has come to nothing.
+    Void { number: u64 },
+}
+
+/// Messages that promise that what their sender did before is on its disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Promise {
+    /// The receiver is to stand still, and to say what it has. After the outcome of a redistribution that its sender has just told.
+    Stand { number: u64 },
+    /// The sender has stood still from its word until now.
+    Stood { number: u64 },
+    /// So many there were.
+    Counted { number: u64, tokens: Vec<SiteTokens> },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Standing { number, tokens } => write!(f, "Standing #{number} {} left, {} held", tokens.left, tokens.held),
+            Note::Go { number } => write!(f, "Go #{number}"),
+            Note::Void { number } => write!(f, "Void #{number}"),
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promise::Stand { number } => write!(f, "Stand #{number}"),
+            Promise::Stood { number } => write!(f, "Stood #{number}"),
+            Promise::Counted { number, tokens } => {
+                let (left, held) = tokens.iter().fold((0, 0), |(left, held), site| (left + site.left, held + site.held));
+                write!(f, "Counted #{number} {left} left, {held} held")
+            }
+        }
+    }
+}

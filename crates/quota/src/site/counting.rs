@@ -1,0 +1,98 @@
+//! Counts: when a site leads one, and what follows from it for readers and for those who wait.
+
+use super::Site;
+use super::quota::Reader;
+use crate::catalog::QuotaId;
+use crate::count::{Count, Ended, Here, Out};
+use crate::info::{Read, SiteTokens};
+use crate::message::{Note, Promise};
+use crate::refusal::Refusal;
+use crate::request::Answer;
+use rhumb_core::Effects;
+
+impl Site {
+    /// A step in a count of quota `id`, and what follows from it.
+    pub(super) fn with_count(&mut self, id: QuotaId, fx: &mut Effects<Site>, step: impl FnOnce(&mut Count, Here, &mut Out)) {
+        let me = self.cluster.me;
+        // A quota that this site does not know: the leader will lose patience.
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let here = Here { tokens: quota.tokens(me), idle: quota.protocol.is_idle(), asked_before: quota.offers + 1 };
+        let mut out = Out::default();
+        step(&mut quota.count, here, &mut out);
+        if out.stands {
+            quota.offers += 1;
+        }
+        self.active.insert(id);
+        for (to, note) in out.notes {
+            fx.send(to, Note::Count(id, note));
+        }
+        self.outcome.promises.extend(out.promises.into_iter().map(|(to, promise)| (to, Promise::Count(id, promise))));
+        match out.ended {
+            Some(Ended::Counted { tokens, asked_before, led }) => {
+                fx.count("quota.count.done");
+                self.answer_readers(id, &tokens, asked_before);
+                self.on_more_tokens(id, fx);
+                if led {
+                    self.settle_doubt(id);
+                    self.judge_count(id, &tokens, asked_before, fx);
+                }
+            }
+            Some(Ended::Void) => {
+                fx.count("quota.count.void");
+                self.on_more_tokens(id, fx);
+            }
+            Some(Ended::Unanswered) => {
+                fx.count("quota.count.unanswered");
+                self.settle_doubt(id);
+                self.refuse_readers(id);
+                self.on_more_tokens(id, fx);
+            }
+            None if out.goes_on => self.on_more_tokens(id, fx),
+            None => return,
+        }
+        self.stir(id, fx);
+    }
+
+    /// What a count could say of quota `id` has been said.
+    fn settle_doubt(&mut self, id: QuotaId) {
+        if let Some(quota) = self.quotas.get_mut(&id) {
+            quota.doubted = false;
+        }
+    }
+
+    /// Leads a count of quota `id`.
+    pub(super) fn lead_count(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        // Above those of earlier lives.
+        self.last_read = (self.last_read + 1).max(self.now.as_micros());
+        let number = self.last_read;
+        self.with_count(id, fx, |count, here, out| count.lead(number, here, out));
+    }
+
+    /// The tokens of quota `id` are about to change, or have: this site stands still no more.
+    pub(super) fn interrupt_count(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        if self.quotas.get(&id).is_some_and(|quota| quota.count.is_standing()) {
+            self.with_count(id, fx, |count, _, out| count.interrupt(out));
+        }
+    }
+
+    /// All sites were counted: it is the answer for those who asked before this site stood still.
+    fn answer_readers(&mut self, id: QuotaId, tokens: &[SiteTokens], asked_before: u64) {
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let readers = std::mem::take(&mut quota.readers);
+        let (answered, others): (Vec<Reader>, _) = readers.into_iter().partition(|reader| reader.offers < asked_before);
+        quota.readers = others.into();
+        for reader in answered {
+            let info = self.info(id, Read::Exact, tokens.to_vec());
+            self.outcome.answers.push((reader.client, Answer::Got(Ok(info))));
+        }
+    }
+
+    /// Not all sites could be counted.
+    fn refuse_readers(&mut self, id: QuotaId) {
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        for reader in std::mem::take(&mut quota.readers) {
+            let why = "not every site could be counted in time; a global read does without";
+            self.outcome.answers.push((reader.client, Answer::Got(Err(Refusal::Unavailable(why.into())))));
+        }
+    }
+}
