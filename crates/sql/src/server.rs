@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Gateways;
 use crate::session::{Canceller, Session};
+use crate::stack::LargeStack;
 use crate::wire::connection::{Connection, Ending, Output};
 use crate::wire::frame::{FrameError, FrameReader};
 use crate::wire::request::Opening;
@@ -78,7 +79,7 @@ pub async fn serve(
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(connections.spawn(server.clone().connection(stream))),
+                Ok((stream, _)) => drop(connections.spawn(LargeStack::new(server.clone().connection(stream)))),
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;

@@ -4,6 +4,7 @@
 //! every range that it read, and its commit fails with a conflict if any of them changed. Locking reads take no locks
 //! here, which costs conflicts but no correctness. Simplified: one process, no delays, versions kept for ever.
 
+pub mod deep;
 mod quotas;
 
 pub use quotas::LocalQuotas;

@@ -102,7 +102,7 @@ async fn what_is_too_long_or_too_deep_is_refused() {
     let long = format!("SELECT '{}'", "x".repeat(5 << 20));
     assert_eq!(code(client.batch_execute(&long).await), "54000");
     let deep = format!("SELECT {}1{}", "(".repeat(5_000), ")".repeat(5_000));
-    assert_eq!(code(client.batch_execute(&deep).await), "54000");
+    assert_eq!(code(client.batch_execute(&deep).await), "54001");
     assert_eq!(strings(&client, "SELECT 1").await, ["1"]);
 }
 
