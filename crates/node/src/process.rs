@@ -215,7 +215,7 @@ where
     site.open(ports.peer);
     let status = site.status();
     let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone(), catenae.clone(), quad.clone());
-    let admin = tokio::spawn(async move { axum::serve(ports.http, routes).await });
+    let admin = tokio::spawn(async move { http::listener::serve(ports.http, routes).await });
     let watching = tokio::spawn(watch_placement(commits.clone(), Arc::clone(&status)));
 
     let (stopping, stopped) = watch::channel(false);

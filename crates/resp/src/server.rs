@@ -40,6 +40,13 @@ impl Default for ServerOptions {
     }
 }
 
+impl ServerOptions {
+    /// The most connections that are open at a time, those that are being told to go among them.
+    pub fn sockets_max(&self) -> usize {
+        self.connections_max + REFUSALS_MAX
+    }
+}
+
 struct Server {
     quotas: Arc<dyn Quotas>,
     vitals: Vitals,

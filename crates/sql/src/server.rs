@@ -49,6 +49,13 @@ impl Default for ServerOptions {
     }
 }
 
+impl ServerOptions {
+    /// The most connections that are open at a time, those whose session has not started among them.
+    pub fn sockets_max(&self) -> usize {
+        self.connections_max + OPENINGS_MAX
+    }
+}
+
 struct Server {
     engine: Arc<Engine>,
     sessions: Semaphore,

@@ -10,6 +10,7 @@ use rhumb_core::Topology;
 use rhumb_node::catenae::Gateway as CatenaeGateway;
 use rhumb_node::client::Gateway;
 use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup, first_quorums};
+use rhumb_node::descriptors;
 use rhumb_node::process::{self, Actors, Served};
 use rhumb_node::quad::Gateway as QuadGateway;
 use rhumb_quota::gateway::Quotas;
@@ -62,6 +63,10 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(setup) => setup,
         Err(error) => return fail(error, 2),
     };
+    let clients = ServerOptions::default().sockets_max() + rhumb_resp::ServerOptions::default().sockets_max();
+    if let Err(error) = descriptors::secure(&setup, clients) {
+        return fail(error, 1);
+    }
     if args.exit_with_stdin {
         std::thread::spawn(stop_with_stdin);
     }

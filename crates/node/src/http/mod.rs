@@ -12,8 +12,10 @@
 //!   /quotas…        see [`quotas`]
 //!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder
 //! ```
+//! How many may ask, and how slowly, is bounded ([`listener`]).
 
 pub mod chaos;
+pub mod listener;
 pub mod placement;
 pub mod quorums;
 pub mod quotas;
