@@ -1,11 +1,14 @@
-//! The HTTP port: how many may ask, and how slowly.
+//! The HTTP port: how many may ask, how slowly, and from where.
 
 mod common;
 
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, post};
-use axum::body::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
 use rhumb_node::http::listener::{BODY_BYTES_MAX, CONNECTIONS_MAX, serve};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
@@ -105,4 +108,52 @@ async fn an_answer_that_is_not_read_is_cut() {
     while stream.write_all(b"x").await.is_ok() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Asks as a program, or a browser, does; the status and the text that comes.
+async fn ask(address: SocketAddr, method: Method, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+    let stream = TcpStream::connect(address).await.expect("it listens");
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("a connection");
+    tokio::spawn(connection);
+    let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = sender.send_request(request.body(Full::new(Bytes::from("{}"))).expect("a request")).await.expect("an answer");
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await.expect("a body").to_bytes();
+    (status, String::from_utf8(body.to_vec()).expect("text"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_other_sites_reach_nothing() {
+    let routes = Router::new().route("/", get(async || "seen").post(async || "done"));
+    let address = listen(rhumb_node::http::guarded(routes, vec!["db.example.com".into()])).await;
+    let own = format!("localhost:{}", address.port());
+    let origin = format!("http://{own}");
+    for headers in [
+        &[("host", own.as_str())][..],
+        &[("host", "127.0.0.1")],
+        &[("host", "DB.example.com:80")],
+        &[("host", &own), ("origin", &origin), ("sec-fetch-site", "same-origin")],
+        &[("host", &own), ("sec-fetch-site", "none")],
+    ] {
+        assert_eq!(ask(address, Method::GET, "/", headers).await, (200, "seen".into()), "{headers:?}");
+        assert_eq!(ask(address, Method::POST, "/", headers).await, (200, "done".into()), "{headers:?}");
+    }
+    for (headers, status) in [
+        (&[("host", "evil.example")][..], 421),
+        (&[("host", "evil.example"), ("origin", "http://evil.example"), ("sec-fetch-site", "same-origin")], 421),
+        (&[("host", &own), ("origin", "http://evil.example")], 403),
+        (&[("host", &own), ("origin", "null")], 403),
+        (&[("host", &own), ("sec-fetch-site", "cross-site")], 403),
+        (&[("host", &own), ("sec-fetch-site", "same-site")], 403),
+    ] {
+        for (method, path) in [(Method::GET, "/"), (Method::POST, "/"), (Method::GET, "/nowhere")] {
+            assert_eq!(ask(address, method, path, headers).await.0, status, "{headers:?}");
+        }
+    }
+    let (_, why) = ask(address, Method::GET, "/", &[("host", "evil.example")]).await;
+    let expected = "this site is not `evil.example`: ask it by an IP address or as localhost, or add the name to `names` of `[http]` in its configuration\n";
+    assert_eq!(why, expected);
 }
