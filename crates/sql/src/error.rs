@@ -138,6 +138,8 @@ sql_states! {
     ObjectInUse = "55006",
     /// The client asked for the statement to be given up.
     QueryCanceled = "57014",
+    /// The site stops.
+    AdminShutdown = "57P01",
     /// Too few regions can be reached.
     CannotConnectNow = "57P03",
     /// Stored bytes that cannot be read.

@@ -11,6 +11,7 @@ mod quotas;
 mod retries;
 mod rows;
 mod settings;
+mod stop;
 mod support;
 mod transactions;
 mod values;

@@ -1,0 +1,67 @@
+//! The end of a server: what is under way is finished, and nobody is let in.
+
+use crate::support::{Server, code, strings};
+use rhumb_sql::server::{ServerOptions, serve_until};
+use rhumb_sql::testing::LocalGateway;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// A server that can be told to stop.
+struct Stoppable {
+    server: Server,
+    stop: Arc<Notify>,
+    life: JoinHandle<()>,
+}
+
+impl Stoppable {
+    async fn start() -> Stoppable {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (gateway, stop) = (LocalGateway::new(), Arc::new(Notify::new()));
+        let stopped = Arc::clone(&stop);
+        let gateways = Arc::new(gateway.clone());
+        let life = async move {
+            let stop = async { stopped.notified().await };
+            serve_until(stop, listener, gateways, None, ServerOptions::default()).await.expect("it ends well");
+        };
+        Stoppable { server: Server { address, gateway, quotas: Default::default() }, stop, life: tokio::spawn(life) }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_stops_finishes_what_is_under_way_and_lets_nobody_in() {
+    let Stoppable { server, stop, life } = Stoppable::start().await;
+    let mut idle = TcpStream::connect(server.address).await.expect("connected");
+    idle.write_all(b"\0\0\0\x24\0\x03\0\0user\0tester\0database\0rhumb\0\0").await.expect("sent");
+    let unopened = TcpStream::connect(server.address).await.expect("connected");
+    let busy = server.connect().await;
+    busy.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.expect("created");
+    let within = server.connect().await;
+    within.batch_execute("BEGIN; INSERT INTO t VALUES (1)").await.expect("begun");
+    let failed = server.connect().await;
+    failed.batch_execute("BEGIN; SELECT 1").await.expect("begun");
+    assert_eq!(code(failed.batch_execute("SELECT 1 / 0").await), "22012");
+
+    let gate = server.gateway.hold_commit();
+    let commit = busy.batch_execute("INSERT INTO t VALUES (2)");
+    let stopped = async {
+        gate.reached().await;
+        stop.notify_one();
+        // The idle session is the first to hear of it.
+        let mut said = Vec::new();
+        idle.read_to_end(&mut said).await.expect("closed");
+        assert!(said.windows(5).any(|code| code == b"57P01"), "{said:?}");
+        assert!(TcpStream::connect(server.address).await.is_err(), "nobody is let in");
+        gate.open();
+    };
+    let (committed, ()) = tokio::join!(commit, stopped);
+    committed.expect("the statement under way is finished");
+    assert_eq!(strings(&within, "SELECT id FROM t WHERE id = 1").await, ["1"], "an open transaction goes on");
+    within.batch_execute("COMMIT").await.expect("committed");
+    life.await.expect("all sessions have ended");
+    assert!(busy.batch_execute("SELECT 1").await.is_err() && within.batch_execute("SELECT 1").await.is_err());
+    drop(unopened);
+}
