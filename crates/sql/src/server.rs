@@ -42,11 +42,13 @@ pub struct ServerOptions {
     pub site: SiteId,
     /// The most sessions at a time; one more is refused with SQLSTATE 53300.
     pub connections_max: usize,
+    /// A client that reads nothing of its answers for so long is disconnected.
+    pub write_stall_max: Duration,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { site: SiteId::new(0, 0), connections_max: 500 }
+        ServerOptions { site: SiteId::new(0, 0), connections_max: 500, write_stall_max: Duration::from_secs(60) }
     }
 }
 
@@ -63,6 +65,7 @@ struct Server {
     openings: Semaphore,
     next_pid: AtomicI32,
     cancellers: Mutex<BTreeMap<i32, (i32, Canceller)>>,
+    write_stall_max: Duration,
     stop: Stop,
 }
 
@@ -94,6 +97,7 @@ pub async fn serve_until(
         openings: Semaphore::new(OPENINGS_MAX),
         next_pid: AtomicI32::new(1),
         cancellers: Mutex::default(),
+        write_stall_max: options.write_stall_max,
         stop: Stop(stopped),
     });
     let mut background = tokio::task::JoinSet::new();
@@ -140,7 +144,7 @@ impl Server {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         let (read, write) = stream.into_split();
-        let (mut reader, mut output) = (FrameReader::new(read), Output::new(write));
+        let (mut reader, mut output) = (FrameReader::new(read), Output::new(write, self.write_stall_max));
         let mut stop = self.stop.clone();
         let opening = tokio::select! {
             opening = tokio::time::timeout(STARTUP_TIMEOUT, opening(&mut reader, &mut output)) => opening,

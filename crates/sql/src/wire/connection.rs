@@ -19,9 +19,12 @@ use pgwire::messages::data::{DataRow, FieldDescription, RowDescription};
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse, ErrorResponse, NoticeResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::ParameterStatus;
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_io_timeout::TimeoutWriter;
 
 /// The bytes of answers that are gathered before they are sent.
 const OUTPUT_BYTES: usize = 64 << 10;
@@ -57,14 +60,16 @@ pub struct Connection {
 
 /// The answers on their way out.
 pub struct Output {
-    stream: OwnedWriteHalf,
+    stream: Pin<Box<TimeoutWriter<OwnedWriteHalf>>>,
     buffer: BytesMut,
 }
 
 impl Output {
-    /// Answers to `stream`.
-    pub fn new(stream: OwnedWriteHalf) -> Output {
-        Output { stream, buffer: BytesMut::with_capacity(OUTPUT_BYTES) }
+    /// Answers to `stream`, whose client may leave them unread for `stall_max`.
+    pub fn new(stream: OwnedWriteHalf, stall_max: Duration) -> Output {
+        let mut stream = TimeoutWriter::new(stream);
+        stream.set_timeout(Some(stall_max));
+        Output { stream: Box::pin(stream), buffer: BytesMut::with_capacity(OUTPUT_BYTES) }
     }
 
     /// Appends an answer.

@@ -1,9 +1,10 @@
-//! The end of a server: what is under way is finished, and nobody is let in.
+//! The end of a server: what is under way is finished, and nobody is let in. And the end of a client that does not read.
 
 use crate::support::{Server, code, strings};
 use rhumb_sql::server::{ServerOptions, serve_until};
 use rhumb_sql::testing::LocalGateway;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -64,4 +65,25 @@ async fn a_server_that_stops_finishes_what_is_under_way_and_lets_nobody_in() {
     life.await.expect("all sessions have ended");
     assert!(busy.batch_execute("SELECT 1").await.is_err() && within.batch_execute("SELECT 1").await.is_err());
     drop(unopened);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_disconnected() {
+    let options = ServerOptions { write_stall_max: Duration::from_millis(200), connections_max: 2, ..ServerOptions::default() };
+    let server = Server::start_with(options).await;
+    let reader = server.connect().await;
+    let rows: Vec<String> = (0..1_000).map(|row| format!("({row}, repeat('x', 100))")).collect();
+    let filled = format!("CREATE TABLE t (id int PRIMARY KEY, filler text); INSERT INTO t VALUES {}", rows.join(","));
+    reader.batch_execute(&filled).await.expect("filled");
+    let mut stalled = TcpStream::connect(server.address).await.expect("connected");
+    let text = b"SELECT a.filler FROM t AS a, t AS b\0";
+    stalled.write_all(b"\0\0\0\x24\0\x03\0\0user\0tester\0database\0rhumb\0\0Q").await.expect("sent");
+    stalled.write_all(&(text.len() as u32 + 4).to_be_bytes()).await.expect("sent");
+    stalled.write_all(text).await.expect("sent");
+    // Once the server has closed it, what is sent there fails.
+    while stalled.write_all(b"S\0\0\0\x04").await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(strings(&reader, "SELECT 1").await, ["1"]);
+    assert_eq!(strings(&server.connect().await, "SELECT 1").await, ["1"], "its place is free");
 }
