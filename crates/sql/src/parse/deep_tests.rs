@@ -26,7 +26,7 @@ fn a_text_that_is_too_deep_is_refused_whatever_makes_it_so() {
 fn the_deepest_texts_that_are_let_through_leave_half_of_the_stack() {
     for deep in DEEP {
         let deepest = deep.deepest(|sql| check(sql).is_ok());
-        assert!(deepest >= 100, "{}: {deepest}", deep.name);
+        assert!(deepest >= 10, "{}: {deepest}", deep.name);
         match parsed(deep.text(deepest), STACK_BYTES / 2) {
             // Some of it is not what the parser knows, or deeper than the parser allows by its own count.
             Ok(1) | Err(SqlState::SyntaxError | SqlState::StatementTooComplex | SqlState::FeatureNotSupported) => {}
@@ -86,8 +86,10 @@ fn what_rows_come_from_is_bounded_with_all_that_names_stand_for() {
 fn no_text_takes_long_by_its_depth() {
     // With a rule that is tried in two ways at each level, this would not end.
     for deep in DEEP {
-        for depth in [30, 60] {
+        for depth in [12, 30, 60, 120] {
             let _ = parse(&deep.text(depth));
+            // Cut off, so that whatever is tried fails at the end.
+            let _ = parse(&deep.text(depth)[..deep.text(depth).len() / 2]);
         }
     }
 }

@@ -12,6 +12,9 @@
 //! No rule goes deeper without a bracket, a keyword or an operator, and none is left but by a comma, a closing bracket, UNION and its like,
 //! or the end. (UNION itself makes a chain, so it is counted up to the next comma.)
 //!
+//! The parser tries some rules one after the other: an argument may be the name of one, and `CAST(…` a call of a function of that name.
+//! Within brackets that follow a word each token is read up to three times as often as around them, so that is bounded as well.
+//!
 //! Invariant: no tree is deeper than [`DEPTH_MAX`] times what one keyword makes of it. [`STACK_BYTES`](crate::stack::STACK_BYTES) is for that.
 
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -22,6 +25,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 pub const DEPTH_MAX: usize = 1_500;
 /// Brackets that are open at one place, at the most.
 pub const BRACKETS_MAX: usize = 200;
+/// How often tokens are read by the parser, at the most: each once, and three times as often by each bracket around it that follows a word.
+pub const READS_MAX: u64 = 6_000_000;
 
 /// What is under way between two brackets.
 #[derive(Default)]
@@ -30,6 +35,8 @@ struct Level {
     unions: usize,
     /// Keywords, operators and brackets since the last comma or set operation.
     operators: usize,
+    /// True if its bracket follows a word.
+    called: bool,
 }
 
 /// Refuses a statement that is too deep. Error 54001.
@@ -38,12 +45,18 @@ pub fn check(tokens: &[TokenWithSpan]) -> SqlResult<()> {
     let mut level = Level::default();
     // The sum over all levels.
     let mut depth = 0_usize;
+    let (mut calls, mut reads, mut after_word) = (0_u32, 0_u64, false);
     for token in tokens {
+        if matches!(token.token, Token::Whitespace(_)) {
+            continue;
+        }
+        let called = std::mem::replace(&mut after_word, matches!(token.token, Token::Word(_)));
         match &token.token {
             Token::LParen | Token::LBracket | Token::LBrace => {
                 level.operators += 1;
                 depth += 1;
-                outer.push(std::mem::take(&mut level));
+                outer.push(std::mem::replace(&mut level, Level { called, ..Level::default() }));
+                calls += u32::from(called);
                 if outer.len() > BRACKETS_MAX {
                     return Err(too_complex(format!("more than {BRACKETS_MAX} brackets are open at once"))
                         .with_hint("Split the statement, or name the inner queries with WITH."));
@@ -53,22 +66,28 @@ pub fn check(tokens: &[TokenWithSpan]) -> SqlResult<()> {
                 // Where more are closed than were opened, the parser will say so.
                 if let Some(around) = outer.pop() {
                     depth -= level.unions + level.operators;
+                    calls -= u32::from(level.called);
                     level = around;
                 }
             }
             Token::Comma | Token::SemiColon => {
                 depth -= level.unions + level.operators;
-                level = Level::default();
+                (level.unions, level.operators) = (0, 0);
             }
             token if is_set_operation(token) => {
                 depth = depth + 1 - level.operators;
-                level = Level { unions: level.unions + 1, operators: 0 };
+                (level.unions, level.operators) = (level.unions + 1, 0);
             }
             token if is_keyword_or_operator(token) => {
                 level.operators += 1;
                 depth += 1;
             }
             _ => {}
+        }
+        reads = reads.saturating_add(3_u64.saturating_pow(calls));
+        if reads > READS_MAX {
+            return Err(too_complex("functions are called within calls too deeply, or too much is written within them")
+                .with_hint("Split the statement, or name the inner values with WITH."));
         }
         if depth > DEPTH_MAX {
             return Err(too_complex(format!(
@@ -92,7 +111,7 @@ fn is_set_operation(token: &Token) -> bool {
 fn is_keyword_or_operator(token: &Token) -> bool {
     match token {
         Token::Word(word) => word.keyword != Keyword::NoKeyword,
-        Token::Whitespace(_) | Token::Number(..) | Token::Char(_) | Token::Placeholder(_) | Token::Period | Token::EOF => false,
+        Token::Number(..) | Token::Char(_) | Token::Placeholder(_) | Token::Period | Token::EOF => false,
         Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::HexStringLiteral(_) | Token::DollarQuotedString(_) => false,
         _ => true,
     }
