@@ -7,6 +7,7 @@
 //! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
 //! - [`owner`], [`lives`]: whose a data folder is, and that it is the one that the site had;
+//! - [`descriptors`]: the files that a site may have open;
 //! - [`models`]: forecasts of the demand for quotas;
 //! - [`client`], [`catenae`], [`quad`], [`quotas`], [`placements`]: transactions by each protocol, quotas and placements for clients in
 //!   this process;
@@ -15,6 +16,7 @@
 pub mod catenae;
 pub mod client;
 pub mod config;
+pub mod descriptors;
 pub mod frame;
 pub mod http;
 pub mod lives;

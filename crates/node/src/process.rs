@@ -73,9 +73,9 @@ impl RunError {
     }
 }
 
-/// The stack of each thread that serves clients. Statements are walked by recursion; parsing bounds how deep, and in a build
-/// without optimizations the deepest takes several MiB.
-const STACK_BYTES: usize = 32 << 20;
+/// The stack of each thread that serves clients: somewhat more than statements of SQL may take, which are walked by recursion. Where a
+/// thread has less, one is made for them each time.
+const STACK_BYTES: usize = 72 << 20;
 /// How often the status hears which placement is in force.
 const PLACEMENT_EVERY: Duration = Duration::from_secs(1);
 
@@ -211,7 +211,7 @@ where
     site.open(ports.peer);
     let status = site.status();
     let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone(), catenae.clone(), quad.clone());
-    let admin = tokio::spawn(async move { axum::serve(ports.http, routes).await });
+    let admin = tokio::spawn(async move { http::listener::serve(ports.http, routes).await });
     let watching = tokio::spawn(watch_placement(commits.clone(), Arc::clone(&status)));
 
     let (stopping, stopped) = watch::channel(false);

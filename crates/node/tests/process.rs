@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 
@@ -392,6 +393,28 @@ async fn a_site_is_ready_when_a_majority_of_regions_is_heard_and_says_whom_it_mi
     assert_eq!(http(address, "POST", "/chaos", r#"{"action":"heal","planet":"x"}"#).await.0, 422);
     first.stop().await.expect("exit code 0");
     second.stop().await.expect("exit code 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_other_sites_reach_no_route_of_a_site() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = configs(&["a"], folder.path()).await.remove(0);
+    config.http.names = vec!["db.example.com".into()];
+    let process = Process::start(&config).await;
+    let asked = async |path: &str, header: &str| {
+        let mut stream = TcpStream::connect(config.listen.http).await.expect("it listens");
+        let request = format!("GET {path} HTTP/1.1\r\nconnection: close\r\n{header}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("answered");
+        answer[9..12].to_owned()
+    };
+    for path in ["/healthz", "/readyz", "/metrics", "/status", "/openapi.json", "/placement", "/quorums", "/quotas", "/nowhere"] {
+        assert_eq!(asked(path, "host: evil.example").await, "421", "{path}");
+        assert_eq!(asked(path, "host: localhost\r\nsec-fetch-site: cross-site").await, "403", "{path}");
+    }
+    assert_eq!([asked("/healthz", "host: db.example.com").await, asked("/healthz", "host: localhost").await], ["200", "200"]);
+    process.stop().await.expect("exit code 0");
 }
 
 #[tokio::test(flavor = "multi_thread")]

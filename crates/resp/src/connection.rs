@@ -21,6 +21,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -66,6 +67,8 @@ enum Event {
     Outcomes(Outcomes),
     Sent(usize),
     Read(usize),
+    /// The server stops.
+    Stop,
 }
 
 /// A connection and what is kept for it.
@@ -79,11 +82,18 @@ pub struct Connection<'a> {
     vitals: &'a Vitals,
     /// The client sends nothing more.
     ended: bool,
+    stopped: watch::Receiver<bool>,
 }
 
 impl<'a> Connection<'a> {
     /// A connection just made.
-    pub fn new(stream: TcpStream, session: Session, quotas: &'a dyn Quotas, vitals: &'a Vitals) -> Connection<'a> {
+    pub fn new(
+        stream: TcpStream,
+        session: Session,
+        quotas: &'a dyn Quotas,
+        vitals: &'a Vitals,
+        stopped: watch::Receiver<bool>,
+    ) -> Connection<'a> {
         Connection {
             stream,
             input: BytesMut::new(),
@@ -93,6 +103,7 @@ impl<'a> Connection<'a> {
             quotas,
             vitals,
             ended: false,
+            stopped,
         }
     }
 
@@ -119,6 +130,7 @@ impl<'a> Connection<'a> {
                 Event::Sent(count) => self.replies.sent(count, REPLY_BYTES_KEPT),
                 Event::Read(0) => self.ended = true,
                 Event::Read(_) => {}
+                Event::Stop => return self.close(None).await,
             }
         }
     }
@@ -183,12 +195,13 @@ impl Connection<'_> {
 
     /// Waits for the oldest call, for the network to take replies, or for more commands, if those are welcome.
     async fn event(&mut self, reads: bool) -> Result<Event, Ending> {
-        let Connection { stream, input, replies, calls, ended, .. } = self;
+        let Connection { stream, input, replies, calls, ended, stopped, .. } = self;
         let reads = reads && !*ended && calls.has_room() && input.len() < INPUT_BYTES_MAX;
         if reads {
             input.reserve(READ_BYTES);
         }
         let unsent = replies.unsent();
+        let at_rest = calls.is_empty();
         let event = poll_fn(|context| {
             if let Poll::Ready(outcomes) = calls.poll_oldest(context) {
                 return Poll::Ready(Ok(Event::Outcomes(outcomes)));
@@ -203,7 +216,18 @@ impl Connection<'_> {
             }
             Poll::Pending
         });
-        if unsent.is_empty() { Ok(event.await?) } else { Ok(timeout(UNREAD_MAX, event).await.map_err(|_| Ending::Unread)??) }
+        if !unsent.is_empty() {
+            return Ok(timeout(UNREAD_MAX, event).await.map_err(|_| Ending::Unread)??);
+        }
+        if !at_rest {
+            return Ok(event.await?);
+        }
+        tokio::select! {
+            biased;
+            event = event => Ok(event?),
+            // Without its sender the connection goes as well.
+            _ = stopped.wait_for(|stopped| *stopped) => Ok(Event::Stop),
+        }
     }
 
     fn put_outcomes(&mut self, outcomes: Outcomes) {

@@ -25,4 +25,4 @@ mod server;
 mod session;
 mod table;
 
-pub use server::{ServerOptions, serve};
+pub use server::{ServerOptions, serve, serve_until};

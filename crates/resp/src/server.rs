@@ -10,10 +10,12 @@ use rhumb_quota::gateway::Quotas;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -40,19 +42,41 @@ impl Default for ServerOptions {
     }
 }
 
+impl ServerOptions {
+    /// The most connections that are open at a time, those that are being told to go among them.
+    pub fn sockets_max(&self) -> usize {
+        self.connections_max + REFUSALS_MAX
+    }
+}
+
 struct Server {
     quotas: Arc<dyn Quotas>,
     vitals: Vitals,
+    stopped: watch::Receiver<bool>,
 }
 
 /// Serves the clients that connect to `listener`, on the runtime that it is called on. Dropping the future closes the
 /// listener and all connections; operations that the quotas have not answered by then may be done or not.
 pub async fn serve(listener: TcpListener, quotas: Arc<dyn Quotas>, options: ServerOptions) -> io::Result<()> {
+    serve_until(std::future::pending(), listener, quotas, options).await
+}
+
+/// The same until `stop` is done. From then on nobody is let in, and a connection is closed as soon as all that has come on it is carried out
+/// and answered; when all have ended, this ends.
+pub async fn serve_until(
+    stop: impl Future<Output = ()>,
+    listener: TcpListener,
+    quotas: Arc<dyn Quotas>,
+    options: ServerOptions,
+) -> io::Result<()> {
+    let (stopping, stopped) = watch::channel(false);
     let places = options.connections_max;
-    let server = Arc::new(Server { quotas, vitals: Vitals::new(places, options.site_names) });
+    let server = Arc::new(Server { quotas, vitals: Vitals::new(places, options.site_names), stopped });
     let mut connections = JoinSet::new();
+    let mut stop = pin!(stop);
     loop {
         tokio::select! {
+            () = &mut stop => break,
             accepted = listener.accept() => match accepted {
                 Ok(_) if connections.len() >= places.saturating_add(REFUSALS_MAX) => {}
                 Ok((stream, peer)) => drop(connections.spawn(server.clone().connection(stream, peer))),
@@ -64,6 +88,10 @@ pub async fn serve(listener: TcpListener, quotas: Arc<dyn Quotas>, options: Serv
             Some(_) = connections.join_next() => {}
         }
     }
+    drop(listener);
+    stopping.send_replace(true);
+    while connections.join_next().await.is_some() {}
+    Ok(())
 }
 
 impl Server {
@@ -73,7 +101,7 @@ impl Server {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         let session = Session::new(id, peer);
-        if let Err(ending) = Connection::new(stream, session, &*self.quotas, &self.vitals).run().await {
+        if let Err(ending) = Connection::new(stream, session, &*self.quotas, &self.vitals, self.stopped.clone()).run().await {
             tracing::debug!(%peer, %ending, "a connection ended");
         }
     }

@@ -7,6 +7,7 @@ use rhumb_resp::ServerOptions;
 use std::time::Duration;
 use support::{Server, command};
 use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 
 fn pipeline(commands: &[&str]) -> Vec<u8> {
     commands.iter().flat_map(|words| command(words)).collect()
@@ -119,6 +120,24 @@ async fn a_server_that_is_dropped_closes_its_connections() {
     client.check("PING", "+PONG\r\n").await;
     drop(server);
     assert_eq!(client.rest().await, "");
+}
+
+#[tokio::test]
+async fn a_server_that_stops_answers_what_is_under_way_and_lets_nobody_in() {
+    let mut server = Server::start().await;
+    let (mut busy, mut idle) = (server.connect().await, server.connect().await);
+    idle.check("PING", "+PONG\r\n").await;
+    busy.send(&command("ACQUIRE slow 1")).await;
+    while server.book.asked().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    server.stop.notify_one();
+    assert_eq!(idle.rest().await, "", "who has nothing under way is closed");
+    assert!(TcpStream::connect(server.address).await.is_err());
+    server.book.gate.add_permits(1);
+    assert_eq!(busy.rest().await, ":9\r\n");
+    drop((busy, idle));
+    server.ended().await;
 }
 
 #[tokio::test]

@@ -126,6 +126,8 @@ sql_states! {
     ConfigurationLimitExceeded = "53400",
     /// A bound of Rhumb was exceeded.
     ProgramLimitExceeded = "54000",
+    /// A statement that is nested too deeply, or joins too many tables.
+    StatementTooComplex = "54001",
     /// More columns than a table may have.
     TooManyColumns = "54011",
     /// More parameters than a procedure may have.
@@ -136,6 +138,8 @@ sql_states! {
     ObjectInUse = "55006",
     /// The client asked for the statement to be given up.
     QueryCanceled = "57014",
+    /// The site stops.
+    AdminShutdown = "57P01",
     /// Too few regions can be reached.
     CannotConnectNow = "57P03",
     /// Stored bytes that cannot be read.

@@ -4,6 +4,7 @@ use crate::catalog::{Column, DatabaseId, TableDescriptor, TableId};
 use crate::engine::Engine;
 use crate::error::SqlResult;
 use crate::session::Described;
+use crate::stack::LargeStack;
 use crate::table::{PRIMARY, Row, index_prefix};
 use crate::testing::{LocalGateway, LocalQuotas};
 use crate::types::{Datum, SqlType};
@@ -56,17 +57,23 @@ pub async fn session() -> SqlResult<Session> {
 
 /// Runs the statements of a text that answer without rows.
 pub async fn run(session: &mut Session, sql: &str) -> SqlResult<()> {
-    for prepared in session.parse(sql)?.iter() {
-        session.execute(prepared, &[], crate::session::Company::Alone).await?;
-    }
-    Ok(())
+    let run = async {
+        for prepared in session.parse(sql)?.iter() {
+            session.execute(prepared, &[], crate::session::Company::Alone).await?;
+        }
+        Ok(())
+    };
+    LargeStack::new(run).await
 }
 
 /// Plans the statements of a text.
 pub async fn plan(session: &mut Session, sql: &str) -> SqlResult<Vec<Described>> {
-    let mut described = Vec::new();
-    for prepared in session.parse(sql)?.iter() {
-        described.push(session.describe(prepared).await?);
-    }
-    Ok(described)
+    let plan = async {
+        let mut described = Vec::new();
+        for prepared in session.parse(sql)?.iter() {
+            described.push(session.describe(prepared).await?);
+        }
+        Ok(described)
+    };
+    LargeStack::new(plan).await
 }

@@ -18,6 +18,7 @@ mod plan;
 mod quota;
 pub mod server;
 mod session;
+mod stack;
 pub mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Gateways;
 use crate::session::{Canceller, Session};
+use crate::stack::LargeStack;
 use crate::wire::connection::{Connection, Ending, Output};
 use crate::wire::frame::{FrameError, FrameReader};
 use crate::wire::request::Opening;
@@ -17,11 +18,12 @@ use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtoco
 use rhumb_core::SiteId;
 use rhumb_quota::gateway::Quotas;
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 /// How long a client may take to start its session.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,11 +42,20 @@ pub struct ServerOptions {
     pub site: SiteId,
     /// The most sessions at a time; one more is refused with SQLSTATE 53300.
     pub connections_max: usize,
+    /// A client that reads nothing of its answers for so long is disconnected.
+    pub write_stall_max: Duration,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { site: SiteId::new(0, 0), connections_max: 500 }
+        ServerOptions { site: SiteId::new(0, 0), connections_max: 500, write_stall_max: Duration::from_secs(60) }
+    }
+}
+
+impl ServerOptions {
+    /// The most connections that are open at a time, those whose session has not started among them.
+    pub fn sockets_max(&self) -> usize {
+        self.connections_max + OPENINGS_MAX
     }
 }
 
@@ -54,6 +65,8 @@ struct Server {
     openings: Semaphore,
     next_pid: AtomicI32,
     cancellers: Mutex<BTreeMap<i32, (i32, Canceller)>>,
+    write_stall_max: Duration,
+    stop: Stop,
 }
 
 /// Serves the clients that connect to `listener`; without `quotas` their statements about quotas are refused. Dropping the future closes the listener and all connections; what they
@@ -64,27 +77,62 @@ pub async fn serve(
     quotas: Option<Arc<dyn Quotas>>,
     options: ServerOptions,
 ) -> SqlResult<()> {
+    serve_until(std::future::pending(), listener, gateways, quotas, options).await
+}
+
+/// The same until `stop` is done. From then on nobody is let in, what runs goes on, and a session is ended with SQLSTATE 57P01 as soon as
+/// its client has no transaction open; when all have ended, this ends.
+pub async fn serve_until(
+    stop: impl Future<Output = ()>,
+    listener: TcpListener,
+    gateways: impl Into<Gateways>,
+    quotas: Option<Arc<dyn Quotas>>,
+    options: ServerOptions,
+) -> SqlResult<()> {
     let gateways = gateways.into();
+    let (stopping, stopped) = watch::channel(false);
     let server = Arc::new(Server {
         engine: Arc::new(Engine::new(gateways.clone(), quotas, options.site)?),
         sessions: Semaphore::new(options.connections_max),
         openings: Semaphore::new(OPENINGS_MAX),
         next_pid: AtomicI32::new(1),
         cancellers: Mutex::default(),
+        write_stall_max: options.write_stall_max,
+        stop: Stop(stopped),
     });
     let mut background = tokio::task::JoinSet::new();
     background.spawn(keep_reclaiming(gateways, RECLAIM_EVERY));
     let mut connections = tokio::task::JoinSet::new();
+    let mut stop = pin!(stop);
     loop {
         tokio::select! {
+            () = &mut stop => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(connections.spawn(server.clone().connection(stream))),
+                Ok((stream, _)) => drop(connections.spawn(LargeStack::new(server.clone().connection(stream)))),
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },
             Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    stopping.send_replace(true);
+    while connections.join_next().await.is_some() {}
+    Ok(())
+}
+
+/// Tells a connection that the server is to stop.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Waits until then.
+    pub(crate) async fn requested(&mut self) {
+        if self.0.wait_for(|stop| *stop).await.is_err() {
+            // The server has gone, and this connection goes with it.
+            std::future::pending().await
         }
     }
 }
@@ -96,8 +144,12 @@ impl Server {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         let (read, write) = stream.into_split();
-        let (mut reader, mut output) = (FrameReader::new(read), Output::new(write));
-        let opening = tokio::time::timeout(STARTUP_TIMEOUT, opening(&mut reader, &mut output)).await;
+        let (mut reader, mut output) = (FrameReader::new(read), Output::new(write, self.write_stall_max));
+        let mut stop = self.stop.clone();
+        let opening = tokio::select! {
+            opening = tokio::time::timeout(STARTUP_TIMEOUT, opening(&mut reader, &mut output)) => opening,
+            () = stop.requested() => return,
+        };
         drop(place);
         let log = |ending: Ending| tracing::debug!(%ending, "a connection ended");
         let ending = match opening {
@@ -148,7 +200,7 @@ impl Server {
             output.put(Answer::ParameterStatus(ParameterStatus::new(name.to_string(), value)))?;
         }
         output.put(Answer::BackendKeyData(BackendKeyData::new(pid, SecretKey::I32(secret))))?;
-        Connection::new(reader, output, session).run().await
+        Connection::new(reader, output, session, self.stop.clone()).run().await
     }
 
     async fn open(&self, pid: i32, startup: &[(String, String)]) -> SqlResult<Session> {

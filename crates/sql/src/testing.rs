@@ -4,6 +4,7 @@
 //! every range that it read, and its commit fails with a conflict if any of them changed. Locking reads take no locks
 //! here, which costs conflicts but no correctness. Simplified: one process, no delays, versions kept for ever.
 
+pub mod deep;
 mod quotas;
 
 pub use quotas::LocalQuotas;
@@ -16,6 +17,7 @@ use rhumb_commit::transaction::{CommitOptions, Committed, Gateway, Operated, Rea
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::Notify;
 
 /// One type of each kind, with and without its modifier.
 pub const TYPES: [SqlType; 18] = [
@@ -61,6 +63,30 @@ struct Shared {
     stands_still: bool,
     /// How the last commit that wrote was to be done.
     committed: CommitOptions,
+    /// Where the next commit waits.
+    gate: Option<Gate>,
+}
+
+/// Where a commit waits until it is let through.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<Passage>);
+
+#[derive(Debug, Default)]
+struct Passage {
+    reached: Notify,
+    opened: Notify,
+}
+
+impl Gate {
+    /// Waits until a commit waits there.
+    pub async fn reached(&self) {
+        self.0.reached.notified().await;
+    }
+
+    /// Lets it through.
+    pub fn open(&self) {
+        self.0.opened.notify_one();
+    }
 }
 
 impl LocalGateway {
@@ -109,6 +135,11 @@ impl LocalGateway {
     /// From now on refuses commits that write more bytes of keys and values than this.
     pub fn bound_commits(&self, bytes_max: usize) {
         self.lock().commit_bytes_max = Some(bytes_max);
+    }
+
+    /// Makes the next commit wait.
+    pub fn hold_commit(&self) -> Gate {
+        self.lock().gate.insert(Gate::default()).clone()
     }
 
     /// How the last commit that wrote was to be done.
@@ -340,6 +371,11 @@ impl Transaction for LocalTransaction {
     }
 
     async fn commit(self: Box<Self>) -> Result<Committed, TxnError> {
+        let gate = self.gateway.lock().gate.take();
+        if let Some(gate) = gate {
+            gate.0.reached.notify_one();
+            gate.0.opened.notified().await;
+        }
         let mut shared = self.gateway.lock();
         if !matches!(self.mode, ReadMode::Stale(_))
             && let Some(key) = self.changed(&shared)

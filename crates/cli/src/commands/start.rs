@@ -10,11 +10,12 @@ use rhumb_core::Topology;
 use rhumb_node::catenae::Gateway as CatenaeGateway;
 use rhumb_node::client::Gateway;
 use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup, first_quorums};
-use rhumb_node::process::{self, Actors, Served};
+use rhumb_node::descriptors;
+use rhumb_node::process::{self, Actors, Served, Stop};
 use rhumb_node::quad::Gateway as QuadGateway;
 use rhumb_quota::gateway::Quotas;
 use rhumb_sql::keyspaces::Gateways;
-use rhumb_sql::server::{ServerOptions, serve};
+use rhumb_sql::server::{ServerOptions, serve_until};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -62,6 +63,10 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(setup) => setup,
         Err(error) => return fail(error, 2),
     };
+    let clients = ServerOptions::default().sockets_max() + rhumb_resp::ServerOptions::default().sockets_max();
+    if let Err(error) = descriptors::secure(&setup, clients) {
+        return fail(error, 1);
+    }
     if args.exit_with_stdin {
         std::thread::spawn(stop_with_stdin);
     }
@@ -101,9 +106,9 @@ fn stop_with_stdin() {
     }
 }
 
-/// Serves clients of PostgreSQL and of the Redis protocol until the site is to stop.
+/// Serves clients of PostgreSQL and of the Redis protocol until the site is to stop and they are done.
 async fn serve_clients(served: Served<Site>) -> io::Result<()> {
-    let Served { sql, resp, commits, catenae, quad, quotas, quotas_home, status, mut stop } = served;
+    let Served { sql, resp, commits, catenae, quad, quotas, quotas_home, status, stop } = served;
     let setup = status.setup();
     let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
     let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
@@ -115,22 +120,33 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
     };
     let redis = async {
         match resp {
-            Some(listener) => serve_redis(listener, &quotas_home, Arc::clone(&quotas), redis_options).await,
-            None => std::future::pending().await,
+            Some(listener) => serve_redis(stop.clone(), listener, &quotas_home, Arc::clone(&quotas), redis_options).await,
+            None => Ok(()),
         }
     };
-    tokio::select! {
-        served = serve(sql, gateways, Some(Arc::clone(&quotas)), options) => served.map_err(|error| io::Error::other(error.to_string())),
-        served = redis => served,
-        () = stop.requested() => Ok(()),
-    }
+    let sql = async {
+        let mut stop = stop.clone();
+        let served = serve_until(async { stop.requested().await }, sql, gateways, Some(Arc::clone(&quotas)), options).await;
+        served.map_err(|error| io::Error::other(error.to_string()))
+    };
+    tokio::try_join!(sql, redis).map(|((), ())| ())
 }
 
 /// Serves clients of the Redis protocol on the thread of the quotas. Dropping the future closes their connections.
-async fn serve_redis(listener: TcpListener, home: &Handle, quotas: Arc<dyn Quotas>, options: rhumb_resp::ServerOptions) -> io::Result<()> {
+async fn serve_redis(
+    mut stop: Stop,
+    listener: TcpListener,
+    home: &Handle,
+    quotas: Arc<dyn Quotas>,
+    options: rhumb_resp::ServerOptions,
+) -> io::Result<()> {
     let listener = listener.into_std()?;
     let mut served = JoinSet::new();
-    served.spawn_on(async move { rhumb_resp::serve(TcpListener::from_std(listener)?, quotas, options).await }, home);
+    let serve = async move {
+        let stop = async { stop.requested().await };
+        rhumb_resp::serve_until(stop, TcpListener::from_std(listener)?, quotas, options).await
+    };
+    served.spawn_on(serve, home);
     match served.join_next().await {
         Some(Ok(served)) => served,
         Some(Err(error)) if error.is_panic() => Err(io::Error::other(error)),

@@ -1,6 +1,6 @@
 //! From [`Config`] to [`Setup`]: what a configuration means, and everything about it that cannot be.
 
-use super::{Catenae, ChainSites, Config, ConfigError, Durability, Limits, Quotas, Storage, Wan};
+use super::{Catenae, ChainSites, Config, ConfigError, Durability, Http, Limits, Quotas, Storage, Wan};
 use crate::models::Models;
 use rhumb_commit::catenae::Config as CatenaeConfig;
 use rhumb_commit::placement::{Placement, REGIONS_MAX};
@@ -41,6 +41,8 @@ pub struct Setup {
     pub resp: Option<SocketAddr>,
     /// Where to listen for health, metrics, quotas and administration.
     pub http: SocketAddr,
+    /// The names of that, besides `localhost` and addresses.
+    pub http_names: Vec<String>,
     /// Where the data is kept.
     pub data_dir: PathBuf,
     /// True if links may be cut and slowed at run time.
@@ -115,6 +117,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         Some(placement) => placement.resolve(&topology).or_else(|(key, why)| wrong(format!("placement.{key}"), why))?,
         None => Placement::everywhere(topology.region_count()),
     };
+    check_http(&config.http)?;
     if !(1..=REQUESTS_MAX).contains(&config.limits.requests) {
         return wrong("limits.requests", format!("is {}; expected 1 to {REQUESTS_MAX}", config.limits.requests));
     }
@@ -136,6 +139,7 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         sql: config.listen.sql,
         resp: config.listen.resp,
         http: config.listen.http,
+        http_names: config.http.names,
         data_dir: folder.join(config.data_dir),
         chaos: config.chaos,
         wan,
@@ -146,6 +150,17 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         quad,
         limits: config.limits,
     })
+}
+
+fn check_http(Http { names }: &Http) -> Checked {
+    let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    match names.iter().position(|name| !plain(name)) {
+        Some(index) => wrong(
+            format!("http.names[{index}]"),
+            format!("`{}` is no host; expected a name without port, like db.example.com", names[index]),
+        ),
+        None => Ok(()),
+    }
 }
 
 fn check_regions(config: &Config) -> Checked {

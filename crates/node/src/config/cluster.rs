@@ -5,7 +5,9 @@
 //! its addresses, and keeps its data in a folder of its own within `data_dir`.
 
 use super::read::{parse, written};
-use super::{Catenae, Config, ConfigError, Limits, Listen, OwnSite, Placement, Quad, Quotas, Region, Setup, Storage, Wan, default_cluster};
+use super::{
+    Catenae, Config, ConfigError, Http, Limits, Listen, OwnSite, Placement, Quad, Quotas, Region, Setup, Storage, Wan, default_cluster,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -56,6 +58,9 @@ pub struct Cluster {
     /// Databases of protocol `quad`.
     #[serde(default)]
     pub quad: Quad,
+    /// The HTTP ports.
+    #[serde(default)]
+    pub http: Http,
     /// Bounds that an operator may move.
     #[serde(default)]
     pub limits: Limits,
@@ -97,6 +102,7 @@ impl Cluster {
             quotas: Quotas::default(),
             catenae: Catenae::default(),
             quad: Quad::default(),
+            http: Http::default(),
             limits: Limits::default(),
         }
     }
@@ -187,6 +193,7 @@ impl Cluster {
             quotas: self.quotas.clone(),
             catenae: self.catenae.clone(),
             quad: self.quad.clone(),
+            http: self.http.clone(),
             limits: self.limits.clone(),
         }
     }

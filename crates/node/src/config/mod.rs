@@ -59,6 +59,9 @@ pub struct Config {
     /// Databases of protocol `quad`.
     #[serde(default)]
     pub quad: Quad,
+    /// The HTTP port.
+    #[serde(default)]
+    pub http: Http,
     /// Bounds that an operator may move.
     #[serde(default)]
     pub limits: Limits,
@@ -193,6 +196,15 @@ impl Default for Catenae {
     fn default() -> Catenae {
         Catenae { epoch_ms: 10, durability: Durability::Majority, coordinators: 1, chain_sites: ChainSites::Coordinator }
     }
+}
+
+/// The HTTP port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Http {
+    /// Names by which clients reach it, besides `localhost` and addresses. Requests to others are refused: they may come from a page in
+    /// somebody's browser.
+    pub names: Vec<String>,
 }
 
 /// Bounds that an operator may move.

@@ -12,8 +12,12 @@
 //!   /quotas…        see [`quotas`]
 //!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder
 //! ```
+//! How many may ask, and how slowly, is bounded ([`listener`]).
+//! Pages of other sites in a browser are refused all of it (`origin.rs`).
 
 pub mod chaos;
+pub mod listener;
+mod origin;
 pub mod placement;
 pub mod quorums;
 pub mod quotas;
@@ -26,6 +30,7 @@ use crate::status::Status;
 use crate::vitals::{self, Commits, Said};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
@@ -48,13 +53,14 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
     quad: Option<Handle<Quad>>,
 ) -> Router {
     let topology = Arc::new(status.setup().topology.clone());
+    let names = status.setup().http_names.clone();
     let of_quotas = quotas::router(Arc::new(Gateway::new(quotas.clone())), topology);
     let of_placement = placement::router(C::placements(commits.clone(), Arc::clone(&status)), status.shared_setup());
     let of_chaos = chaos::router(Arc::clone(&status), quad.clone());
     let of_quorums = quorums::router(Arc::clone(&status), quad.clone());
     let site = Actors { status, commits, quotas, catenae, quad };
     let asked = site.clone();
-    Router::new()
+    let routes = Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(async move || metrics(asked).await))
@@ -64,7 +70,13 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
         .merge(of_chaos)
         .merge(of_placement)
         .merge(of_quorums)
-        .merge(of_quotas)
+        .merge(of_quotas);
+    guarded(routes, names)
+}
+
+/// Refuses requests to `routes` that a page of another site may have made. `names` are those of this site.
+pub fn guarded(routes: Router, names: Vec<String>) -> Router {
+    routes.layer(from_fn_with_state(Arc::<[String]>::from(names), origin::check))
 }
 
 /// The actors, to be asked how they are.

@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
 /// Connections held at once, those of strangers among them, besides one per peer.
-const SPARE_CONNECTIONS_MAX: usize = 64;
+pub const SPARE_CONNECTIONS_MAX: usize = 64;
 /// Who connects must have sent its hello by then.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// After a failure to accept (out of file descriptors, say), so long a pause.

@@ -40,6 +40,7 @@ use tokio::task::JoinSet;
 
 pub use faults::{Direction, Fault};
 pub use inbox::{Inbox, Inboxes, Room};
+pub use incoming::SPARE_CONNECTIONS_MAX;
 pub use link::{PEER_QUEUE_BYTES_MAX, PEER_QUEUE_MESSAGES_MAX};
 
 /// How often every peer is pinged.

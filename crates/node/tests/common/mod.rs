@@ -7,7 +7,7 @@ use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
-use rhumb_node::config::{Catenae, Config, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
+use rhumb_node::config::{Catenae, Config, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
 use rhumb_node::frame::Service;
 use rhumb_node::lives::Lives;
 use rhumb_node::metrics::Metrics;
@@ -257,6 +257,7 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
         quotas: Quotas::default(),
         catenae: Catenae::default(),
         quad: Quad::default(),
+        http: Http::default(),
         limits: Limits::default(),
     };
     (regions.iter().enumerate().map(config).collect(), ports)
@@ -320,7 +321,7 @@ pub async fn echo(handle: &Handle<Toy>, to: SiteId, text: &str) -> String {
 pub async fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).await.expect("sent");

@@ -10,14 +10,14 @@ use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Action, Done, Operation};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::spec::Spec;
-use rhumb_resp::{ServerOptions, serve};
+use rhumb_resp::{ServerOptions, serve_until};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 
 /// The quota whose operations wait until the test lets them.
@@ -117,6 +117,8 @@ impl Quotas for Book {
 pub struct Server {
     pub address: SocketAddr,
     pub book: Arc<Book>,
+    /// Tells it to stop.
+    pub stop: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
@@ -131,8 +133,18 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let quotas = book.clone();
-        let task = tokio::spawn(async move { serve(listener, quotas, options).await.expect("never ends by itself") });
-        Server { address, book, task }
+        let stop = Arc::new(Notify::new());
+        let stopped = Arc::clone(&stop);
+        let serve = async move {
+            let stop = async { stopped.notified().await };
+            serve_until(stop, listener, quotas, options).await.expect("it serves");
+        };
+        Server { address, book, stop, task: tokio::spawn(serve) }
+    }
+
+    /// Waits until it has ended.
+    pub async fn ended(&mut self) {
+        (&mut self.task).await.expect("no panic");
     }
 
     pub async fn connect(&self) -> Client {

@@ -1,5 +1,6 @@
 //! Parser errors as PostgreSQL words and places them.
 
+use super::nesting;
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Location;
@@ -17,7 +18,7 @@ pub fn at(sql: &str, location: Location, message: impl Into<String>) -> SqlError
 pub fn from_parser(sql: &str, error: ParserError) -> SqlError {
     let text = match error {
         ParserError::RecursionLimitExceeded => {
-            return SqlError::too_large("the statement is nested too deeply").with_hint("Split it, or use a common table expression.");
+            return nesting::too_complex("the statement is nested too deeply").with_hint("Split it, or use a common table expression.");
         }
         ParserError::ParserError(text) | ParserError::TokenizerError(text) => text,
     };

@@ -5,11 +5,12 @@
 //! SET or RESET that follows it, and `CREATE DATABASE … WITH`, `CREATE PROCEDURE` and the statements about quotas are read here.
 //! Errors carry the place in the text, in characters, as clients expect it.
 
-mod chains;
 mod classify;
 mod error;
+mod nesting;
 mod procedure;
 mod quota;
+mod relations;
 mod statement;
 mod tokens;
 
@@ -20,6 +21,7 @@ pub use statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, Statemen
 pub use tokens::{TokenCall, token_call};
 
 use crate::error::{SqlError, SqlResult};
+use crate::stack::on_large_stack;
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -29,11 +31,16 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Wor
 pub const SQL_BYTES_MAX: usize = 4 << 20;
 /// The most statements in one text.
 pub const STATEMENTS_MAX: usize = 1_000;
-/// The deepest nesting of expressions and subqueries.
+/// The deepest nesting of expressions and subqueries, as the parser counts it; see [`nesting`] for what it does not count.
 const NESTING_MAX: usize = 64;
 
 /// The statements of `sql`, in order; empty ones left out.
 pub fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
+    on_large_stack(|| parse_here(sql))
+}
+
+/// The same on the stack there is.
+fn parse_here(sql: &str) -> SqlResult<Vec<Statement>> {
     if sql.len() > SQL_BYTES_MAX {
         return Err(SqlError::too_large(format!("the text of statements is longer than {SQL_BYTES_MAX} bytes"))
             .with_hint("Send values as parameters or by COPY, or split the text."));
@@ -49,7 +56,7 @@ pub fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
         if statements.len() == STATEMENTS_MAX {
             return Err(SqlError::too_large(format!("more than {STATEMENTS_MAX} statements in one text")));
         }
-        chains::check(tokens)?;
+        nesting::check(tokens)?;
         statements.push(parse_one(sql, tokens.to_vec())?);
     }
     Ok(statements)
@@ -69,7 +76,9 @@ fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> 
                 Token::EOF => Ok(statement),
                 _ => parser.expected("end of statement", parser.peek_token()),
             });
-            let kind = classify::classify(parsed.map_err(|error| error::from_parser(sql, error))?)?;
+            let parsed = parsed.map_err(|error| error::from_parser(sql, error))?;
+            relations::check(&parsed)?;
+            let kind = classify::classify(parsed)?;
             match database {
                 Some(name) => classify::alter_database(name, kind)?,
                 None => kind,
@@ -115,5 +124,7 @@ fn begins_with(parser: &mut Parser<'_>, keywords: &[Keyword]) -> bool {
     parser.parse_keywords(keywords)
 }
 
+#[cfg(test)]
+mod deep_tests;
 #[cfg(test)]
 mod tests;

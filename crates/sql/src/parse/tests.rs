@@ -150,18 +150,6 @@ fn select_for_update_is_told_from_select() {
 }
 
 #[test]
-fn a_chain_of_operators_is_bounded_and_a_list_is_not() {
-    let chain = |operator: &str, count: usize| format!("select 1{}", format!(" {operator} 1").repeat(count));
-    for operator in ["+", "or", "::int - ", "union all select"] {
-        assert!(parse(&chain(operator, 400)).is_ok(), "{operator}");
-        let error = parse(&chain(operator, chains::OPERATORS_MAX + 1)).expect_err("too long");
-        assert_eq!(error.message(), "more than 1000 operators in one chain", "{operator}");
-    }
-    let list = format!("select 1 in ({})", vec!["1 + 1"; 5_000].join(", "));
-    assert!(parse(&list).is_ok());
-}
-
-#[test]
 fn a_procedure_is_one_statement_whatever_its_body_holds() {
     let made = |sql: &str| match parse(sql).expect("statements").remove(0).kind {
         StatementKind::Create(Create::Procedure(definition)) => *definition,

@@ -144,6 +144,11 @@ impl Session {
         }
     }
 
+    /// True if nothing is lost when it ends: no transaction is open but one that has failed.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.state, State::Idle | State::Failed(_))
+    }
+
     /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.facts.settings

@@ -8,6 +8,7 @@ use super::request::Request;
 use super::value::{Format, put_field};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::plan::{ResultColumn, RowStream};
+use crate::server::Stop;
 use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag};
 use crate::table::Row;
 use crate::wire::extended::Portal;
@@ -18,9 +19,12 @@ use pgwire::messages::data::{DataRow, FieldDescription, RowDescription};
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse, ErrorResponse, NoticeResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::ParameterStatus;
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_io_timeout::TimeoutWriter;
 
 /// The bytes of answers that are gathered before they are sent.
 const OUTPUT_BYTES: usize = 64 << 10;
@@ -51,18 +55,21 @@ pub struct Connection {
     pub(super) portals: BTreeMap<String, Portal>,
     /// After an error in the extended protocol: what follows is skipped up to Sync.
     pub(super) skipping: bool,
+    stop: Stop,
 }
 
 /// The answers on their way out.
 pub struct Output {
-    stream: OwnedWriteHalf,
+    stream: Pin<Box<TimeoutWriter<OwnedWriteHalf>>>,
     buffer: BytesMut,
 }
 
 impl Output {
-    /// Answers to `stream`.
-    pub fn new(stream: OwnedWriteHalf) -> Output {
-        Output { stream, buffer: BytesMut::with_capacity(OUTPUT_BYTES) }
+    /// Answers to `stream`, whose client may leave them unread for `stall_max`.
+    pub fn new(stream: OwnedWriteHalf, stall_max: Duration) -> Output {
+        let mut stream = TimeoutWriter::new(stream);
+        stream.set_timeout(Some(stall_max));
+        Output { stream: Box::pin(stream), buffer: BytesMut::with_capacity(OUTPUT_BYTES) }
     }
 
     /// Appends an answer.
@@ -127,9 +134,9 @@ pub(super) struct Rows {
 
 impl Connection {
     /// A connection whose client awaits the first statement to be asked for.
-    pub fn new(reader: FrameReader<OwnedReadHalf>, output: Output, session: Session) -> Connection {
+    pub(crate) fn new(reader: FrameReader<OwnedReadHalf>, output: Output, session: Session, stop: Stop) -> Connection {
         let (statements, portals) = (BTreeMap::new(), BTreeMap::new());
-        Connection { reader, output, session, statements, portals, skipping: false }
+        Connection { reader, output, session, statements, portals, skipping: false, stop }
     }
 
     /// Serves the client until it takes leave. One that does not speak the protocol is told so.
@@ -149,7 +156,16 @@ impl Connection {
             if !self.reader.has_more() {
                 self.output.flush().await?;
             }
-            let Some(request) = self.reader.next().await? else { return Ok(()) };
+            let request = tokio::select! {
+                biased;
+                request = self.reader.next() => request?,
+                () = self.stop.requested(), if self.session.is_at_rest() => {
+                    let error = SqlError::new(SqlState::AdminShutdown, "terminating connection due to administrator command");
+                    self.output.put_error(&error.with_hint("This site stops. Connect to another, or to this one later."), true)?;
+                    return self.output.flush().await;
+                }
+            };
+            let Some(request) = request else { return Ok(()) };
             match request {
                 Request::Terminate => return Ok(()),
                 // After an error in the extended protocol everything is skipped up to Sync.

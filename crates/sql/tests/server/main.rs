@@ -1,6 +1,7 @@
 //! The server as its clients see it, over a database in memory: one file per subject.
 
 mod copy;
+mod deep;
 mod one_shot;
 mod procedures;
 mod protocol;
@@ -10,6 +11,7 @@ mod quotas;
 mod retries;
 mod rows;
 mod settings;
+mod stop;
 mod support;
 mod transactions;
 mod values;

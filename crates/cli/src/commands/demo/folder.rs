@@ -13,7 +13,7 @@ use super::ports::{self, Ports};
 use crate::running::write_atomically;
 use rhumb_commit::placement;
 use rhumb_core::{RegionId, Topology};
-use rhumb_node::config::{Config, Limits, Listen, OwnSite, Placement, Region, Setup};
+use rhumb_node::config::{Config, Http, Limits, Listen, OwnSite, Placement, Region, Setup};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -196,6 +196,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
         quotas: network.quotas.clone(),
         catenae: network.catenae.clone(),
         quad: network.quad.clone(),
+        http: Http::default(),
         limits: Limits { stop_grace_ms: STOP_GRACE_MS, ..Limits::default() },
     }
 }

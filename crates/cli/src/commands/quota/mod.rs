@@ -168,13 +168,10 @@ fn request(what: &What) -> (Method, String, Option<Value>) {
     match what {
         What::Ls => (Method::GET, "/quotas".to_owned(), None),
         What::Get { name, read } => {
-            let read = if read.exact {
-                "exact"
-            } else if read.global {
-                "global"
-            } else {
-                "local"
-            };
+            if read.exact {
+                return (Method::POST, path(name) + "/read", Some(json!({})));
+            }
+            let read = if read.global { "global" } else { "local" };
             (Method::GET, format!("{}?read={read}", path(name)), None)
         }
         What::Create(create) => {

@@ -3,15 +3,17 @@
 //! ```text
 //!   GET    /quotas                  all quotas, with the tokens of this site
 //!   PUT    /quotas/{name}           make one: {"limit":100,"parent":"p","protocol":"any","offer":"all","reallocation":"proportional"}
-//!   GET    /quotas/{name}?read=R    look at one: local (the default), global or exact
+//!   GET    /quotas/{name}?read=R    look at one: local (the default) or global
 //!   PATCH  /quotas/{name}           change its limit: {"limit":200}
 //!   DELETE /quotas/{name}           end it
 //!   POST   /quotas/{name}/acquire   take tokens: {"amount":3,"id":"order-17"}; the id also as header Idempotency-Key
 //!   POST   /quotas/{name}/release   give them back, likewise
+//!   POST   /quotas/{name}/read      look at all its tokens at one moment: {}
 //! ```
 //!
 //! A name may hold any byte that a path segment cannot: it is percent-encoded. Bodies must come as `application/json`,
-//! which keeps other sites' pages in a browser from posting here. What is refused is answered with the status of
+//! which keeps other sites' pages in a browser from posting here. An exact read holds up whoever uses the quota, so it is no GET, which
+//! anything may repeat. What is refused is answered with the status of
 //! [`status_of`] and `{"error":{"code":…,"message":…}}`.
 
 mod shown;
@@ -62,11 +64,12 @@ pub fn router(quotas: Arc<dyn Quotas>, topology: Arc<Topology>) -> Router {
 }
 
 /// Each path and what may be done there.
-fn routes() -> [(&'static str, MethodRouter<Arc<Site>>); 4] {
+fn routes() -> [(&'static str, MethodRouter<Arc<Site>>); 5] {
     [
         ("/quotas", get(list)),
         ("/quotas/{name}", get(look).put(create).patch(set_limit).delete(end)),
         ("/quotas/{name}/acquire", post(acquire)),
+        ("/quotas/{name}/read", post(look_exactly)),
         ("/quotas/{name}/release", post(release)),
     ]
 }
@@ -166,7 +169,22 @@ async fn look(State(site): Shared, named: Named, query: Result<Query<Looked>, Qu
     let name = name(named)?;
     let Query(Looked { read }) = query.map_err(|rejection| Failed::invalid(StatusCode::BAD_REQUEST, rejection.body_text()))?;
     let read: Read = choice(read)?;
+    if read == Read::Exact {
+        let why = "an exact read holds up whoever uses the quota, so it is not had by GET; POST {} to the path of the quota and /read";
+        return Err(Failed::invalid(StatusCode::METHOD_NOT_ALLOWED, why));
+    }
     Ok(Json(ShownQuota::new(&site.quotas.get(name, read).await?, &site.topology)))
+}
+
+/// What the body of an exact read says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LookedExactly {}
+
+async fn look_exactly(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<ShownQuota>, Failed> {
+    let name = name(named)?;
+    let LookedExactly {} = read(&headers, body)?;
+    Ok(Json(ShownQuota::new(&site.quotas.get(name, Read::Exact).await?, &site.topology)))
 }
 
 /// What the body of `PUT` says.

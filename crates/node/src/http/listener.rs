@@ -1,0 +1,218 @@
+//! The HTTP listener: whoever connects to it takes a bounded part of the site, for a bounded time.
+//!
+//! ```text
+//!   connected ──(head within HEAD_MAX, body within BODY_MAX)──▶ a request ──▶ the routes ──▶ the answer, read on within UNREAD_MAX
+//!       ▲                                                                                         │
+//!       └─────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//! Of a connection on the left the client owes something; one on the right has been asked something. When all places are taken and another
+//! client comes, the one that owes longest leaves. So half-sent requests, however many, keep nobody out who sends a whole one.
+//!
+//! Invariant: at most [`CONNECTIONS_MAX`] connections are served at a time.
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
+
+/// Connections at a time at the most.
+pub const CONNECTIONS_MAX: usize = 256;
+/// The longest body of a request, in bytes.
+pub const BODY_BYTES_MAX: usize = 64 << 10;
+/// What is kept of a connection that has been read and not carried out, or made and not sent, in bytes: the longest head.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+/// How long the head of a request may take, from when it may come.
+const HEAD_MAX: Duration = Duration::from_secs(5);
+/// How long its body may take.
+const BODY_MAX: Duration = Duration::from_secs(10);
+/// How long a client may leave an answer unread.
+const UNREAD_MAX: Duration = Duration::from_secs(10);
+/// How long to wait after the system refused a connection, say for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves `routes` to those who connect to `listener`. Dropping the future closes the listener and all connections.
+pub async fn serve(listener: TcpListener, routes: Router) {
+    let waiting = Arc::new(Mutex::new(Waiting::default()));
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    if connections.len() >= CONNECTIONS_MAX {
+                        // Where all are being answered, nobody leaves for another.
+                        if !lock(&waiting).dismiss() {
+                            continue;
+                        }
+                        connections.join_next().await;
+                    }
+                    connections.spawn(connection(stream, routes.clone(), Place::new(Arc::clone(&waiting))));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, routes: Router, place: Place) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(UNREAD_MAX));
+    let place = Arc::new(place);
+    let asked = Arc::clone(&place);
+    let service = service_fn(move |request| {
+        let (routes, place) = (routes.clone(), Arc::clone(&asked));
+        async move { Ok::<_, Infallible>(answer(routes, place, request).await) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+    tokio::select! {
+        ended = served => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended");
+            }
+        }
+        () = place.dismissed.notified() => tracing::debug!("a connection made room for another"),
+    }
+}
+
+/// Answers a request once it has come whole.
+async fn answer(routes: Router, place: Arc<Place>, request: Request<Incoming>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let body = match tokio::time::timeout(BODY_MAX, whole(body)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(refusal)) => return refuse(refusal),
+        Err(_) => return refuse((StatusCode::REQUEST_TIMEOUT, format!("the body did not come within {} s\n", BODY_MAX.as_secs()))),
+    };
+    let busy = Busy::new(place);
+    let answer = match TowerToHyperService::new(routes).call(Request::from_parts(head, Body::from(body))).await {
+        Ok(answer) => answer,
+        Err(never) => match never {},
+    };
+    // Until all of it is made, the place is held.
+    answer.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _held = &busy;
+            frame
+        }))
+    })
+}
+
+async fn whole(body: Incoming) -> Result<Bytes, (StatusCode, String)> {
+    match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err((StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {BODY_BYTES_MAX} bytes\n")))
+        }
+        Err(error) => Err((StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}\n"))),
+    }
+}
+
+/// An answer to a request of which a part was not read, and after which none can be.
+fn refuse(refusal: (StatusCode, String)) -> Response<Body> {
+    let mut answer = refusal.into_response();
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+/// The connections of which the client owes something.
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    /// In the order in which they began to wait.
+    places: BTreeMap<u64, Arc<Notify>>,
+}
+
+impl Waiting {
+    fn enter(&mut self, place: Arc<Notify>) -> u64 {
+        self.next += 1;
+        self.places.insert(self.next, place);
+        self.next
+    }
+
+    /// Has the one leave that waits longest. False if none waits.
+    fn dismiss(&mut self) -> bool {
+        match self.places.pop_first() {
+            Some((_, place)) => {
+                place.notify_one();
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The place of one connection.
+struct Place {
+    waiting: Arc<Mutex<Waiting>>,
+    dismissed: Arc<Notify>,
+    /// Since when it waits, if it does.
+    since: Mutex<Option<u64>>,
+}
+
+impl Place {
+    /// That of a connection just made.
+    fn new(waiting: Arc<Mutex<Waiting>>) -> Place {
+        let dismissed = Arc::new(Notify::new());
+        let since = lock(&waiting).enter(Arc::clone(&dismissed));
+        Place { waiting, dismissed, since: Mutex::new(Some(since)) }
+    }
+
+    fn begin(&self) {
+        *lock(&self.since) = Some(lock(&self.waiting).enter(Arc::clone(&self.dismissed)));
+    }
+
+    fn end(&self) {
+        if let Some(since) = lock(&self.since).take() {
+            lock(&self.waiting).places.remove(&since);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// While it lives, the connection is not dismissed.
+struct Busy(Arc<Place>);
+
+impl Busy {
+    fn new(place: Arc<Place>) -> Busy {
+        place.end();
+        Busy(place)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.begin();
+    }
+}
