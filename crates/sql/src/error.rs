@@ -126,9 +126,9 @@ sql_states! {
     ConfigurationLimitExceeded = "53400",
     /// A bound of Rhumb was exceeded.
     ProgramLimitExceeded = "54000",
-    /// More columns than a table may have.
+    /// More columns than a table or a result may have.
     TooManyColumns = "54011",
-    /// More parameters than a procedure may have.
+    /// More parameters than a procedure or a statement may have.
     TooManyArguments = "54023",
     /// The object is not in a state that allows this.
     ObjectNotInPrerequisiteState = "55000",

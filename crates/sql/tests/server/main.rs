@@ -1,6 +1,7 @@
 //! The server as its clients see it, over a database in memory: one file per subject.
 
 mod copy;
+mod limits;
 mod one_shot;
 mod procedures;
 mod protocol;

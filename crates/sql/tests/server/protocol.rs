@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_postgres::types::ToSql;
 
-const STARTUP: &[u8] = b"\0\0\0\x26\0\x03\0\0user\0tester\0database\0rhumb\0\0";
+const STARTUP: &[u8] = b"\0\0\0\x24\0\x03\0\0user\0tester\0database\0rhumb\0\0";
 
 /// Sends bytes and reads until the server closes the connection.
 async fn exchange(server: &Server, pieces: &[&[u8]]) -> Vec<u8> {
