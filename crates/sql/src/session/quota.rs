@@ -52,15 +52,16 @@ impl Session {
         let quotas = self.engine.quotas()?;
         let plan = self.plan_tokens(prepared, query)?;
         check_parameters(parameters, &plan.parameters)?;
+        let (operations, row) = plan.evaluate(&self.engine, parameters)?;
         let mut left = Vec::new();
-        for operation in plan.operations(&self.engine, parameters)? {
+        for operation in operations {
             // A statement that was cancelled or is late goes no further.
             self.interrupt.within(std::future::ready(Ok(()))).await?;
             let outcome = quotas.run(vec![operation]).await.pop().expect("an outcome for each operation");
             let done = outcome.map_err(|refusal| after(left.len(), refusal))?;
             left.push(done.left);
         }
-        let rows = buffered(vec![plan.row(&self.engine, parameters, &left)?]);
+        let rows = buffered(vec![plan.answered(row, &left)]);
         Ok(Outcome::Rows { columns: plan.columns.clone(), rows, tag: Tag::Counted("SELECT") })
     }
 
