@@ -291,7 +291,7 @@ impl Session {
         match copy.handle.operate(merged.operations).await? {
             Operated::Done(..) => {
                 // Too late to be late.
-                self.interrupt.restart(None);
+                self.interrupt.disarm();
                 Ok(())
             }
             Operated::Failed { place, why } => Err(steps.blame(merged.places[place].1, &why)),

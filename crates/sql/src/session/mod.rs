@@ -159,6 +159,11 @@ impl Session {
         self.interrupt.canceller()
     }
 
+    /// The session has answered all that it was asked: a cancel request comes too late until it is asked again.
+    pub fn rest(&self) {
+        self.interrupt.rest();
+    }
+
     /// The settings that changed since the last call and that the client is to be told.
     pub fn take_reports(&mut self) -> Vec<(&'static str, String)> {
         std::mem::take(&mut self.reports)

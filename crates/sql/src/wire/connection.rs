@@ -51,6 +51,8 @@ pub struct Connection {
     pub(super) portals: BTreeMap<String, Portal>,
     /// After an error in the extended protocol: what follows is skipped up to Sync.
     pub(super) skipping: bool,
+    /// True from ReadyForQuery to the next message.
+    at_rest: bool,
 }
 
 /// The answers on their way out.
@@ -129,7 +131,7 @@ impl Connection {
     /// A connection whose client awaits the first statement to be asked for.
     pub fn new(reader: FrameReader<OwnedReadHalf>, output: Output, session: Session) -> Connection {
         let (statements, portals) = (BTreeMap::new(), BTreeMap::new());
-        Connection { reader, output, session, statements, portals, skipping: false }
+        Connection { reader, output, session, statements, portals, skipping: false, at_rest: true }
     }
 
     /// Serves the client until it takes leave. One that does not speak the protocol is told so.
@@ -150,6 +152,9 @@ impl Connection {
                 self.output.flush().await?;
             }
             let Some(request) = self.reader.next().await? else { return Ok(()) };
+            if std::mem::take(&mut self.at_rest) {
+                self.session.rest();
+            }
             match request {
                 Request::Terminate => return Ok(()),
                 // After an error in the extended protocol everything is skipped up to Sync.
@@ -318,6 +323,7 @@ impl Connection {
     /// Says that the next statement may come.
     pub(super) fn ready(&mut self) -> Result<(), Ending> {
         self.put_notices()?;
+        self.at_rest = true;
         let status = match self.session.status() {
             Status::Idle => TransactionStatus::Idle,
             Status::InTransaction => TransactionStatus::Transaction,

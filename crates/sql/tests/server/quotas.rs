@@ -6,9 +6,10 @@ use rhumb_quota::refusal::Refusal;
 use rhumb_sql::server::{ServerOptions, serve};
 use rhumb_sql::testing::LocalGateway;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
 
 /// A server with the quota `vm` of 10 tokens, and a client of it.
 async fn with_vm() -> (Server, Client) {
@@ -161,7 +162,7 @@ async fn the_calls_before_a_refused_one_are_done_and_that_is_said() {
     let error = error.expect_err("only 7 are left");
     let error = error.as_db_error().expect("an error of the server");
     assert_eq!((error.code().code(), error.message()), ("53400", "the limit of quota vm does not allow 8 more"));
-    assert_eq!(error.detail(), Some("The 2 calls before it in the same statement were done."));
+    assert_eq!(error.detail(), Some("The 2 calls before it in the same statement were done: acquire('vm', 1), acquire('vm', 2)."));
     assert_eq!(error.hint(), Some("Acquire fewer, wait until others release, or raise the limit with ALTER QUOTA."));
     assert_eq!((server.quotas.held("vm"), server.quotas.operations()), (3, 3));
     // A call without sense is found before any of them is made.
@@ -375,4 +376,64 @@ async fn what_fails_beside_a_call_fails_before_any_tokens_are_taken() {
         assert_eq!(code(client.query(sql, &[]).await), state, "{sql}");
     }
     assert_eq!((server.quotas.operations(), server.quotas.held("vm")), (0, 0));
+}
+
+/// The SQLSTATE, the message and the detail of a statement that must fail.
+fn told(result: Result<Vec<SimpleQueryMessage>, Error>) -> (String, String, Option<String>) {
+    let error = result.expect_err("the statement must fail");
+    let error = error.as_db_error().unwrap_or_else(|| panic!("an error of the server, not {error:?}"));
+    (error.code().code().to_string(), error.message().to_string(), error.detail().map(str::to_string))
+}
+
+/// Waits until so many requests have come.
+async fn asked(server: &Server, requests: u64) {
+    while server.quotas.asked() < requests {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_request_within_a_call_ends_the_statement_before_the_next_and_says_what_was_done() {
+    let (server, client) = with_vm().await;
+    let cancel = async |requests: u64| {
+        asked(&server, requests).await;
+        client.cancel_token().cancel_query(NoTls).await.expect("asked to cancel");
+        // The statement of another session is answered after the request was read.
+        strings(&server.connect().await, "SELECT 1").await;
+        server.quotas.hold_up(false);
+    };
+    server.quotas.hold_up(true);
+    let (result, ()) = tokio::join!(client.simple_query("SELECT acquire('vm', 3), acquire('vm', 2), release('vm', 1)"), cancel(1));
+    let done = "The call before it in the same statement was done: acquire('vm', 3).";
+    assert_eq!(told(result), ("57014".into(), "canceling statement due to user request".into(), Some(done.into())));
+    assert_eq!((server.quotas.held("vm"), server.quotas.operations()), (3, 1));
+
+    // After the last call there is nothing to be cancelled, and the answer arrives.
+    server.quotas.hold_up(true);
+    let (left, ()) = tokio::join!(strings(&client, "SELECT acquire('vm', 1)"), cancel(2));
+    assert_eq!(left, ["6"]);
+    // The statement that follows in the same text is cancelled instead, the one after that is not.
+    server.quotas.hold_up(true);
+    let (result, ()) = tokio::join!(client.simple_query("SELECT acquire('vm', 1); SELECT acquire('vm', 1)"), cancel(3));
+    assert_eq!(told(result).0, "57014");
+    assert_eq!(strings(&client, "SELECT release('vm', 5)").await, ["10"]);
+}
+
+#[tokio::test]
+async fn a_deadline_within_a_call_ends_the_statement_before_the_next_and_says_what_was_done() {
+    let (server, client) = with_vm().await;
+    client.batch_execute("SET statement_timeout = '40ms'").await.expect("set");
+    let late = async |requests: u64| {
+        asked(&server, requests).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        server.quotas.hold_up(false);
+    };
+    server.quotas.hold_up(true);
+    let (result, ()) = tokio::join!(client.simple_query("SELECT acquire('vm', 3), acquire('vm', 2)"), late(1));
+    let done = "The call before it in the same statement was done: acquire('vm', 3).";
+    assert_eq!(told(result), ("57014".into(), "canceling statement due to statement timeout".into(), Some(done.into())));
+    server.quotas.hold_up(true);
+    let (left, ()) = tokio::join!(strings(&client, "SELECT acquire('vm', 1)"), late(2));
+    assert_eq!(left, ["6"]);
+    assert_eq!((server.quotas.held("vm"), server.quotas.operations()), (4, 2));
 }
