@@ -5,6 +5,7 @@
 //! constructors below exist where the wording is fixed by PostgreSQL or where several callers raise the same condition;
 //! anything else is `SqlError::new(state, message)`.
 
+use crate::session::Timeout;
 use rhumb_commit::transaction::TxnError;
 use std::fmt;
 use thiserror::Error;
@@ -72,6 +73,8 @@ sql_states! {
     NoActiveSqlTransaction = "25P01",
     /// A statement in a transaction that failed before.
     InFailedSqlTransaction = "25P02",
+    /// A transaction in which nothing was asked for so long that its session was ended.
+    IdleInTransactionSessionTimeout = "25P03",
     /// A prepared statement that does not exist.
     InvalidSqlStatementName = "26000",
     /// Something else depends on the object.
@@ -134,6 +137,8 @@ sql_states! {
     ObjectNotInPrerequisiteState = "55000",
     /// The object is needed and cannot be dropped.
     ObjectInUse = "55006",
+    /// Rows that others had locked for longer than the client waits.
+    LockNotAvailable = "55P03",
     /// The client asked for the statement to be given up.
     QueryCanceled = "57014",
     /// Too few regions can be reached.
@@ -355,12 +360,17 @@ impl From<TxnError> for SqlError {
             TxnError::Invalid(_) => SqlState::ReadOnlySqlTransaction,
             TxnError::OutOfRange(_) => SqlState::InvalidParameterValue,
             TxnError::Unsupported(_) => SqlState::FeatureNotSupported,
+            TxnError::LockTimeout(why) => return Timeout::Lock.error().with_detail(why.clone()),
         };
         let hint = match &error {
             TxnError::Conflict(_) => Some("The transaction might succeed if retried."),
             TxnError::Unknown(_) => Some("Read what the transaction wrote to learn whether it was committed, before running it again."),
             TxnError::Unavailable(_) => Some("Nothing was committed. Try again, or connect to another site."),
-            TxnError::TooLarge(_) | TxnError::Invalid(_) | TxnError::OutOfRange(_) | TxnError::Unsupported(_) => None,
+            TxnError::TooLarge(_)
+            | TxnError::Invalid(_)
+            | TxnError::OutOfRange(_)
+            | TxnError::Unsupported(_)
+            | TxnError::LockTimeout(_) => None,
         };
         let sql = SqlError::new(state, error.to_string());
         match hint {

@@ -152,6 +152,7 @@ impl Session {
         }
         let table = {
             let mut active = handle.lock().await?;
+            active.txn.bound_waits(self.longest_wait());
             let name = fold(&unqualified(&copy.table, &self.facts.database)?);
             let super::Active { txn, catalog, .. } = &mut *active;
             catalog.table(txn.as_mut(), &self.facts.database, &name).await?

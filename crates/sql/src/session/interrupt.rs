@@ -4,6 +4,7 @@
 //! given up: the next step that can be, is. Neither may tear a commit that is under way, for then its outcome would be unknown: only
 //! the work before the commit is run [`within`](Interrupt::within) them, and what follows a commit runs [`unbounded`](Interrupt::disarm).
 
+use super::Timeout;
 use crate::error::{SqlError, SqlResult, SqlState};
 use std::future::Future;
 use std::time::Duration;
@@ -96,7 +97,7 @@ fn cancelled() -> SqlError {
 }
 
 fn late() -> SqlError {
-    SqlError::new(SqlState::QueryCanceled, "canceling statement due to statement timeout")
+    Timeout::Statement.error()
 }
 
 #[cfg(test)]

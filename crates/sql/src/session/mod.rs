@@ -26,6 +26,7 @@ mod quota;
 mod run;
 mod settings;
 mod show;
+mod timeouts;
 mod transaction;
 
 pub use copy::CopyIn;
@@ -36,6 +37,7 @@ pub use interrupt::Canceller;
 pub use outcome::{Described, Outcome, Tag};
 pub use prepared::Prepared;
 pub use settings::Settings;
+pub use timeouts::Timeout;
 pub use transaction::{Active, TransactionHandle};
 
 use crate::catalog::DatabaseDescriptor;

@@ -73,7 +73,7 @@ impl Session {
         {
             return Ok(None);
         }
-        self.interrupt.restart(self.facts.settings.statement_timeout());
+        self.restart_clock();
         let bound: Vec<Bound<'_>> = body.iter().map(|prepared| (&**prepared, &[][..])).collect();
         let outcomes = match self.operate(&bound).await? {
             Attempt::Done(outcomes) => outcomes,

@@ -8,7 +8,7 @@ use super::request::Request;
 use super::value::{Format, put_field};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::plan::{ResultColumn, RowStream};
-use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag};
+use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag, Timeout};
 use crate::table::Row;
 use crate::wire::extended::Portal;
 use bytes::BytesMut;
@@ -151,7 +151,12 @@ impl Connection {
             if !self.reader.has_more() {
                 self.output.flush().await?;
             }
-            let Some(request) = self.reader.next().await? else { return Ok(()) };
+            let next = match self.session.idle_limit() {
+                Some(limit) => tokio::time::timeout(limit, self.reader.next()).await,
+                None => Ok(self.reader.next().await),
+            };
+            let Ok(next) = next else { return self.end(&Timeout::IdleInTransaction.error()).await };
+            let Some(request) = next? else { return Ok(()) };
             if std::mem::take(&mut self.at_rest) {
                 self.session.rest();
             }
@@ -166,6 +171,13 @@ impl Connection {
             }
             self.output.flush_if_full().await?;
         }
+    }
+
+    /// Ends the connection: its transaction is rolled back, and its client told why.
+    async fn end(&mut self, error: &SqlError) -> Result<(), Ending> {
+        self.session.fail(error).await;
+        self.output.put_error(error, true)?;
+        self.output.flush().await
     }
 
     /// A text of the simple protocol.

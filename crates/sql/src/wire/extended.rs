@@ -191,7 +191,9 @@ impl Connection {
             let message = format!("portal \"{name}\" cannot be run");
             return Ok(Err(SqlError::new(SqlState::InvalidSqlStatementName, message)));
         }
-        if portal.rows.is_none() {
+        if portal.rows.is_some() {
+            self.session.restart_clock();
+        } else {
             let follows = self.reader.peek().await?;
             let company = if rows_max == 0 && matches!(follows, Some(Request::Sync)) { Company::Alone } else { Company::Batch };
             let outcome = match self.session.execute(&statement, &portal.parameters, company).await {
