@@ -125,6 +125,8 @@ sql_states! {
     InvalidTableDefinition = "42P16",
     /// A parameter whose type cannot be told.
     IndeterminateDatatype = "42P18",
+    /// More memory than the session, or all of a site, may have.
+    OutOfMemory = "53200",
     /// A quota is used up.
     ConfigurationLimitExceeded = "53400",
     /// A bound of Rhumb was exceeded.

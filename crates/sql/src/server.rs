@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Gateways;
 use crate::session::{Canceller, Session};
+use crate::wire::budget::{Budget, Pool};
 use crate::wire::connection::{Connection, Ending, Output};
 use crate::wire::frame::{FrameError, FrameReader};
 use crate::wire::request::Opening;
@@ -40,17 +41,20 @@ pub struct ServerOptions {
     pub site: SiteId,
     /// The most sessions at a time; one more is refused with SQLSTATE 53300.
     pub connections_max: usize,
+    /// The bytes that prepared statements and portals of all sessions may hold; more are refused with SQLSTATE 53200.
+    pub statement_bytes_max: usize,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { site: SiteId::new(0, 0), connections_max: 500 }
+        ServerOptions { site: SiteId::new(0, 0), connections_max: 500, statement_bytes_max: 512 << 20 }
     }
 }
 
 struct Server {
     engine: Arc<Engine>,
     sessions: Semaphore,
+    statements: Arc<Pool>,
     openings: Semaphore,
     next_pid: AtomicI32,
     cancellers: Mutex<BTreeMap<i32, (i32, Canceller)>>,
@@ -68,6 +72,7 @@ pub async fn serve(
     let server = Arc::new(Server {
         engine: Arc::new(Engine::new(gateways.clone(), quotas, options.site)?),
         sessions: Semaphore::new(options.connections_max),
+        statements: Arc::new(Pool::new(options.statement_bytes_max)),
         openings: Semaphore::new(OPENINGS_MAX),
         next_pid: AtomicI32::new(1),
         cancellers: Mutex::default(),
@@ -148,7 +153,7 @@ impl Server {
             output.put(Answer::ParameterStatus(ParameterStatus::new(name.to_string(), value)))?;
         }
         output.put(Answer::BackendKeyData(BackendKeyData::new(pid, SecretKey::I32(secret))))?;
-        Connection::new(reader, output, session).run().await
+        Connection::new(reader, output, session, Budget::new(self.statements.clone())).run().await
     }
 
     async fn open(&self, pid: i32, startup: &[(String, String)]) -> SqlResult<Session> {

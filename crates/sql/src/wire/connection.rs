@@ -3,6 +3,7 @@
 //! Answers gather in a buffer that is sent when it is full and whenever the client waits for it: before the next message
 //! is awaited. What ends the connection is an [`Ending`]; what ends only a statement is a [`SqlError`](crate::error).
 
+use super::budget::Budget;
 use super::frame::{FrameError, FrameReader};
 use super::request::Request;
 use super::value::{Format, put_field};
@@ -10,7 +11,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::plan::{ResultColumn, RowStream};
 use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag, Timeout};
 use crate::table::Row;
-use crate::wire::extended::Portal;
+use crate::wire::extended::{Kept, Portal};
 use bytes::BytesMut;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::copy::CopyInResponse;
@@ -47,7 +48,8 @@ pub struct Connection {
     pub(super) reader: FrameReader<OwnedReadHalf>,
     pub(super) output: Output,
     pub(super) session: Session,
-    pub(super) statements: BTreeMap<String, Option<Arc<Prepared>>>,
+    pub(super) budget: Budget,
+    pub(super) statements: BTreeMap<String, Kept>,
     pub(super) portals: BTreeMap<String, Portal>,
     /// After an error in the extended protocol: what follows is skipped up to Sync.
     pub(super) skipping: bool,
@@ -129,9 +131,9 @@ pub(super) struct Rows {
 
 impl Connection {
     /// A connection whose client awaits the first statement to be asked for.
-    pub fn new(reader: FrameReader<OwnedReadHalf>, output: Output, session: Session) -> Connection {
+    pub fn new(reader: FrameReader<OwnedReadHalf>, output: Output, session: Session, budget: Budget) -> Connection {
         let (statements, portals) = (BTreeMap::new(), BTreeMap::new());
-        Connection { reader, output, session, statements, portals, skipping: false, at_rest: true }
+        Connection { reader, output, session, budget, statements, portals, skipping: false, at_rest: true }
     }
 
     /// Serves the client until it takes leave. One that does not speak the protocol is told so.
