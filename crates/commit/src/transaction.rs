@@ -101,6 +101,9 @@ pub enum TxnError {
     /// The protocol has no such thing (SQLSTATE 0A000).
     #[error("{0}")]
     Unsupported(String),
+    /// A read waited for longer than its client [lets it](Transaction::bound_waits) (SQLSTATE 55P03).
+    #[error("{0}")]
+    LockTimeout(String),
 }
 
 impl TxnError {
@@ -117,7 +120,8 @@ impl TxnError {
         | TxnError::TooLarge(text)
         | TxnError::Invalid(text)
         | TxnError::OutOfRange(text)
-        | TxnError::Unsupported(text)) = &mut self;
+        | TxnError::Unsupported(text)
+        | TxnError::LockTimeout(text)) = &mut self;
         *text = reword(text);
         self
     }
@@ -258,6 +262,11 @@ pub trait Transaction: Send {
     /// What it reads is to hold this commit, the last one that its client knows of. Before its first read. Where reads are newer than
     /// that anyway, or need not be, there is nothing to do.
     fn follow(&mut self, _commit: Timestamp) {}
+
+    /// From here on a read that is not answered within `longest` ends in [`TxnError::LockTimeout`]; `None`: it waits for as long as the
+    /// protocol does. A gateway is not told why a replica does not answer, so the time is that of the trip and of locks together.
+    /// Where no read waits for other transactions there is nothing to do.
+    fn bound_waits(&mut self, _longest: Option<Span>) {}
 
     /// Buffers a write.
     fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError>;

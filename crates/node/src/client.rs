@@ -16,8 +16,9 @@ use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::quad;
 use rhumb_commit::replicated_commit::{Answer, Request, Site, Status as ActorStatus};
 use rhumb_commit::transaction::{self, CommitOptions, Committed, QuorumView, ReadMode, RegionStatus, TxnError};
-use rhumb_core::{Key, KeyRange, Row, Timestamp, TxnId, Value};
+use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most rows that one scan of replicas asks for; a longer scan takes more rounds.
 const SCAN_PAGE: usize = 8_192;
@@ -124,6 +125,7 @@ impl<A: Serves> transaction::Gateway for Gateway<A> {
                 asked: 0,
                 trips: 0,
                 options: CommitOptions::default(),
+                longest_wait: None,
                 status: Arc::clone(&self.status),
                 over: false,
             })),
@@ -173,6 +175,8 @@ struct Transaction<A: Serves> {
     asked: usize,
     trips: u32,
     options: CommitOptions,
+    /// How long a read may take.
+    longest_wait: Option<Span>,
     /// Where it is counted.
     status: Arc<Status>,
     over: bool,
@@ -228,9 +232,16 @@ impl<A: Serves> Transaction<A> {
         Ok(())
     }
 
-    /// Asks the actor; a transaction that cannot go on is counted.
+    /// Asks the actor for rows; a transaction that cannot go on is counted.
     async fn ask(&self, request: Request) -> Result<Answer, TxnError> {
-        let answer = ask(&self.handle, &self.status, request).await;
+        let asked = ask(&self.handle, &self.status, request);
+        let answer = match self.longest_wait {
+            Some(longest) if !matches!(self.mode, ReadMode::Stale(_)) => {
+                let late = |_| Err(TxnError::LockTimeout(format!("the read was not answered within {longest}")));
+                tokio::time::timeout(Duration::from_micros(longest.as_micros()), asked).await.unwrap_or_else(late)
+            }
+            _ => asked.await,
+        };
         answer.inspect_err(|error| A::count(&self.status, self.options, Err(error), false))
     }
 
@@ -303,6 +314,10 @@ impl<A: Serves> transaction::Transaction for Transaction<A> {
         if !self.expected.contains(&(key.clone(), version)) {
             self.expected.push((key, version));
         }
+    }
+
+    fn bound_waits(&mut self, longest: Option<Span>) {
+        self.longest_wait = longest;
     }
 
     fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError> {

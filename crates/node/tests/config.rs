@@ -328,6 +328,7 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
         ("jitter_ms = 0.5", "loss = 1.0", "site.toml, wan.loss: is 1; expected a share, 0 to below 1"),
         ("[wan]", "[limits]\nrequests = 0\n[wan]", "site.toml, limits.requests: is 0; expected 1 to 1000000"),
         ("[wan]", "[limits]\nstop_grace_ms = 700000\n[wan]", "site.toml, limits.stop_grace_ms: is 700000; expected 0 to 600000"),
+        ("[wan]", "[limits]\nstatements_mib = 15\n[wan]", "site.toml, limits.statements_mib: is 15; expected 16 to 65536"),
         ("[wan]", "[quotas]\nepoch_s = 0\n[wan]", "site.toml, quotas.epoch_s: is 0; expected 1 to 86400"),
         (
             "[wan]",

@@ -1,20 +1,23 @@
 //! What the sessions of one site share: the key spaces of the protocols, the quotas, the query engine's functions and rules.
 
+use crate::bounded;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::{Gateways, Keyspaces};
 use crate::table::RowIds;
 use datafusion::common::DataFusionError;
 use datafusion::execution::SessionStateDefaults;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::prelude::SessionConfig;
 use rhumb_core::{SiteId, Timestamp};
 use rhumb_quota::gateway::Quotas;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The memory that all queries of a site may use for sorting, grouping and joining, in bytes. A query that would go past
-/// it spills to disk or fails; the server does not.
+/// The memory that all queries of a site may use for sorting, grouping and joining, in bytes. A query that would go past it
+/// fails; the server does not. Nothing spills to disk: the disk is for what was committed.
 const QUERY_MEMORY_BYTES_MAX: usize = 1 << 30;
 const QUERY_MEMORY_FRACTION: f64 = 1.0;
 /// The rows of a batch in the query engine.
@@ -35,14 +38,17 @@ impl Engine {
     pub fn new(gateways: Gateways, quotas: Option<Arc<dyn Quotas>>, site: SiteId) -> SqlResult<Engine> {
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_limit(QUERY_MEMORY_BYTES_MAX, QUERY_MEMORY_FRACTION)
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
             .build_arc()
             .map_err(|error| from_datafusion(&error))?;
+        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(bounded::Planner)];
+        planners.extend(SessionStateDefaults::default_expr_planners());
         // Functions and planners alone: no files, no tables of the engine's own.
         let state = SessionStateBuilder::new()
             .with_config(config())
             .with_runtime_env(runtime)
-            .with_expr_planners(SessionStateDefaults::default_expr_planners())
-            .with_scalar_functions(SessionStateDefaults::default_scalar_functions())
+            .with_expr_planners(planners)
+            .with_scalar_functions(bounded::functions(SessionStateDefaults::default_scalar_functions()))
             .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .build();
@@ -121,7 +127,11 @@ pub fn from_datafusion(error: &DataFusionError) -> SqlError {
         },
         DataFusionError::NotImplemented(text) => SqlError::unsupported(text.clone()),
         DataFusionError::Plan(text) => from_plan_text(text),
-        DataFusionError::ResourcesExhausted(text) => SqlError::too_large(text.clone()),
+        DataFusionError::ResourcesExhausted(text) => {
+            let message = format!("the queries of this site need more than {} MiB together", QUERY_MEMORY_BYTES_MAX >> 20);
+            let hint = "Sort, group or join fewer rows, or try again when others have ended.";
+            SqlError::new(SqlState::OutOfMemory, message).with_detail(text.clone()).with_hint(hint)
+        }
         DataFusionError::Execution(text) if text.contains("out of range") || text.contains("verflow") => {
             SqlError::new(SqlState::NumericValueOutOfRange, text.clone())
         }
@@ -156,4 +166,20 @@ fn from_plan_text(text: &str) -> SqlError {
         SqlState::SyntaxError
     };
     SqlError::new(state, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::LocalGateway;
+
+    #[test]
+    fn queries_use_no_disk_and_say_so_when_memory_is_short() {
+        let gateway: Arc<dyn rhumb_commit::transaction::Gateway> = Arc::new(LocalGateway::new());
+        let gateways = Gateways { replicated_commit: gateway, catenae: None, quad: None };
+        let engine = Engine::new(gateways, None, SiteId::new(0, 0)).expect("an engine");
+        assert!(!engine.timeless_state().runtime_env().disk_manager.tmp_files_enabled());
+        let error = from_datafusion(&DataFusionError::ResourcesExhausted("sort".into()));
+        assert_eq!((error.state().code(), error.detail(), error.hint().is_some()), ("53200", Some("sort"), true));
+    }
 }

@@ -5,6 +5,7 @@
 //! constructors below exist where the wording is fixed by PostgreSQL or where several callers raise the same condition;
 //! anything else is `SqlError::new(state, message)`.
 
+use crate::session::Timeout;
 use rhumb_commit::transaction::TxnError;
 use std::fmt;
 use thiserror::Error;
@@ -72,6 +73,8 @@ sql_states! {
     NoActiveSqlTransaction = "25P01",
     /// A statement in a transaction that failed before.
     InFailedSqlTransaction = "25P02",
+    /// A transaction in which nothing was asked for so long that its session was ended.
+    IdleInTransactionSessionTimeout = "25P03",
     /// A prepared statement that does not exist.
     InvalidSqlStatementName = "26000",
     /// Something else depends on the object.
@@ -122,20 +125,24 @@ sql_states! {
     InvalidTableDefinition = "42P16",
     /// A parameter whose type cannot be told.
     IndeterminateDatatype = "42P18",
+    /// More memory than the session, or all of a site, may have.
+    OutOfMemory = "53200",
     /// A quota is used up.
     ConfigurationLimitExceeded = "53400",
     /// A bound of Rhumb was exceeded.
     ProgramLimitExceeded = "54000",
     /// A statement that is nested too deeply, or joins too many tables.
     StatementTooComplex = "54001",
-    /// More columns than a table may have.
+    /// More columns than a table or a result may have.
     TooManyColumns = "54011",
-    /// More parameters than a procedure may have.
+    /// More parameters than a procedure or a statement may have.
     TooManyArguments = "54023",
     /// The object is not in a state that allows this.
     ObjectNotInPrerequisiteState = "55000",
     /// The object is needed and cannot be dropped.
     ObjectInUse = "55006",
+    /// Rows that others had locked for longer than the client waits.
+    LockNotAvailable = "55P03",
     /// The client asked for the statement to be given up.
     QueryCanceled = "57014",
     /// The site stops.
@@ -359,12 +366,17 @@ impl From<TxnError> for SqlError {
             TxnError::Invalid(_) => SqlState::ReadOnlySqlTransaction,
             TxnError::OutOfRange(_) => SqlState::InvalidParameterValue,
             TxnError::Unsupported(_) => SqlState::FeatureNotSupported,
+            TxnError::LockTimeout(why) => return Timeout::Lock.error().with_detail(why.clone()),
         };
         let hint = match &error {
             TxnError::Conflict(_) => Some("The transaction might succeed if retried."),
             TxnError::Unknown(_) => Some("Read what the transaction wrote to learn whether it was committed, before running it again."),
             TxnError::Unavailable(_) => Some("Nothing was committed. Try again, or connect to another site."),
-            TxnError::TooLarge(_) | TxnError::Invalid(_) | TxnError::OutOfRange(_) | TxnError::Unsupported(_) => None,
+            TxnError::TooLarge(_)
+            | TxnError::Invalid(_)
+            | TxnError::OutOfRange(_)
+            | TxnError::Unsupported(_)
+            | TxnError::LockTimeout(_) => None,
         };
         let sql = SqlError::new(state, error.to_string());
         match hint {

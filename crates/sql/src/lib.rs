@@ -7,6 +7,7 @@
 //!                      └────→ quota → the quotas of the cluster
 //! ```
 
+mod bounded;
 pub mod catalog;
 mod engine;
 pub mod error;

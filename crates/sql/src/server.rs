@@ -9,6 +9,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Gateways;
 use crate::session::{Canceller, Session};
 use crate::stack::LargeStack;
+use crate::wire::budget::{Budget, Pool};
 use crate::wire::connection::{Connection, Ending, Output};
 use crate::wire::frame::{FrameError, FrameReader};
 use crate::wire::request::Opening;
@@ -44,11 +45,18 @@ pub struct ServerOptions {
     pub connections_max: usize,
     /// A client that reads nothing of its answers for so long is disconnected.
     pub write_stall_max: Duration,
+    /// The bytes that prepared statements and portals of all sessions may hold; more are refused with SQLSTATE 53200.
+    pub statement_bytes_max: usize,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { site: SiteId::new(0, 0), connections_max: 500, write_stall_max: Duration::from_secs(60) }
+        ServerOptions {
+            site: SiteId::new(0, 0),
+            connections_max: 500,
+            write_stall_max: Duration::from_secs(60),
+            statement_bytes_max: 512 << 20,
+        }
     }
 }
 
@@ -62,6 +70,7 @@ impl ServerOptions {
 struct Server {
     engine: Arc<Engine>,
     sessions: Semaphore,
+    statements: Arc<Pool>,
     openings: Semaphore,
     next_pid: AtomicI32,
     cancellers: Mutex<BTreeMap<i32, (i32, Canceller)>>,
@@ -94,6 +103,7 @@ pub async fn serve_until(
     let server = Arc::new(Server {
         engine: Arc::new(Engine::new(gateways.clone(), quotas, options.site)?),
         sessions: Semaphore::new(options.connections_max),
+        statements: Arc::new(Pool::new(options.statement_bytes_max)),
         openings: Semaphore::new(OPENINGS_MAX),
         next_pid: AtomicI32::new(1),
         cancellers: Mutex::default(),
@@ -200,7 +210,8 @@ impl Server {
             output.put(Answer::ParameterStatus(ParameterStatus::new(name.to_string(), value)))?;
         }
         output.put(Answer::BackendKeyData(BackendKeyData::new(pid, SecretKey::I32(secret))))?;
-        Connection::new(reader, output, session, self.stop.clone()).run().await
+        let budget = Budget::new(self.statements.clone());
+        Connection::new(reader, output, session, budget, self.stop.clone()).run().await
     }
 
     async fn open(&self, pid: i32, startup: &[(String, String)]) -> SqlResult<Session> {

@@ -17,6 +17,7 @@ use rhumb_commit::transaction::{CommitOptions, Committed, Gateway, Operated, Rea
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// One type of each kind, with and without its modifier.
@@ -197,6 +198,7 @@ impl Gateway for LocalGateway {
             writes: BTreeMap::new(),
             trips: 0,
             options: CommitOptions::default(),
+            longest_wait: None,
         }))
     }
 
@@ -236,6 +238,7 @@ struct LocalTransaction {
     writes: BTreeMap<Key, Option<Value>>,
     trips: u32,
     options: CommitOptions,
+    longest_wait: Option<Span>,
 }
 
 impl LocalTransaction {
@@ -307,7 +310,9 @@ impl Transaction for LocalTransaction {
             return Ok(Vec::new());
         }
         if self.gateway.lock().stands_still {
-            std::future::pending::<()>().await;
+            let Some(longest) = self.longest_wait else { return std::future::pending().await };
+            tokio::time::sleep(Duration::from_micros(longest.as_micros())).await;
+            return Err(TxnError::LockTimeout(format!("the read was not answered within {longest}")));
         }
         let shared = self.gateway.lock();
         let committed = shared.live(&range, self.sees_up_to(&shared));
@@ -336,6 +341,10 @@ impl Transaction for LocalTransaction {
 
     fn expect(&mut self, key: Key, version: Timestamp) {
         self.expected.push((key, version));
+    }
+
+    fn bound_waits(&mut self, longest: Option<Span>) {
+        self.longest_wait = longest;
     }
 
     fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError> {

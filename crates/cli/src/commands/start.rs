@@ -112,7 +112,8 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
     let setup = status.setup();
     let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
     let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
-    let options = ServerOptions { site: status.setup().site, ..ServerOptions::default() };
+    let statement_bytes_max = (setup.limits.statements_mib as usize) << 20;
+    let options = ServerOptions { site: setup.site, statement_bytes_max, ..ServerOptions::default() };
     let gateways = Gateways {
         catenae: catenae.map(|handle| Arc::new(CatenaeGateway::new(handle, Arc::clone(&status))) as Arc<dyn transaction::Gateway>),
         quad: quad.map(|handle| Arc::new(QuadGateway::new(handle, Arc::clone(&status))) as Arc<dyn transaction::Gateway>),

@@ -16,6 +16,7 @@ pub const SITES_PER_REGION_MAX: usize = 64;
 const JITTER_MS_MAX: f64 = 10_000.0;
 const REQUESTS_MAX: u32 = 1_000_000;
 const CACHE_MIB: std::ops::RangeInclusive<u32> = 1..=1_048_576;
+const STATEMENTS_MIB: std::ops::RangeInclusive<u32> = 16..=65_536;
 /// Shorter epochs end faster than a message is handled, longer ones only wait.
 const CATENAE_EPOCH_MS: std::ops::RangeInclusive<u32> = 1..=1_000;
 /// A day.
@@ -123,6 +124,10 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
     }
     if config.limits.stop_grace_ms > STOP_GRACE_MS_MAX {
         return wrong("limits.stop_grace_ms", format!("is {}; expected 0 to {STOP_GRACE_MS_MAX}", config.limits.stop_grace_ms));
+    }
+    if !STATEMENTS_MIB.contains(&config.limits.statements_mib) {
+        let (low, high) = (STATEMENTS_MIB.start(), STATEMENTS_MIB.end());
+        return wrong("limits.statements_mib", format!("is {}; expected {low} to {high}", config.limits.statements_mib));
     }
     if !CACHE_MIB.contains(&config.storage.cache_mib) {
         let (low, high) = (CACHE_MIB.start(), CACHE_MIB.end());

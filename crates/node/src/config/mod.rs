@@ -215,11 +215,13 @@ pub struct Limits {
     pub requests: u32,
     /// How long a site that is told to stop waits for what clients have under way, in milliseconds.
     pub stop_grace_ms: u64,
+    /// Memory that prepared statements and portals of all clients of SQL may take, in MiB.
+    pub statements_mib: u32,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { requests: 4_096, stop_grace_ms: 10_000 }
+        Limits { requests: 4_096, stop_grace_ms: 10_000, statements_mib: 512 }
     }
 }
 

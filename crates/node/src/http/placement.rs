@@ -118,6 +118,7 @@ impl From<TxnError> for Failed {
             TxnError::TooLarge(_) | TxnError::Invalid(_) | TxnError::OutOfRange(_) | TxnError::Unsupported(_) => {
                 (StatusCode::BAD_REQUEST, "invalid")
             }
+            TxnError::LockTimeout(_) => (StatusCode::CONFLICT, "lock_timeout"),
         };
         Failed(status, code, error.to_string())
     }

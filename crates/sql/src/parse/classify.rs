@@ -136,9 +136,10 @@ fn call(function: ast::Function) -> SqlResult<StatementKind> {
 
 fn query_kind(mut query: Box<ast::Query>) -> SqlResult<StatementKind> {
     for lock in &query.locks {
-        if lock.nonblock == Some(ast::NonBlock::SkipLocked) {
-            return Err(SqlError::unsupported("SKIP LOCKED is not supported"));
-        }
+        let Some(nonblock) = &lock.nonblock else { continue };
+        let error =
+            SqlError::unsupported(format!("{nonblock} is not supported: whether a row is locked is known after a trip to a majority"));
+        return Err(error.with_hint("SET LOCAL lock_timeout bounds how long a statement waits."));
     }
     let for_update = !query.locks.is_empty();
     query.locks.clear();

@@ -1,14 +1,13 @@
 //! Calls of acquire() and release(): where they may stand, and what they are given.
 //!
-//! A call takes effect when it is evaluated, so it may stand only where it is evaluated exactly once for one run of the
-//! statement: in the select list of a SELECT without anything else, alone or within arithmetic, comparisons and casts.
-//! Anywhere else (in CASE, in another function, over the rows of a table, in EXPLAIN …) it is refused here, before
-//! anything is planned.
+//! A call takes effect when it is evaluated, and for good. So it stands only where it is evaluated exactly once for one run of the
+//! statement, and where nothing that is done with its answer can fail and hide it: alone as an item of the select list of a SELECT
+//! without anything else. Anywhere else (in an expression, a cast, another function, over the rows of a table, in EXPLAIN …) it is
+//! refused here, before anything is planned.
 
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator as Op, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, SelectItem, SetExpr,
-    TableFactor, Visit, Visitor,
+    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, SelectItem, SetExpr, TableFactor, Visit, Visitor,
 };
 use rhumb_quota::operation::Action;
 use std::ops::ControlFlow;
@@ -47,11 +46,28 @@ pub fn token_call(function: &Function) -> SqlResult<Option<TokenCall>> {
 
 /// True if the statement calls them, each in its place. Errors 0A000, 42883.
 pub fn check(statement: &ast::Statement) -> SqlResult<bool> {
-    let ControlFlow::Break(refused) = statement.visit(&mut Finder { out_of_place: 1 }) else { return Ok(false) };
-    match select_list(statement).map(|items| items.visit(&mut Finder { out_of_place: 0 })) {
-        Some(ControlFlow::Continue(())) => Ok(true),
-        Some(ControlFlow::Break(error)) => Err(error),
-        None => Err(refused),
+    let ControlFlow::Break(refused) = statement.visit(&mut Finder) else { return Ok(false) };
+    let Some(items) = select_list(statement) else { return Err(refused) };
+    for item in items {
+        // What stands around a call, or within one.
+        let found = match call_of(item)? {
+            Some(call) => call.arguments.visit(&mut Finder),
+            None => item.visit(&mut Finder),
+        };
+        if let ControlFlow::Break(error) = found {
+            return Err(error);
+        }
+    }
+    Ok(true)
+}
+
+/// The call that an item of a select list is; `None`: it is something else.
+fn call_of(item: &SelectItem) -> SqlResult<Option<TokenCall>> {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Function(function)) | SelectItem::ExprWithAlias { expr: Expr::Function(function), .. } => {
+            token_call(function)
+        }
+        _ => Ok(None),
     }
 }
 
@@ -79,72 +95,33 @@ fn select_list(statement: &ast::Statement) -> Option<&Vec<SelectItem>> {
     (bare.to_string() == "SELECT 1").then_some(&select.projection)
 }
 
-/// True if what stands in the expression is evaluated exactly once whenever the expression is.
-fn evaluates_its_parts(expr: &Expr) -> bool {
-    match expr {
-        Expr::Nested(_) | Expr::UnaryOp { .. } => true,
-        Expr::Cast { kind, .. } => matches!(kind, CastKind::Cast | CastKind::DoubleColon),
-        Expr::BinaryOp { op, .. } => matches!(
-            op,
-            Op::Plus
-                | Op::Minus
-                | Op::Multiply
-                | Op::Divide
-                | Op::Modulo
-                | Op::StringConcat
-                | Op::Eq
-                | Op::NotEq
-                | Op::Lt
-                | Op::LtEq
-                | Op::Gt
-                | Op::GtEq
-        ),
-        _ => false,
-    }
-}
-
-/// Ends its walk at the first call that stands where it may not.
-struct Finder {
-    /// Around the present expression, how many that a call may not stand in.
-    out_of_place: usize,
-}
-
-impl Finder {
-    fn call(&self, name: &ObjectName) -> ControlFlow<SqlError> {
-        if self.out_of_place == 0 {
-            return ControlFlow::Continue(());
-        }
-        let error = SqlError::unsupported(format!("{name}() cannot be called here, where it might be evaluated never or twice"));
-        ControlFlow::Break(error.with_hint(format!("Write SELECT {name}(quota, amount) without a table; arithmetic may stand around it.")))
-    }
-}
+/// Ends its walk at the first call.
+struct Finder;
 
 impl Visitor for Finder {
     type Break = SqlError;
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
-        if let Expr::Function(function) = expr {
-            match token_call(function) {
-                Ok(Some(_)) => self.call(&function.name)?,
-                Ok(None) => {}
-                Err(error) => return ControlFlow::Break(error),
-            }
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        match token_call(function) {
+            Ok(Some(_)) => ControlFlow::Break(out_of_place(&function.name)),
+            Ok(None) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
         }
-        self.out_of_place += usize::from(!evaluates_its_parts(expr));
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
-        self.out_of_place -= usize::from(!evaluates_its_parts(expr));
-        ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<SqlError> {
         match table {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } if action(name).is_some() => {
-                self.call(name)
+                ControlFlow::Break(out_of_place(name))
             }
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+fn out_of_place(name: &ObjectName) -> SqlError {
+    let message = format!("{name}() cannot be called here: it takes effect at once, and once, whatever becomes of what stands around it");
+    SqlError::unsupported(message)
+        .with_hint(format!("Write SELECT {name}(quota, amount), without a table and with nothing around the call; go on with its answer."))
 }

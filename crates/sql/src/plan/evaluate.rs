@@ -11,10 +11,13 @@ use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, Recor
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DataFusionError, Result, TableReference};
+use datafusion::execution::context::ExecutionProps;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_plan::PhysicalExpr;
 use std::sync::Arc;
 
@@ -194,6 +197,11 @@ fn constant_expression(expr: &Expr, parameters: &[Datum]) -> SqlResult<Datum> {
     })?;
     match value {
         Expr::Literal(value, _) => Ok(value),
-        other => Err(SqlError::internal(format!("{other} is no constant"))),
+        // What cannot be simplified fails, and evaluating it says how.
+        other => guarded(|| {
+            let physical = create_physical_expr(&other, &DFSchema::empty(), &ExecutionProps::new(), &PhysicalPlanningContext::default())?;
+            let value = physical.evaluate(&batch_of(&Arc::new(Schema::empty()), 1, |_, _| Datum::Null)?)?;
+            Datum::try_from_array(&value.into_array(1)?, 0)
+        }),
     }
 }

@@ -103,8 +103,15 @@ pub struct Running<'a> {
 }
 
 impl Plan {
-    /// Plans a statement that reads or writes rows, with the tables that the transaction sees.
+    /// Plans a statement that reads or writes rows, with the tables that the transaction sees. Error 54011 if the client could not
+    /// be told of all its columns.
     pub async fn make(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
+        let plan = Plan::of_any_width(cx, active, kind).await?;
+        result::check_columns(plan.columns.as_ref().map_or(0, |columns| columns.len()))?;
+        Ok(plan)
+    }
+
+    async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
         match kind {
             StatementKind::Query { query, .. } => {
                 let mut query = system::simplified(query)?;

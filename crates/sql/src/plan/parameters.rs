@@ -113,6 +113,10 @@ impl Visitor for Counter {
                 self.count = self.count.max(number);
                 ControlFlow::Continue(())
             }
+            Some(1..) => {
+                let message = format!("a statement can have at most {PARAMETERS_MAX} parameters; there is no {name}");
+                ControlFlow::Break(SqlError::new(SqlState::TooManyArguments, message).with_hint("Split it into several, or use COPY."))
+            }
             _ => ControlFlow::Break(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter {name}"))),
         }
     }

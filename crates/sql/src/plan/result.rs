@@ -1,7 +1,7 @@
 //! The rows that a statement returns, page by page.
 
 use crate::engine::{from_datafusion, from_panic};
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::table::Row;
 use crate::types::{Datum, SqlType, coerce};
 use datafusion::arrow::array::{Array, RecordBatch};
@@ -20,6 +20,18 @@ pub struct ResultColumn {
     pub name: String,
     /// The type of its values.
     pub ty: SqlType,
+}
+
+/// The most columns of a result, as in PostgreSQL. The wire counts them by 16 bits with a sign.
+pub const RESULT_COLUMNS_MAX: usize = 1_664;
+
+/// Refuses a result of more columns than [`RESULT_COLUMNS_MAX`]. Error 54011.
+pub fn check_columns(columns: usize) -> SqlResult<()> {
+    if columns <= RESULT_COLUMNS_MAX {
+        return Ok(());
+    }
+    let message = format!("target lists can have at most {RESULT_COLUMNS_MAX} entries; this one has {columns}");
+    Err(SqlError::new(SqlState::TooManyColumns, message).with_hint("Ask for the columns in several statements."))
 }
 
 /// Pages of rows.

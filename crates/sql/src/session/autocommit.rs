@@ -86,7 +86,7 @@ impl Session {
             Ok((plan, effect)) => {
                 handle.commit(options).await?;
                 // Too late to be late.
-                self.interrupt.restart(None);
+                self.interrupt.disarm();
                 Ok(outcome(kind, &plan, effect))
             }
         }

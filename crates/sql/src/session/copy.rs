@@ -21,6 +21,7 @@ use crate::wire::value::{Format, read_parameter};
 use bytes::{Bytes, BytesMut};
 use rhumb_commit::catenae::operation::{OPERATIONS_MAX, Operation, TXN_BYTES_MAX};
 use rhumb_commit::transaction::{Operated, ReadMode};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 #[cfg(feature = "testing")]
@@ -151,6 +152,7 @@ impl Session {
         }
         let table = {
             let mut active = handle.lock().await?;
+            active.txn.bound_waits(self.longest_wait());
             let name = fold(&unqualified(&copy.table, &self.facts.database)?);
             let super::Active { txn, catalog, .. } = &mut *active;
             catalog.table(txn.as_mut(), &self.facts.database, &name).await?
@@ -162,6 +164,10 @@ impl Session {
                 .map(|name| table.column(&fold(name)).ok_or_else(|| SqlError::undefined_column(&fold(name))))
                 .collect::<SqlResult<_>>()?,
         };
+        let mut named = BTreeSet::new();
+        if let Some(&twice) = columns.iter().find(|column| !named.insert(**column)) {
+            return Err(SqlError::duplicate_column(&table.columns[twice].name));
+        }
         let defaults = Defaults::of(&self.engine, &self.facts, &table, &columns)?;
         let sink = if travels { Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 } } else { Sink::Batch(Vec::new()) };
         Ok(Outcome::Copy(Box::new(CopyIn {
@@ -286,7 +292,7 @@ impl Session {
         match copy.handle.operate(merged.operations).await? {
             Operated::Done(..) => {
                 // Too late to be late.
-                self.interrupt.restart(None);
+                self.interrupt.disarm();
                 Ok(())
             }
             Operated::Failed { place, why } => Err(steps.blame(merged.places[place].1, &why)),

@@ -63,6 +63,7 @@ impl Session {
 
     async fn change_catalog(&self, handle: &TransactionHandle, kind: &StatementKind) -> SqlResult<()> {
         let mut active = handle.lock().await?;
+        active.txn.bound_waits(self.longest_wait());
         if let StatementKind::Create(Create::Procedure(definition)) = kind {
             return self.create_procedure(&mut active, definition).await;
         }

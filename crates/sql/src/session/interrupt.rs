@@ -1,31 +1,40 @@
 //! What may end a statement from outside: a cancel request, or its deadline.
 //!
-//! Neither may tear a commit that is under way, for then its outcome would be unknown: only the work before the commit is
-//! run [`within`](Interrupt::within) them.
+//! A cancel request is remembered until it ends a statement or the session rests, so it may come at a moment at which nothing can be
+//! given up: the next step that can be, is. Neither may tear a commit that is under way, for then its outcome would be unknown: only
+//! the work before the commit is run [`within`](Interrupt::within) them, and what follows a commit runs [`unbounded`](Interrupt::disarm).
 
+use super::Timeout;
 use crate::error::{SqlError, SqlResult, SqlState};
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The means to cancel the statement that a session runs now, if any.
-#[derive(Clone, Debug, Default)]
-pub struct Canceller(Arc<Notify>);
+#[derive(Clone, Debug)]
+pub struct Canceller(watch::Sender<bool>);
 
 impl Canceller {
     /// Cancels the statement under way.
     pub fn cancel(&self) {
-        self.0.notify_waiters();
+        self.0.send_replace(true);
     }
 }
 
 /// The bounds on the statement under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Interrupt {
     canceller: Canceller,
     deadline: Option<Instant>,
+    /// False once the statement has taken effect: it is too late to end it.
+    armed: bool,
+}
+
+impl Default for Interrupt {
+    fn default() -> Interrupt {
+        Interrupt { canceller: Canceller(watch::Sender::new(false)), deadline: None, armed: true }
+    }
 }
 
 impl Interrupt {
@@ -37,11 +46,36 @@ impl Interrupt {
     /// A statement begins, with this much time.
     pub fn restart(&mut self, timeout: Option<Duration>) {
         self.deadline = timeout.map(|timeout| Instant::now() + timeout);
+        self.armed = true;
+    }
+
+    /// The statement has taken effect: nothing ends it any more.
+    pub fn disarm(&mut self) {
+        self.armed = false;
+    }
+
+    /// The session has nothing to do: cancel requests so far came too late.
+    pub fn rest(&self) {
+        self.canceller.0.send_replace(false);
+    }
+
+    /// Between two steps that cannot be given up: the error if the statement was cancelled or is late.
+    pub fn check(&self) -> SqlResult<()> {
+        match self.deadline {
+            _ if !self.armed => Ok(()),
+            _ if *self.canceller.0.borrow() => Err(cancelled()),
+            Some(deadline) if Instant::now() >= deadline => Err(late()),
+            _ => Ok(()),
+        }
     }
 
     /// Runs `work` until it ends, is cancelled or is late.
     pub async fn within<T>(&self, work: impl Future<Output = SqlResult<T>>) -> SqlResult<T> {
-        let late = async {
+        if !self.armed {
+            return work.await;
+        }
+        let mut requests = self.canceller.0.subscribe();
+        let deadline = async {
             match self.deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
                 None => std::future::pending().await,
@@ -49,10 +83,55 @@ impl Interrupt {
         };
         tokio::select! {
             biased;
-            () = self.canceller.0.notified() => Err(SqlError::new(SqlState::QueryCanceled, "canceling statement due to user request")),
+            // The sender lives as long as this does.
+            _ = requests.wait_for(|asked| *asked) => Err(cancelled()),
             // Before the work, which may use up the task's budget for this turn each time.
-            () = late => Err(SqlError::new(SqlState::QueryCanceled, "canceling statement due to statement timeout")),
+            () = deadline => Err(late()),
             result = work => result,
         }
+    }
+}
+
+fn cancelled() -> SqlError {
+    SqlError::new(SqlState::QueryCanceled, "canceling statement due to user request")
+}
+
+fn late() -> SqlError {
+    Timeout::Statement.error()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn step(interrupt: &Interrupt) -> Result<(), &'static str> {
+        interrupt.within(async { Ok(()) }).await.map_err(|error| error.state().code())
+    }
+
+    #[tokio::test]
+    async fn a_cancel_request_between_two_steps_ends_the_next_and_none_after_the_session_rested() {
+        let mut interrupt = Interrupt::default();
+        interrupt.canceller().cancel();
+        interrupt.rest();
+        interrupt.restart(None);
+        assert_eq!((interrupt.check(), step(&interrupt).await), (Ok(()), Ok(())));
+        interrupt.canceller().cancel();
+        assert_eq!(interrupt.check().expect_err("cancelled").state(), SqlState::QueryCanceled);
+        assert_eq!(step(&interrupt).await, Err("57014"));
+        interrupt.disarm();
+        assert_eq!((interrupt.check(), step(&interrupt).await), (Ok(()), Ok(())), "what took effect is not ended");
+        interrupt.restart(None);
+        assert_eq!(step(&interrupt).await, Err("57014"), "it was not told yet");
+    }
+
+    #[tokio::test]
+    async fn a_deadline_in_the_past_ends_every_step_that_begins() {
+        let mut interrupt = Interrupt::default();
+        interrupt.restart(Some(Duration::ZERO));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(step(&interrupt).await, Err("57014"));
+        assert_eq!(interrupt.check().expect_err("late").state(), SqlState::QueryCanceled);
+        interrupt.disarm();
+        assert_eq!(step(&interrupt).await, Ok(()));
     }
 }

@@ -26,6 +26,7 @@ mod quota;
 mod run;
 mod settings;
 mod show;
+mod timeouts;
 mod transaction;
 
 pub use copy::CopyIn;
@@ -36,6 +37,7 @@ pub use interrupt::Canceller;
 pub use outcome::{Described, Outcome, Tag};
 pub use prepared::Prepared;
 pub use settings::Settings;
+pub use timeouts::Timeout;
 pub use transaction::{Active, TransactionHandle};
 
 use crate::catalog::DatabaseDescriptor;
@@ -162,6 +164,11 @@ impl Session {
     /// What others cancel its statements by.
     pub fn canceller(&self) -> Canceller {
         self.interrupt.canceller()
+    }
+
+    /// The session has answered all that it was asked: a cancel request comes too late until it is asked again.
+    pub fn rest(&self) {
+        self.interrupt.rest();
     }
 
     /// The settings that changed since the last call and that the client is to be told.

@@ -73,7 +73,7 @@ impl Session {
         {
             return Ok(None);
         }
-        self.interrupt.restart(self.facts.settings.statement_timeout());
+        self.restart_clock();
         let bound: Vec<Bound<'_>> = body.iter().map(|prepared| (&**prepared, &[][..])).collect();
         let outcomes = match self.operate(&bound).await? {
             Attempt::Done(outcomes) => outcomes,
@@ -160,7 +160,7 @@ impl Session {
             }
         };
         // It is committed: too late to be late.
-        self.interrupt.restart(None);
+        self.interrupt.disarm();
         let mut returned: Vec<Vec<(usize, Output)>> = parts.iter().map(|_| Vec::new()).collect();
         merged.places.into_iter().zip(outputs).for_each(|((part, step), output)| returned[part].push((step, output)));
         let mut outcomes: Vec<Outcome> = statements.iter().map(|_| Outcome::Done("CALL".into())).collect();

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 const TEXTS_MAX: usize = 256;
 /// The longest text worth remembering, in bytes.
 const TEXT_BYTES_MAX: usize = 16 << 10;
+/// The bytes of all texts that a session remembers. Their trees and plans take some dozens of times as much.
+const TEXTS_BYTES_MAX: usize = 64 << 10;
 
 /// A parsed statement with the plan it had last.
 #[derive(Debug)]
@@ -87,6 +89,7 @@ type Statements = Arc<[Arc<Prepared>]>;
 #[derive(Debug, Default)]
 pub struct Texts {
     entries: BTreeMap<String, (u64, Statements)>,
+    bytes: usize,
     clock: u64,
 }
 
@@ -100,10 +103,13 @@ impl Texts {
         }
         let statements: Statements = parse::parse(sql)?.into_iter().map(|statement| Prepared::new(statement, Vec::new())).collect();
         if sql.len() <= TEXT_BYTES_MAX {
-            if self.entries.len() >= TEXTS_MAX {
+            while self.entries.len() >= TEXTS_MAX || self.bytes + sql.len() > TEXTS_BYTES_MAX {
                 let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used).map(|(text, _)| text.clone());
-                oldest.map(|text| self.entries.remove(&text));
+                let Some(text) = oldest else { break };
+                self.bytes -= text.len();
+                self.entries.remove(&text);
             }
+            self.bytes += sql.len();
             self.entries.insert(sql.to_string(), (self.clock, statements.clone()));
         }
         Ok(statements)
@@ -125,5 +131,20 @@ mod tests {
         texts.statements("select 'new'").expect("a statement");
         assert_eq!(texts.entries.len(), TEXTS_MAX);
         assert!(texts.entries.contains_key("select 0") && !texts.entries.contains_key("select 1"));
+    }
+
+    #[test]
+    fn long_texts_make_room_by_their_bytes() {
+        let mut texts = Texts::default();
+        for number in 0..20 {
+            let long = format!("select '{number}{}'", "x".repeat(TEXT_BYTES_MAX - 20));
+            texts.statements(&long).expect("a statement");
+            assert_eq!(texts.bytes, texts.entries.keys().map(String::len).sum::<usize>());
+            assert!(texts.bytes <= TEXTS_BYTES_MAX);
+        }
+        assert_eq!(texts.entries.len(), TEXTS_BYTES_MAX / TEXT_BYTES_MAX);
+        let longer = format!("select '{}'", "x".repeat(TEXT_BYTES_MAX));
+        texts.statements(&longer).expect("a statement");
+        assert!(!texts.entries.contains_key(&longer));
     }
 }

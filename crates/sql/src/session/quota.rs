@@ -1,8 +1,9 @@
 //! Statements about quotas. None is part of a transaction: what they do takes effect at once and stays, whatever becomes
 //! of the transaction around them, as with PostgreSQL's `nextval()`.
 //!
-//! So nothing here is run again: an error is reported as it is. Nor is an operation under way given up by a cancel request
-//! or a deadline, for then nobody would know whether its tokens were taken; the cluster bounds how long it waits.
+//! So nothing here is run again: an error is reported as it is, with the calls that were done before it. Nor is an operation under way
+//! given up by a cancel request or a deadline, for then nobody would know whether its tokens were taken; the cluster bounds how long
+//! it waits. They take effect before the next call, and after the last one not at all.
 
 use super::prepared::Prepared;
 use super::run::{buffered, check_parameters};
@@ -13,8 +14,12 @@ use crate::plan::{Planning, TokensPlan};
 use crate::quota;
 use crate::types::Datum;
 use datafusion::sql::sqlparser::ast;
+use rhumb_quota::operation::{Action, Operation};
 use rhumb_quota::refusal::Refusal;
 use std::sync::Arc;
+
+/// The calls that an error names of those that were done before it. They are done from left to right, so their number says the rest.
+const CALLS_SHOWN_MAX: usize = 20;
 
 impl Session {
     /// CREATE, ALTER or DROP of a quota; not within BEGIN, where ROLLBACK would be expected to undo it.
@@ -47,20 +52,23 @@ impl Session {
     }
 
     /// A SELECT of acquire() and release(): the calls one after another, from left to right, up to the first that is refused.
-    pub(super) async fn run_tokens(&self, prepared: &Prepared, query: &ast::Query, parameters: &[Datum]) -> SqlResult<Outcome> {
+    pub(super) async fn run_tokens(&mut self, prepared: &Prepared, query: &ast::Query, parameters: &[Datum]) -> SqlResult<Outcome> {
         self.check_writable(&prepared.statement.kind)?;
         let quotas = self.engine.quotas()?;
         let plan = self.plan_tokens(prepared, query)?;
         check_parameters(parameters, &plan.parameters)?;
+        let (operations, row) = plan.evaluate(&self.engine, parameters)?;
         let mut left = Vec::new();
-        for operation in plan.operations(&self.engine, parameters)? {
+        for operation in &operations {
+            let before = &operations[..left.len()];
             // A statement that was cancelled or is late goes no further.
-            self.interrupt.within(std::future::ready(Ok(()))).await?;
-            let outcome = quotas.run(vec![operation]).await.pop().expect("an outcome for each operation");
-            let done = outcome.map_err(|refusal| after(left.len(), refusal))?;
-            left.push(done.left);
+            self.interrupt.check().map_err(|error| after(before, error))?;
+            let outcome = quotas.run(vec![operation.clone()]).await.pop().expect("an outcome for each operation");
+            left.push(outcome.map_err(|refusal| after(before, refusal.into()))?.left);
         }
-        let rows = buffered(vec![plan.row(&self.engine, parameters, &left)?]);
+        // The tokens have moved, so the client is to be told.
+        self.interrupt.disarm();
+        let rows = buffered(vec![plan.answered(row, &left)]);
         Ok(Outcome::Rows { columns: plan.columns.clone(), rows, tag: Tag::Counted("SELECT") })
     }
 
@@ -78,12 +86,21 @@ fn pardon(refusal: Refusal, asked_for: bool, is_so: impl FnOnce(&Refusal) -> boo
     if asked_for && is_so(&refusal) { Ok(()) } else { Err(refusal) }
 }
 
-/// The error of a call that others of the same statement went before.
-fn after(calls: usize, refusal: Refusal) -> SqlError {
-    let error = SqlError::from(refusal);
-    match calls {
+/// The error of a call before which these calls of the same statement were done.
+fn after(done: &[Operation], error: SqlError) -> SqlError {
+    let shown: Vec<String> = done.iter().take(CALLS_SHOWN_MAX).map(shown).collect();
+    let (shown, rest) = (shown.join(", "), if done.len() > CALLS_SHOWN_MAX { ", …" } else { "" });
+    match done.len() {
         0 => error,
-        1 => error.with_detail("The call before it in the same statement was done."),
-        calls => error.with_detail(format!("The {calls} calls before it in the same statement were done.")),
+        1 => error.with_detail(format!("The call before it in the same statement was done: {shown}.")),
+        calls => error.with_detail(format!("The {calls} calls before it in the same statement were done: {shown}{rest}.")),
     }
+}
+
+fn shown(Operation { action, quota, amount, .. }: &Operation) -> String {
+    let function = match action {
+        Action::Acquire => "acquire",
+        Action::Release => "release",
+    };
+    format!("{function}('{}', {amount})", quota.as_str().replace('\'', "''"))
 }

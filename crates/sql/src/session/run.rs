@@ -16,7 +16,7 @@ use std::sync::Arc;
 impl Session {
     /// Runs a statement. An error has already failed the transaction that it ran in.
     pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Datum], company: Company) -> SqlResult<Outcome> {
-        self.interrupt.restart(self.facts.settings.statement_timeout());
+        self.restart_clock();
         let result = match self.check_not_failed(&prepared.statement.kind) {
             Ok(()) => self.dispatch(prepared, parameters, company).await,
             Err(error) => Err(error),
@@ -78,6 +78,7 @@ impl Session {
     /// What is known of a statement before it runs.
     pub async fn describe(&mut self, prepared: &Prepared) -> SqlResult<Described> {
         self.check_not_failed(&prepared.statement.kind)?;
+        self.restart_clock();
         match &prepared.statement.kind {
             StatementKind::Show(name) => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_show(name)) }),
             StatementKind::ShowRegions => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_regions()) }),
@@ -125,6 +126,7 @@ impl Session {
     /// The plan of a statement as this transaction sees its tables.
     pub(super) async fn plan(&self, handle: &TransactionHandle, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
         let mut active = handle.lock().await?;
+        active.txn.bound_waits(self.longest_wait());
         if let Some(plan) = prepared.plan()
             && plan.is_current(&mut active, &self.facts.database).await
         {

@@ -1,5 +1,6 @@
 //! The settings of a session: `SET`, `SHOW`, `RESET`.
 
+use super::Timeout;
 use crate::error::{SqlError, SqlResult, SqlState};
 use rhumb_commit::transaction::CommitOptions;
 use std::collections::BTreeMap;
@@ -64,11 +65,11 @@ const SETTINGS: &[Known] = &[
     known("default_transaction_isolation", "serializable", false, Rule::OneOf(ISOLATION)),
     known("default_transaction_read_only", "off", true, Rule::OneOf(ON_OFF)),
     known("extra_float_digits", "1", false, Rule::Free),
-    known("idle_in_transaction_session_timeout", "0", false, Rule::Duration),
+    known(Timeout::IdleInTransaction.setting(), "0", false, Rule::Duration),
     known("integer_datetimes", "on", true, Rule::ReadOnly),
     known("intervalstyle", "postgres", true, Rule::OneOf(&["postgres"])),
     known("is_superuser", "on", true, Rule::ReadOnly),
-    known("lock_timeout", "0", false, Rule::Duration),
+    known(Timeout::Lock.setting(), "0", false, Rule::Duration),
     known("max_identifier_length", "63", false, Rule::ReadOnly),
     known(COMMIT_HANDOFF, "on", false, Rule::OneOf(ON_OFF)),
     known(COMMIT_ROUNDS, "1", false, Rule::OneOf(&["1", "2"])),
@@ -79,7 +80,7 @@ const SETTINGS: &[Known] = &[
     known("server_version_num", "150000", false, Rule::ReadOnly),
     known("session_authorization", "", true, Rule::ReadOnly),
     known("standard_conforming_strings", "on", true, Rule::OneOf(&["on"])),
-    known("statement_timeout", "0", false, Rule::Duration),
+    known(Timeout::Statement.setting(), "0", false, Rule::Duration),
     known("timezone", "UTC", true, Rule::OneOf(UTC)),
     known("transaction_isolation", "serializable", false, Rule::OneOf(ISOLATION)),
     known("transaction_read_only", "off", false, Rule::ReadOnly),
@@ -152,9 +153,9 @@ impl Settings {
         SETTINGS.iter().map(|setting| (setting.name, self.said(setting.name).unwrap_or(setting.default).to_string()))
     }
 
-    /// The bound on a statement's time; `None`: no bound.
-    pub fn statement_timeout(&self) -> Option<Duration> {
-        let millis = self.said("statement_timeout")?.parse().ok()?;
+    /// A bound on time; `None`: no bound.
+    pub fn timeout(&self, timeout: Timeout) -> Option<Duration> {
+        let millis = self.said(timeout.setting())?.parse().ok()?;
         (millis > 0).then(|| Duration::from_millis(millis))
     }
 
@@ -287,7 +288,7 @@ mod tests {
         let mut settings = Settings::default();
         for (text, expected) in [("0", None), ("250", Some(250)), ("2s", Some(2_000)), ("1 min", Some(60_000))] {
             settings.set("statement_timeout", Some(text)).expect(text);
-            assert_eq!(settings.statement_timeout(), expected.map(Duration::from_millis), "{text}");
+            assert_eq!(settings.timeout(Timeout::Statement), expected.map(Duration::from_millis), "{text}");
         }
         assert!(settings.set("statement_timeout", Some("soon")).is_err());
     }

@@ -13,11 +13,14 @@ use rhumb_quota::refusal::Refusal;
 use rhumb_quota::spec::{Spec, check_limit};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::watch;
 
 /// Quotas in memory. Clones share them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LocalQuotas {
     shared: Arc<Mutex<Shared>>,
+    /// Whether operations wait before they are done.
+    held_up: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -26,6 +29,7 @@ struct Shared {
     answered: BTreeMap<RequestKey, (Operation, Done)>,
     refusals: VecDeque<Refusal>,
     operations: u64,
+    asked: u64,
 }
 
 #[derive(Debug)]
@@ -40,15 +44,31 @@ impl Quota {
     }
 }
 
+impl Default for LocalQuotas {
+    fn default() -> LocalQuotas {
+        LocalQuotas::new()
+    }
+}
+
 impl LocalQuotas {
     /// No quotas yet.
     pub fn new() -> LocalQuotas {
-        LocalQuotas::default()
+        LocalQuotas { shared: Arc::default(), held_up: watch::Sender::new(false) }
+    }
+
+    /// Whether operations wait, from now on, until this is called again.
+    pub fn hold_up(&self, held_up: bool) {
+        self.held_up.send_replace(held_up);
     }
 
     /// The operations asked for so far, refused ones and repeated ones included.
     pub fn operations(&self) -> u64 {
         self.lock().operations
+    }
+
+    /// The requests that have come so far, those that are held up included.
+    pub fn asked(&self) -> u64 {
+        self.lock().asked
     }
 
     /// Tokens that clients hold of a quota.
@@ -127,6 +147,9 @@ impl Shared {
 #[async_trait]
 impl Quotas for LocalQuotas {
     async fn run(&self, operations: Vec<Operation>) -> Vec<Result<Done, Refusal>> {
+        self.lock().asked += 1;
+        let let_go = self.held_up.subscribe().wait_for(|held_up| !held_up).await.is_ok();
+        assert!(let_go, "these quotas are there as long as they are asked");
         let mut shared = self.lock();
         operations.into_iter().map(|operation| shared.run(operation)).collect()
     }

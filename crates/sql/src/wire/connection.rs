@@ -3,15 +3,16 @@
 //! Answers gather in a buffer that is sent when it is full and whenever the client waits for it: before the next message
 //! is awaited. What ends the connection is an [`Ending`]; what ends only a statement is a [`SqlError`](crate::error).
 
+use super::budget::Budget;
 use super::frame::{FrameError, FrameReader};
 use super::request::Request;
 use super::value::{Format, put_field};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::plan::{ResultColumn, RowStream};
 use crate::server::Stop;
-use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag};
+use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag, Timeout};
 use crate::table::Row;
-use crate::wire::extended::Portal;
+use crate::wire::extended::{Kept, Portal};
 use bytes::BytesMut;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::copy::CopyInResponse;
@@ -51,10 +52,13 @@ pub struct Connection {
     pub(super) reader: FrameReader<OwnedReadHalf>,
     pub(super) output: Output,
     pub(super) session: Session,
-    pub(super) statements: BTreeMap<String, Option<Arc<Prepared>>>,
+    pub(super) budget: Budget,
+    pub(super) statements: BTreeMap<String, Kept>,
     pub(super) portals: BTreeMap<String, Portal>,
     /// After an error in the extended protocol: what follows is skipped up to Sync.
     pub(super) skipping: bool,
+    /// True from ReadyForQuery to the next message.
+    at_rest: bool,
     stop: Stop,
 }
 
@@ -134,9 +138,9 @@ pub(super) struct Rows {
 
 impl Connection {
     /// A connection whose client awaits the first statement to be asked for.
-    pub(crate) fn new(reader: FrameReader<OwnedReadHalf>, output: Output, session: Session, stop: Stop) -> Connection {
+    pub(crate) fn new(reader: FrameReader<OwnedReadHalf>, output: Output, session: Session, budget: Budget, stop: Stop) -> Connection {
         let (statements, portals) = (BTreeMap::new(), BTreeMap::new());
-        Connection { reader, output, session, statements, portals, skipping: false, stop }
+        Connection { reader, output, session, budget, statements, portals, skipping: false, at_rest: true, stop }
     }
 
     /// Serves the client until it takes leave. One that does not speak the protocol is told so.
@@ -156,16 +160,26 @@ impl Connection {
             if !self.reader.has_more() {
                 self.output.flush().await?;
             }
+            let limit = self.session.idle_limit();
+            let idle = async {
+                match limit {
+                    Some(limit) => tokio::time::sleep(limit).await,
+                    None => std::future::pending().await,
+                }
+            };
             let request = tokio::select! {
                 biased;
                 request = self.reader.next() => request?,
                 () = self.stop.requested(), if self.session.is_at_rest() => {
                     let error = SqlError::new(SqlState::AdminShutdown, "terminating connection due to administrator command");
-                    self.output.put_error(&error.with_hint("This site stops. Connect to another, or to this one later."), true)?;
-                    return self.output.flush().await;
+                    return self.end(&error.with_hint("This site stops. Connect to another, or to this one later.")).await;
                 }
+                () = idle => return self.end(&Timeout::IdleInTransaction.error()).await,
             };
             let Some(request) = request else { return Ok(()) };
+            if std::mem::take(&mut self.at_rest) {
+                self.session.rest();
+            }
             match request {
                 Request::Terminate => return Ok(()),
                 // After an error in the extended protocol everything is skipped up to Sync.
@@ -177,6 +191,13 @@ impl Connection {
             }
             self.output.flush_if_full().await?;
         }
+    }
+
+    /// Ends the connection: its transaction is rolled back, and its client told why.
+    async fn end(&mut self, error: &SqlError) -> Result<(), Ending> {
+        self.session.fail(error).await;
+        self.output.put_error(error, true)?;
+        self.output.flush().await
     }
 
     /// A text of the simple protocol.
@@ -334,6 +355,7 @@ impl Connection {
     /// Says that the next statement may come.
     pub(super) fn ready(&mut self) -> Result<(), Ending> {
         self.put_notices()?;
+        self.at_rest = true;
         let status = match self.session.status() {
             Status::Idle => TransactionStatus::Idle,
             Status::InTransaction => TransactionStatus::Transaction,

@@ -5,6 +5,7 @@
 //! nothing ran since the last one, the statement stands alone. (A client that waits for the answer of an Execute must
 //! send a Flush or a Sync after it, so there is always a next message.)
 
+use super::budget::Charge;
 use super::connection::{Connection, Ending, Rows, Sent, row_description};
 use super::frame::FrameError;
 use super::request::{Bind, Request, Target};
@@ -24,6 +25,12 @@ pub const STATEMENTS_MAX: usize = 10_000;
 /// The most portals of a connection.
 pub const PORTALS_MAX: usize = 1_000;
 
+/// A prepared statement; `None` is that of an empty text.
+pub struct Kept {
+    prepared: Option<Arc<Prepared>>,
+    _charge: Charge,
+}
+
 /// A statement with its parameters.
 pub struct Portal {
     statement: Option<Arc<Prepared>>,
@@ -32,6 +39,9 @@ pub struct Portal {
     /// Its rows, once it runs; it may be run on for more of them.
     rows: Option<Rows>,
     done: bool,
+    _charge: Charge,
+    /// For the rows that wait until it is run on.
+    waiting: Option<Charge>,
 }
 
 impl Connection {
@@ -89,6 +99,10 @@ impl Connection {
             let error = SqlError::too_large(format!("more than {STATEMENTS_MAX} prepared statements in one session"));
             return Ok(Err(error.with_hint("Close those that are no longer needed.")));
         }
+        // The unnamed statement makes room for the next, whatever becomes of that.
+        if name.is_empty() {
+            self.statements.remove("");
+        }
         // A type that is not known here is left to be found out.
         let hints = type_oids.iter().map(|&oid| SqlType::from_oid(oid, -1)).collect();
         let prepared = match self.session.prepare(sql, hints) {
@@ -96,12 +110,15 @@ impl Connection {
             Err(error) => return Ok(Err(error)),
         };
         // Planned now, so that a mistake in the statement is reported here.
-        if let Some(prepared) = &prepared
-            && let Err(error) = self.session.describe(prepared).await
-        {
-            return Ok(Err(error));
-        }
-        self.statements.insert(name, prepared);
+        let described = match &prepared {
+            Some(prepared) => self.session.describe(prepared).await,
+            None => Ok(Default::default()),
+        };
+        let charge = match described.and_then(|described| self.budget.statement(&name, sql, described.parameters.len())) {
+            Ok(charge) => charge,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.statements.insert(name, Kept { prepared, _charge: charge });
         self.output.put(Answer::ParseComplete(ParseComplete::new()))?;
         Ok(Ok(()))
     }
@@ -141,8 +158,12 @@ impl Connection {
         let values = bind.parameters.iter().zip(&described.parameters).enumerate();
         let parameters = values
             .map(|(position, (value, ty))| read_parameter(ty, value.as_deref(), Format::of(&bind.parameter_formats, position)))
-            .collect::<SqlResult<_>>()?;
-        let portal = Portal { statement, parameters, formats: bind.result_formats, rows: None, done: false };
+            .collect::<SqlResult<Vec<Datum>>>()?;
+        // The unnamed portal makes room for the next.
+        self.portals.remove(&bind.portal);
+        let charge = self.budget.portal(&bind.portal, &parameters)?;
+        let portal =
+            Portal { statement, parameters, formats: bind.result_formats, rows: None, done: false, _charge: charge, waiting: None };
         Ok((bind.portal, portal))
     }
 
@@ -191,7 +212,9 @@ impl Connection {
             let message = format!("portal \"{name}\" cannot be run");
             return Ok(Err(SqlError::new(SqlState::InvalidSqlStatementName, message)));
         }
-        if portal.rows.is_none() {
+        if portal.rows.is_some() {
+            self.session.restart_clock();
+        } else {
             let follows = self.reader.peek().await?;
             let company = if rows_max == 0 && matches!(follows, Some(Request::Sync)) { Company::Alone } else { Company::Batch };
             let outcome = match self.session.execute(&statement, &portal.parameters, company).await {
@@ -220,6 +243,7 @@ impl Connection {
     }
 
     async fn run_portal(&mut self, name: String, mut portal: Portal, rows_max: usize) -> Result<SqlResult<()>, Ending> {
+        portal.waiting = None;
         let rows = portal.rows.as_mut().expect("a portal that runs has rows");
         match self.send_rows(rows, &portal.formats, rows_max).await? {
             Ok(Sent::All(count)) => {
@@ -234,6 +258,11 @@ impl Connection {
                 self.finish_statement(company, tag).await
             }
             Ok(Sent::Some) => {
+                let waiting = portal.rows.as_ref().map(|rows| self.budget.rows(rows.pending.as_slice())).transpose();
+                match waiting {
+                    Ok(waiting) => portal.waiting = waiting,
+                    Err(error) => return Ok(Err(error)),
+                }
                 self.portals.insert(name, portal);
                 self.output.put(Answer::PortalSuspended(PortalSuspended::new()))?;
                 Ok(Ok(()))
@@ -265,7 +294,7 @@ impl Connection {
     fn statement(&self, name: &str) -> SqlResult<Option<Arc<Prepared>>> {
         self.statements
             .get(name)
-            .cloned()
+            .map(|kept| kept.prepared.clone())
             .ok_or_else(|| SqlError::new(SqlState::InvalidSqlStatementName, format!("prepared statement \"{name}\" does not exist")))
     }
 

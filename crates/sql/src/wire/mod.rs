@@ -5,6 +5,7 @@
 //! ```
 //! What a client sends is decoded here, strictly and within bounds; the answers are pgwire's messages.
 
+pub(crate) mod budget;
 pub(crate) mod connection;
 pub(crate) mod extended;
 pub mod frame;

@@ -2,6 +2,7 @@
 
 mod copy;
 mod deep;
+mod limits;
 mod one_shot;
 mod procedures;
 mod protocol;

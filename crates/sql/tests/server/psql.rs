@@ -112,7 +112,7 @@ ALTER QUOTA
 
 DROP QUOTA
 ERROR:  the limit of quota vm does not allow 7 more
-DETAIL:  The call before it in the same statement was done.
+DETAIL:  The call before it in the same statement was done: acquire('vm', 4).
 HINT:  Acquire fewer, wait until others release, or raise the limit with ALTER QUOTA.
 Did not find any relations.
 ";

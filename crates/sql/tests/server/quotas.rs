@@ -6,9 +6,10 @@ use rhumb_quota::refusal::Refusal;
 use rhumb_sql::server::{ServerOptions, serve};
 use rhumb_sql::testing::LocalGateway;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
 
 /// A server with the quota `vm` of 10 tokens, and a client of it.
 async fn with_vm() -> (Server, Client) {
@@ -86,8 +87,8 @@ async fn acquire_and_release_say_what_is_left() {
     let (server, client) = with_vm().await;
     assert_eq!(strings(&client, "SELECT acquire('vm', 3)").await, ["7"]);
     assert_eq!(strings(&client, "SELECT release('vm', 1)").await, ["8"]);
-    assert_eq!(strings(&client, "SELECT RHUMB.Acquire('vm', 1) * 2 + 1 AS twice, 'x', -release('vm', '1')").await, ["15", "x", "-8"]);
-    assert_eq!(strings(&client, "SELECT (acquire('vm', 1) < 8)::text").await, ["true"]);
+    assert_eq!(strings(&client, "SELECT RHUMB.Acquire('vm', 1) AS left, 'x', release('vm', '1'), 1 + 1").await, ["7", "x", "8", "2"]);
+    assert_eq!(strings(&client, "SELECT acquire('vm', 2 - 1)").await, ["7"]);
     let row = client.query_one("SELECT acquire('vm', 1), acquire('vm', 1), release('vm', 5)", &[]).await.expect("a row");
     let names: Vec<&str> = row.columns().iter().map(|column| column.name()).collect();
     assert_eq!(names, ["acquire", "acquire", "release"]);
@@ -161,7 +162,7 @@ async fn the_calls_before_a_refused_one_are_done_and_that_is_said() {
     let error = error.expect_err("only 7 are left");
     let error = error.as_db_error().expect("an error of the server");
     assert_eq!((error.code().code(), error.message()), ("53400", "the limit of quota vm does not allow 8 more"));
-    assert_eq!(error.detail(), Some("The 2 calls before it in the same statement were done."));
+    assert_eq!(error.detail(), Some("The 2 calls before it in the same statement were done: acquire('vm', 1), acquire('vm', 2)."));
     assert_eq!(error.hint(), Some("Acquire fewer, wait until others release, or raise the limit with ALTER QUOTA."));
     assert_eq!((server.quotas.held("vm"), server.quotas.operations()), (3, 3));
     // A call without sense is found before any of them is made.
@@ -194,6 +195,17 @@ async fn a_call_where_it_might_not_run_once_is_refused() {
         "SELECT TRY_CAST(acquire('vm', 1) AS text)",
         "SELECT count(acquire('vm', 1))",
         "SELECT acquire('vm', acquire('vm', 1))",
+        "SELECT acquire('vm', 1)::int2",
+        "SELECT acquire('vm', 1)::bigint",
+        "SELECT CAST(acquire('vm', 1) AS text)",
+        "SELECT (acquire('vm', 1))",
+        "SELECT -acquire('vm', 1)",
+        "SELECT acquire('vm', 1) + 1",
+        "SELECT acquire('vm', 1) || 'x'",
+        "SELECT acquire('vm', 1) > 0 AS some",
+        "SELECT acquire('vm', 1), release('vm', 1) / 0",
+        "INSERT INTO t SELECT acquire('vm', 1), 1",
+        "INSERT INTO t WITH a AS (SELECT acquire('vm', 1) AS n) SELECT n, n FROM a",
         "SELECT count(*), acquire('vm', 1)",
         "EXPLAIN SELECT acquire('vm', 1)",
         "INSERT INTO t VALUES (2, acquire('vm', 1))",
@@ -210,6 +222,9 @@ async fn a_call_where_it_might_not_run_once_is_refused() {
     assert_eq!(otherwise, []);
     assert_eq!(refused(&client, "SELECT acquire('vm', 1) AS OF SYSTEM TIME '-1s'").await.0, "42601");
     assert_eq!(refused(&client, "SELECT *, acquire('vm', 1)").await.0, "42601");
+    for sql in ["SELECT acquire('vm', 1)::int2", "INSERT INTO t SELECT acquire($1, 1), 1", "SELECT acquire('vm', $1) + 1"] {
+        assert_eq!(code(client.prepare(sql).await), "0A000", "{sql}");
+    }
     assert_eq!(server.quotas.operations(), 0);
     assert_eq!(strings(&client, "SELECT 'acquire(1)', acquire FROM (SELECT 1 AS acquire) AS release").await, ["acquire(1)", "1"]);
 }
@@ -217,17 +232,20 @@ async fn a_call_where_it_might_not_run_once_is_refused() {
 #[tokio::test]
 async fn parameters_have_the_types_of_the_arguments_and_nothing_runs_before_it_is_executed() {
     let (server, client) = with_vm().await;
-    let statement = client.prepare("SELECT acquire($1, $2, $3) + $4 AS left").await.expect("prepared");
+    let statement = client.prepare("SELECT acquire($1, $2, $3) AS left, 10 / $4 AS other").await.expect("prepared");
     assert_eq!(statement.params(), [Type::TEXT, Type::INT8, Type::TEXT, Type::INT8]);
     let columns: Vec<_> = statement.columns().iter().map(|column| (column.name(), column.type_().clone())).collect();
-    assert_eq!(columns, [("left", Type::INT8)]);
+    assert_eq!(columns, [("left", Type::INT8), ("other", Type::INT8)]);
     assert_eq!(server.quotas.operations(), 0);
-    for (amount, id, left) in [(2i64, "a", 108i64), (3, "b", 105), (3, "b", 105)] {
-        let row = client.query_one(&statement, &[&"vm", &amount, &id, &100i64]).await.expect("a row");
-        assert_eq!(row.get::<_, i64>(0), left);
+    for (amount, id, left) in [(2i64, "a", 8i64), (3, "b", 5), (3, "b", 5)] {
+        let row = client.query_one(&statement, &[&"vm", &amount, &id, &5i64]).await.expect("a row");
+        assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (left, 2));
     }
+    let before = server.quotas.operations();
+    assert_eq!(code(client.query(&statement, &[&"vm", &1i64, &"c", &0i64]).await), "22012");
+    assert_eq!(server.quotas.operations(), before, "what fails beside a call fails before it");
     for bad in [0i64, -1, i64::MIN, i64::MAX] {
-        assert_eq!(code(client.query(&statement, &[&"vm", &bad, &"c", &0i64]).await), "22023", "{bad}");
+        assert_eq!(code(client.query(&statement, &[&"vm", &bad, &"c", &1i64]).await), "22023", "{bad}");
     }
     assert_eq!(code(client.query(&statement, &[&"vm", &None::<i64>, &"c", &0i64]).await), "22004");
     assert_eq!((server.quotas.held("vm"), server.quotas.operations()), (5, 3));
@@ -281,15 +299,14 @@ async fn no_call_is_made_twice_when_statements_are_run_again() {
         client.batch_execute(&format!("SET rhumb.read_mode = '{mode}'")).await.expect("set");
         let before = server.quotas.operations();
         server.gateway.fail_commits(conflicts());
-        assert_eq!(strings(&client, "SELECT acquire('vm', 1) - acquire('vm', 1)").await, ["1"], "{mode}");
+        assert_eq!(strings(&client, "SELECT acquire('vm', 1), acquire('vm', 1)").await, ["9", "8"], "{mode}");
         assert_eq!(client.execute("UPDATE t SET n = n + 1 WHERE id = 1", &[]).await.expect("updated"), 1);
-        assert_eq!(code(client.query("SELECT 1 / (acquire('vm', 1) - acquire('vm', 1) - 1)", &[]).await), "22012", "{mode}");
-        assert_eq!(strings(&client, "SELECT release('vm', 2) + release('vm', 2) > 0").await, ["t"], "{mode}");
-        assert_eq!(server.quotas.operations() - before, 6, "{mode}");
+        assert_eq!(strings(&client, "SELECT release('vm', 1), release('vm', 1)").await, ["9", "10"], "{mode}");
+        assert_eq!(server.quotas.operations() - before, 4, "{mode}");
         server.gateway.fail_commits(conflicts().take(1));
         let batch = "UPDATE t SET n = 0 WHERE id = 1; SELECT acquire('vm', 1); SELECT release('vm', 1)";
         assert_eq!(code(client.batch_execute(batch).await), "40001", "{mode}");
-        assert_eq!(server.quotas.operations() - before, 8, "{mode}");
+        assert_eq!(server.quotas.operations() - before, 6, "{mode}");
     }
     let refusals = [Refusal::Unavailable("no majority".into()), Refusal::UnknownOutcome("it was stopped".into())];
     for (refusal, state) in refusals.into_iter().zip(["57P03", "40003"]) {
@@ -342,4 +359,81 @@ async fn a_site_without_quotas_says_so() {
     for sql in ["CREATE QUOTA a LIMIT 1", "SHOW QUOTAS", "SELECT acquire('a', 1)", "SELECT * FROM rhumb.quotas"] {
         assert_eq!(refused(&client, sql).await, ("0A000".into(), "this site serves no quotas".into()), "{sql}");
     }
+}
+
+#[tokio::test]
+async fn what_fails_beside_a_call_fails_before_any_tokens_are_taken() {
+    let (server, client) = with_vm().await;
+    for (sql, state) in [
+        ("SELECT acquire('vm', 1), 1/0", "22012"),
+        ("SELECT 1/0, acquire('vm', 1)", "22012"),
+        ("SELECT acquire('vm', 1), 40000::int2", "22P02"),
+        ("SELECT acquire('vm', 1), 'x'::int", "22P02"),
+        ("SELECT acquire('vm', 1), no_such_column", "42703"),
+        ("SELECT acquire('vm', 1), acquire('vm', 1/0)", "22012"),
+    ] {
+        assert_eq!(refused(&client, sql).await.0, state, "{sql}");
+        assert_eq!(code(client.query(sql, &[]).await), state, "{sql}");
+    }
+    assert_eq!((server.quotas.operations(), server.quotas.held("vm")), (0, 0));
+}
+
+/// The SQLSTATE, the message and the detail of a statement that must fail.
+fn told(result: Result<Vec<SimpleQueryMessage>, Error>) -> (String, String, Option<String>) {
+    let error = result.expect_err("the statement must fail");
+    let error = error.as_db_error().unwrap_or_else(|| panic!("an error of the server, not {error:?}"));
+    (error.code().code().to_string(), error.message().to_string(), error.detail().map(str::to_string))
+}
+
+/// Waits until so many requests have come.
+async fn asked(server: &Server, requests: u64) {
+    while server.quotas.asked() < requests {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_request_within_a_call_ends_the_statement_before_the_next_and_says_what_was_done() {
+    let (server, client) = with_vm().await;
+    let cancel = async |requests: u64| {
+        asked(&server, requests).await;
+        client.cancel_token().cancel_query(NoTls).await.expect("asked to cancel");
+        // The statement of another session is answered after the request was read.
+        strings(&server.connect().await, "SELECT 1").await;
+        server.quotas.hold_up(false);
+    };
+    server.quotas.hold_up(true);
+    let (result, ()) = tokio::join!(client.simple_query("SELECT acquire('vm', 3), acquire('vm', 2), release('vm', 1)"), cancel(1));
+    let done = "The call before it in the same statement was done: acquire('vm', 3).";
+    assert_eq!(told(result), ("57014".into(), "canceling statement due to user request".into(), Some(done.into())));
+    assert_eq!((server.quotas.held("vm"), server.quotas.operations()), (3, 1));
+
+    // After the last call there is nothing to be cancelled, and the answer arrives.
+    server.quotas.hold_up(true);
+    let (left, ()) = tokio::join!(strings(&client, "SELECT acquire('vm', 1)"), cancel(2));
+    assert_eq!(left, ["6"]);
+    // The statement that follows in the same text is cancelled instead, the one after that is not.
+    server.quotas.hold_up(true);
+    let (result, ()) = tokio::join!(client.simple_query("SELECT acquire('vm', 1); SELECT acquire('vm', 1)"), cancel(3));
+    assert_eq!(told(result).0, "57014");
+    assert_eq!(strings(&client, "SELECT release('vm', 5)").await, ["10"]);
+}
+
+#[tokio::test]
+async fn a_deadline_within_a_call_ends_the_statement_before_the_next_and_says_what_was_done() {
+    let (server, client) = with_vm().await;
+    client.batch_execute("SET statement_timeout = '40ms'").await.expect("set");
+    let late = async |requests: u64| {
+        asked(&server, requests).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        server.quotas.hold_up(false);
+    };
+    server.quotas.hold_up(true);
+    let (result, ()) = tokio::join!(client.simple_query("SELECT acquire('vm', 3), acquire('vm', 2)"), late(1));
+    let done = "The call before it in the same statement was done: acquire('vm', 3).";
+    assert_eq!(told(result), ("57014".into(), "canceling statement due to statement timeout".into(), Some(done.into())));
+    server.quotas.hold_up(true);
+    let (left, ()) = tokio::join!(strings(&client, "SELECT acquire('vm', 1)"), late(2));
+    assert_eq!(left, ["6"]);
+    assert_eq!((server.quotas.held("vm"), server.quotas.operations()), (4, 2));
 }

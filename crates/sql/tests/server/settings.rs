@@ -1,8 +1,9 @@
 //! SET, SHOW, RESET and what sessions say of themselves.
 
-use crate::support::{Server, code, strings};
+use crate::support::{Server, Wire, code, field_of, state_of, strings};
 use rhumb_commit::transaction::CommitOptions;
 use rhumb_sql::server::ServerOptions;
+use std::time::Duration;
 use tokio_postgres::Client;
 
 #[tokio::test]
@@ -153,4 +154,87 @@ async fn a_database_that_is_made_anew_has_no_settings_of_the_one_before() {
     assert_eq!(rounds().await, ["2", "default"]);
     client.batch_execute("DROP DATABASE shop; CREATE DATABASE shop").await.expect("made anew");
     assert_eq!(rounds().await, ["1", "default"]);
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_left_open_for_too_long_ends_with_its_session() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.expect("created");
+    let set = "SET idle_in_transaction_session_timeout = '50ms'";
+    for begun in ["BEGIN; INSERT INTO t VALUES (1)", "BEGIN; SELECT 1/0"] {
+        let mut wire = Wire::open(&server).await;
+        wire.query(set).await;
+        wire.query(begun).await;
+        let (kind, body) = wire.next().await.expect("it is told why");
+        assert_eq!(
+            (kind, field_of(&body, b'S').as_deref(), field_of(&body, b'C').as_deref()),
+            (b'E', Some("FATAL"), Some("25P03")),
+            "{begun}"
+        );
+        assert_eq!(wire.next().await, None, "{begun}");
+    }
+    // A client may leave its transaction open without BEGIN too.
+    let mut wire = Wire::open(&server).await;
+    wire.query(set).await;
+    for (kind, body) in [(b'P', &b"\0INSERT INTO t VALUES (2)\0\0\0"[..]), (b'B', b"\0\0\0\0\0\0\0\0"), (b'E', b"\0\0\0\0\0"), (b'H', b"")]
+    {
+        wire.send(kind, body).await;
+    }
+    assert_eq!(state_of(&wire.until_ready().await).as_deref(), Some("25P03"));
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"]);
+
+    let patient = server.connect().await;
+    patient.batch_execute(set).await.expect("set");
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    assert_eq!(strings(&patient, "SELECT 1").await, ["1"], "outside a transaction nobody is in the way of others");
+}
+
+#[tokio::test]
+async fn a_read_that_waits_for_longer_than_lock_timeout_ends_its_statement() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)").await.expect("created");
+    client.batch_execute("SET lock_timeout = '40ms'").await.expect("set");
+    for sql in ["SELECT n FROM t", "SELECT sum(n) FROM t", "UPDATE t SET n = 2", "SELECT n FROM t FOR UPDATE"] {
+        for begun in [false, true] {
+            if begun {
+                client.batch_execute("BEGIN").await.expect("begun");
+            }
+            server.gateway.stand_still(true);
+            assert_eq!(code(client.batch_execute(sql).await), "55P03", "{sql}, begun: {begun}");
+            server.gateway.stand_still(false);
+            if begun {
+                assert_eq!(code(client.batch_execute(sql).await), "25P02", "{sql}");
+                client.batch_execute("ROLLBACK").await.expect("ended");
+            }
+        }
+    }
+    // It may change within a transaction, from one statement to the next.
+    client.batch_execute("SET lock_timeout = 0; BEGIN; SELECT n FROM t; SET LOCAL lock_timeout = 30").await.expect("begun");
+    server.gateway.stand_still(true);
+    assert_eq!(code(client.batch_execute("SELECT n FROM t").await), "55P03");
+    server.gateway.stand_still(false);
+    client.batch_execute("ROLLBACK").await.expect("ended");
+    for refused in ["NOWAIT", "SKIP LOCKED"] {
+        assert_eq!(code(client.batch_execute(&format!("SELECT n FROM t FOR UPDATE {refused}")).await), "0A000", "{refused}");
+    }
+    assert_eq!(strings(&client, "SELECT n FROM t").await, ["1"]);
+}
+
+#[tokio::test]
+async fn the_time_between_two_messages_is_none_of_a_statement() {
+    let server = Server::start().await;
+    let mut client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)").await.expect("created");
+    client.batch_execute("SET statement_timeout = '60ms'").await.expect("set");
+    let transaction = client.transaction().await.expect("begun");
+    let pause = || tokio::time::sleep(Duration::from_millis(90));
+    let portal = transaction.bind("SELECT id FROM t", &[]).await.expect("bound");
+    pause().await;
+    assert_eq!(transaction.query_portal(&portal, 1).await.expect("a row").len(), 1);
+    pause().await;
+    transaction.prepare("SELECT count(*) FROM t").await.expect("planned in its own time");
+    pause().await;
+    assert_eq!(transaction.query_portal(&portal, 0).await.expect("rows").len(), 2);
 }

@@ -5,7 +5,8 @@ use rhumb_sql::server::{ServerOptions, serve};
 use rhumb_sql::testing::{LocalGateway, LocalQuotas};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
 
 /// A running server. It ends with the test's runtime.
@@ -71,4 +72,66 @@ pub async fn strings(client: &Client, sql: &str) -> Vec<String> {
         _ => None,
     });
     rows.flat_map(|row| (0..row.len()).map(|column| row.get(column).unwrap_or("NULL").to_string())).collect()
+}
+
+/// A connection of the default database that speaks the protocol message by message.
+pub struct Wire(TcpStream);
+
+/// A message of the server: its type and its body.
+pub type Message = (u8, Vec<u8>);
+
+impl Wire {
+    /// Connects and starts a session.
+    pub async fn open(server: &Server) -> Wire {
+        let mut stream = TcpStream::connect(server.address).await.expect("connected");
+        stream.write_all(b"\0\0\0\x24\0\x03\0\0user\0tester\0database\0rhumb\0\0").await.expect("sent");
+        let mut wire = Wire(stream);
+        wire.until_ready().await;
+        wire
+    }
+
+    /// Sends a message.
+    pub async fn send(&mut self, kind: u8, body: &[u8]) {
+        let length = u32::try_from(body.len() + 4).expect("a length").to_be_bytes();
+        self.0.write_all(&[&[kind][..], &length, body].concat()).await.expect("sent");
+    }
+
+    /// Sends a text of the simple protocol; all that is answered up to ReadyForQuery.
+    pub async fn query(&mut self, sql: &str) -> Vec<Message> {
+        self.send(b'Q', &[sql.as_bytes(), b"\0"].concat()).await;
+        self.until_ready().await
+    }
+
+    /// The next message; `None` at the end of the connection.
+    pub async fn next(&mut self) -> Option<Message> {
+        let kind = self.0.read_u8().await.ok()?;
+        let length = self.0.read_u32().await.expect("a length") as usize - 4;
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).await.expect("a body");
+        Some((kind, body))
+    }
+
+    /// All messages up to ReadyForQuery, or to the end of the connection.
+    pub async fn until_ready(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        while let Some(message) = self.next().await {
+            if message.0 == b'Z' {
+                break;
+            }
+            messages.push(message);
+        }
+        messages
+    }
+}
+
+/// The SQLSTATE of the first error among messages.
+pub fn state_of(messages: &[Message]) -> Option<String> {
+    let (_, body) = messages.iter().find(|(kind, _)| *kind == b'E')?;
+    field_of(body, b'C')
+}
+
+/// A field of an error.
+pub fn field_of(body: &[u8], field: u8) -> Option<String> {
+    let text = body.split(|byte| *byte == 0).find(|part| part.first() == Some(&field))?;
+    Some(String::from_utf8(text[1..].to_vec()).expect("text"))
 }

@@ -1,0 +1,298 @@
+//! Functions whose results may be much larger than what they are given, with a bound on how much they make.
+//!
+//! The query engine counts what it sorts, groups and joins, but not what a function makes: `repeat('x', 2000000000)`, or a few `||` of a
+//! text with itself, took gigabytes. So each such function is told how many bytes its result may take before it makes it, and a batch
+//! of rows is cut into parts that stay within the bound. `||` is looked at afterwards: it makes at most twice what it was given, and
+//! nothing that it is given is larger than the bound.
+//!
+//! Invariant: what one evaluation makes of one batch of rows is at most [`MADE_BYTES_MAX`], or an error of SQLSTATE 54000.
+
+use crate::error::SqlError;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::kernels::length::length;
+use datafusion::arrow::compute::{cast, concat};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
+use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, binary_expr,
+};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use std::sync::Arc;
+
+/// The bytes that a function may make of one batch of rows, and so of one value.
+pub const MADE_BYTES_MAX: u64 = 64 << 20;
+/// The longest character in bytes.
+const CHARACTER_BYTES_MAX: u64 = 4;
+/// The bytes that a value counts for that is no text.
+const OTHER_BYTES: u64 = 64;
+
+/// How much a function makes of what it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Growth {
+    /// The first argument so often.
+    Times,
+    /// So many characters.
+    Characters,
+    /// All arguments.
+    Sum,
+    /// All but the first argument, with the first between them.
+    Separated,
+    /// The third argument for each second one in the first.
+    Replace,
+    /// The third argument, in which the match may stand, for each match in the first.
+    ReplaceMatches,
+}
+
+const GROWING: [(&str, Growth); 8] = [
+    ("concat", Growth::Sum),
+    ("concat_ws", Growth::Separated),
+    ("lpad", Growth::Characters),
+    ("overlay", Growth::Sum),
+    ("regexp_replace", Growth::ReplaceMatches),
+    ("repeat", Growth::Times),
+    ("replace", Growth::Replace),
+    ("rpad", Growth::Characters),
+];
+
+/// The functions of the query engine, those that may make much of little with a bound.
+pub fn functions(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
+    let bounded = |function: Arc<ScalarUDF>| match GROWING.iter().find(|(name, _)| *name == function.name()) {
+        Some((_, growth)) => Arc::new(ScalarUDF::from(Bounded { function, growth: *growth })),
+        None => function,
+    };
+    functions.into_iter().map(bounded).collect()
+}
+
+/// Plans with a bound where SQL has a syntax of its own: `||` and OVERLAY.
+#[derive(Debug)]
+pub struct Planner;
+
+impl ExprPlanner for Planner {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, _schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        if expr.op != BinaryOperator::StringConcat {
+            return Ok(PlannerResult::Original(expr));
+        }
+        let joined = binary_expr(expr.left, Operator::StringConcat, expr.right);
+        Ok(PlannerResult::Planned(ScalarUDF::from(Checked::default()).call(vec![joined])))
+    }
+
+    fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let overlay = Bounded { function: datafusion::functions::core::overlay(), growth: Growth::Sum };
+        Ok(PlannerResult::Planned(ScalarUDF::from(overlay).call(args)))
+    }
+}
+
+/// A function that says how much it would make before it makes it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Bounded {
+    function: Arc<ScalarUDF>,
+    growth: Growth,
+}
+
+impl ScalarUDFImpl for Bounded {
+    fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.function.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.function.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.function.inner().return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.function.inner().return_field_from_args(args)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.function.inner().coerce_types(types)
+    }
+
+    fn is_strict(&self) -> bool {
+        self.function.inner().is_strict()
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_one = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if is_one { 1 } else { args.number_rows };
+        let made = self.growth.made(&args.args, rows)?;
+        if made.iter().any(|bytes| *bytes > MADE_BYTES_MAX) {
+            return Err(too_large(self.name()));
+        }
+        if is_one {
+            return self.function.invoke_with_args(args);
+        }
+        // A constant among the arguments may be written out for every row.
+        let given: u64 = args
+            .args
+            .iter()
+            .map(|arg| if let ColumnarValue::Scalar(_) = arg { lengths(arg, 1) } else { Ok(vec![0]) })
+            .try_fold(0, |sum: u64, lengths| lengths.map(|lengths| sum.saturating_add(lengths[0])))?;
+        let (mut parts, mut total): (Vec<ArrayRef>, u64) = (Vec::new(), 0);
+        let mut start = 0;
+        while start < rows {
+            let mut within = MADE_BYTES_MAX;
+            let next = |bytes: &&u64| {
+                let left = within.checked_sub(bytes.saturating_add(given));
+                within = left.unwrap_or(0);
+                left.is_some()
+            };
+            let count = made[start..].iter().take_while(next).count().max(1);
+            let part = self.function.invoke_with_args(part(&args, start, count))?.into_array(count)?;
+            total = total.saturating_add(text_bytes(&part)?);
+            if total > MADE_BYTES_MAX {
+                return Err(too_large(self.name()));
+            }
+            parts.push(part);
+            start += count;
+        }
+        if parts.is_empty() {
+            return self.function.invoke_with_args(args);
+        }
+        let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
+        Ok(ColumnarValue::Array(concat(&parts)?))
+    }
+}
+
+/// The arguments of `count` rows from row `start`.
+fn part(args: &ScalarFunctionArgs, start: usize, count: usize) -> ScalarFunctionArgs {
+    let cut = |arg: &ColumnarValue| match arg {
+        ColumnarValue::Array(array) => ColumnarValue::Array(array.slice(start, count)),
+        scalar @ ColumnarValue::Scalar(_) => scalar.clone(),
+    };
+    ScalarFunctionArgs { args: args.args.iter().map(cut).collect(), number_rows: count, ..args.clone() }
+}
+
+impl Growth {
+    /// The bytes that each row may become at the most.
+    fn made(self, args: &[ColumnarValue], rows: usize) -> Result<Vec<u64>> {
+        let length = |arg: usize| args.get(arg).map_or_else(|| Ok(vec![0; rows]), |arg| lengths(arg, rows));
+        let of_three = |made: fn(u64, u64, u64) -> u64| -> Result<Vec<u64>> {
+            let (text, from, to) = (length(0)?, length(1)?, length(2)?);
+            Ok(text.into_iter().zip(from).zip(to).map(|((text, from), to)| made(text, from, to)).collect())
+        };
+        match self {
+            Growth::Times => {
+                Ok(length(0)?.into_iter().zip(numbers(args.get(1), rows)?).map(|(text, times)| text.saturating_mul(times)).collect())
+            }
+            Growth::Characters => {
+                Ok(numbers(args.get(1), rows)?.into_iter().map(|characters| characters.saturating_mul(CHARACTER_BYTES_MAX)).collect())
+            }
+            Growth::Sum => sum(args, rows),
+            Growth::Separated => {
+                let between = args.len().saturating_sub(2) as u64;
+                let separators = length(0)?.into_iter().map(|separator| separator.saturating_mul(between));
+                Ok(sum(args.get(1..).unwrap_or(&[]), rows)?
+                    .into_iter()
+                    .zip(separators)
+                    .map(|(sum, more)| sum.saturating_add(more))
+                    .collect())
+            }
+            Growth::Replace => of_three(|text, from, to| match text.checked_div(from) {
+                Some(places) => text.saturating_add(places.saturating_mul(to.saturating_sub(from))),
+                None => text,
+            }),
+            // What stands for a part of the match may add half as much again.
+            Growth::ReplaceMatches => of_three(|text, _, to| text.saturating_add(text.saturating_add(1).saturating_mul(to))),
+        }
+    }
+}
+
+/// Of each row the bytes of all arguments together.
+fn sum(args: &[ColumnarValue], rows: usize) -> Result<Vec<u64>> {
+    let mut sums: Vec<u64> = vec![0; rows];
+    for arg in args {
+        sums.iter_mut().zip(lengths(arg, rows)?).for_each(|(sum, length)| *sum = sum.saturating_add(length));
+    }
+    Ok(sums)
+}
+
+/// The bytes of each value of an argument.
+fn lengths(arg: &ColumnarValue, rows: usize) -> Result<Vec<u64>> {
+    match arg {
+        ColumnarValue::Array(array) => array_lengths(array),
+        ColumnarValue::Scalar(value) => Ok(vec![array_lengths(&value.to_array()?)?.first().copied().unwrap_or(0); rows]),
+    }
+}
+
+fn array_lengths(array: &ArrayRef) -> Result<Vec<u64>> {
+    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
+    if !matches!(array.data_type(), Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView) {
+        return Ok(vec![OTHER_BYTES; array.len()]);
+    }
+    integers(&length(array)?)
+}
+
+/// The values of an argument that says how often or how many, if it is there.
+fn numbers(arg: Option<&ColumnarValue>, rows: usize) -> Result<Vec<u64>> {
+    match arg {
+        None => Ok(vec![0; rows]),
+        Some(ColumnarValue::Array(array)) => integers(array),
+        Some(ColumnarValue::Scalar(value)) => Ok(vec![integers(&value.to_array()?)?.first().copied().unwrap_or(0); rows]),
+    }
+}
+
+/// The values of an array of numbers; those below zero and NULL are 0.
+fn integers(array: &ArrayRef) -> Result<Vec<u64>> {
+    let array = cast(array, &DataType::Int64)?;
+    Ok(array.as_primitive::<Int64Type>().iter().map(|value| value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)).collect())
+}
+
+fn text_bytes(array: &ArrayRef) -> Result<u64> {
+    Ok(array_lengths(array)?.into_iter().fold(0, u64::saturating_add))
+}
+
+fn too_large(function: &str) -> DataFusionError {
+    let message = format!("{function} would make more than {} MiB of one batch of rows", MADE_BYTES_MAX >> 20);
+    DataFusionError::External(Box::new(SqlError::too_large(message).with_hint("Make shorter values, or fewer of them with LIMIT.")))
+}
+
+/// Its argument, unless that is larger than the bound.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    signature: Signature,
+}
+
+impl Default for Checked {
+    fn default() -> Checked {
+        Checked { signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        "bounded"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[0].clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(args.arg_fields[0].clone())
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let joined = args.args.remove(0);
+        let bytes = match &joined {
+            ColumnarValue::Array(array) => text_bytes(array)?,
+            ColumnarValue::Scalar(_) => lengths(&joined, 1)?[0],
+        };
+        if bytes > MADE_BYTES_MAX { Err(too_large("||")) } else { Ok(joined) }
+    }
+}

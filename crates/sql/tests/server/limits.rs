@@ -1,0 +1,222 @@
+//! How much a client may ask for: columns, parameters, memory.
+
+use crate::support::{Server, Wire, code, field_of, state_of, strings};
+use rhumb_sql::server::ServerOptions;
+
+/// The number of columns that the first message of this type counts.
+fn count_in(messages: &[(u8, Vec<u8>)], kind: u8) -> Option<i16> {
+    let (_, body) = messages.iter().find(|(found, _)| *found == kind)?;
+    Some(i16::from_be_bytes([body[0], body[1]]))
+}
+
+#[tokio::test]
+async fn a_result_has_as_many_columns_as_its_client_can_be_told_of() {
+    let server = Server::start().await;
+    let mut wire = Wire::open(&server).await;
+    let ones = |columns: usize| vec!["1"; columns].join(",");
+    let most = wire.query(&format!("SELECT {}", ones(1_664))).await;
+    assert_eq!((count_in(&most, b'T'), count_in(&most, b'D')), (Some(1_664), Some(1_664)));
+
+    wire.query("CREATE TABLE t (id int PRIMARY KEY)").await;
+    // 70,000 as 16 bits are 4,464.
+    for columns in [1_665, 32_768, 70_000] {
+        for sql in [
+            format!("SELECT {}", ones(columns)),
+            format!("SELECT {}, acquire('vm', 1)", ones(columns)),
+            format!("INSERT INTO t VALUES (1) RETURNING {}", ones(columns)),
+        ] {
+            let shown = &sql[..40];
+            let answer = wire.query(&sql).await;
+            assert_eq!((state_of(&answer).as_deref(), count_in(&answer, b'T')), (Some("54011"), None), "{shown} with {columns}");
+            wire.send(b'P', &[b"\0", sql.as_bytes(), b"\0\0\0"].concat()).await;
+            wire.send(b'S', b"").await;
+            assert_eq!(state_of(&wire.until_ready().await).as_deref(), Some("54011"), "{shown} with {columns}, prepared");
+        }
+    }
+    let client = server.connect().await;
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"]);
+    assert_eq!(server.quotas.operations(), 0);
+}
+
+#[tokio::test]
+async fn a_table_has_at_most_1600_columns_and_a_join_of_two_such_cannot_be_shown_whole() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let table = |name: &str, columns: usize| {
+        let columns: Vec<String> = (0..columns).map(|column| format!("{name}{column} int")).collect();
+        format!("CREATE TABLE {name} ({})", columns.join(","))
+    };
+    assert_eq!(code(client.batch_execute(&table("a", 1_601)).await), "54011");
+    client.batch_execute(&table("a", 1_600)).await.expect("created");
+    client.batch_execute(&table("b", 65)).await.expect("created");
+    assert_eq!(client.prepare("SELECT * FROM a").await.expect("prepared").columns().len(), 1_600);
+    assert_eq!(code(client.batch_execute("SELECT * FROM a, b").await), "54011");
+    assert_eq!(strings(&client, "SELECT count(*) FROM a, b").await, ["0"]);
+    let named = vec!["b0"; 40_000].join(",");
+    assert_eq!(code(client.batch_execute(&format!("COPY b ({named}) FROM STDIN")).await), "42701");
+}
+
+#[tokio::test]
+async fn a_statement_has_as_many_parameters_as_the_wire_can_count() {
+    let server = Server::start().await;
+    let mut wire = Wire::open(&server).await;
+    wire.send(b'P', b"\0SELECT $65535::int4\0\0\0").await;
+    wire.send(b'D', b"S\0").await;
+    let nulls = [&b"\0\0\0\0\xff\xff"[..], &b"\xff\xff\xff\xff".repeat(65_535 - 1), b"\0\0\0\x017\0\0"].concat();
+    wire.send(b'B', &nulls).await;
+    wire.send(b'E', b"\0\0\0\0\0").await;
+    wire.send(b'S', b"").await;
+    let answer = wire.until_ready().await;
+    assert_eq!(state_of(&answer), None);
+    assert_eq!(count_in(&answer, b't'), Some(-1), "65,535 in 16 bits");
+    assert_eq!(answer.iter().find(|(kind, _)| *kind == b'D').expect("a row").1, b"\0\x01\0\0\0\x017");
+    for (sql, state) in [("SELECT $65536::int4", "54023"), ("SELECT $0::int4", "42P02")] {
+        assert_eq!(state_of(&wire.query(sql).await).as_deref(), Some(state), "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_would_be_too_large_is_refused_before_it_is_made() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text)").await.expect("created");
+    let rows: Vec<String> = (0..1_000).map(|id| format!("({id}, 'x')")).collect();
+    client.batch_execute(&format!("INSERT INTO t VALUES {}", rows.join(","))).await.expect("inserted");
+    let mut doubled = "(SELECT repeat('x', 1000) AS x) AS t0".to_string();
+    for level in 1..=30 {
+        doubled = format!("(SELECT x || x AS x FROM {doubled}) AS t{level}");
+    }
+    let doubled = format!("SELECT length(x) FROM {doubled}");
+    let mut otherwise = Vec::new();
+    for sql in [
+        "SELECT repeat('x', 67108865)",
+        "SELECT repeat('abc', 9223372036854775807)",
+        "SELECT lpad('x', 100000000)",
+        "SELECT rpad('x', 2147483647, 'ab')",
+        "SELECT length(repeat('x', 40000000) || repeat('y', 40000000))",
+        "SELECT concat(repeat('x', 40000000), repeat('y', 40000000))",
+        "SELECT concat_ws(repeat(',', 40000000), 'a', 'b', 'c')",
+        "SELECT overlay(repeat('x', 40000000) placing repeat('x', 40000000) from 1 for 0)",
+        "SELECT replace(repeat('a', 100000), 'a', repeat('b', 1000))",
+        "SELECT regexp_replace(repeat('a', 100000), 'a', repeat('b', 1000), 'g')",
+        "SELECT repeat(name, 100000000) FROM t",
+        "SELECT sum(length(repeat(name, id * 1000))) FROM t",
+        "SELECT name FROM t WHERE length(repeat(name, 1000000)) > id",
+        "UPDATE t SET name = repeat('x', 100000000)",
+        "INSERT INTO t VALUES (1000, repeat('x', 100000000))",
+        "INSERT INTO t VALUES (1000, 'y') RETURNING repeat(name, 100000000)",
+        &doubled,
+    ] {
+        let error =
+            client.batch_execute(sql).await.err().and_then(|error| error.as_db_error().map(|error| error.code().code().to_string()));
+        if error.as_deref() != Some("54000") {
+            otherwise.push((sql, error));
+        }
+    }
+    assert_eq!(otherwise, []);
+    let statement = client.prepare("SELECT repeat($1, $2::bigint)").await.expect("prepared");
+    assert_eq!(code(client.query(&statement, &[&"x", &1_000_000_000i64]).await), "54000");
+    assert_eq!(strings(&client, "SELECT count(*), max(length(name)) FROM t").await, ["1000", "1"]);
+}
+
+#[tokio::test]
+async fn a_text_within_the_bound_is_made_as_ever() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    assert_eq!(strings(&client, "SELECT length(repeat('x', 67108864))").await, ["67108864"]);
+    let sql = "SELECT lpad('7', 3, '0'), rpad('a', 3), repeat('ab', -1), 'a' || NULL, 'a' || 1, concat('a', NULL, 1), concat_ws('-', 'a', NULL, 'b')";
+    assert_eq!(strings(&client, sql).await, ["007", "a  ", "", "NULL", "a1", "a1", "a-b"]);
+    let sql = "SELECT replace('abc', '', 'x'), replace('aaa', 'a', 'bb'), regexp_replace('abc', '(b)', '<\\1>'), overlay('abc' placing 'X' from 2)";
+    assert_eq!(strings(&client, sql).await, ["abc", "bbbbbb", "a<b>c", "aXc"]);
+    let statement = client.prepare("SELECT $1 || 'x', repeat('a', $2::bigint)").await.expect("prepared");
+    let row = client.query_one(&statement, &[&"w", &2i64]).await.expect("a row");
+    assert_eq!((row.get::<_, &str>(0), row.get::<_, &str>(1)), ("wx", "aa"));
+
+    // A thousand rows of which each might become two megabytes, and does not.
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text)").await.expect("created");
+    let rows: Vec<String> = (0..300).map(|id| format!("({id}, '{}{id}')", "x".repeat(1_000))).collect();
+    client.batch_execute(&format!("INSERT INTO t VALUES {}", rows.join(","))).await.expect("inserted");
+    let replaced = "SELECT count(*), count(DISTINCT r), min(length(r)) FROM (SELECT regexp_replace(name, 'y', repeat('z', 2000), 'g') AS r FROM t) AS s";
+    assert_eq!(strings(&client, replaced).await, ["300", "300", "1001"]);
+    let grouped = "SELECT name || '!', count(*) FROM t WHERE id < 2 GROUP BY name || '!' ORDER BY name || '!' LIMIT 1";
+    assert_eq!(strings(&client, grouped).await[1], "1");
+}
+
+/// Prepares a statement of `bytes` bytes; the SQLSTATE and the message of the error, if there is one.
+async fn prepare(wire: &mut Wire, name: &str, bytes: usize) -> Option<(String, String)> {
+    let sql = format!("SELECT '{}'", "x".repeat(bytes - 9));
+    wire.send(b'P', &[name.as_bytes(), b"\0", sql.as_bytes(), b"\0\0\0"].concat()).await;
+    wire.send(b'S', b"").await;
+    let answer = wire.until_ready().await;
+    let (_, body) = answer.iter().find(|(kind, _)| *kind == b'E')?;
+    Some((field_of(body, b'C').expect("a state"), field_of(body, b'M').expect("a message")))
+}
+
+async fn close(wire: &mut Wire, name: &str) {
+    wire.send(b'C', &[b"S", name.as_bytes(), b"\0"].concat()).await;
+    wire.send(b'S', b"").await;
+    assert_eq!(state_of(&wire.until_ready().await), None);
+}
+
+#[tokio::test]
+async fn what_a_connection_prepares_and_binds_is_bounded_in_bytes() {
+    let server = Server::start().await;
+    let mut wire = Wire::open(&server).await;
+    // Each counts a little more than a mebibyte, of 16.
+    let mut kept = 0;
+    let refused = loop {
+        match prepare(&mut wire, &format!("s{kept}"), 32 << 10).await {
+            Some(refused) => break refused,
+            None => kept += 1,
+        }
+    };
+    assert_eq!((kept, refused.0.as_str()), (15, "53200"));
+    assert!(refused.1.contains("of a connection"), "{}", refused.1);
+    // A long text may be run once, again and again, and what was closed makes room.
+    for _ in 0..20 {
+        assert_eq!(prepare(&mut wire, "", 1 << 20).await, None);
+    }
+    close(&mut wire, "s3").await;
+    assert_eq!(prepare(&mut wire, "another", 32 << 10).await, None);
+    assert_eq!(prepare(&mut wire, "one too many", 32 << 10).await.map(|(state, _)| state).as_deref(), Some("53200"));
+    assert_eq!(state_of(&wire.query("DEALLOCATE ALL").await), None);
+    assert_eq!(prepare(&mut wire, "s0", 32 << 10).await, None);
+
+    // Portals: four of four mebibytes each and what they take besides are too many.
+    wire.query("BEGIN").await;
+    wire.send(b'P', b"p\0SELECT length($1::text)\0\0\0").await;
+    let four = "x".repeat(4 << 20);
+    for portal in 0..4 {
+        let name = format!("p{portal}\0p\0\0\0\0\x01");
+        let length = (four.len() as u32).to_be_bytes();
+        wire.send(b'B', &[name.as_bytes(), &length, four.as_bytes(), b"\0\0"].concat()).await;
+    }
+    wire.send(b'S', b"").await;
+    let answer = wire.until_ready().await;
+    assert_eq!((answer.iter().filter(|(kind, _)| *kind == b'2').count(), state_of(&answer).as_deref()), (3, Some("53200")));
+    wire.query("ROLLBACK").await;
+    assert_eq!(prepare(&mut wire, "s1", 32 << 10).await, None, "the portals ended with their transaction");
+}
+
+#[tokio::test]
+async fn what_all_connections_of_a_site_prepare_is_bounded_in_bytes() {
+    let server = Server::start_with(ServerOptions { statement_bytes_max: 20 << 20, ..ServerOptions::default() }).await;
+    let (mut one, mut two) = (Wire::open(&server).await, Wire::open(&server).await);
+    for name in 0..12 {
+        assert_eq!(prepare(&mut one, &format!("s{name}"), 32 << 10).await, None);
+    }
+    let mut kept = 0;
+    let refused = loop {
+        match prepare(&mut two, &format!("s{kept}"), 32 << 10).await {
+            Some(refused) => break refused,
+            None => kept += 1,
+        }
+    };
+    assert_eq!((kept, refused.0.as_str()), (7, "53200"));
+    assert!(refused.1.contains("of this site"), "{}", refused.1);
+    drop(one);
+    // The server notices by and by.
+    while prepare(&mut two, "", 200 << 10).await.is_some() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
