@@ -1,7 +1,7 @@
 //! The life of a site's process: listen, open the stores, run the actors, serve clients, stop.
 //!
 //! ```text
-//!   bind ▶ open the stores ▶ start the site, HTTP ▶ recovered ▶ serve clients, ready line ▶ SIGTERM or SIGINT
+//!   bind ▶ open the stores ▶ start the site, HTTP ▶ clock confirmed ▶ recovered ▶ serve clients, ready line ▶ SIGTERM or SIGINT
 //!        ▶ no new clients, those under way finish within the grace ▶ all on disk ▶ exit 0
 //! ```
 //!
@@ -20,7 +20,8 @@ use crate::lives::{Lives, LivesError};
 use crate::metrics::Metrics;
 use crate::owner;
 use crate::quotas::{Gateway, KeepsQuotas};
-use crate::runtime::{Handle, Hosted, Site};
+use crate::runtime::{Clock, Handle, Hosted, Site};
+use crate::secret::{Secret, SecretError};
 use crate::status::Status;
 use crate::vitals::{self, Commits};
 use rhumb_commit::catenae::{Site as Catenae, streams_on_disk};
@@ -54,6 +55,8 @@ pub enum RunError {
     Owner(#[from] owner::OwnerError),
     #[error(transparent)]
     Lives(#[from] LivesError),
+    #[error("secret_file: {0}")]
+    Secret(#[from] SecretError),
     #[error(
         "catenae.coordinators is {here}, but {} was written with {there}: that stays what it was; set it to {there}, or start with an empty \
          data_dir if the cluster is new", .folder.display()
@@ -71,7 +74,7 @@ impl RunError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            RunError::Config(_) | RunError::Coordinators { .. } => 2,
+            RunError::Config(_) | RunError::Coordinators { .. } | RunError::Secret(_) => 2,
             _ => 1,
         }
     }
@@ -196,12 +199,13 @@ where
     S: FnOnce(Served<C>) -> R,
     R: Future<Output = io::Result<()>>,
 {
+    let secret = secret(&setup)?;
     let ports = Ports::bind(&setup).await?;
     let listens = ports.describe(&setup);
     let stores = open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };
-    let mut site = Site::new(Arc::clone(&setup), stores.lives, Arc::new(Metrics::new())).map_err(threads)?;
+    let mut site = Site::new(Arc::clone(&setup), secret, stores.lives, Clock::start(), Arc::new(Metrics::new())).map_err(threads)?;
     let commits = site.host(Service::Commit, stores.commits, actors.commits).map_err(threads)?;
     let quotas = site.host(Service::Quotas, stores.quotas, actors.quotas).map_err(threads)?;
     let catenae = match stores.catenae.zip(actors.catenae) {
@@ -238,6 +242,14 @@ where
         outcome = Err(RunError::Failed(reason));
     }
     outcome
+}
+
+/// The secret of the cluster. A site without peers needs none: nobody has one that it believes.
+fn secret(setup: &Setup) -> Result<Secret, RunError> {
+    if setup.addresses.len() > 1 {
+        return Ok(Secret::load(&setup.secret_file)?);
+    }
+    Secret::random().map_err(|reason| RunError::System { what: "random numbers", reason })
 }
 
 /// Waits until clients are served no more, the site fails, or it was told to stop and those under way are done or out of

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub const SITES_PER_REGION_MAX: usize = 64;
 /// Jitter above this is a mistake of units.
 const JITTER_MS_MAX: f64 = 10_000.0;
+/// Clocks differ by a tenth of a second now and then; hours would bound nothing.
+const MAX_OFFSET_MS: std::ops::RangeInclusive<u32> = 100..=600_000;
 const REQUESTS_MAX: u32 = 1_000_000;
 const CACHE_MIB: std::ops::RangeInclusive<u32> = 1..=1_048_576;
 /// Shorter epochs end faster than a message is handled, longer ones only wait.
@@ -43,6 +45,10 @@ pub struct Setup {
     pub http: SocketAddr,
     /// Where the data is kept.
     pub data_dir: PathBuf,
+    /// The file of the cluster's secret.
+    pub secret_file: PathBuf,
+    /// How far the clocks of two sites may differ.
+    pub max_clock_offset: Span,
     /// True if links may be cut and slowed at run time.
     pub chaos: bool,
     /// The emulated wide-area network.
@@ -134,6 +140,13 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
     if config.limits.stop_grace_ms > STOP_GRACE_MS_MAX {
         return wrong("limits.stop_grace_ms", format!("is {}; expected 0 to {STOP_GRACE_MS_MAX}", config.limits.stop_grace_ms));
     }
+    if !MAX_OFFSET_MS.contains(&config.clock.max_offset_ms) {
+        let (low, high) = (MAX_OFFSET_MS.start(), MAX_OFFSET_MS.end());
+        return wrong("clock.max_offset_ms", format!("is {}; expected {low} to {high}", config.clock.max_offset_ms));
+    }
+    if config.secret_file.as_os_str().is_empty() {
+        return wrong("secret_file", "is empty; expected a file");
+    }
     if !CACHE_MIB.contains(&config.storage.cache_mib) {
         let (low, high) = (CACHE_MIB.start(), CACHE_MIB.end());
         return wrong("storage.cache_mib", format!("is {}; expected {low} to {high}", config.storage.cache_mib));
@@ -150,6 +163,8 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         resp: config.listen.resp,
         http: config.listen.http,
         data_dir: folder.join(config.data_dir),
+        secret_file: folder.join(config.secret_file),
+        max_clock_offset: Span::from_millis(u64::from(config.clock.max_offset_ms)),
         chaos: config.chaos,
         wan,
         placement,
