@@ -99,6 +99,20 @@ fn a_site_that_has_peers_starts_with_the_secret_of_its_cluster_only() {
     assert!(!folder.path().join("data").exists(), "nothing is made");
 }
 
+#[tokio::test]
+async fn a_client_that_cannot_be_served_now_is_told_why() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("free");
+    let url = format!("postgres://rhumb@{}/rhumb", listener.local_addr().expect("bound"));
+    let declining = async {
+        let (client, _) = listener.accept().await.expect("a client");
+        rhumb_sql::server::decline(client, "the clock of this site is wrong").await;
+    };
+    let (refused, ()) = tokio::join!(tokio_postgres::connect(&url, tokio_postgres::NoTls), declining);
+    let error = refused.map(|_| ()).expect_err("declined");
+    let error = error.as_db_error().expect("an error of the server");
+    assert_eq!((error.severity(), error.code().code(), error.message()), ("FATAL", "57P03", "the clock of this site is wrong"));
+}
+
 /// The system refuses writes beyond a size, as it does on a disk that is full.
 #[test]
 fn a_site_without_room_for_its_data_says_so_and_starts_once_there_is() {

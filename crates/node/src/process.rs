@@ -143,7 +143,8 @@ impl Stop {
 }
 
 /// Runs the site that `setup` describes until a signal or a failure ends it. `actors` makes its actors; `serve` accepts
-/// and serves clients until it is told to stop, and returns when those it has are done.
+/// and serves clients until it is told to stop, and returns when those it has are done. It is called at once; there is nobody to serve
+/// clients with before the site has [recovered](Status::recovered).
 pub fn run<C, Q, S, R>(setup: Setup, actors: impl FnOnce(&Setup) -> Actors<C, Q>, serve: S) -> Result<(), RunError>
 where
     C: Commits,
@@ -228,9 +229,15 @@ where
     let (sql, resp, stop_clients) = (ports.sql, ports.resp, Stop(stopped));
     let served = Served { sql, resp, commits, catenae, quad, quotas, quotas_home, status: Arc::clone(&status), stop: stop_clients };
     let serving = async {
-        status.recovered().await;
-        println!("{listens}");
-        serve(served).await
+        let announced = async {
+            status.recovered().await;
+            println!("{listens}");
+            std::future::pending().await
+        };
+        tokio::select! {
+            served = serve(served) => served,
+            never = announced => never,
+        }
     };
     let mut outcome = until_done(serving, &status, stopping, stop).await;
     site.stop().await;

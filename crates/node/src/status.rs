@@ -128,6 +128,11 @@ impl Status {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
+    /// Why the site cannot serve anybody until its clock is set right, if so.
+    pub fn clock_contradicted(&self) -> Option<String> {
+        self.transport.clocks().contradicted()
+    }
+
     /// Waits until every service has recovered what its lives before left on disk.
     pub async fn recovered(&self) {
         // Cannot fail: this status holds the sender.

@@ -32,6 +32,7 @@ const OPENINGS_MAX: usize = 1_000;
 /// How often to look for rows of dropped tables.
 const RECLAIM_EVERY: Duration = Duration::from_secs(60);
 const TOO_MANY_CONNECTIONS: &str = "53300";
+const CANNOT_CONNECT_NOW: &str = "57P03";
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -45,6 +46,21 @@ pub struct ServerOptions {
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
         ServerOptions { site: SiteId::new(0, 0), connections_max: 500 }
+    }
+}
+
+/// Tells a client that it cannot be served now, and why, with SQLSTATE 57P03.
+pub async fn decline(stream: TcpStream, reason: &str) {
+    let (read, write) = stream.into_split();
+    let (mut reader, mut output) = (FrameReader::new(read), Output::new(write));
+    let declined = async {
+        match opening(&mut reader, &mut output).await? {
+            Some(Opening::Startup { .. }) => refuse(&mut output, CANNOT_CONNECT_NOW, reason).await,
+            _ => Ok(()),
+        }
+    };
+    if let Ok(Err(ending)) = tokio::time::timeout(STARTUP_TIMEOUT, declined).await {
+        tracing::debug!(%ending, "a connection ended");
     }
 }
 

@@ -101,15 +101,18 @@ impl Clocks {
 
     /// Why the life of the site does not begin, if it has not.
     pub fn waits(&self) -> Option<String> {
-        if self.has_begun() {
-            return None;
+        let waiting = || "the site waits for a majority of sites to confirm its clock".to_owned();
+        (!self.has_begun()).then(|| self.contradicted().unwrap_or_else(waiting))
+    }
+
+    /// What a majority of sites has against the clock of this site, whose life does not begin for that.
+    pub fn contradicted(&self) -> Option<String> {
+        match self.lock().offsets.verdict() {
+            Verdict::Odd(disagreement) if !self.has_begun() => Some(format!(
+                "{disagreement}: set the clock of this machine; the site begins by itself once a majority of sites confirms it"
+            )),
+            _ => None,
         }
-        Some(match self.lock().offsets.verdict() {
-            Verdict::Odd(disagreement) => {
-                format!("{disagreement}: set the clock of this machine; the site begins by itself once a majority of sites confirms it")
-            }
-            _ => "the site waits for a majority of sites to confirm its clock".to_owned(),
-        })
     }
 
     /// Compares the clocks, and does what follows.
