@@ -16,10 +16,11 @@ use rhumb_commit::transaction::Committed;
 use rhumb_commit::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Batch, Body, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, Value, record};
 use rhumb_forecast::{LstmConfig, Order, Spec};
-use rhumb_node::config::{Catenae, Config, Limits, Listen, OwnSite, Quad, Quotas, Region, Storage, Wan};
-use rhumb_node::frame::{Hello, Kind, Service, encode};
+use rhumb_node::config::{Catenae, Clock, Config, Limits, Listen, OwnSite, Quad, Quotas, Region, Storage, Wan};
+use rhumb_node::frame::{Greeting, Greetings, Hello, Kind, NONCE_BYTES, Service, Side, encode};
 use rhumb_node::lives::Progress;
 use rhumb_node::http::Chaos;
+use rhumb_node::secret::Secret;
 use rhumb_node::transport::Direction;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
 use std::convert::Infallible;
@@ -27,8 +28,11 @@ use std::fs;
 use std::path::Path;
 
 fn main() {
-    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), life: 9, heard: Progress { life: 8, counts: [1, 2, 3, 4] } };
-    write("hello", "hello", &hello.encode());
+    let heard = Progress { life: 8, counts: [1, 2, 3, 4] };
+    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), to: SiteId::new(0, 0), life: 9, heard };
+    let greetings = Greetings { connecting: Greeting { nonce: [1; NONCE_BYTES] }, accepting: Greeting { nonce: [0; NONCE_BYTES] } };
+    let hello = hello.seal(&Secret::of([0; 32]), &greetings, Side::Connecting);
+    write("hello", "hello", &[&greetings.connecting.encode()[..], &hello].concat());
     let messages =
         [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad].map(|service| frame(Kind::Message(service), b"data")).concat();
     write("frame", "stream", &[frame(Kind::Ping, &[1; 8]), messages, frame(Kind::Pong, &[1; 8])].concat());
@@ -90,7 +94,7 @@ fn write(target: &str, name: &str, bytes: &[u8]) {
 }
 
 fn frame(kind: Kind, data: &[u8]) -> Vec<u8> {
-    let Ok(bytes) = encode(kind, |header| Ok::<_, Infallible>([&header, data].concat()));
+    let Ok(bytes) = encode(kind, Time::from_micros(1_700_000_000_000_000), |header| Ok::<_, Infallible>([&header, data].concat()));
     bytes
 }
 
@@ -336,6 +340,7 @@ fn config() -> Config {
     Config {
         data_dir: "data".into(),
         cluster: "seed".into(),
+        secret_file: "cluster.secret".into(),
         chaos: true,
         site: OwnSite { region: "california".into(), shard: 0 },
         listen: Listen { sql: address(5432), resp: Some(address(6379)), http: address(8080), peer: address(9001) },
@@ -346,6 +351,7 @@ fn config() -> Config {
             .collect(),
         wan: Some(Wan { profile: Some("paper_replicated_commit_5".into()), jitter_ms: 1.5, loss: 0.01, ..Wan::default() }),
         placement: None,
+        clock: Clock::default(),
         storage: Storage::default(),
         quotas: Quotas::default(),
         catenae: Catenae::default(),

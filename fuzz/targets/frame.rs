@@ -17,6 +17,6 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn bytes(frame: Frame<'_>) -> Vec<u8> {
-    let Ok(bytes) = encode(frame.kind, |header| Ok::<_, Infallible>([&header, frame.data].concat()));
+    let Ok(bytes) = encode(frame.kind, frame.sent, |header| Ok::<_, Infallible>([&header, frame.data].concat()));
     bytes
 }

@@ -285,6 +285,7 @@ async fn the_sites_of_a_cluster_are_started_one_by_one() {
     let cluster = files.write("cluster.toml", &text);
     let sql = free[0].local_addr().expect("bound").port();
     drop(free);
+    done(&["secret", &files.path("cluster.secret")]);
     let sites: Vec<Site> = ["california", "oregon", "singapore"].map(|region| Site::start(&cluster, region)).into();
     let (client, connection) =
         tokio_postgres::connect(&format!("postgres://rhumb@127.0.0.1:{sql}/rhumb"), NoTls).await.expect("California serves");

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{refused, rhumb};
+use common::{done, refused, rhumb};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -38,7 +39,7 @@ fn a_configuration_that_cannot_be_is_refused_with_file_and_key() {
     start(
         2,
         &format!(
-            "{path}, line 1, data_drive: unknown field `data_drive`, expected one of `data_dir`, `cluster`, `chaos`, `site`, `listen`, `regions`, `wan`, `placement`, `storage`, `quotas`, `catenae`, `quad`, `http`, `limits`"
+            "{path}, line 1, data_drive: unknown field `data_drive`, expected one of `data_dir`, `cluster`, `secret_file`, `chaos`, `site`, `listen`, `regions`, `wan`, `placement`, `clock`, `storage`, `quotas`, `catenae`, `quad`, `http`, `limits`"
         ),
     );
     with("region = 'a'", "region = 'mars'");
@@ -68,6 +69,48 @@ fn a_site_that_cannot_start_says_why() {
     let data = folder.path().join("data");
     let line = "is not a data folder of rhumb (it is not empty and has no file FORMAT): name an empty or a new folder";
     refused(&["start", "--config", path], 1, &format!("{} {line}", data.display()));
+}
+
+#[test]
+fn a_site_that_has_peers_starts_with_the_secret_of_its_cluster_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = config(folder.path());
+    let peer = common::lasting_port().local_addr().expect("bound");
+    let path = folder.path().join("site.toml");
+    std::fs::write(&path, text.replace("regions = [", &format!("regions = [{{ name = 'b', sites = ['{peer}'] }}, "))).expect("written");
+    let path = path.to_str().expect("text");
+    let secret = folder.path().join("cluster.secret");
+    let file = secret.to_str().expect("text");
+    let why = format!(
+        "secret_file: {file} is not there: sites believe only who has the secret of their cluster. Make one with `rhumb secret {file}`, once, \
+         and copy that file to every site"
+    );
+    refused(&["start", "--config", path], 2, &why);
+    assert_eq!(done(&["secret", file]), format!("made {file}; copy it to every site of the cluster, and to nobody else\n"));
+    let made = std::fs::read(&secret).expect("made");
+    refused(&["secret", file], 1, &format!("{file} is there already; a cluster keeps its secret, and a new one needs a file of its own"));
+    assert_eq!(std::fs::read(&secret).expect("kept"), made);
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o644)).expect("set");
+    let why = format!(
+        "secret_file: {file} can be read by others than its owner (mode 644): run `chmod 600 {file}`; if others may have read it, give all sites \
+         a new one, made with `rhumb secret FILE`"
+    );
+    refused(&["start", "--config", path], 2, &why);
+    assert!(!folder.path().join("data").exists(), "nothing is made");
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_be_served_now_is_told_why() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("free");
+    let url = format!("postgres://rhumb@{}/rhumb", listener.local_addr().expect("bound"));
+    let declining = async {
+        let (client, _) = listener.accept().await.expect("a client");
+        rhumb_sql::server::decline(client, "the clock of this site is wrong").await;
+    };
+    let (refused, ()) = tokio::join!(tokio_postgres::connect(&url, tokio_postgres::NoTls), declining);
+    let error = refused.map(|_| ()).expect_err("declined");
+    let error = error.as_db_error().expect("an error of the server");
+    assert_eq!((error.severity(), error.code().code(), error.message()), ("FATAL", "57P03", "the clock of this site is wrong"));
 }
 
 /// The system refuses writes beyond a size, as it does on a disk that is full.
@@ -153,6 +196,7 @@ fn every_command_has_help_with_examples() {
     for command in [
         &["demo"][..],
         &["start"],
+        &["secret"],
         &["status"],
         &["chaos"],
         &["sim"],

@@ -42,6 +42,11 @@ impl Offset {
         Offset { least_micros: difference(theirs, received), most_micros: difference(theirs, sent) }
     }
 
+    /// In the middle of what it may be.
+    pub fn middle_micros(self) -> i64 {
+        self.least_micros.midpoint(self.most_micros)
+    }
+
     fn is_within(self, most: Span) -> bool {
         self.least_micros >= -signed(most) && self.most_micros <= signed(most)
     }
@@ -117,6 +122,11 @@ impl ClockOffsets {
     /// The latest offset of each peer that has one.
     pub fn offsets(&self) -> impl Iterator<Item = (SiteId, Offset)> + '_ {
         self.offsets.iter().map(|(peer, offset)| (*peer, *offset))
+    }
+
+    /// The latest offset of `peer`, and whether all that it may be lies beyond the maximum.
+    pub fn offset(&self, peer: SiteId) -> Option<(Offset, bool)> {
+        self.offsets.get(&peer).map(|offset| (*offset, offset.is_beyond(self.max_offset)))
     }
 
     /// The maximum offset.
@@ -215,7 +225,9 @@ mod tests {
         assert_eq!(offsets.verdict(), Verdict::Unconfirmed);
         offsets.measured(peer(1), Offset::of_round_trip(at(20_000), at(20_050), at(20_100)));
         assert_eq!(offsets.verdict(), Verdict::Confirmed);
+        assert_eq!(offsets.offset(peer(1)).map(|(_, apart)| apart), Some(false));
         offsets.forget(peer(1));
+        assert_eq!(offsets.offset(peer(1)), None);
         assert_eq!(offsets.verdict(), Verdict::Unconfirmed);
     }
 

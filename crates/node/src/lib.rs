@@ -6,6 +6,7 @@
 //! - [`config`]: the file of a site, and what it means;
 //! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
 //! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
+//! - [`secret`]: what the sites of a cluster share and nobody else has;
 //! - [`owner`], [`lives`]: whose a data folder is, and that it is the one that the site had;
 //! - [`descriptors`]: the files that a site may have open;
 //! - [`models`]: forecasts of the demand for quotas;
@@ -28,6 +29,7 @@ pub mod process;
 pub mod quad;
 pub mod quotas;
 pub mod runtime;
+pub mod secret;
 pub mod status;
 pub mod transport;
 pub mod vitals;

@@ -72,6 +72,7 @@ pub struct Metrics {
     queued: Family<PeerLabels, Gauge>,
     connects: Family<PeerLabels, Counter>,
     rtt: Family<PeerLabels, Measure>,
+    clock_offset: Family<PeerLabels, Measure>,
     mailbox: Family<ServiceLabels, Gauge>,
     step: Family<ServiceLabels, Histogram, fn() -> Histogram>,
     requests: Family<ServiceLabels, Gauge>,
@@ -81,8 +82,10 @@ pub struct Metrics {
     handoffs: Counter,
     sync: Family<ServiceLabels, Histogram, fn() -> Histogram>,
     batches: Family<ServiceLabels, Histogram, fn() -> Histogram>,
-    /// Connections of other sites, or of strangers, that were closed for what they sent.
+    /// Connections of other sites that were closed for what they sent.
     pub refused: Counter,
+    /// Connections that were closed before they had proved to be of a site of the cluster.
+    pub strangers: Counter,
     /// Commits of clients of this process.
     pub commits: CommitMetrics,
     /// Likewise, of Catenae.
@@ -172,6 +175,8 @@ pub struct LinkMetrics {
     pub connects: Counter,
     /// The measured round trip, in seconds.
     pub rtt: Measure,
+    /// How far its clock is ahead, in seconds.
+    pub clock_offset: Measure,
     /// Messages dropped because the queue was full.
     pub dropped_full: Counter,
     /// Messages dropped because there was no connection.
@@ -182,6 +187,8 @@ pub struct LinkMetrics {
     pub dropped_large: Counter,
     /// Messages of the peer dropped because the service that they are for had no room for long.
     pub dropped_busy: Counter,
+    /// Messages of the peer dropped because its clock is too far ahead, or this site's is not confirmed yet.
+    pub dropped_clock: Counter,
 }
 
 impl Default for Metrics {
@@ -203,6 +210,7 @@ impl Metrics {
             queued: Family::default(),
             connects: Family::default(),
             rtt: Family::default(),
+            clock_offset: Family::default(),
             mailbox: Family::default(),
             step: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1e-6, 4.0, 10))),
             requests: Family::default(),
@@ -213,6 +221,7 @@ impl Metrics {
             sync: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1e-4, 2.0, 14))),
             batches: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 12))),
             refused: Counter::default(),
+            strangers: Counter::default(),
             commits: CommitMetrics::default(),
             epochs: EpochMetrics { outcomes: Family::default(), wait: Histogram::new(exponential_buckets(1e-3, 2.0, 14)) },
             quad: QuadMetrics::default(),
@@ -232,7 +241,18 @@ impl Metrics {
         registry.register("peer_queue_messages", "Messages waiting to leave for a peer", self.queued.clone());
         registry.register("peer_connects", "Connections made to a peer", self.connects.clone());
         registry.register_with_unit("peer_rtt", "Measured round trip to a peer, smoothed", Unit::Seconds, self.rtt.clone());
-        registry.register("peer_connections_refused", "Incoming connections closed for what they sent", self.refused.clone());
+        registry.register_with_unit(
+            "peer_clock_offset",
+            "How far the clock of a peer is ahead, give or take half a round trip",
+            Unit::Seconds,
+            self.clock_offset.clone(),
+        );
+        registry.register("peer_connections_refused", "Connections of peers closed for what they sent", self.refused.clone());
+        registry.register(
+            "peer_connections_unproven",
+            "Incoming connections closed before they had proved to be of a site of the cluster",
+            self.strangers.clone(),
+        );
         registry.register("mailbox_inputs", "Inputs waiting for the actor of a service", self.mailbox.clone());
         registry.register_with_unit("actor_step", "Time of a step and its effects", Unit::Seconds, self.step.clone());
         registry.register("requests_waiting", "Requests of clients without an answer yet", self.requests.clone());
@@ -270,11 +290,13 @@ impl Metrics {
             queued: self.queued.get_or_create_owned(&peer),
             connects: self.connects.get_or_create_owned(&peer),
             rtt: self.rtt.get_or_create_owned(&peer),
+            clock_offset: self.clock_offset.get_or_create_owned(&peer),
             dropped_full: dropped("full"),
             dropped_down: dropped("down"),
             dropped_fault: dropped("fault"),
             dropped_large: dropped("large"),
             dropped_busy: dropped("busy"),
+            dropped_clock: dropped("clock"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The life of a site's process: listen, open the stores, run the actors, serve clients, stop.
 //!
 //! ```text
-//!   bind ▶ open the stores ▶ start the site, HTTP ▶ recovered ▶ serve clients, ready line ▶ SIGTERM or SIGINT
+//!   bind ▶ open the stores ▶ start the site, HTTP ▶ clock confirmed ▶ recovered ▶ serve clients, ready line ▶ SIGTERM or SIGINT
 //!        ▶ no new clients, those under way finish within the grace ▶ all on disk ▶ exit 0
 //! ```
 //!
@@ -21,7 +21,8 @@ use crate::lives::{Lives, LivesError, Past};
 use crate::metrics::Metrics;
 use crate::owner::{Owner, OwnerError};
 use crate::quotas::{Gateway, KeepsQuotas};
-use crate::runtime::{Handle, Hosted, Site};
+use crate::runtime::{Clock, Handle, Hosted, Site};
+use crate::secret::{Secret, SecretError};
 use crate::status::Status;
 use crate::vitals::{self, Commits};
 use rhumb_commit::catenae::Site as Catenae;
@@ -55,6 +56,8 @@ pub enum RunError {
     Owner(#[from] OwnerError),
     #[error(transparent)]
     Lives(#[from] LivesError),
+    #[error("secret_file: {0}")]
+    Secret(#[from] SecretError),
     #[error("the system gives the site no {what}: {reason}")]
     System { what: &'static str, reason: io::Error },
     #[error("the site cannot go on: {0}")]
@@ -67,7 +70,7 @@ impl RunError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            RunError::Config(_) | RunError::Owner(OwnerError::Changed { .. }) => 2,
+            RunError::Config(_) | RunError::Secret(_) | RunError::Owner(OwnerError::Changed { .. }) => 2,
             _ => 1,
         }
     }
@@ -136,7 +139,8 @@ impl Stop {
 }
 
 /// Runs the site that `setup` describes until a signal or a failure ends it. `actors` makes its actors; `serve` accepts
-/// and serves clients until it is told to stop, and returns when those it has are done.
+/// and serves clients until it is told to stop, and returns when those it has are done. It is called at once; there is nobody to serve
+/// clients with before the site has [recovered](Status::recovered).
 pub fn run<C, Q, S, R>(setup: Setup, actors: impl FnOnce(&Setup) -> Actors<C, Q>, serve: S) -> Result<(), RunError>
 where
     C: Commits,
@@ -192,12 +196,13 @@ where
     S: FnOnce(Served<C>) -> R,
     R: Future<Output = io::Result<()>>,
 {
+    let secret = secret(&setup)?;
     let ports = Ports::bind(&setup).await?;
     let listens = ports.describe(&setup);
     let stores = open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };
-    let mut site = Site::new(Arc::clone(&setup), stores.lives, Arc::new(Metrics::new())).map_err(threads)?;
+    let mut site = Site::new(Arc::clone(&setup), secret, stores.lives, Clock::start(), Arc::new(Metrics::new())).map_err(threads)?;
     let commits = site.host(Service::Commit, stores.commits, actors.commits).map_err(threads)?;
     let quotas = site.host(Service::Quotas, stores.quotas, actors.quotas).map_err(threads)?;
     let catenae = match stores.catenae.zip(actors.catenae) {
@@ -220,9 +225,15 @@ where
     let (sql, resp, stop_clients) = (ports.sql, ports.resp, Stop(stopped));
     let served = Served { sql, resp, commits, catenae, quad, quotas, quotas_home, status: Arc::clone(&status), stop: stop_clients };
     let serving = async {
-        status.recovered().await;
-        println!("{listens}");
-        serve(served).await
+        let announced = async {
+            status.recovered().await;
+            println!("{listens}");
+            std::future::pending().await
+        };
+        tokio::select! {
+            served = serve(served) => served,
+            never = announced => never,
+        }
     };
     let mut outcome = until_done(serving, &status, stopping, stop).await;
     site.stop().await;
@@ -234,6 +245,14 @@ where
         outcome = Err(RunError::Failed(reason));
     }
     outcome
+}
+
+/// The secret of the cluster. A site without peers needs none: nobody has one that it believes.
+fn secret(setup: &Setup) -> Result<Secret, RunError> {
+    if setup.addresses.len() > 1 {
+        return Ok(Secret::load(&setup.secret_file)?);
+    }
+    Secret::random().map_err(|reason| RunError::System { what: "random numbers", reason })
 }
 
 /// Waits until clients are served no more, the site fails, or it was told to stop and those under way are done or out of

@@ -36,7 +36,7 @@ impl Status {
             placement: Mutex::new(setup.placement.clone()),
             setup,
             transport: Arc::clone(&common.transport),
-            clock: common.clock,
+            clock: common.clock.clone(),
             recovering: common.recovering.clone(),
             failure: common.failure.clone(),
             stopping: AtomicBool::new(false),
@@ -128,6 +128,11 @@ impl Status {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
+    /// Why the site cannot serve anybody until its clock is set right, if so.
+    pub fn clock_contradicted(&self) -> Option<String> {
+        self.transport.clocks().contradicted()
+    }
+
     /// Waits until every service has recovered what its lives before left on disk.
     pub async fn recovered(&self) {
         // Cannot fail: this status holds the sender.
@@ -156,6 +161,9 @@ impl Status {
         }
         if self.stopping.load(Ordering::Relaxed) {
             return Err("the site is stopping".to_owned());
+        }
+        if let Some(reason) = self.transport.clocks().waits() {
+            return Err(reason);
         }
         if !self.is_recovered() {
             return Err("the site is recovering what is on its disk".to_owned());
@@ -207,9 +215,12 @@ impl Status {
         self.placement().coordinators.get(&region).copied()
     }
 
-    /// The number of sites of `region` heard lately, this one among them.
+    /// The number of sites of `region` heard lately and not for nothing, this one among them: messages of one whose clock is far off are
+    /// refused, here or there.
     fn reachable(&self, region: RegionId, peers: &[Peer]) -> u32 {
-        let heard = peers.iter().filter(|peer| peer.site.region == region && peer.heard.is_some_and(|silence| silence < HEARD_WITHIN));
+        let is_heard =
+            |peer: &&Peer| peer.heard.is_some_and(|silence| silence < HEARD_WITHIN) && !peer.clock.is_some_and(|clock| clock.apart);
+        let heard = peers.iter().filter(|peer| peer.site.region == region).filter(is_heard);
         heard.count() as u32 + u32::from(region == self.setup.site.region)
     }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{configure, lives, setup};
+use common::{configure, lives, secret, setup};
 use rhumb_commit::catenae::Site as Catenae;
 use rhumb_commit::catenae::execution::{Output, Rejection};
 use rhumb_commit::catenae::operation::Operation;
@@ -11,7 +11,7 @@ use rhumb_core::{Key, KeyRange, Timestamp, Value, fields};
 use rhumb_node::catenae::Gateway;
 use rhumb_node::frame::Service;
 use rhumb_node::metrics::Metrics;
-use rhumb_node::runtime::Site;
+use rhumb_node::runtime::{Clock, Site};
 use rhumb_store::{MemoryEngine, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn cluster() -> (Vec<Site>, Vec<Gateway>) {
     let started = configs.iter().zip(ports).map(|(config, port)| {
         let setup = setup(config);
         let actor = Catenae::new(setup.site, Arc::new(setup.topology.clone()), setup.catenae.clone());
-        let mut site = Site::new(setup, lives(config), Arc::new(Metrics::new())).expect("threads");
+        let mut site = Site::new(setup, secret(config), lives(config), Clock::start(), Arc::new(Metrics::new())).expect("threads");
         let store = Store::open(MemoryEngine::new()).expect("a store");
         let handle = site.host(Service::Catenae, store, actor).expect("threads");
         site.open(port);

@@ -44,6 +44,11 @@ fn a_whole_configuration_says_who_is_where() {
     assert_eq!(wan.jitter, Span::from_micros(500));
     assert!(!setup.chaos);
     assert_eq!(setup.resp, None);
+    assert_eq!(setup.secret_file, Path::new("/etc/rhumb/cluster.secret"));
+    assert_eq!(setup.max_clock_offset, Span::from_secs(5));
+    let said = WHOLE.replace("data_dir", "secret_file = \"/run/secrets/rhumb\"\ndata_dir") + "[clock]\nmax_offset_ms = 250\n";
+    let setup = read(&said).expect("whole");
+    assert_eq!((setup.secret_file.as_path(), setup.max_clock_offset), (Path::new("/run/secrets/rhumb"), Span::from_millis(250)));
 }
 
 #[test]
@@ -350,6 +355,8 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
             "[catenae]\nchain_sites = \"every\"\n[wan]",
             "site.toml, catenae.chain_sites: is `every`, but regions have one site each; expected `coordinator`",
         ),
+        ("data_dir", "secret_file = \"\"\ndata_dir", "site.toml, secret_file: is empty; expected a file"),
+        ("[wan]", "[clock]\nmax_offset_ms = 99\n[wan]", "site.toml, clock.max_offset_ms: is 99; expected 100 to 600000"),
         ("[wan]", "[storage]\ncache_mib = 0\n[wan]", "site.toml, storage.cache_mib: is 0; expected 1 to 1048576"),
     ];
     for (from, to, expected) in table {

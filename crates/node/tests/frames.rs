@@ -1,17 +1,34 @@
 //! The decoders of what peers send: exact bytes, every refusal, and 100,000 damaged inputs.
 
 use rhumb_core::actor::Body;
-use rhumb_core::{Rng, SiteId};
-use rhumb_node::frame::{self, FRAME_BYTES_MAX, Frame, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind, Ping, Service, VERSION};
+use rhumb_core::{Rng, SiteId, Time};
+use rhumb_node::frame::{
+    self, FRAME_BYTES_MAX, Frame, FrameError, GREETING_BYTES, Greeting, Greetings, HEADER_BYTES, HELLO_BYTES, Hello, Kind, NONCE_BYTES,
+    Ping, Service, Side, VERSION,
+};
 use rhumb_node::lives::Progress;
 use rhumb_node::runtime::decode_message;
+use rhumb_node::secret::Secret;
 use std::convert::Infallible;
 
 const MESSAGE: Kind = Kind::Message(Service::Commit);
-const HELLO: Hello = Hello { cluster: 7, site: SiteId::new(2, 1), life: 99, heard: Progress { life: 98, counts: [1, 2, 3, 4] } };
+const HELLO: Hello = Hello {
+    cluster: 7,
+    site: SiteId::new(2, 1),
+    to: SiteId::new(3, 0),
+    life: 99,
+    heard: Progress { life: 98, counts: [1, 2, 3, 4] },
+};
+const GREETINGS: Greetings =
+    Greetings { connecting: Greeting { nonce: [1; NONCE_BYTES] }, accepting: Greeting { nonce: [2; NONCE_BYTES] } };
+const SENT: Time = Time::from_micros(258);
+
+fn secret() -> Secret {
+    Secret::of([3; 32])
+}
 
 fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
-    let written: Result<Vec<u8>, Infallible> = frame::encode(kind, |mut bytes| {
+    let written: Result<Vec<u8>, Infallible> = frame::encode(kind, SENT, |mut bytes| {
         bytes.extend_from_slice(data);
         Ok(bytes)
     });
@@ -20,27 +37,47 @@ fn framed(kind: Kind, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn the_bytes_are_those_of_the_format() {
-    assert_eq!(framed(MESSAGE, b"ab"), b"\x03\x00\x00\x00\xd9\x3d\x5d\x22\x03ab");
-    assert_eq!(framed(Kind::Message(Service::Quotas), b"ab")[8..], *b"\x04ab");
-    assert_eq!(HELLO.encode()[..70], *b"RHUMBSIT\x0a\x00\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x63\0\0\0\0\0\0\0\x62\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0");
+    let checksum = crc32fast::hash(b"\x03\x02\x01\0\0\0\0\0\0ab").to_le_bytes();
+    assert_eq!(framed(MESSAGE, b"ab"), [&b"\x0b\x00\x00\x00"[..], &checksum, b"\x03\x02\x01\0\0\0\0\0\0ab"].concat());
+    assert_eq!(framed(Kind::Message(Service::Quotas), b"ab")[8..], *b"\x04\x02\x01\0\0\0\0\0\0ab");
+    assert_eq!(GREETINGS.connecting.encode()[..], [&b"RHUMBSIT\x0a\x00"[..], &[1; 32]].concat());
+    let fields = b"\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x03\x00\x00\x00\x63\0\0\0\0\0\0\0\x62\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0";
+    let proof = |side: u8| secret().prove(&[b"rhumb: hello of a site", b"\x0a\x00", &[side], &[1; 32], &[2; 32], fields]);
+    assert_eq!(HELLO.seal(&secret(), &GREETINGS, Side::Connecting)[..], [&fields[..], &proof(1)].concat());
+    assert_eq!(HELLO.seal(&secret(), &GREETINGS, Side::Accepting)[..], [&fields[..], &proof(2)].concat());
     let ping = Ping { number: 5, counts: [1, 2, 3, 4] };
     assert_eq!(ping.encode(), *b"\x05\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0");
     assert_eq!(Ping::decode(&ping.encode()), ping);
 }
 
 #[test]
-fn a_hello_is_read_back_and_a_damaged_one_is_not() {
-    let bytes = HELLO.encode();
-    assert_eq!(Hello::decode(&bytes), Ok(HELLO));
+fn a_greeting_of_this_version_is_read_back() {
+    let bytes = GREETINGS.connecting.encode();
+    assert_eq!(Greeting::decode(&bytes), Ok(GREETINGS.connecting));
+    assert!((0..=GREETING_BYTES).all(|length| frame::may_be_greeting(&bytes[..length])));
+    for bit in 0..10 * 8 {
+        let mut damaged = bytes;
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let expected = if bit < 64 { FrameError::Magic } else { FrameError::Version(VERSION ^ (1 << (bit - 64))) };
+        assert_eq!(Greeting::decode(&damaged), Err(expected), "bit {bit}");
+    }
+}
+
+#[test]
+fn a_hello_is_read_only_with_the_secret_on_its_connection_from_its_side() {
+    let bytes = HELLO.seal(&secret(), &GREETINGS, Side::Connecting);
+    let open = |bytes: &[u8; HELLO_BYTES], secret: &Secret, greetings: &Greetings, side| Hello::open(bytes, secret, greetings, side);
+    assert_eq!(open(&bytes, &secret(), &GREETINGS, Side::Connecting), Ok(HELLO));
+    assert_eq!(open(&bytes, &secret(), &GREETINGS, Side::Accepting), Err(FrameError::Proof));
+    assert_eq!(open(&bytes, &Secret::of([4; 32]), &GREETINGS, Side::Connecting), Err(FrameError::Proof));
+    let (connecting, accepting) = (GREETINGS.accepting, GREETINGS.connecting);
+    for other in [Greetings { connecting, ..GREETINGS }, Greetings { accepting, ..GREETINGS }, Greetings { connecting, accepting }] {
+        assert_eq!(open(&bytes, &secret(), &other, Side::Connecting), Err(FrameError::Proof));
+    }
     for bit in 0..HELLO_BYTES * 8 {
         let mut damaged = bytes;
         damaged[bit / 8] ^= 1 << (bit % 8);
-        let expected = match bit / 8 {
-            0..8 => FrameError::Magic,
-            8..10 => FrameError::Version(VERSION ^ (1 << (bit - 64))),
-            _ => FrameError::Hello,
-        };
-        assert_eq!(Hello::decode(&damaged), Err(expected), "bit {bit}");
+        assert_eq!(open(&damaged, &secret(), &GREETINGS, Side::Connecting), Err(FrameError::Proof), "bit {bit}");
     }
 }
 
@@ -52,14 +89,14 @@ fn frames_are_read_one_by_one_and_only_when_they_are_all_there() {
     for length in 0..first {
         assert_eq!(frame::decode(&bytes[..length]), Ok(None), "{length} bytes");
     }
-    assert_eq!(frame::decode(&bytes), Ok(Some((Frame { kind: Kind::Ping, data: b"12345678" }, first))));
-    assert_eq!(frame::decode(&bytes[first..]), Ok(Some((Frame { kind: MESSAGE, data: b"" }, HEADER_BYTES))));
+    assert_eq!(frame::decode(&bytes), Ok(Some((Frame { kind: Kind::Ping, sent: SENT, data: b"12345678" }, first))));
+    assert_eq!(frame::decode(&bytes[first..]), Ok(Some((Frame { kind: MESSAGE, sent: SENT, data: b"" }, HEADER_BYTES))));
 }
 
 #[test]
 fn what_is_no_frame_is_refused() {
     let length = |length: u32| frame::decode(&length.to_le_bytes()).map(|frame| frame.is_some());
-    assert_eq!(length(0), Err(FrameError::Length(0)));
+    assert_eq!([length(0), length(8)], [0, 8].map(|length| Err(FrameError::Length(length))));
     assert_eq!(length(FRAME_BYTES_MAX as u32), Ok(false), "the longest is waited for");
     assert_eq!(length(FRAME_BYTES_MAX as u32 + 1), Err(FrameError::Length(FRAME_BYTES_MAX + 1)));
     assert_eq!(frame::decode(b"GET / HTTP/1.1\r\n"), Err(FrameError::Length(0x2054_4547)));
@@ -68,7 +105,7 @@ fn what_is_no_frame_is_refused() {
     *damaged.last_mut().expect("not empty") ^= 1;
     assert_eq!(frame::decode(&damaged), Err(FrameError::Checksum));
 
-    let mut unknown = vec![1, 0, 0, 0, 0, 0, 0, 0, 9];
+    let mut unknown = vec![9, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0];
     let checksum = crc32fast::hash(&unknown[8..]);
     unknown[4..8].copy_from_slice(&checksum.to_le_bytes());
     assert_eq!(frame::decode(&unknown), Err(FrameError::Kind(9)));
@@ -120,7 +157,7 @@ fn no_damage_makes_a_decoder_panic_or_find_more_than_there_is() {
         // A sender's mistake passes the check sum: the message decoder meets the damage itself.
         let _: Result<Message, FrameError> = decode_message(&bytes[HEADER_BYTES.min(bytes.len())..]);
         if let Some(hello) = bytes.first_chunk::<HELLO_BYTES>() {
-            assert_eq!(Hello::decode(hello), Err(FrameError::Magic));
+            assert_eq!(Hello::open(hello, &secret(), &GREETINGS, Side::Connecting), Err(FrameError::Proof));
         }
     }
     assert!(refused > 10_000 && taken > 1_000, "both ways are exercised: {refused} refused, {taken} taken");

@@ -3,14 +3,19 @@
 mod common;
 
 use common::{Request, Toy, cluster, configure, echo, start, until};
-use rhumb_core::{SiteId, Span};
+use rhumb_core::{SiteId, Span, Time};
 use rhumb_node::config::Wan;
-use rhumb_node::frame::{FRAME_BYTES_MAX, HELLO_BYTES, Hello, Kind, Service, VERSION, encode};
-use rhumb_node::lives::Progress;
+use rhumb_node::frame::{
+    FRAME_BYTES_MAX, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, Kind, NONCE_BYTES, Service, Side, encode,
+};
+use rhumb_node::lives::{OWN, PEERS, Progress};
 use rhumb_node::metrics::Metrics;
-use rhumb_node::runtime::Site;
+use rhumb_node::runtime::{Clock, Site};
+use rhumb_node::secret::Secret;
 use rhumb_node::transport::{Direction, Fault};
 use rhumb_store::{MemoryEngine, Store};
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -161,7 +166,10 @@ async fn services_share_the_links_and_each_hears_its_own() {
     let (configs, ports) = configure(&["california", "virginia"], None).await;
     let mut sites = Vec::new();
     for (config, port) in configs.iter().zip(ports) {
-        let mut site = Site::new(common::setup(config), common::lives(config), Arc::new(Metrics::new())).expect("threads");
+        let mut site = {
+            let (secret, lives) = (common::secret(config), common::lives(config));
+            Site::new(common::setup(config), secret, lives, Clock::start(), Arc::new(Metrics::new())).expect("threads")
+        };
         let store = || Store::open(MemoryEngine::new()).expect("a store");
         let handles = [Service::Commit, Service::Quotas].map(|service| site.host(service, store(), Toy::default()).expect("threads"));
         site.open(port);
@@ -180,8 +188,8 @@ async fn services_share_the_links_and_each_hears_its_own() {
     }
 }
 
-/// Sends `bytes` to the first of two sites; waits until it closes the connection; returns what it said.
-async fn strange(address: std::net::SocketAddr, bytes: &[u8]) -> Vec<u8> {
+/// Sends `bytes` to a site; waits until it closes the connection; returns what it said.
+async fn strange(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     stream.write_all(bytes).await.expect("sent");
     let mut said = Vec::new();
@@ -190,31 +198,149 @@ async fn strange(address: std::net::SocketAddr, bytes: &[u8]) -> Vec<u8> {
     said
 }
 
+/// A connection to a site that has greeted, and the greetings.
+async fn greeted(address: SocketAddr) -> (TcpStream, Greetings) {
+    let connecting = Greeting { nonce: [7; NONCE_BYTES] };
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(&connecting.encode()).await.expect("sent");
+    let mut bytes = [0; GREETING_BYTES];
+    stream.read_exact(&mut bytes).await.expect("it greets");
+    (stream, Greetings { connecting, accepting: Greeting::decode(&bytes).expect("a greeting") })
+}
+
+/// Says a hello with a proof by `secret` to a site, and `more`; waits until it closes the connection; returns what it said.
+async fn say(address: SocketAddr, secret: &Secret, hello: &Hello, more: &[u8]) -> Vec<u8> {
+    let (mut stream, greetings) = greeted(address).await;
+    let bytes = [&hello.seal(secret, &greetings, Side::Connecting)[..], more].concat();
+    stream.write_all(&bytes).await.expect("sent");
+    let mut said = Vec::new();
+    let _ = stream.read_to_end(&mut said).await;
+    said
+}
+
+fn count(metrics: &str, name: &str) -> u64 {
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+    value.unwrap_or_else(|| panic!("{name} in {metrics}"))
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_are_turned_away_and_nothing_else_suffers() {
+async fn who_has_the_secret_and_does_not_fit_is_turned_away_and_nothing_else_suffers() {
     let (configs, ports) = configure(&["california", "virginia"], None).await;
     let sites: Vec<_> = configs.iter().zip(ports).map(|(config, port)| start(config, port, MemoryEngine::new())).collect();
     let handle = sites[1].handle();
     echo(&handle, CALIFORNIA, "connected").await;
-    let address = configs[0].listen.peer;
+    let (address, secret) = (configs[0].listen.peer, common::secret(&configs[0]));
     let cluster = common::setup(&configs[0]).fingerprint();
     // Of an earlier life, so that it never takes the place of the true one.
-    let hello = Hello { cluster, site: VIRGINIA, life: 1, heard: Progress::default() };
+    let hello = Hello { cluster, site: VIRGINIA, to: CALIFORNIA, life: 1, heard: Progress::default() };
+    let said = async |hello: Hello| say(address, &secret, &hello, b"").await.len();
+    let heard = Progress { life: 12_345, ..Progress::default() };
 
-    assert_eq!(strange(address, b"GET / HTTP/1.1\r\n\r\n").await, b"", "another protocol");
-    let mut version = hello.encode();
-    version[8] = VERSION as u8 + 1;
-    assert_eq!(strange(address, &version).await, b"", "another version");
-    assert_eq!(strange(address, &hello.encode()).await, b"", "left over from an earlier life");
-    assert_eq!(strange(address, &Hello { site: CALIFORNIA, ..hello }.encode()).await, b"", "ourselves");
-    assert_eq!(strange(address, &Hello { site: SiteId::new(9, 9), ..hello }.encode()).await, b"", "nobody");
-    let other = strange(address, &Hello { cluster: cluster + 1, ..hello }.encode()).await;
-    assert_eq!(other.len(), HELLO_BYTES, "another cluster is told ours, so that it can say so too");
+    assert_eq!(said(hello).await, 0, "left over from an earlier life");
+    assert_eq!(said(Hello { site: CALIFORNIA, ..hello }).await, 0, "ourselves");
+    assert_eq!(said(Hello { site: SiteId::new(9, 9), ..hello }).await, 0, "nobody");
+    assert_eq!(said(Hello { to: VIRGINIA, life: u64::MAX, heard, ..hello }).await, 0, "passed on: it was meant for another");
+    assert_eq!(said(Hello { cluster: cluster + 1, ..hello }).await, HELLO_BYTES, "another cluster is told ours, so that it can say so too");
 
     let metrics = sites[0].status().metrics();
-    assert!(metrics.contains("rhumb_peer_connections_refused_total 6\n"), "{metrics}");
+    assert_eq!(count(&metrics, "rhumb_peer_connections_refused_total"), 5);
+    assert_eq!(count(&metrics, "rhumb_peer_connections_unproven_total"), 0);
     assert_eq!(echo(&handle, CALIFORNIA, "undisturbed").await, "undisturbed");
     assert!(sites[0].status().peers()[0].connected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_stranger_is_believed() {
+    let (configs, ports) = configure(&["california", "virginia"], None).await;
+    let sites: Vec<_> = configs.iter().zip(ports).map(|(config, port)| start(config, port, MemoryEngine::new())).collect();
+    echo(&sites[1].handle(), CALIFORNIA, "connected").await;
+    let (address, secret) = (configs[0].listen.peer, common::secret(&configs[0]));
+    let cluster = common::setup(&configs[0]).fingerprint();
+    // By a site of the cluster this would end the one that hears it, and would be written to its disk.
+    let fatal = Hello { cluster, site: VIRGINIA, to: CALIFORNIA, life: u64::MAX, heard: 12_345 };
+    let ping = encode(Kind::Ping, Time::ZERO, |mut bytes| {
+        bytes.extend([0; 8]);
+        Ok::<_, Infallible>(bytes)
+    });
+    let ping = ping.expect("infallible");
+    let peers = configs[0].data_dir.join(PEERS);
+    let before = std::fs::read(&peers).expect("it has heard the other");
+
+    // Another protocol, another version, a hello of the version before, no secret, another secret, the proof of the other side.
+    assert_eq!(strange(address, b"GET / HTTP/1.1\r\n\r\n").await, b"");
+    let mut version = Greeting { nonce: [1; NONCE_BYTES] }.encode();
+    version[8] += 1;
+    assert_eq!(strange(address, &version).await, b"");
+    version[8] -= 2;
+    assert_eq!(strange(address, &version).await, b"");
+    assert_eq!(say(address, &Secret::of([0; 32]), &fatal, &ping).await, b"");
+    assert_eq!(say(address, &Secret::random().expect("random"), &fatal, &ping).await, b"");
+    let (mut stream, greetings) = greeted(address).await;
+    stream.write_all(&fatal.seal(&secret, &greetings, Side::Accepting)).await.expect("sent");
+    assert_eq!(stream.read(&mut [0; 1]).await.unwrap_or(0), 0);
+    // What was true on one connection, again on another.
+    let (mut stream, greetings) = greeted(address).await;
+    let lives = std::fs::read_to_string(configs[1].data_dir.join(OWN)).expect("text");
+    let life = lives.lines().last().and_then(|life| life.parse().ok()).expect("it lives");
+    let proven = Hello { life, heard: 0, ..fatal }.seal(&secret, &greetings, Side::Connecting);
+    stream.write_all(&proven).await.expect("sent");
+    stream.read_exact(&mut [0; HELLO_BYTES]).await.expect("it was true there");
+    drop(stream);
+    let (mut stream, _) = greeted(address).await;
+    stream.write_all(&[&proven[..], &ping[..]].concat()).await.expect("sent");
+    assert_eq!(stream.read(&mut [0; 1]).await.unwrap_or(0), 0);
+    // Each bit of it changed.
+    for bit in (0..HELLO_BYTES * 8).step_by(23) {
+        let (mut stream, greetings) = greeted(address).await;
+        let mut bytes = fatal.seal(&secret, &greetings, Side::Connecting);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        stream.write_all(&bytes).await.expect("sent");
+        assert_eq!(stream.read(&mut [0; 1]).await.unwrap_or(0), 0, "bit {bit}");
+    }
+    // Nothing, for long; and a greeting, and then nothing.
+    let (slow, (mut slower, _)) = (strange(address, b""), greeted(address).await);
+    let mut rest = Vec::new();
+    let (said, _) = tokio::join!(slow, slower.read_to_end(&mut rest));
+    assert_eq!((said, rest), (vec![], vec![]));
+
+    assert_eq!(sites[0].status().failure().reason(), None);
+    assert_eq!(std::fs::read(&peers).expect("there"), before);
+    let metrics = sites[0].status().metrics();
+    assert_eq!(count(&metrics, "rhumb_peer_connections_unproven_total"), 9 + 64 * 8 / 23 + 1);
+    assert_eq!(echo(&sites[1].handle(), CALIFORNIA, "undisturbed").await, "undisturbed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sites_with_different_secrets_never_meet_and_go_on() {
+    let (mut configs, ports) = configure(&["california", "virginia"], None).await;
+    configs[1].secret_file = configs[1].data_dir.join("other.secret");
+    Secret::create(&configs[1].secret_file).expect("made");
+    let sites: Vec<_> = configs.iter().zip(ports).map(|(config, port)| start(config, port, MemoryEngine::new())).collect();
+    until("both have tried", async || {
+        sites.iter().all(|site| count(&site.status().metrics(), "rhumb_peer_connections_unproven_total") > 2)
+    })
+    .await;
+    for (site, config) in sites.iter().zip(&configs) {
+        assert!(!site.status().peers()[0].connected);
+        assert_eq!(site.status().failure().reason(), None);
+        assert!(!config.data_dir.join(PEERS).exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_that_keep_connections_open_keep_no_site_out() {
+    let (configs, ports) = configure(&["california", "virginia"], None).await;
+    let mut ports = ports.into_iter();
+    let site = start(&configs[0], ports.next().expect("two"), MemoryEngine::new());
+    let mut strangers = Vec::new();
+    for _ in 0..300 {
+        strangers.push(TcpStream::connect(configs[0].listen.peer).await.expect("it listens"));
+    }
+    // The oldest made room for the newest.
+    assert_eq!(strangers[0].read(&mut [0; 1]).await.unwrap_or(0), 0);
+    let peer = start(&configs[1], ports.next().expect("two"), MemoryEngine::new());
+    assert_eq!(echo(&peer.handle(), CALIFORNIA, "let in").await, "let in");
+    assert_eq!(echo(&site.handle(), VIRGINIA, "heard").await, "heard");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,19 +349,23 @@ async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() 
     let site = start(&configs[0], ports.into_iter().next().expect("two"), MemoryEngine::new());
     let cluster = common::setup(&configs[0]).fingerprint();
     let life = common::lives(&configs[1]).now();
+    let (address, secret) = (configs[0].listen.peer, common::secret(&configs[0]));
+    // A message is looked at once the site's life has begun, alone after a while.
+    until("its life begins", async || site.status().is_recovered()).await;
     let mut oversize = u32::MAX.to_le_bytes().to_vec();
     oversize.extend([0; 100]);
-    let no_message = encode(Kind::Message(Service::Commit), |mut bytes| {
+    let now = site.status().now();
+    let no_message = encode(Kind::Message(Service::Commit), now, |mut bytes| {
         bytes.extend([0xff; 20]);
-        Ok::<_, std::convert::Infallible>(bytes)
+        Ok::<_, Infallible>(bytes)
     });
-    let no_service = encode(Kind::Message(Service::Quotas), Ok::<_, std::convert::Infallible>);
+    let no_service = encode(Kind::Message(Service::Quotas), now, Ok::<_, Infallible>);
     for garbage in [oversize, vec![1; 100], no_message.expect("infallible"), no_service.expect("infallible")] {
-        let mut bytes = Hello { cluster, site: VIRGINIA, life, heard: Progress::default() }.encode().to_vec();
-        bytes.extend(garbage);
-        assert_eq!(strange(configs[0].listen.peer, &bytes).await.len(), HELLO_BYTES, "greeted, then closed");
+        let hello = Hello { cluster, site: VIRGINIA, to: CALIFORNIA, life, heard: Progress::default() };
+        let said = say(address, &secret, &hello, &garbage).await;
+        assert_eq!(said.len(), HELLO_BYTES, "believed, then closed");
     }
-    assert!(site.status().metrics().contains("rhumb_peer_connections_refused_total 4\n"));
+    assert_eq!(count(&site.status().metrics(), "rhumb_peer_connections_refused_total"), 4);
     // They are gone, so they do not keep the true peer out.
     let peer = start(&configs[1], TcpListener::bind(configs[1].listen.peer).await.expect("free"), MemoryEngine::new());
     assert_eq!(echo(&peer.handle(), CALIFORNIA, "let in").await, "let in");

@@ -42,6 +42,7 @@ fn actors() -> Actors<Toy, ToyQuotas> {
 async fn idle(mut served: Served<Toy>, started: oneshot::Sender<Served<Toy>>) -> io::Result<()> {
     let mut stop = served.stop.clone();
     served.stop = stop.clone();
+    served.status.recovered().await;
     started.send(served).map_err(|_| io::Error::other("nobody waits for the start"))?;
     stop.requested().await;
     Ok(())

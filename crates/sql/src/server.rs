@@ -35,6 +35,7 @@ const OPENINGS_MAX: usize = 1_000;
 /// How often to look for rows of dropped tables.
 const RECLAIM_EVERY: Duration = Duration::from_secs(60);
 const TOO_MANY_CONNECTIONS: &str = "53300";
+const CANNOT_CONNECT_NOW: &str = "57P03";
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -64,6 +65,21 @@ impl ServerOptions {
     /// The most connections that are open at a time, those whose session has not started among them.
     pub fn sockets_max(&self) -> usize {
         self.connections_max + OPENINGS_MAX
+    }
+}
+
+/// Tells a client that it cannot be served now, and why, with SQLSTATE 57P03.
+pub async fn decline(stream: TcpStream, reason: &str) {
+    let (read, write) = stream.into_split();
+    let (mut reader, mut output) = (FrameReader::new(read), Output::new(write));
+    let declined = async {
+        match opening(&mut reader, &mut output).await? {
+            Some(Opening::Startup { .. }) => refuse(&mut output, CANNOT_CONNECT_NOW, reason).await,
+            _ => Ok(()),
+        }
+    };
+    if let Ok(Err(ending)) = tokio::time::timeout(STARTUP_TIMEOUT, declined).await {
+        tracing::debug!(%ending, "a connection ended");
     }
 }
 

@@ -10,6 +10,7 @@ pub mod quorum;
 pub mod quota;
 mod reach;
 pub mod region;
+pub mod secret;
 pub mod sim;
 pub mod start;
 pub mod status;

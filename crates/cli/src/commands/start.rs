@@ -13,18 +13,23 @@ use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup, first_quorums};
 use rhumb_node::descriptors;
 use rhumb_node::process::{self, Actors, Served, Stop};
 use rhumb_node::quad::Gateway as QuadGateway;
+use rhumb_node::status::Status;
 use rhumb_quota::gateway::Quotas;
 use rhumb_sql::keyspaces::Gateways;
-use rhumb_sql::server::{ServerOptions, serve_until};
+use rhumb_sql::server::{ServerOptions, decline, serve_until};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
+
+/// How often a site whose clock is contradicted looks whether it still is. A client has as long to say who it is.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Start one site of a cluster.
 #[derive(ClapArgs)]
@@ -108,7 +113,12 @@ fn stop_with_stdin() {
 
 /// Serves clients of PostgreSQL and of the Redis protocol until the site is to stop and they are done.
 async fn serve_clients(served: Served<Site>) -> io::Result<()> {
-    let Served { sql, resp, commits, catenae, quad, quotas, quotas_home, status, stop } = served;
+    let Served { sql, resp, commits, catenae, quad, quotas, quotas_home, status, mut stop } = served;
+    tokio::select! {
+        () = status.recovered() => {}
+        () = decline_clients(&sql, &status) => {}
+        () = stop.requested() => return Ok(()),
+    }
     let setup = status.setup();
     let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
     let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
@@ -131,6 +141,20 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
         served.map_err(|error| io::Error::other(error.to_string()))
     };
     tokio::try_join!(sql, redis).map(|((), ())| ())
+}
+
+/// Tells clients of PostgreSQL that the clock of this machine must be set first, while that is so. They are told one after the other.
+async fn decline_clients(sql: &TcpListener, status: &Status) {
+    loop {
+        let Some(reason) = status.clock_contradicted() else {
+            tokio::time::sleep(LOOK_EVERY).await;
+            continue;
+        };
+        // A connection that the system refused, or that came too late, is the client's to try again.
+        if let Ok(Ok((client, _))) = tokio::time::timeout(LOOK_EVERY, sql.accept()).await {
+            let _ = tokio::time::timeout(LOOK_EVERY, decline(client, &reason)).await;
+        }
+    }
 }
 
 /// Serves clients of the Redis protocol on the thread of the quotas. Dropping the future closes their connections.

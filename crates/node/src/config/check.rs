@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub const SITES_PER_REGION_MAX: usize = 64;
 /// Jitter above this is a mistake of units.
 const JITTER_MS_MAX: f64 = 10_000.0;
+/// Clocks differ by a tenth of a second now and then; hours would bound nothing.
+const MAX_OFFSET_MS: std::ops::RangeInclusive<u32> = 100..=600_000;
 const REQUESTS_MAX: u32 = 1_000_000;
 const CACHE_MIB: std::ops::RangeInclusive<u32> = 1..=1_048_576;
 const STATEMENTS_MIB: std::ops::RangeInclusive<u32> = 16..=65_536;
@@ -46,6 +48,10 @@ pub struct Setup {
     pub http_names: Vec<String>,
     /// Where the data is kept.
     pub data_dir: PathBuf,
+    /// The file of the cluster's secret.
+    pub secret_file: PathBuf,
+    /// How far the clocks of two sites may differ.
+    pub max_clock_offset: Span,
     /// True if links may be cut and slowed at run time.
     pub chaos: bool,
     /// The emulated wide-area network.
@@ -129,6 +135,13 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         let (low, high) = (STATEMENTS_MIB.start(), STATEMENTS_MIB.end());
         return wrong("limits.statements_mib", format!("is {}; expected {low} to {high}", config.limits.statements_mib));
     }
+    if !MAX_OFFSET_MS.contains(&config.clock.max_offset_ms) {
+        let (low, high) = (MAX_OFFSET_MS.start(), MAX_OFFSET_MS.end());
+        return wrong("clock.max_offset_ms", format!("is {}; expected {low} to {high}", config.clock.max_offset_ms));
+    }
+    if config.secret_file.as_os_str().is_empty() {
+        return wrong("secret_file", "is empty; expected a file");
+    }
     if !CACHE_MIB.contains(&config.storage.cache_mib) {
         let (low, high) = (CACHE_MIB.start(), CACHE_MIB.end());
         return wrong("storage.cache_mib", format!("is {}; expected {low} to {high}", config.storage.cache_mib));
@@ -146,6 +159,8 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         http: config.listen.http,
         http_names: config.http.names,
         data_dir: folder.join(config.data_dir),
+        secret_file: folder.join(config.secret_file),
+        max_clock_offset: Span::from_millis(u64::from(config.clock.max_offset_ms)),
         chaos: config.chaos,
         wan,
         placement,

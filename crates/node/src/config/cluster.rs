@@ -6,7 +6,8 @@
 
 use super::read::{parse, written};
 use super::{
-    Catenae, Config, ConfigError, Http, Limits, Listen, OwnSite, Placement, Quad, Quotas, Region, Setup, Storage, Wan, default_cluster,
+    Catenae, Clock, Config, ConfigError, Http, Limits, Listen, OwnSite, Placement, Quad, Quotas, Region, Setup, Storage, Wan,
+    default_cluster, default_secret_file,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +36,9 @@ pub struct Cluster {
     /// Where sites keep their data, each in a folder `REGION-SHARD` within. Relative to the folder of the file.
     #[serde(default = "default_data_dir")]
     pub data_dir: PathBuf,
+    /// The file of the secret that the sites share. Relative to the folder of the file.
+    #[serde(default = "default_secret_file")]
+    pub secret_file: PathBuf,
     /// True if `POST /chaos` may cut and slow links. For demonstrations and tests.
     #[serde(default)]
     pub chaos: bool,
@@ -46,6 +50,9 @@ pub struct Cluster {
     /// Which regions hold what; all are active if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// The clocks of the sites.
+    #[serde(default)]
+    pub clock: Clock,
     /// The storage engine.
     #[serde(default)]
     pub storage: Storage,
@@ -94,10 +101,12 @@ impl Cluster {
         Cluster {
             cluster: default_cluster(),
             data_dir: default_data_dir(),
+            secret_file: default_secret_file(),
             chaos: false,
             regions: regions.iter().enumerate().map(region).collect(),
             wan,
             placement: None,
+            clock: Clock::default(),
             storage: Storage::default(),
             quotas: Quotas::default(),
             catenae: Catenae::default(),
@@ -183,12 +192,14 @@ impl Cluster {
         Config {
             data_dir: self.data_dir.join(format!("{}-{shard}", own.name)),
             cluster: self.cluster.clone(),
+            secret_file: self.secret_file.clone(),
             chaos: self.chaos,
             site: OwnSite { region: own.name.clone(), shard },
             listen: listen.unwrap_or_else(|| Listen { sql: nowhere(), resp: None, http: nowhere(), peer: nowhere() }),
             regions: self.regions.iter().map(region).collect(),
             wan: self.wan.clone(),
             placement: self.placement.clone(),
+            clock: self.clock.clone(),
             storage: self.storage.clone(),
             quotas: self.quotas.clone(),
             catenae: self.catenae.clone(),

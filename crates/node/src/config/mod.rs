@@ -11,6 +11,7 @@ mod placement;
 mod quad;
 mod read;
 
+use rhumb_core::clock_offset::MAX_OFFSET;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,6 +33,9 @@ pub struct Config {
     /// Names the cluster. Sites of clusters with different names refuse each other.
     #[serde(default = "default_cluster")]
     pub cluster: String,
+    /// The file of the secret that the sites of the cluster share. Relative to the folder of the file.
+    #[serde(default = "default_secret_file")]
+    pub secret_file: PathBuf,
     /// True if `POST /chaos` may cut and slow links. For demonstrations and tests.
     #[serde(default)]
     pub chaos: bool,
@@ -47,6 +51,9 @@ pub struct Config {
     /// Which regions hold what; all are active if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// The site's clock.
+    #[serde(default)]
+    pub clock: Clock,
     /// The storage engine.
     #[serde(default)]
     pub storage: Storage,
@@ -126,6 +133,21 @@ pub struct Wan {
     /// The share of messages that are lost, 0 to below 1.
     #[serde(default)]
     pub loss: f64,
+}
+
+/// The site's clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Clock {
+    /// So far the clocks of two sites may differ, in milliseconds: messages of a site that is ahead by more are refused, and a site that
+    /// differs by more from a majority ends.
+    pub max_offset_ms: u32,
+}
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock { max_offset_ms: MAX_OFFSET.as_millis_f64() as u32 }
+    }
 }
 
 /// The storage engine.
@@ -223,6 +245,13 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits { requests: 4_096, stop_grace_ms: 10_000, statements_mib: 512 }
     }
+}
+
+/// The file of the secret unless said otherwise.
+pub const SECRET_FILE: &str = "cluster.secret";
+
+fn default_secret_file() -> PathBuf {
+    SECRET_FILE.into()
 }
 
 fn default_cluster() -> String {

@@ -219,6 +219,10 @@ struct ShownPeer {
     connected: bool,
     rtt_ms: Option<f64>,
     heard_ms_ago: Option<u64>,
+    /// Negative: behind.
+    clock_ahead_ms: Option<f64>,
+    /// True if that is too much, so that messages are refused.
+    clock_apart: bool,
 }
 
 async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
@@ -274,6 +278,8 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
         connected: peer.connected,
         rtt_ms: peer.rtt.map(Span::as_millis_f64),
         heard_ms_ago: peer.heard.map(|silence| silence.as_millis() as u64),
+        clock_ahead_ms: peer.clock.map(|clock| clock.ahead_micros as f64 / 1e3),
+        clock_apart: peer.clock.is_some_and(|clock| clock.apart),
     });
     Json(Shown {
         cluster: setup.cluster.clone(),

@@ -85,10 +85,13 @@ struct Progress<A: Hosted> {
 }
 
 impl<A: Hosted, E: Engine> Driver<A, E> {
-    /// Runs the actor until the mailbox is closed.
+    /// Runs the actor, once the life of the site has begun, until the mailbox is closed.
     pub async fn run(mut self) {
         let _guard = self.failure.guard(self.service.actor());
         let _end = End { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests) };
+        if !self.begins().await {
+            return;
+        }
         let mut progress = Progress {
             fx: Effects::new(tracing::enabled!(target: "rhumb::trace", tracing::Level::TRACE)),
             timers: BTreeMap::new(),
@@ -99,6 +102,16 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
         };
         if self.step(Input::Start, &mut progress).is_ok() && self.disk.flush().is_ok() {
             let Ended = self.serve(&mut progress).await;
+        }
+    }
+
+    /// Waits until the life of the site begins. False if the mailbox is closed before that.
+    async fn begins(&mut self) -> bool {
+        let (mut begun, mut none) = (self.transport.clocks().begun(), VecDeque::new());
+        tokio::select! {
+            begun = begun.wait_for(|begun| *begun) => begun.is_ok(),
+            // The site's own inputs begin with the first step, so that this ends for that reason alone.
+            _ = self.mailbox.take(&mut none, false, None) => false,
         }
     }
 

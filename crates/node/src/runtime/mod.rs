@@ -33,6 +33,7 @@ use crate::config::Setup;
 use crate::frame::{FrameError, Service};
 use crate::lives::Lives;
 use crate::metrics::Metrics;
+use crate::secret::Secret;
 use crate::status::Status;
 use crate::transport::{Inboxes, Transport};
 use rhumb_alarm::Alarm;
@@ -72,14 +73,14 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site that `setup` describes, in the life that has begun with `lives`, without a service.
-    pub fn new(setup: Arc<Setup>, lives: Lives, metrics: Arc<Metrics>) -> io::Result<Site> {
+    /// The site that `setup` describes, in the life that has begun with `lives`, without a service. `secret` is that of its cluster.
+    pub fn new(setup: Arc<Setup>, secret: Secret, lives: Lives, clock: Clock, metrics: Arc<Metrics>) -> io::Result<Site> {
         let failure = Failure::default();
         let common = Common {
             site: setup.site,
             requests_max: setup.limits.requests as usize,
-            clock: Clock::start(),
-            transport: Transport::new(&setup, lives, failure.clone(), Arc::clone(&metrics)),
+            transport: Transport::new(&setup, (secret, lives), clock.clone(), failure.clone(), Arc::clone(&metrics)),
+            clock,
             failure,
             recovering: watch::Sender::new(0),
         };
@@ -87,8 +88,8 @@ impl Site {
         Ok(Site { common, metrics, status, alarm: Alarm::start()?, inboxes: Inboxes::new(), threads: Vec::new(), links: JoinSet::new() })
     }
 
-    /// Starts `actor` over `store` as `service`, which has none yet. It recovers at once, and hears its peers once the
-    /// site is [open](Site::open). Should it fail, the site has.
+    /// Starts `actor` over `store` as `service`, which has none yet. It recovers as soon as the clock of the site is confirmed, for which
+    /// a site that has peers must be [open](Site::open). Should it fail, the site has.
     pub fn host<A: Hosted, E: Engine>(&mut self, service: Service, store: Store<E>, actor: A) -> io::Result<Handle<A>> {
         let started = service::start(&self.common, service, store, actor, &self.metrics.service(service))?;
         let before = self.inboxes.insert(service, started.inbox);

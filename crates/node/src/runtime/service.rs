@@ -84,7 +84,7 @@ pub fn start<A: Hosted, E: Engine>(
         site: common.site,
         service,
         actor,
-        clock: common.clock,
+        clock: common.clock.clone(),
         store,
         mailbox: Arc::clone(&mailbox),
         requests: Arc::clone(&requests),

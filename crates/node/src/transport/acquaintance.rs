@@ -3,6 +3,7 @@
 use crate::frame::Hello;
 use crate::lives::{Counts, Life, Lives, LivesError, Progress};
 use crate::runtime::Failure;
+use crate::secret::Secret;
 use rhumb_core::SiteId;
 use std::io;
 use std::sync::Arc;
@@ -11,14 +12,15 @@ use std::sync::Arc;
 pub struct Acquaintance {
     cluster: u64,
     site: SiteId,
+    secret: Secret,
     lives: Arc<Lives>,
     failure: Failure,
 }
 
 impl Acquaintance {
     /// That of `site`, which ends with `failure` if somebody knows it otherwise.
-    pub fn new(cluster: u64, site: SiteId, lives: Lives, failure: Failure) -> Acquaintance {
-        Acquaintance { cluster, site, lives: Arc::new(lives), failure }
+    pub fn new(cluster: u64, site: SiteId, secret: Secret, lives: Lives, failure: Failure) -> Acquaintance {
+        Acquaintance { cluster, site, secret, lives: Arc::new(lives), failure }
     }
 
     /// The life of now.
@@ -31,14 +33,24 @@ impl Acquaintance {
         self.lives.counts()
     }
 
-    /// What it says to `peer` first.
+    /// The secret by which sites of the cluster know each other.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// What it says to `peer`.
     pub fn hello(&self, peer: SiteId) -> Hello {
-        Hello { cluster: self.cluster, site: self.site, life: self.lives.now(), heard: self.lives.heard(peer) }
+        Hello { cluster: self.cluster, site: self.site, to: peer, life: self.lives.now(), heard: self.lives.heard(peer) }
     }
 
     /// True if `theirs` is of the same cluster.
     pub fn is_of_cluster(&self, theirs: &Hello) -> bool {
         theirs.cluster == self.cluster
+    }
+
+    /// True if `theirs` is meant for this site.
+    pub fn is_for_me(&self, theirs: &Hello) -> bool {
+        theirs.to == self.site
     }
 
     /// Whether this site is the one that the peer called `name` has heard of last. If not it ends.

@@ -1,12 +1,16 @@
 //! The tasks that hear peers: one accepts connections, one per connection reads it.
 //!
-//! A connection that does not keep to the protocol is closed with one line in the log; nothing else notices. A peer has
+//! A connection that does not keep to the protocol is closed; the log says so, though not of each of many strangers, and nothing else
+//! notices. Nothing that it said is believed before it has proved that it is of a site of this cluster ([`super::handshake`]). A peer has
 //! one connection: a newer one replaces it, one of an earlier life is refused as long as there is one of a later.
 
 use super::acquaintance::Acquaintance;
+use super::handshake::{self, Unproven};
 use super::link::Link;
+use super::strangers::{STRANGERS_MAX, Strangers};
+use super::throttle::Throttle;
 use super::{Inboxes, Transport};
-use crate::frame::{self, FrameError, HEADER_BYTES, HELLO_BYTES, Hello, Kind, Ping};
+use crate::frame::{self, FrameError, Greetings, HEADER_BYTES, Hello, Kind, Ping, Side};
 use crate::lives::Life;
 use bytes::{Buf, BytesMut};
 use rhumb_core::SiteId;
@@ -14,16 +18,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Connections held at once, those of strangers among them, besides one per peer.
-pub const SPARE_CONNECTIONS_MAX: usize = 64;
-/// Who connects must have sent its hello by then.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Who connects must have proved by then that it is a site of this cluster.
+const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often the log says that a stranger was turned away.
+const STRANGER_SAID_EVERY: Duration = Duration::from_secs(1);
 /// After a failure to accept (out of file descriptors, say), so long a pause.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const READ_BYTES: usize = 64 << 10;
@@ -32,11 +36,17 @@ const READ_BYTES: usize = 64 << 10;
 #[derive(Debug, Error)]
 enum Refusal {
     #[error(transparent)]
+    Unproven(#[from] Unproven),
+    #[error(transparent)]
     Frame(#[from] FrameError),
-    #[error("it sent no hello within {} s", HELLO_TIMEOUT.as_secs())]
-    Silent,
+    #[error("it proved nothing within {} s", PROOF_TIMEOUT.as_secs())]
+    Slow,
+    #[error("it had proved nothing yet, and more than {STRANGERS_MAX} connections were such")]
+    Crowded,
     #[error("it belongs to another cluster; compare `cluster` and `regions` of the two configurations")]
     Cluster,
+    #[error("it means the site {0}, which is another; compare `regions` of the two configurations")]
+    Meant(SiteId),
     #[error("it says it is the site {0}, which is no other site of this cluster")]
     Site(SiteId),
     #[error("it is left over from an earlier life of {0}")]
@@ -50,10 +60,19 @@ enum Refusal {
 /// The connection of each peer: of which life it is, and how to end it.
 type Current = Arc<Mutex<BTreeMap<SiteId, (Life, AbortHandle)>>>;
 
-/// Accepts connections, for ever.
+/// What the connections of a site share.
+struct Hearing {
+    transport: Arc<Transport>,
+    inboxes: Arc<Inboxes>,
+    current: Current,
+    strangers: Strangers,
+    log: Throttle,
+}
+
+/// Accepts connections, for ever. There are at most one per peer and [`STRANGERS_MAX`].
 pub async fn run(listener: TcpListener, transport: Arc<Transport>, inboxes: Arc<Inboxes>) {
-    let connections_max = transport.links.len() + SPARE_CONNECTIONS_MAX;
-    let current = Current::default();
+    let (current, strangers, log) = (Current::default(), Strangers::default(), Throttle::new(STRANGER_SAID_EVERY));
+    let hearing = Arc::new(Hearing { transport, inboxes, current, strangers, log });
     let mut tasks = JoinSet::new();
     loop {
         let (stream, address) = match listener.accept().await {
@@ -65,18 +84,16 @@ pub async fn run(listener: TcpListener, transport: Arc<Transport>, inboxes: Arc<
             }
         };
         while tasks.try_join_next().is_some() {}
-        if tasks.len() >= connections_max {
-            transport.metrics.refused.inc();
-            tracing::warn!("closed the connection of {address}: {connections_max} connections are open already");
-            continue;
-        }
-        let (transport, inboxes, current) = (Arc::clone(&transport), Arc::clone(&inboxes), Arc::clone(&current));
+        let shared = Arc::clone(&hearing);
         // The task is told its own handle, so that a newer connection of the same peer can end it.
         let (give, take) = tokio::sync::oneshot::channel();
         let handle = tasks.spawn(async move {
             let Ok(own) = take.await else { return };
-            hear(stream, address, &transport, &inboxes, &current, own).await;
+            shared.hear(stream, address, own).await;
         });
+        if let Some(oldest) = hearing.strangers.add(address, handle.clone()) {
+            hearing.turn_away(oldest, &Refusal::Crowded);
+        }
         let _ = give.send(handle);
     }
 }
@@ -85,71 +102,77 @@ fn lock(current: &Current) -> MutexGuard<'_, BTreeMap<SiteId, (Life, AbortHandle
     current.lock().expect("nothing panics while it holds the connections")
 }
 
-async fn hear(mut stream: TcpStream, address: SocketAddr, transport: &Transport, inboxes: &Inboxes, current: &Current, own: AbortHandle) {
-    let refuse = |who: &str, refusal: &Refusal| {
-        transport.metrics.refused.inc();
-        tracing::warn!("closed the connection of {who}: {refusal}");
-    };
-    let id = own.id();
-    let (link, life) = match greet(&mut stream, transport, current, own).await {
-        Ok(greeted) => greeted,
-        Err(refusal) => return refuse(&address.to_string(), &refusal),
-    };
-    let outcome = read(stream, (link, life), &transport.acquaintance, inboxes).await;
-    // A connection that has ended stands in nobody's way, whatever the clocks of two lives say.
-    lock(current).retain(|_, (_, connection)| connection.id() != id);
-    match outcome {
-        Ok(()) => tracing::info!("{} closed its connection", link.name),
-        Err(Refusal::Io(error)) => tracing::info!("lost the connection of {}: {error}", link.name),
-        Err(refusal) => refuse(&format!("{} at {address}", link.name), &refusal),
+impl Hearing {
+    async fn hear(&self, mut stream: TcpStream, address: SocketAddr, own: AbortHandle) {
+        let id = own.id();
+        let proven = tokio::time::timeout(PROOF_TIMEOUT, self.prove(&mut stream)).await.unwrap_or(Err(Refusal::Slow));
+        if !self.strangers.remove(id) {
+            return;
+        }
+        let (hello, greetings) = match proven {
+            Ok(proven) => proven,
+            Err(refusal) => return self.turn_away(address, &refusal),
+        };
+        let refuse = |who: &str, refusal: &Refusal| {
+            self.transport.metrics.refused.inc();
+            tracing::warn!("closed the connection of {who}: {refusal}");
+        };
+        let link = match self.greet(&mut stream, &hello, &greetings, own).await {
+            Ok(link) => link,
+            Err(refusal) => return refuse(&address.to_string(), &refusal),
+        };
+        // Now there is a way for its answer.
+        link.ping();
+        let outcome = read(stream, (link, hello.life), &self.transport.acquaintance, &self.inboxes).await;
+        // A connection that has ended stands in nobody's way, whatever the clocks of two lives say.
+        lock(&self.current).retain(|_, (_, connection)| connection.id() != id);
+        match outcome {
+            Ok(()) => tracing::info!("{} closed its connection", link.name),
+            Err(Refusal::Io(error)) => tracing::info!("lost the connection of {}: {error}", link.name),
+            Err(refusal) => refuse(&format!("{} at {address}", link.name), &refusal),
+        }
     }
-}
 
-/// Reads the hello, answers it, and makes this the peer's connection.
-async fn greet<'a>(
-    stream: &mut TcpStream,
-    transport: &'a Transport,
-    current: &Current,
-    own: AbortHandle,
-) -> Result<(&'a Link, Life), Refusal> {
-    stream.set_nodelay(true)?;
-    let hello = tokio::time::timeout(HELLO_TIMEOUT, read_hello(stream)).await.map_err(|_| Refusal::Silent)??;
-    let answer = transport.acquaintance.hello(hello.site).encode();
-    if !transport.acquaintance.is_of_cluster(&hello) {
-        // Our own hello lets the other side say the same.
-        stream.write_all(&answer).await?;
-        return Err(Refusal::Cluster);
+    /// Counts a stranger that is turned away, and says so unless much else was said lately.
+    fn turn_away(&self, address: SocketAddr, refusal: &Refusal) {
+        self.transport.metrics.strangers.inc();
+        if let Some(more) = self.log.pass(Instant::now()) {
+            tracing::warn!("closed the connection of {address}: {refusal}{more}");
+        }
     }
-    let link = transport.links.get(&hello.site).ok_or(Refusal::Site(hello.site))?;
-    transport.acquaintance.check(&link.name, &hello).map_err(Refusal::Forgotten)?;
-    {
-        let mut current = lock(current);
-        if let Some((life, older)) = current.get(&hello.site) {
-            if *life > hello.life {
-                return Err(Refusal::Outlived(hello.site));
+
+    async fn prove(&self, stream: &mut TcpStream) -> Result<(Hello, Greetings), Refusal> {
+        stream.set_nodelay(true)?;
+        Ok(handshake::accepting(stream, &self.transport.acquaintance).await?)
+    }
+
+    /// Answers the hello of a site of this cluster, and makes this its connection.
+    async fn greet(&self, stream: &mut TcpStream, hello: &Hello, greetings: &Greetings, own: AbortHandle) -> Result<&Link, Refusal> {
+        let acquaintance = &self.transport.acquaintance;
+        let answer = acquaintance.hello(hello.site).seal(acquaintance.secret(), greetings, Side::Accepting);
+        if !acquaintance.is_of_cluster(hello) {
+            // Our own hello lets the other side say the same.
+            stream.write_all(&answer).await?;
+            return Err(Refusal::Cluster);
+        }
+        if !acquaintance.is_for_me(hello) {
+            return Err(Refusal::Meant(hello.to));
+        }
+        let link = self.transport.links.get(&hello.site).ok_or(Refusal::Site(hello.site))?;
+        acquaintance.check(&link.name, hello).map_err(Refusal::Forgotten)?;
+        {
+            let mut current = lock(&self.current);
+            if let Some((life, older)) = current.get(&hello.site) {
+                if *life > hello.life {
+                    return Err(Refusal::Outlived(hello.site));
+                }
+                older.abort();
             }
-            older.abort();
+            current.insert(hello.site, (hello.life, own));
         }
-        current.insert(hello.site, (hello.life, own));
+        stream.write_all(&answer).await?;
+        Ok(link)
     }
-    stream.write_all(&answer).await?;
-    Ok((link, hello.life))
-}
-
-async fn read_hello(stream: &mut TcpStream) -> Result<Hello, Refusal> {
-    let mut bytes = [0; HELLO_BYTES];
-    let mut filled = 0;
-    while filled < HELLO_BYTES {
-        let count = stream.read(&mut bytes[filled..]).await?;
-        if count == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it left without a hello").into());
-        }
-        filled += count;
-        if !frame::may_be_hello(&bytes[..filled]) {
-            return Err(FrameError::Magic.into());
-        }
-    }
-    Ok(Hello::decode(&bytes)?)
 }
 
 /// Reads frames until the peer closes the connection or breaks a rule. Who sends one has found that its folder knows what was heard of
@@ -179,6 +202,9 @@ async fn take(frame: frame::Frame<'_>, (link, life): (&Link, Life), own: &Acquai
     match frame.kind {
         Kind::Message(service) => {
             let inbox = inboxes.get(&service).ok_or(FrameError::Service(service))?;
+            if !link.admits(frame.sent) {
+                return Ok(());
+            }
             if inbox.room().enter().await {
                 inbox.put(link.peer, frame.data)?;
             } else {
@@ -190,7 +216,7 @@ async fn take(frame: frame::Frame<'_>, (link, life): (&Link, Life), own: &Acquai
             own.hear(link.peer, life, counts);
             link.answer_ping(number);
         }
-        Kind::Pong => link.pong(u64::from_le_bytes(frame.data.try_into().map_err(length)?)),
+        Kind::Pong => link.pong(u64::from_le_bytes(frame.data.try_into().map_err(length)?), frame.sent),
     }
     Ok(())
 }

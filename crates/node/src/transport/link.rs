@@ -3,18 +3,21 @@
 //! Invariants: frames leave in the order they came; the instants never decrease, so that jitter does not reorder; a push
 //! never blocks and never waits for the network.
 
-use super::Peer;
+use super::clocks::Clocks;
 use super::faults::Faults;
 use super::pulse::Pulse;
+use super::throttle::Throttle;
+use super::{Peer, PeerClock};
 use crate::config::Setup;
-use crate::frame::{self, FRAME_BYTES_MAX, HEADER_BYTES, Kind, Ping};
+use crate::frame::{self, HEADER_BYTES, Kind, Ping};
 use crate::lives::Counts;
 use crate::metrics::LinkMetrics;
-use rhumb_core::{Rng, SiteId, Span};
+use rhumb_core::actor::MESSAGE_BYTES_MAX;
+use rhumb_core::{Rng, SiteId, Span, Time};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -25,6 +28,8 @@ pub const PEER_QUEUE_MESSAGES_MAX: usize = 65_536;
 pub const PEER_QUEUE_BYTES_MAX: usize = 64 << 20;
 /// At most so many bytes are handed to the socket at once, unless a single frame is longer.
 const WRITE_BYTES_MAX: usize = 256 << 10;
+/// How often it is said that a peer's messages are refused for its clock.
+const ALARM_EVERY: Duration = Duration::from_secs(60);
 
 /// The way to one peer.
 pub struct Link {
@@ -45,6 +50,8 @@ pub struct Link {
     pushed: Notify,
     pulse: Mutex<Pulse>,
     connected: AtomicBool,
+    clocks: Arc<Clocks>,
+    alarm: Throttle,
 }
 
 struct Queue {
@@ -57,7 +64,7 @@ struct Queue {
 
 impl Link {
     /// The link of the site of `setup` to `peer`; `rng` draws jitter and loss.
-    pub fn new(setup: &Setup, peer: SiteId, mut rng: Rng, metrics: LinkMetrics) -> Link {
+    pub fn new(setup: &Setup, peer: SiteId, mut rng: Rng, metrics: LinkMetrics, clocks: Arc<Clocks>) -> Link {
         let wan = setup.wan.as_ref().filter(|_| peer.region != setup.site.region);
         let one_way = wan.map_or(Span::ZERO, |wan| wan.matrix.one_way(setup.site.region, peer.region));
         Link {
@@ -73,6 +80,8 @@ impl Link {
             queue: Mutex::new(Queue { frames: VecDeque::new(), bytes: 0, last_release: Instant::now(), rng }),
             pushed: Notify::new(),
             connected: AtomicBool::new(false),
+            clocks,
+            alarm: Throttle::new(ALARM_EVERY),
         }
     }
 
@@ -86,9 +95,9 @@ impl Link {
 
     /// Queues an encoded frame, or drops and counts it.
     pub fn push(&self, frame: Vec<u8>) {
-        if frame.len() > FRAME_BYTES_MAX + HEADER_BYTES - 1 {
+        if frame.len() > MESSAGE_BYTES_MAX + HEADER_BYTES {
             self.metrics.dropped_large.inc();
-            tracing::error!("a message of {} bytes to {} was dropped: a frame holds {FRAME_BYTES_MAX}", frame.len(), self.name);
+            tracing::error!("a message of {} bytes to {} was dropped: a frame holds {MESSAGE_BYTES_MAX}", frame.len(), self.name);
             return;
         }
         if self.faults.cuts_out() {
@@ -151,7 +160,7 @@ impl Link {
     }
 
     /// Notes that there is, or no longer is, a connection. With none, what waits is dropped: a peer that returns should
-    /// not be flooded with the past.
+    /// not be flooded with the past; and its clock is forgotten, as its next process may read another.
     pub fn set_connected(&self, connected: bool) {
         self.connected.store(connected, Ordering::Relaxed);
         if !connected {
@@ -160,6 +169,8 @@ impl Link {
             queue.frames.clear();
             queue.bytes = 0;
             self.metrics.queued.set(0);
+            drop(queue);
+            self.clocks.forget(self.peer);
         }
     }
 
@@ -167,20 +178,44 @@ impl Link {
     pub fn ping(&self, counts: Counts) {
         if self.connected.load(Ordering::Relaxed) {
             let number = self.pulse().ping(Instant::now());
-            self.push(control(Kind::Ping, &Ping { number, counts }.encode()));
+            self.push(self.control(Kind::Ping, &Ping { number, counts }.encode()));
         }
     }
 
     /// Answers a ping.
     pub fn answer_ping(&self, number: u64) {
-        self.push(control(Kind::Pong, &number.to_le_bytes()));
+        self.push(self.control(Kind::Pong, &number.to_le_bytes()));
     }
 
-    /// Takes a peer's answer to a ping.
-    pub fn pong(&self, number: u64) {
-        if let Some(rtt) = self.pulse().pong(number, Instant::now()) {
+    /// Takes a peer's answer to a ping, said when its clock showed `theirs`.
+    pub fn pong(&self, number: u64, theirs: Time) {
+        let answered = self.pulse().pong(number, Instant::now());
+        if let Some((sent, rtt)) = answered {
             self.metrics.rtt.set(rtt.as_micros() as f64 / 1e6);
+            let offset = self.clocks.measured(self.peer, sent, theirs);
+            self.metrics.clock_offset.set(offset.middle_micros() as f64 / 1e6);
         }
+    }
+
+    /// True if a message of a service may be taken that left when the peer's clock showed `sent`. If not it is counted, and the peer
+    /// is named in the log.
+    pub fn admits(&self, sent: Time) -> bool {
+        if self.clocks.admits(sent) {
+            return true;
+        }
+        self.metrics.dropped_clock.inc();
+        if self.clocks.has_begun()
+            && let Some(more) = self.alarm.pass(Instant::now())
+        {
+            let ahead = sent.since(self.clocks.now()).as_millis_f64() / 1e3;
+            tracing::error!(
+                "messages of {} are refused: its clock is {ahead:.1} s ahead of this site's, and {} is the most that is allowed \
+                 (clock.max_offset_ms); set the clock of the machine that is wrong{more}",
+                self.name,
+                self.clocks.max_offset()
+            );
+        }
+        false
     }
 
     /// Notes that `bytes` of a frame came from the peer.
@@ -193,16 +228,22 @@ impl Link {
     /// The peer as this site sees it.
     pub fn status(&self) -> Peer {
         let pulse = self.pulse();
-        Peer { site: self.peer, connected: self.connected.load(Ordering::Relaxed), rtt: pulse.rtt(), heard: pulse.silence(Instant::now()) }
+        Peer {
+            site: self.peer,
+            connected: self.connected.load(Ordering::Relaxed),
+            rtt: pulse.rtt(),
+            heard: pulse.silence(Instant::now()),
+            clock: self.clocks.offset(self.peer).map(|(offset, apart)| PeerClock { ahead_micros: offset.middle_micros(), apart }),
+        }
     }
-}
 
-fn control(kind: Kind, data: &[u8]) -> Vec<u8> {
-    let written: Result<Vec<u8>, std::convert::Infallible> = frame::encode(kind, |mut bytes| {
-        bytes.extend_from_slice(data);
-        Ok(bytes)
-    });
-    match written {
-        Ok(bytes) => bytes,
+    fn control(&self, kind: Kind, data: &[u8]) -> Vec<u8> {
+        let written: Result<Vec<u8>, std::convert::Infallible> = frame::encode(kind, self.clocks.now(), |mut bytes| {
+            bytes.extend_from_slice(data);
+            Ok(bytes)
+        });
+        match written {
+            Ok(bytes) => bytes,
+        }
     }
 }

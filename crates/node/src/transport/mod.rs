@@ -11,22 +11,29 @@
 //! Sending never blocks and may lose: the protocols tolerate loss, duplication and reordering across reconnects. Within
 //! a connection messages keep their order. Delay, jitter and loss of the emulated wide area, and the faults switched on
 //! at run time, act on the sending side, between regions only; the hello that opens a connection is never delayed, so a
-//! cluster forms at the machine's own speed.
+//! cluster forms at the machine's own speed. Nobody is believed who has not proved to be of the cluster first (`handshake.rs`), and no
+//! message is taken whose sender's clock is far ahead (`clocks.rs`).
 
 mod acquaintance;
+mod clocks;
 mod faults;
+mod handshake;
 mod inbox;
 mod incoming;
 mod link;
 mod outgoing;
 mod pulse;
+mod strangers;
+mod throttle;
 
 use crate::config::Setup;
 use crate::frame::{self, Kind, Service};
 use crate::lives::Lives;
 use crate::metrics::Metrics;
-use crate::runtime::Failure;
+use crate::runtime::{Clock, Failure};
+use crate::secret::Secret;
 use acquaintance::Acquaintance;
+use clocks::{COMPARE_EVERY, Clocks};
 use link::Link;
 use rhumb_alarm::Alarm;
 use rhumb_core::{Rng, SiteId, Span};
@@ -52,6 +59,7 @@ const SAVE_EVERY: Duration = Duration::from_secs(5);
 pub struct Transport {
     acquaintance: Arc<Acquaintance>,
     links: BTreeMap<SiteId, Arc<Link>>,
+    clocks: Arc<Clocks>,
     metrics: Arc<Metrics>,
 }
 
@@ -66,26 +74,39 @@ pub struct Peer {
     pub rtt: Option<Span>,
     /// How long ago it was last heard, if ever.
     pub heard: Option<Duration>,
+    /// Its clock, once it has answered a ping.
+    pub clock: Option<PeerClock>,
+}
+
+/// The clock of a peer beside this site's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerClock {
+    /// So many microseconds it is ahead, give or take half a round trip; negative: behind.
+    pub ahead_micros: i64,
+    /// True if that is more than is allowed for certain: messages of one to the other are refused.
+    pub apart: bool,
 }
 
 impl Transport {
-    /// The links of the site that `setup` describes, in the life that has begun with `lives`. It ends with `failure` if a peer has heard
-    /// a life that they lack.
-    pub fn new(setup: &Setup, lives: Lives, failure: Failure, metrics: Arc<Metrics>) -> Arc<Transport> {
+    /// The links of the site that `setup` describes, in the life that has begun with `lives`, to those that have `secret`. The site ends
+    /// with `failure` if a peer has heard a life that they lack, or if `clock` is odd.
+    pub fn new(setup: &Setup, (secret, lives): (Secret, Lives), clock: Clock, failure: Failure, metrics: Arc<Metrics>) -> Arc<Transport> {
+        let clocks = Arc::new(Clocks::new(clock, setup.topology.sites().count(), setup.max_clock_offset, failure.clone()));
         let mut seeds = Rng::seeded(lives.now());
         let links = setup.topology.sites().filter(|&peer| peer != setup.site).map(|peer| {
             let (region, shard) = (setup.topology.name(peer.region), peer.shard);
-            (peer, Arc::new(Link::new(setup, peer, seeds.fork(), metrics.link(region, shard))))
+            (peer, Arc::new(Link::new(setup, peer, seeds.fork(), metrics.link(region, shard), Arc::clone(&clocks))))
         });
         let links = links.collect();
-        let acquaintance = Acquaintance::new(setup.fingerprint(), setup.site, lives, failure);
-        Arc::new(Transport { acquaintance: Arc::new(acquaintance), links, metrics })
+        let acquaintance = Acquaintance::new(setup.fingerprint(), setup.site, secret, lives, failure);
+        Arc::new(Transport { acquaintance: Arc::new(acquaintance), links, clocks, metrics })
     }
 
     /// Sends `message` to `service` of `to`, or drops and counts it. Never blocks.
     pub fn send<M: Serialize>(&self, service: Service, to: SiteId, message: &M) {
         let link = self.links.get(&to).expect("messages go to other sites of the cluster");
-        let bytes = frame::encode(Kind::Message(service), |header| postcard::to_extend(message, header)).expect("messages are plain data");
+        let bytes = frame::encode(Kind::Message(service), self.clocks.now(), |header| postcard::to_extend(message, header))
+            .expect("messages are plain data");
         link.push(bytes);
     }
 
@@ -114,12 +135,25 @@ impl Transport {
                 tokio::time::sleep(SAVE_EVERY).await;
             }
         });
+        let clocks = Arc::clone(&self.clocks);
+        tasks.spawn(async move {
+            let mut ticks = tokio::time::interval(COMPARE_EVERY);
+            loop {
+                ticks.tick().await;
+                clocks.compare();
+            }
+        });
         tasks
     }
 
     /// Notes on disk that the site has stopped well. To be said once its stores are closed.
     pub async fn end(&self) -> io::Result<()> {
         self.acquaintance.end().await
+    }
+
+    /// This site's clock and those of its peers.
+    pub(crate) fn clocks(&self) -> &Clocks {
+        &self.clocks
     }
 
     /// All peers, in the order of the cluster.

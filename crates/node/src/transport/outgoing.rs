@@ -1,8 +1,8 @@
 //! The task that keeps a connection to one peer and writes the link's frames to it.
 
 use super::acquaintance::Acquaintance;
+use super::handshake;
 use super::link::Link;
-use crate::frame::{HELLO_BYTES, Hello};
 use rhumb_alarm::Alarm;
 use rhumb_core::Rng;
 use std::io;
@@ -26,7 +26,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 pub async fn run(link: Arc<Link>, own: Arc<Acquaintance>, alarm: Alarm) {
     let mut rng = Rng::seeded(own.life() ^ u64::from(link.address.port()));
     let mut backoff = BACKOFF_MIN;
-    let mut quiet = false;
+    let mut said = None;
     loop {
         let failure = match timeout(CONNECT_TIMEOUT, connect(&link, &own)).await {
             Ok(Ok(stream)) => {
@@ -34,17 +34,18 @@ pub async fn run(link: Arc<Link>, own: Arc<Acquaintance>, alarm: Alarm) {
                 link.metrics.connects.inc();
                 link.set_connected(true);
                 link.ping(own.counts());
-                (backoff, quiet) = (BACKOFF_MIN, false);
+                (backoff, said) = (BACKOFF_MIN, None);
                 write(stream, &link, &alarm).await
             }
             Ok(Err(failure)) => failure,
             Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer"),
         };
         link.set_connected(false);
-        // One line when a peer goes, none for every further attempt.
-        if !quiet {
+        // One line when a peer goes or fails otherwise than before, none for every further attempt.
+        let failure = failure.to_string();
+        if said.as_ref() != Some(&failure) {
             tracing::warn!("no connection to {} at {}: {failure}; trying again", link.name, link.address);
-            quiet = true;
+            said = Some(failure);
         }
         let jitter = Duration::from_micros(rng.below(backoff.as_micros() as u64 / 2));
         tokio::time::sleep(backoff + jitter).await;
@@ -55,17 +56,11 @@ pub async fn run(link: Arc<Link>, own: Arc<Acquaintance>, alarm: Alarm) {
 async fn connect(link: &Link, own: &Acquaintance) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(link.address).await?;
     stream.set_nodelay(true)?;
-    stream.write_all(&own.hello(link.peer).encode()).await?;
-    let mut answer = [0; HELLO_BYTES];
-    stream.read_exact(&mut answer).await.map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => invalid("it closed the connection without a hello; its log says why".to_owned()),
-        _ => error,
-    })?;
-    let theirs = Hello::decode(&answer).map_err(|error| invalid(error.to_string()))?;
+    let theirs = handshake::connecting(&mut stream, own, link.peer).await.map_err(|unproven| invalid(unproven.to_string()))?;
     if !own.is_of_cluster(&theirs) {
         return Err(invalid("it belongs to another cluster; compare `cluster` and `regions` of the two configurations".to_owned()));
     }
-    if theirs.site != link.peer {
+    if theirs.site != link.peer || !own.is_for_me(&theirs) {
         return Err(invalid(format!("the site there is {}, not {}; compare `regions` of the two configurations", theirs.site, link.peer)));
     }
     own.check(&link.name, &theirs).map_err(invalid)?;

@@ -38,17 +38,18 @@ impl Pulse {
         self.heard = Some(now);
     }
 
-    /// Notes the answer to a ping, and returns the round trip, smoothed over some four pings.
-    pub fn pong(&mut self, ping: u64, now: Instant) -> Option<Span> {
+    /// Notes the answer to a ping. Returns when that left, and the round trip, smoothed over some four pings.
+    pub fn pong(&mut self, ping: u64, now: Instant) -> Option<(Instant, Span)> {
         let place = self.out.iter().position(|&(out, _)| out == ping)?;
-        let sample = Span::from_micros((now - self.out[place].1).as_micros() as u64);
+        let sent = self.out[place].1;
+        let sample = Span::from_micros((now - sent).as_micros() as u64);
         self.out.drain(..=place);
         let smoothed = match self.rtt {
             None => sample,
             Some(rtt) => Span::from_micros((rtt.as_micros() * 3 + sample.as_micros()) / 4),
         };
         self.rtt = Some(smoothed);
-        Some(smoothed)
+        Some((sent, smoothed))
     }
 
     /// The round trip, smoothed.
@@ -73,10 +74,10 @@ mod tests {
         let ping = pulse.ping(start);
         let later = start + Duration::from_millis(40);
         assert_eq!(pulse.pong(ping - 1, later), None);
-        assert_eq!(pulse.pong(ping, later), Some(Span::from_millis(40)));
+        assert_eq!(pulse.pong(ping, later), Some((start, Span::from_millis(40))));
         assert_eq!(pulse.pong(ping, later), None, "answered already");
         let ping = pulse.ping(later);
-        assert_eq!(pulse.pong(ping, later + Duration::from_millis(80)), Some(Span::from_millis(50)));
+        assert_eq!(pulse.pong(ping, later + Duration::from_millis(80)), Some((later, Span::from_millis(50))));
     }
 
     #[test]

@@ -7,12 +7,13 @@ use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
-use rhumb_node::config::{Catenae, Config, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
+use rhumb_node::config::{self, Catenae, Config, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
 use rhumb_node::frame::Service;
 use rhumb_node::lives::Lives;
 use rhumb_node::metrics::Metrics;
 use rhumb_node::placements::{Placements, Refused, View};
-use rhumb_node::runtime::{Handle, Site};
+use rhumb_node::runtime::{Clock, Handle, Site};
+use rhumb_node::secret::Secret;
 use rhumb_node::status::Status;
 use rhumb_node::vitals::{Commits, Vitals};
 use rhumb_quota::refusal::Refusal;
@@ -243,16 +244,20 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
     let address = |index: usize| ports[index].local_addr().expect("bound");
     let all: Vec<Region> =
         regions.iter().enumerate().map(|(index, name)| Region { name: (*name).into(), sites: vec![address(index)] }).collect();
+    let secret_file = folder().join("cluster.secret");
+    Secret::create(&secret_file).expect("made");
     let free = "127.0.0.1:0".parse().expect("an address");
     let config = |(index, name): (usize, &&str)| Config {
         data_dir: folder(),
         cluster: "test".into(),
+        secret_file: secret_file.clone(),
         chaos: true,
         site: OwnSite { region: (*name).into(), shard: 0 },
         listen: Listen { sql: free, resp: None, http: free, peer: address(index) },
         regions: all.clone(),
         wan: wan.clone(),
         placement: None,
+        clock: config::Clock::default(),
         storage: Storage::default(),
         quotas: Quotas::default(),
         catenae: Catenae::default(),
@@ -265,6 +270,11 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
 
 pub fn setup(config: &Config) -> Arc<Setup> {
     Arc::new(Setup::new(config.clone(), "test.toml", Path::new("")).expect("a whole configuration"))
+}
+
+/// The secret of a site's cluster.
+pub fn secret(config: &Config) -> Secret {
+    Secret::load(&config.secret_file).expect("it was made")
 }
 
 /// A site that hosts the toy alone.
@@ -294,8 +304,13 @@ pub fn start<E: Engine>(config: &Config, port: TcpListener, engine: E) -> ToySit
 
 /// The same as another service.
 pub fn start_as<E: Engine>(service: Service, config: &Config, port: TcpListener, engine: E) -> ToySite {
+    start_by(Clock::start(), service, config, port, engine)
+}
+
+/// The same by another clock.
+pub fn start_by<E: Engine>(clock: Clock, service: Service, config: &Config, port: TcpListener, engine: E) -> ToySite {
     let store = Store::open(engine).expect("a store");
-    let mut site = Site::new(setup(config), lives(config), Arc::new(Metrics::new())).expect("threads");
+    let mut site = Site::new(setup(config), secret(config), lives(config), clock, Arc::new(Metrics::new())).expect("threads");
     let handle = site.host(service, store, Toy::default()).expect("threads");
     site.open(port);
     ToySite { site, handle }

@@ -3,6 +3,7 @@
 use crate::running::RunningError;
 use crate::wan::WanError;
 use rhumb_node::config::{ConfigError, FOLDER_NAMES};
+use rhumb_node::secret::SecretError;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub enum DemoError {
     System { doing: &'static str, reason: io::Error },
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     #[error(transparent)]
     State(#[from] RunningError),
     #[error("{site} did not start ({status}); the end of {}:\n{last_words}", log.display())]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   DIR/demo.json              shape and ports; a folder is used again only for the same shape
+//!   DIR/cluster.secret         by which its sites know each other
 //!   DIR/virginia-0/site.toml   what `rhumb start` reads
 //!   DIR/virginia-0/data/       what the site keeps
 //!   DIR/virginia-0/log.txt     what it says
@@ -13,7 +14,8 @@ use super::ports::{self, Ports};
 use crate::running::write_atomically;
 use rhumb_commit::placement;
 use rhumb_core::{RegionId, Topology};
-use rhumb_node::config::{Config, Http, Limits, Listen, OwnSite, Placement, Region, Setup};
+use rhumb_node::config::{Config, Http, Limits, Listen, OwnSite, Placement, Region, SECRET_FILE, Setup};
+use rhumb_node::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -127,6 +129,11 @@ pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>) -
         }
         (shape.placement, placement) = (kept.placement, before);
     }
+    let secret = folder.join(SECRET_FILE);
+    // Folders of former versions have none.
+    if !secret.exists() {
+        Secret::create(&secret)?;
+    }
     let sites = plan(folder, &shape);
     for site in &sites {
         write_config(site, &config(site, &shape, network))?;
@@ -181,6 +188,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
     Config {
         data_dir: "data".into(),
         cluster: shape.cluster.clone(),
+        secret_file: Path::new("..").join(SECRET_FILE),
         chaos: true,
         site: OwnSite { region: site.region.clone(), shard: site.shard },
         listen: Listen {
@@ -192,6 +200,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
         regions: shape.regions.iter().zip(peers).map(region).collect(),
         wan: network.wan.clone(),
         placement: shape.placement.clone(),
+        clock: network.clock.clone(),
         storage: network.storage.clone(),
         quotas: network.quotas.clone(),
         catenae: network.catenae.clone(),
@@ -236,7 +245,11 @@ mod tests {
         for site in &sites {
             Config::load(&site.config).expect("a whole configuration");
         }
+        let secret = |site: &SitePlan| Config::load(&site.config).expect("a whole configuration").secret_file;
+        let made = std::fs::read(secret(&sites[0])).expect("made");
+        Secret::load(&secret(&sites[3])).expect("all sites have it");
         let again = prepare(&folder, &network(2, 2), None).expect("the same shape").sites;
+        assert_eq!(std::fs::read(secret(&again[2])).expect("kept"), made);
         assert_eq!(again.len(), 4);
         let error = prepare(&folder, &network(2, 1), None).expect_err("another shape").to_string();
         let expected = "holds a cluster of region1, region2 with 2 sites each, not of region1, region2 with 1 site each: ask for the same, or name another folder";

@@ -5,7 +5,7 @@ use super::ports::Ports;
 use crate::wan;
 use rhumb_commit::placement::Regions;
 use rhumb_core::{RegionId, RttMatrix, Span};
-use rhumb_node::config::{Catenae, Cluster, Listen, Placement, Quad, Quotas, Storage, Wan, names_a_folder};
+use rhumb_node::config::{Catenae, Clock, Cluster, Listen, Placement, Quad, Quotas, Storage, Wan, names_a_folder};
 use std::path::Path;
 
 /// Regions without a profile, unless told otherwise.
@@ -30,6 +30,8 @@ pub struct Network {
     pub placement: Option<Placement>,
     /// Ports to take if they are free, region by region; none are as good as any.
     pub ports: Vec<Ports>,
+    /// The clocks of the sites.
+    pub clock: Clock,
     /// The storage engine.
     pub storage: Storage,
     /// Quotas.
@@ -82,6 +84,7 @@ impl Network {
         }
         network.ports = cluster.regions.iter().flat_map(|region| region.sites.iter().map(ports)).collect();
         network.placement = cluster.placement;
+        network.clock = cluster.clock;
         network.storage = cluster.storage;
         network.quotas = cluster.quotas;
         network.catenae = cluster.catenae;
@@ -103,6 +106,7 @@ impl Network {
             sites_per_region,
             placement: None,
             ports: Vec::new(),
+            clock: Clock::default(),
             storage: Storage::default(),
             quotas: Quotas::default(),
             catenae: Catenae::default(),

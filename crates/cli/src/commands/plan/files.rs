@@ -54,8 +54,10 @@ pub fn cluster(inputs: &Inputs, problem: &Problem, report: &Report, change: Opti
     cluster.placement = placement(&layout, &regions);
     cluster.check("-o", Path::new("")).map_err(usage)?;
     let (source, file) = (&inputs.source, path.display());
+    let secret = path.with_file_name(&cluster.secret_file);
+    let secret = secret.display();
     let head = format!(
-        "# Chosen by `rhumb plan` from {source}: mean {mean_ms:.1} ms.\n# rhumb demo --cluster {file}\n# rhumb start --config {file} --region {}\n\n",
+        "# Chosen by `rhumb plan` from {source}: mean {mean_ms:.1} ms.\n# rhumb demo --cluster {file}\n# rhumb secret {secret}\n# rhumb start --config {file} --region {}\n\n",
         report.replicas[0]
     );
     Ok(head + &cluster.to_toml())
