@@ -4,7 +4,7 @@
 
 use crate::config::Setup;
 use crate::http::listener::CONNECTIONS_MAX as HTTP_CONNECTIONS_MAX;
-use crate::transport::SPARE_CONNECTIONS_MAX;
+use crate::transport::STRANGERS_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use thiserror::Error;
@@ -42,7 +42,7 @@ pub fn secure(setup: &Setup, clients: usize) -> Result<(), DescriptorsError> {
 
 /// With each other site there is a connection either way.
 fn needed(sites: usize, clients: usize) -> u64 {
-    (2 * sites + SPARE_CONNECTIONS_MAX + HTTP_CONNECTIONS_MAX + clients) as u64 + FILES_MAX
+    (2 * sites + STRANGERS_MAX + HTTP_CONNECTIONS_MAX + clients) as u64 + FILES_MAX
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl ServerOptions {
 /// Tells a client that it cannot be served now, and why, with SQLSTATE 57P03.
 pub async fn decline(stream: TcpStream, reason: &str) {
     let (read, write) = stream.into_split();
-    let (mut reader, mut output) = (FrameReader::new(read), Output::new(write));
+    let (mut reader, mut output) = (FrameReader::new(read), Output::new(write, STARTUP_TIMEOUT));
     let declined = async {
         match opening(&mut reader, &mut output).await? {
             Some(Opening::Startup { .. }) => refuse(&mut output, CANNOT_CONNECT_NOW, reason).await,

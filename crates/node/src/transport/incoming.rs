@@ -122,7 +122,7 @@ impl Hearing {
             Err(refusal) => return refuse(&address.to_string(), &refusal),
         };
         // Now there is a way for its answer.
-        link.ping();
+        link.ping(self.transport.acquaintance.counts());
         let outcome = read(stream, (link, hello.life), &self.transport.acquaintance, &self.inboxes).await;
         // A connection that has ended stands in nobody's way, whatever the clocks of two lives say.
         lock(&self.current).retain(|_, (_, connection)| connection.id() != id);

@@ -47,8 +47,8 @@ use tokio::task::JoinSet;
 
 pub use faults::{Direction, Fault};
 pub use inbox::{Inbox, Inboxes, Room};
-pub use incoming::SPARE_CONNECTIONS_MAX;
 pub use link::{PEER_QUEUE_BYTES_MAX, PEER_QUEUE_MESSAGES_MAX};
+pub use strangers::STRANGERS_MAX;
 
 /// How often every peer is pinged.
 const PING_EVERY: Duration = Duration::from_secs(1);
