@@ -11,7 +11,7 @@
 //! the latter two apart: a batch that begins with it was written when all before it had been synced. So a mark behind
 //! an unreadable place proves damage, as does anything but zeroes behind the last batch of a journal that has a successor,
 //! or a sequence number that does not rise (the checksum does not cover it). What is left of a crash is cut off here. Journals are read
-//! from the [device]: after a failed sync the system may remember what the disk does not have.
+//! from the device: after a failed sync the system may remember what the disk does not have.
 //!
 //! Not noticed: damage to what was synced last before a crash, as long as nothing was written after it.
 
