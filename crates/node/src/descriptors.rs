@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn every_listener_counts() {
-        assert_eq!(needed(5, 2_600), 10 + 64 + 256 + 2_600 + 4_000);
+        assert_eq!(needed(5, 2_600), 10 + STRANGERS_MAX as u64 + 256 + 2_600 + 4_000);
     }
 
     #[test]

@@ -591,8 +591,9 @@ impl Site {
         if self.has_planted(super::planted::Planted::NaiveBallotOne) {
             return self.repropose(meta, fx);
         }
-        // Those whose votes are known as well: they may know the outcome by now.
-        for region in meta.electorate.iter() {
+        // Those whose votes are known as well: they may know the outcome by now. This region only as long as its vote may still change.
+        let settled = if ballot.vote.as_ref().is_some_and(Vote::is_final) { self.me.region.into() } else { Regions::NONE };
+        for region in meta.electorate.without(settled).iter() {
             self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }
         self.ask_highs(&meta, fx);
