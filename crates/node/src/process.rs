@@ -78,7 +78,7 @@ impl RunError {
 
 /// The stack of each thread that serves clients: somewhat more than statements of SQL may take, which are walked by recursion. Where a
 /// thread has less, one is made for them each time.
-const STACK_BYTES: usize = 72 << 20;
+const STACK_BYTES: usize = 272 << 20;
 /// How often the status hears which placement is in force.
 const PLACEMENT_EVERY: Duration = Duration::from_secs(1);
 

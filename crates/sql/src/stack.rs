@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// The stack that the worst text that is accepted leaves half of.
-pub const STACK_BYTES: usize = 64 << 20;
+pub const STACK_BYTES: usize = 256 << 20;
 /// What a new stack has above that.
 const SPARE_BYTES: usize = 1 << 20;
 

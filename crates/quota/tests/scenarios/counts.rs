@@ -159,7 +159,8 @@ fn tokens_counted_while_they_are_on_their_way_are_caught() {
         cluster.acquire(R0, "vm", 15);
         cluster.settle();
         let get = cluster.get(R2, "vm", Read::Exact);
-        cluster.settle();
+        // r2 was not chosen, and rests for a while.
+        cluster.advance(STAND);
         cluster.let_go();
         cluster.advance(REST);
         cluster.info(get).left() + cluster.info(get).held()
