@@ -13,7 +13,7 @@
 //! without the lost nothing else can be decided before.
 
 use super::configuration::{Cause, Configuration, Cores, Goal};
-use super::manager::best;
+use super::manager::{Wanted, best};
 use super::message::Leave;
 use super::quorums::CORES_MAX;
 use super::site::Site;
@@ -51,7 +51,8 @@ impl Site {
             Some(flaw) => return Err(format!("{flaw}; set cores first")),
         };
         let adaptation = self.config.adaptation.as_ref().ok_or("quorums do not follow what is measured here")?;
-        let best = best(&members, cores, adaptation, &self.known(adaptation), &self.reachable()).ok_or("nobody else is a member")?;
+        let wanted = Wanted { cores, there: old.quorums.cores().len() };
+        let best = best(&members, wanted, adaptation, &self.known(adaptation), &self.reachable()).ok_or("nobody else is a member")?;
         let names: Vec<String> = sites.iter().map(SiteId::to_string).collect();
         let said = match (lost, names.len()) {
             (true, 1) => "is lost",

@@ -11,11 +11,11 @@
 //! to and fro. Here a gain must be a named share of the score that there is, and be one even if the forecasts err as they have erred
 //! so far, and against it: those who would be asked more have that much more to do than expected, those who would be asked less that much less.
 
-use super::config::Adaptation;
+use super::config::{Adaptation, Availability};
 use super::configuration::{Cause, Configuration, Cores, Goal};
 use super::message::Measured;
 use super::quorums::{Demand, Estimate, Kappa, Measures, Quorums, Scoring, Settings, Verdict};
-use super::quorums::{asked_more_and_less, kappa, mean_score, reconciliation_cost, weigh};
+use super::quorums::{asked_more_and_less, kappa_between, mean_score, reconciliation_cost, weigh};
 use rhumb_core::SiteId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,8 @@ pub(super) fn plan(
 ) -> Option<Plan> {
     let newcomers: BTreeSet<SiteId> = joining.iter().copied().filter(|site| up.contains(site) && !old.bases.contains_key(site)).collect();
     let members: BTreeSet<SiteId> = old.members().union(&newcomers).copied().collect();
-    let Best { failed, measures, kappa, settings, quorums: best } = best(&members, old.cores, adaptation, known, up)?;
+    let Best { failed, measures, kappa, settings, quorums: best } =
+        best(&members, Wanted { cores: old.cores, there: old.quorums.cores().len() }, adaptation, known, up)?;
     let scored = |measures: &Measures| measures.sites().iter().copied().zip(settings.scores(measures)).collect::<BTreeMap<SiteId, f64>>();
     let (more, less) = asked_more_and_less(&old.quorums, &best);
     let against = |site: &SiteId| {
@@ -137,8 +138,16 @@ pub(super) fn plan_cores(
     cores: Cores,
 ) -> Option<Goal> {
     let (members, lost, why) = (old.members(), BTreeSet::new(), format!("cores = {cores} was asked for"));
-    let quorums = best(&members, cores, adaptation, known, up)?.quorums;
+    let wanted = Wanted { cores, there: old.quorums.cores().len() };
+    let quorums = best(&members, wanted, adaptation, known, up)?.quorums;
     Some(Goal { quorums, members, lost, cores: Some(cores), cause: Cause::Cores, why })
+}
+
+/// How many cores somebody asked for, and how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) cores: Cores,
+    pub(super) there: usize,
 }
 
 /// The quorums that the measures ask for, and what they follow from.
@@ -154,14 +163,14 @@ pub(super) struct Best {
 /// The quorums that the measures ask for among these members; none if nothing is known of them.
 pub(super) fn best(
     members: &BTreeSet<SiteId>,
-    cores: Cores,
+    wanted: Wanted,
     adaptation: &Adaptation,
     known: &BTreeMap<SiteId, Known>,
     up: &BTreeSet<SiteId>,
 ) -> Option<Best> {
     let failed: BTreeSet<SiteId> = members.difference(up).copied().collect();
     let measures = measures(members, known, |site| busy(known, &failed, adaptation, site).map(|expected| expected.value))?;
-    let (cores, kappa) = self::cores(cores, adaptation, members, &failed, known);
+    let (cores, kappa) = self::cores(wanted, adaptation, members.len() - failed.len(), known);
     let settings = Settings { cores, ..adaptation.settings };
     Some(Best { quorums: settings.quorums(&measures, &failed), settings, measures, kappa, failed })
 }
@@ -188,28 +197,21 @@ fn costs(old: &Configuration, age: u64, members: &BTreeSet<SiteId>, known: &BTre
     members.iter().map(|site| (*site, cost(site))).collect()
 }
 
-/// How many cores there are to be; and why, if that follows from what is measured.
-fn cores(
-    asked: Cores,
-    adaptation: &Adaptation,
-    members: &BTreeSet<SiteId>,
-    failed: &BTreeSet<SiteId>,
-    known: &BTreeMap<SiteId, Known>,
-) -> (usize, Option<Kappa>) {
-    if let Cores::Fixed(cores) = asked {
+/// How many cores there are to be; and why, if that follows from what is measured. `sites`: so many members are up.
+fn cores(wanted: Wanted, adaptation: &Adaptation, sites: usize, known: &BTreeMap<SiteId, Known>) -> (usize, Option<Kappa>) {
+    if let Cores::Fixed(cores) = wanted.cores {
         return (cores, None);
     }
     let sum = |of: fn(&Measured) -> u64| known.values().map(|known| of(&known.measured) as f64).sum::<f64>();
     let (reads, writes) = (sum(|measured| measured.reads), sum(|measured| measured.writes));
-    let load: f64 = known.values().filter_map(|known| known.load).map(|load| load.value).sum();
-    let share = |of: f64| if of > 0.0 { load * of / (reads + writes) } else { 0.0 };
-    let demand = Demand {
-        availability: adaptation.availability.wanted,
-        site_availability: adaptation.availability.of_site,
-        reads: share(reads),
-        writes: share(writes),
+    let loads = || known.values().filter_map(|known| known.load);
+    let (load, error): (f64, f64) = (loads().map(|load| load.value).sum(), loads().map(|load| load.error).sum());
+    let demand = |load: f64| {
+        let share = |of: f64| if of > 0.0 { load.max(0.0) * of / (reads + writes) } else { 0.0 };
+        let Availability { wanted: availability, of_site: site_availability } = adaptation.availability;
+        Demand { availability, site_availability, reads: share(reads), writes: share(writes) }
     };
-    let kappa = kappa(members.len() - failed.len(), demand);
+    let kappa = kappa_between(sites, demand(load - error), demand(load + error), wanted.there);
     (kappa.cores, Some(kappa))
 }
 
@@ -226,8 +228,8 @@ fn measures(members: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>, busy: i
 
 #[cfg(test)]
 mod tests {
+    use super::super::Epoch;
     use super::super::quorums::{CostWeights, Policy, ScoreWeights};
-    use super::super::{Availability, Epoch};
     use super::*;
     use rhumb_core::Span;
 
@@ -341,6 +343,26 @@ mod tests {
         assert_eq!(plan.kappa.map(|kappa| kappa.cores), Some(5), "three cores of which each is up 99 % are 99.97 %");
         let goal = plan.goal.expect("two cores are too few");
         assert_eq!((goal.quorums.cores().len(), goal.cause), (5, Cause::Cores));
+    }
+
+    #[test]
+    fn a_load_about_what_cores_can_bear_does_not_move_their_number() {
+        let adaptation = Adaptation { availability: Availability { wanted: 0.98, of_site: 0.99 }, ..adaptation() };
+        let planned = |there: &[f64], load: f64, error: f64| {
+            let mut known = known(&[load; 5]);
+            known.values_mut().for_each(|known| {
+                known.load = Some(Estimate { value: load, error });
+                known.measured.reads = 10;
+            });
+            let old = Configuration { cores: Cores::Auto, ..first(there) };
+            let there = old.quorums.cores().len();
+            cores(Wanted { cores: old.cores, there }, &adaptation, 5, &known).0
+        };
+        let two = [0.1, 0.1, 0.5, 0.9, 0.9];
+        assert_eq!(planned(&two, 0.1, 0.0), 1, "half of what one can do");
+        assert_eq!(planned(&two, 0.1, 0.15), 2, "or more than that: as many as there are");
+        assert_eq!(planned(&two, 0.28, 0.0), 3, "1.4 times what one can do");
+        assert_eq!(planned(&two, 0.28, 0.1), 2, "or less than that");
     }
 
     #[test]

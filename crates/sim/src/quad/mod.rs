@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, one full copy in each or two, how quorums are built and how many
-//! cores there are, the loads that they are built from, a storm of all kinds of faults or many short crashes, and whether the
-//! configuration stays as it is, or operators change it all the time (`operator.rs`).
+//! cores there are, the loads that they are built from, a storm of all kinds of faults or many short crashes, whether quorums
+//! follow what sites measure, and whether operators change the configuration all the time (`operator.rs`).
 
 mod configurations;
 mod holders;
@@ -23,7 +23,7 @@ use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 pub use lost::CoresLost;
 use operator::Operator;
 use rhumb_commit::quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings};
-use rhumb_commit::quad::{self as protocol, Site};
+use rhumb_commit::quad::{self as protocol, Adaptation, Availability, Site};
 use rhumb_core::{Rng, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -36,8 +36,14 @@ const OPERATORS_END: Time = Time::from_micros(16_000_000);
 const CLIENTS_END: Time = Time::from_micros(32_000_000);
 const QUIET_END: Time = Time::from_micros(42_000_000);
 const RUN_END: Time = Time::from_micros(60_000_000);
+/// The configuration is at rest by then; it is looked at so often.
+const REST_END: Time = Time::from_micros(90_000_000);
+const REST_STEP: Span = Span::from_secs(1);
 /// After the heal, this long until commits must go through: crashed sites recover, those in doubt ask.
 const GRACE: Span = Span::from_secs(5);
+
+/// In so many of the runs quorums follow what is measured.
+const ADAPTING: f64 = 0.6;
 
 /// Random transactions under faults.
 #[derive(Clone, Debug, Default)]
@@ -64,12 +70,14 @@ struct Shape {
     sync: Span,
     /// Operators who change the configuration.
     operators: usize,
+    /// Quorums follow what sites measure in each period.
+    adaptation: Option<Adaptation>,
 }
 
 impl Shape {
     fn draw(rng: &mut Rng) -> Shape {
         let other = *rng.pick(&Policy::ALL).expect("there are policies");
-        Shape {
+        let shape = Shape {
             regions: draw_regions(rng),
             copies: if rng.chance(0.7) { 1 } else { 2 },
             policy: if rng.chance(0.6) { Policy::Quad } else { other },
@@ -77,8 +85,26 @@ impl Shape {
             flaky: rng.chance(0.3),
             sync: draw_sync(rng),
             operators: *rng.pick(&[0, 1, 1, 2]).expect("some of them"),
+            adaptation: None,
+        };
+        let adaptation = rng.chance(ADAPTING).then(|| shape.draw_adaptation(rng));
+        Shape { adaptation, ..shape }
+    }
+
+    /// Periods so short and capacities so low that a few clients make a difference within a run.
+    fn draw_adaptation(&self, rng: &mut Rng) -> Adaptation {
+        Adaptation {
+            period: Span::from_millis(*rng.pick(&[1_000, 2_000, 4_000]).expect("three of them")),
+            capacity: rng.between(1, 4),
+            settings: settings(self.policy, self.cores),
+            auto: rng.chance(0.3),
+            availability: Availability::default(),
         }
     }
+}
+
+fn settings(policy: Policy, cores: usize) -> Settings {
+    Settings { policy, cores, score: ScoreWeights::default(), cost: CostWeights::default() }
 }
 
 /// Some quorums of `sites`.
@@ -87,8 +113,7 @@ fn quorums(config: &Config, sites: Vec<SiteId>, policy: Policy, cores: usize, rn
     let rtt_ms: Vec<Vec<f64>> = sites.iter().map(row).collect();
     let load = sites.iter().map(|_| Some(rng.unit())).collect();
     let measures = Measures::new(sites, load, &rtt_ms).expect("drawn so that they are sound");
-    let settings = Settings { policy, cores, score: ScoreWeights::default(), cost: CostWeights::default() };
-    settings.quorums(&measures, &BTreeSet::new())
+    settings(policy, cores).quorums(&measures, &BTreeSet::new())
 }
 
 impl Scenario for Quad {
@@ -119,9 +144,9 @@ impl Scenario for Quad {
             clients += 1;
         }
         for _ in 0..shape.operators {
-            let operator = Operator::new(world.config().clone(), OPERATORS_END, rng.fork());
             let site = *rng.pick(&world.topology().sites().collect::<Vec<_>>()).expect("a cluster has sites");
-            world.add_client(site, operator);
+            let operator = Operator::new(site, world.config().clone(), OPERATORS_END, rng.fork());
+            world.add_client(site, operator.with_adaptation(shape.adaptation.is_some()));
         }
         let end = drive(&mut world, &shared, clients);
         let shared = shared.borrow();
@@ -150,8 +175,9 @@ impl Quad {
         let quorums = quorums(&config, config.topology.sites().collect(), shape.policy, shape.cores, rng);
         #[cfg(feature = "planted")]
         let planted = self.planted;
+        let protocol = protocol::Config { adaptation: shape.adaptation.clone(), ..protocol::Config::default() };
         let factory = move |site, _life| {
-            let actor = Site::new(site, quorums.clone(), protocol::Config::default());
+            let actor = Site::new(site, quorums.clone(), protocol.clone());
             #[cfg(feature = "planted")]
             let actor = actor.with_planted(planted);
             actor
@@ -179,7 +205,12 @@ fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) ->
     world.add_client(site, Client::final_reader(clients, site.region, Rc::clone(shared)));
     world.run_clients(RUN_END)?;
     let after = shared.borrow().history.txns().len();
-    Ok((before..after).map(|no| TxnNo(no as u32)).collect())
+    // Quorums that follow what is measured may change once more as the load ends, but not for ever.
+    while configurations::at_rest(world).is_err() && world.now() < REST_END {
+        world.run_for(REST_STEP)?;
+    }
+    // A read that a change interrupts is aborted, and made again.
+    Ok((before.max(after - 1)..after).map(|no| TxnNo(no as u32)).collect())
 }
 
 fn judge(world: &World<Site>, history: &History, finals: &[TxnNo]) -> Result<(), String> {

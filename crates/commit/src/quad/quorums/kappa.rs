@@ -21,6 +21,13 @@ pub struct Demand {
     pub writes: f64,
 }
 
+impl Demand {
+    /// What each of so many cores has to do, over its capacity.
+    fn load_with(&self, cores: usize) -> f64 {
+        self.writes + self.reads * majority(cores) as f64 / cores as f64
+    }
+}
+
 /// Why so many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reason {
@@ -30,6 +37,8 @@ pub enum Reason {
     Load,
     /// No number of cores that there can be is available enough: these are, the most.
     Unreachable,
+    /// As many as there are, which the load may ask for: by how much expectations of it have erred, it may ask for more, or for fewer.
+    Kept,
 }
 
 /// How many cores, and why.
@@ -52,7 +61,7 @@ pub fn kappa(sites: usize, demand: Demand) -> Kappa {
         cores,
         reason,
         available: majority_is_up(cores, demand.site_availability),
-        load: demand.writes + demand.reads * majority(cores) as f64 / cores as f64,
+        load: demand.load_with(cores),
     };
     let available = |cores: &usize| majority_is_up(*cores, demand.site_availability) >= demand.availability;
     let enough: Vec<usize> = (1..=most).filter(available).collect();
@@ -72,6 +81,23 @@ pub fn kappa(sites: usize, demand: Demand) -> Kappa {
         }
     }
     best
+}
+
+/// How many of `sites` sites are to be cores where `there` are and the demand lies between these two. A change of their number interrupts all
+/// sites, so both ends of it must ask for more, or both for fewer: else noise about the load that one core can bear would move the number to
+/// and fro.
+pub fn kappa_between(sites: usize, low: Demand, high: Demand, there: usize) -> Kappa {
+    let (least, most) = (kappa(sites, low), kappa(sites, high));
+    let available = majority_is_up(there, high.site_availability);
+    if least.cores > there {
+        least
+    } else if most.cores < there || available < high.availability {
+        most
+    } else if least.cores == there {
+        least
+    } else {
+        Kappa { cores: there, reason: Reason::Kept, available, load: high.load_with(there) }
+    }
 }
 
 /// The probability that more than half of `cores` are up.
@@ -96,6 +122,9 @@ impl fmt::Display for Kappa {
         match reason {
             Reason::Availability => write!(f, "{cores} cores: the fewest of which a majority is up often enough ({percent:.4} %)"),
             Reason::Load => write!(f, "{cores} cores: with fewer, each has more to do than it can (with so many {:.0} %)", load * 100.0),
+            Reason::Kept => {
+                write!(f, "{cores} cores: as many as there are, by what the load may be (up to {:.0} % for each)", load * 100.0)
+            }
             Reason::Unreachable => write!(f, "{cores} cores: none but these come nearer to the availability asked for ({percent:.4} %)"),
         }
     }

@@ -49,7 +49,7 @@ pub use distance::{DISTANCE_MICROS, DISTANCE_PERCENT, Distance, HeardDistance};
 pub use estimate::{Estimate, SURPRISE};
 pub use forecast::{ALPHAS, Forecast};
 pub use gain::{Verdict, asked_more_and_less, mean_score, reconciliation_cost, weigh};
-pub use kappa::{Demand, Kappa, Reason, kappa};
+pub use kappa::{Demand, Kappa, Reason, kappa, kappa_between};
 pub use latency::{LATENCY_WINDOW, LatencyModel};
 pub use measures::{MeasureError, Measures};
 pub use policy::{Policy, Settings};
