@@ -43,6 +43,8 @@ pub enum Planted {
     LearntIsHeld,
     /// A stream that is not asked for is found to be silent.
     SilentUnasked,
+    /// A site takes a stream over although it misses what is chosen in it.
+    BehindLeads,
     /// A coordinator takes its stream back before it has what was said in it.
     ReclaimedAtOnce,
 }

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 /// One site's view of a region's stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stream {
+    id: StreamId,
     /// Regions that must hold an entry.
     quorum: usize,
     promised: Ballot,
@@ -43,6 +44,8 @@ pub struct Stream {
     held: BTreeMap<SiteId, (Ballot, u64)>,
     /// Entries beyond those held were heard of: what the leader of a ballot said up to a place, and who has that.
     heard: Option<(Ballot, u64, SiteId)>,
+    /// The last place that is chosen as far as others tell, and who has it.
+    chosen_elsewhere: Option<(u64, SiteId)>,
 }
 
 /// An entry, with the ballot at which it was accepted.
@@ -66,6 +69,7 @@ impl Stream {
     /// The stream `id`, of which nothing is known; `quorum` regions must hold an entry.
     pub fn new(id: StreamId, quorum: usize) -> Stream {
         Stream {
+            id,
             quorum,
             promised: Ballot::first(id),
             base: (0, Epoch::NONE),
@@ -75,6 +79,7 @@ impl Stream {
             covered: Epoch::NONE,
             held: BTreeMap::new(),
             heard: None,
+            chosen_elsewhere: None,
         }
     }
 
@@ -149,10 +154,12 @@ impl Stream {
         self.entries.range(self.chosen + 1..).all(|(_, accepted)| accepted.said.1.is_empty())
     }
 
-    /// Who holds entries that are missing here, as far as is heard. What was heard at a ballot that is outdone says nothing.
+    /// Who holds entries that are missing here, as far as is heard. What was said at a ballot that is outdone need not be missing; what is
+    /// chosen is, whatever ballots come after it.
     pub fn gap(&self) -> Option<SiteId> {
-        let (ballot, upto, holder) = self.heard?;
-        (ballot >= self.promised && upto > self.chosen && upto > self.agrees(ballot)).then_some(holder)
+        let said = self.heard.filter(|(ballot, upto, _)| *ballot >= self.promised && *upto > self.chosen && *upto > self.agrees(*ballot));
+        let chosen = self.chosen_elsewhere.filter(|_| self.is_behind());
+        said.map(|(_, _, holder)| holder).or(chosen.map(|(_, holder)| holder))
     }
 
     /// Site `holder` has what the leader of `ballot` said, up to `upto`.
@@ -273,6 +280,33 @@ impl Stream {
     pub fn holds(&mut self, site: SiteId, ballot: Ballot, upto: u64) {
         let held = self.held.entry(site).or_insert((ballot, upto));
         *held = (*held).max((ballot, upto));
+        self.hear_chosen(site, self.chosen_at(ballot));
+    }
+
+    /// Site `site` knows entries to be chosen up to `upto`.
+    pub fn hear_chosen(&mut self, site: SiteId, upto: u64) {
+        if upto > self.chosen_elsewhere.map_or(0, |(known, _)| known) {
+            self.chosen_elsewhere = Some((upto, site));
+        }
+    }
+
+    /// Up to where entries are known to be chosen, here or elsewhere.
+    pub fn known_chosen(&self) -> u64 {
+        self.chosen_elsewhere.map_or(0, |(upto, _)| upto).max(self.chosen)
+    }
+
+    /// True if entries are chosen that are not even accepted here.
+    pub fn is_behind(&self) -> bool {
+        self.known_chosen() > self.end()
+    }
+
+    /// Up to where entries are chosen at `ballot`, by what acceptors say that they hold. A leader that is one of them holds what others hold.
+    fn chosen_at(&self, ballot: Ballot) -> u64 {
+        let others = self.held.iter().filter(|(site, (held, _))| *held == ballot && **site != ballot.site);
+        let mut upto: Vec<u64> = others.map(|(_, (_, upto))| *upto).collect();
+        upto.sort_unstable_by(|a, b| b.cmp(a));
+        let needed = self.quorum - usize::from(self.id.is_accepted_by(ballot.site));
+        needed.checked_sub(1).and_then(|last| upto.get(last)).copied().unwrap_or(0)
     }
 
     /// The next entry that can now be told to be chosen, if there is one.

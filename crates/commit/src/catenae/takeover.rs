@@ -6,7 +6,7 @@
 //!       └───────────────────────────── a higher ballot is heard of ────────────────────────────────────┘
 //! ```
 //!
-//! A region is silent if its stream covers no further epoch for as long as the *delay tolerance*. Time alone abandons nothing:
+//! A region is silent if its stream covers no further epoch for as long as the *delay tolerance*, twice as long after each false alarm. Time alone abandons nothing:
 //! whoever takes over asks by ballot what the others hold, says that again, and only then passes the region over. It does so
 //! for many epochs ahead, so that a lost region costs the wait once. The region, back, takes its stream over again, and
 //! seals what comes after. A *secondary coordinator*, the second site of a region, takes over before others do, and seals
@@ -63,11 +63,49 @@ pub(super) struct Seat {
     round: u64,
     /// The last epoch covered when this was last looked at, and for how many ticks it has been that.
     covered: Epoch,
+    /// Likewise the last entry that is chosen, here or elsewhere.
+    chosen: u64,
     pub(super) silent: u64,
     /// The tick in which promises were asked for last, and how often without success.
     asked: Option<u64>,
     tries: u32,
+    alarms: FalseAlarms,
 }
+
+/// How often this site has lately passed over a region that was not gone: its entries only take longer, over another region because a link is
+/// cut, or to slow disks. Each takeover makes the stream stand still for everybody, so every false alarm doubles the patience with that stream.
+#[derive(Debug, Default)]
+struct FalseAlarms {
+    doublings: u32,
+    /// The tick of the last one, or of the last halving.
+    since: u64,
+}
+
+impl FalseAlarms {
+    /// A region that was passed over at tick `asked` speaks at tick `now`: it had not gone if that is soon.
+    fn hear(&mut self, asked: u64, now: u64, tolerance: u64) {
+        if now - asked <= ALARM_SPAN * self.patience(tolerance) {
+            (self.doublings, self.since) = ((self.doublings + 1).min(DOUBLINGS_MAX), now);
+        }
+    }
+
+    /// Halves the patience once there has been no false alarm for long.
+    fn fade(&mut self, now: u64, tolerance: u64) {
+        if self.doublings > 0 && now - self.since > FADES_AFTER * self.patience(tolerance) {
+            (self.doublings, self.since) = (self.doublings - 1, now);
+        }
+    }
+
+    /// Ticks of silence until the region is passed over.
+    fn patience(&self, tolerance: u64) -> u64 {
+        tolerance << self.doublings
+    }
+}
+
+/// A region that speaks within so many times the patience after it was passed over had not gone.
+const ALARM_SPAN: u64 = 4;
+/// Without a false alarm for so many times the patience, that is halved.
+const FADES_AFTER: u64 = 64;
 
 /// A coordinator that is told of a higher ballot on its stream waits for its leader to speak for this part of the delay tolerance.
 const HEARING_PART: u64 = 4;
@@ -88,7 +126,7 @@ const DOUBLINGS_MAX: u32 = 5;
 
 impl Seat {
     pub(super) fn new(lead: Lead) -> Seat {
-        Seat { lead, round: 0, covered: Epoch::NONE, silent: 0, asked: None, tries: 0 }
+        Seat { lead, round: 0, covered: Epoch::NONE, chosen: 0, silent: 0, asked: None, tries: 0, alarms: FalseAlarms::default() }
     }
 
     /// The ballot at which this site leads.
@@ -105,19 +143,21 @@ impl Site {
     pub(super) fn look_after_seats(&mut self, fx: &mut Effects<Site>) {
         for id in self.stream_ids() {
             let due = self.due(id);
-            let covered = self.streams[id].covered();
+            let (covered, chosen) = (self.streams[id].covered(), self.streams[id].known_chosen());
             let takes_more = self.takes_more(id);
             #[cfg(feature = "planted")]
             let takes_more = takes_more || self.has_planted(super::planted::Planted::SilentUnasked);
             let seat = &mut self.seats[id];
-            let moves = covered > seat.covered || covered >= due;
+            // Of a region that a cut link keeps away from here, others still hear: it is not to be passed over, but pulled from them.
+            let moves = covered > seat.covered || chosen > seat.chosen || covered >= due;
             // Who does not ask for what it misses of a stream, as nobody here waits for that, cannot tell that it is silent.
             if moves || !takes_more {
                 (seat.silent, seat.tries) = (0, 0);
             } else {
                 seat.silent += 1;
             }
-            seat.covered = covered;
+            (seat.covered, seat.chosen) = (covered, chosen);
+            seat.alarms.fade(self.ticks, self.config.tolerance_epochs);
             if seat.leads_at().is_some() {
                 self.keep_leading(id, due, fx);
             } else if self.wants_to_lead(id) {
@@ -162,9 +202,13 @@ impl Site {
         let has_heard_all = stream.gap().is_none() && !may_hear_more;
         #[cfg(feature = "planted")]
         let has_heard_all = has_heard_all || self.has_planted(super::planted::Planted::ReclaimedAtOnce);
-        // Without the region itself nobody may take over if none may be lost.
-        let may_lead = rank == 0 || self.failures > 0;
-        let is_due = (rank == 0 && has_heard_all) || (may_lead && seat.silent > tolerance * rank.max(1));
+        // Without the region itself nobody may take over if none may be lost. Who is behind catches up first: it would depose a leader again and
+        // again, and never come to lead.
+        let is_behind = stream.is_behind();
+        #[cfg(feature = "planted")]
+        let is_behind = is_behind && !self.has_planted(super::planted::Planted::BehindLeads);
+        let may_lead = rank == 0 || (self.failures > 0 && !is_behind);
+        let is_due = (rank == 0 && has_heard_all) || (may_lead && seat.silent > seat.alarms.patience(tolerance) * rank.max(1));
         is_due && has_waited && !matches!(seat.lead, Lead::Behind { .. })
     }
 
@@ -193,11 +237,16 @@ impl Site {
         if !forgets && let Err(promised) = stream.promise(ballot) {
             return fx.send(from, Note::Refused { stream: id, promised });
         }
+        let is_back = from != self.me && id.rank(from, &self.topology) == 0;
         let (accepted, more) = stream.accepted_page(after);
         let promise = Promise::Promised { stream: id, ballot, chosen: stream.chosen(), accepted, more };
         self.step_down_below(id, ballot);
         // Whoever asks is given the time to succeed.
-        self.seats[id].silent = 0;
+        let seat = &mut self.seats[id];
+        seat.silent = 0;
+        if is_back && let Some(asked) = seat.asked.take() {
+            seat.alarms.hear(asked, self.ticks, self.config.tolerance_epochs);
+        }
         let mut batch = Batch::new();
         records::put_promise(&mut batch, id, ballot);
         fx.persist(batch).send(from, promise);
@@ -226,6 +275,7 @@ impl Site {
         }
         let last = part.accepted.last().map(|(index, ..)| *index);
         *highest = part.chosen.max(*highest);
+        self.streams[id].hear_chosen(from, part.chosen);
         stream::merge(known, part.accepted);
         if let Some(after) = last.filter(|_| part.more) {
             return fx.send(from, Note::Prepare { stream: id, ballot, after });

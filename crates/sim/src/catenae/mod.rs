@@ -32,7 +32,10 @@ use workload::Workload;
 const CLIENTS: u32 = 2;
 const FAULTS_END: Time = Time::from_micros(10_000_000);
 const CLIENTS_END: Time = Time::from_micros(18_000_000);
-const QUIET_END: Time = Time::from_micros(24_000_000);
+/// Clients go on for so many syncs longer: a slow disk takes its time with each transaction, and as many are demanded.
+const CLIENTS_SYNCS: u64 = 40;
+/// From the end of the clients to the final reads.
+const QUIET: Span = Span::from_secs(6);
 const RUN_END: Time = Time::from_micros(40_000_000);
 /// After the heal, this long until transactions must go through: crashed sites recover and catch up.
 const GRACE: Span = Span::from_secs(4);
@@ -111,6 +114,11 @@ impl Shape {
         Shape { shards: 2, coordinators: 2, chain_sites, ..self }
     }
 
+    /// When the clients end.
+    fn clients_end(&self) -> Time {
+        CLIENTS_END + self.sync * CLIENTS_SYNCS
+    }
+
     fn config(&self) -> protocol::Config {
         let epochs = |span: Span| span.as_micros() / self.epoch.as_micros();
         protocol::Config {
@@ -161,12 +169,12 @@ impl Scenario for Catenae {
         for site in world.topology().sites().collect::<Vec<_>>() {
             for _ in 0..if site.shard < shape.coordinators { CLIENTS } else { 1 } {
                 let workload = Some(Workload::new(rng.fork()).with_bulk(shape.is_bulky));
-                world.add_client(site, Client::new(number, site.region, CLIENTS_END, workload, Rc::clone(&shared)));
+                world.add_client(site, Client::new(number, site.region, shape.clients_end(), workload, Rc::clone(&shared)));
                 number += 1;
             }
         }
         let link_cut = (shape.durability == Durability::Majority && !self.calm).then_some(seed);
-        let end = drive(&mut world, &shared, number, link_cut);
+        let end = drive(&mut world, &shared, number, shape.clients_end(), link_cut);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
@@ -224,13 +232,19 @@ impl Catenae {
 }
 
 /// Faults, heal, progress, quiet, final reads; returns the final reads. Where a majority suffices, a link may stay cut.
-fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32, link_cut: Option<u64>) -> Result<Vec<TxnNo>, SimError> {
+fn drive(
+    world: &mut World<Site>,
+    shared: &Rc<RefCell<Shared>>,
+    clients: u32,
+    clients_end: Time,
+    link_cut: Option<u64>,
+) -> Result<Vec<TxnNo>, SimError> {
     world.run_until(FAULTS_END)?;
     match link_cut {
-        Some(seed) => world.heal_but_one_link(seed, CLIENTS_END),
+        Some(seed) => world.heal_but_one_link(seed, clients_end),
         None => world.heal(),
     }
-    world.run_until(QUIET_END)?;
+    world.run_until(clients_end + QUIET)?;
     let before = shared.borrow().history.txns().len();
     world.add_client(SiteId::new(0, 0), Client::new(clients, RegionId(0), Time::from_micros(u64::MAX), None, Rc::clone(shared)));
     world.run_clients(RUN_END)?;

@@ -41,6 +41,31 @@ fn entries_are_held_without_gaps() {
 }
 
 #[test]
+fn what_is_chosen_elsewhere_is_missing_whatever_ballots_come_after_it() {
+    let mut stream = stream();
+    assert_eq!((stream.known_chosen(), stream.is_behind()), (0, false));
+    // Two must hold it, of which the leader is one.
+    stream.holds(OTHER, FIRST, 3);
+    assert_eq!((stream.known_chosen(), stream.is_behind(), stream.gap()), (3, true, Some(OTHER)));
+    let third = Ballot { round: 2, site: THIRD };
+    stream.promise(third).expect("it is higher");
+    assert_eq!((stream.is_behind(), stream.gap()), (true, Some(OTHER)), "a ballot of this site's own does not fill the gap");
+    stream.hear_chosen(THIRD, 2);
+    assert_eq!(stream.known_chosen(), 3, "the highest counts");
+    for index in 1..=3 {
+        assert!(stream.learn(index, entry(LEADER, index)));
+        stream.advance().expect("it is chosen");
+    }
+    assert_eq!((stream.is_behind(), stream.gap()), (false, None));
+    // A secondary coordinator leads, but its copy does not count.
+    let secondary = Ballot { round: 3, site: SiteId::new(0, 1) };
+    stream.holds(OTHER, secondary, 5);
+    assert_eq!(stream.known_chosen(), 3);
+    stream.holds(THIRD, secondary, 4);
+    assert_eq!(stream.known_chosen(), 4);
+}
+
+#[test]
 fn a_promise_keeps_lower_ballots_out() {
     let mut stream = stream();
     assert_eq!(stream.promise(SECOND), Ok(()));

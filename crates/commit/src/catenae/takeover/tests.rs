@@ -52,6 +52,59 @@ fn who_does_not_ask_for_more_of_a_stream_does_not_find_it_silent() {
 }
 
 #[test]
+fn each_false_alarm_doubles_the_patience_with_a_stream() {
+    let mut site = site();
+    let (begin, rank) = (site.sealed(), SILENT.rank(ME, &site.site.topology));
+    site.hear_entry(TALKS, begin, Vec::new());
+    // Epochs until this site wants to pass over the third region, which then takes its stream back at once.
+    let mut alarm = || {
+        let waited = (1..=100 * TOLERANCE).find(|_| prepared(&site.end_epoch()).iter().any(|(stream, _)| *stream == SILENT));
+        let round = site.site.seats[SILENT].round + 1;
+        site.hear_note(THIRD, Note::Prepare { stream: SILENT, ballot: Ballot { round, site: THIRD }, after: 0 });
+        waited.expect("it is silent")
+    };
+    let first = alarm();
+    assert_eq!([alarm(), alarm()], [2, 4].map(|patience| patience * TOLERANCE * rank + 1), "the first took {first}");
+
+    let mut alarms = FalseAlarms::default();
+    alarms.hear(0, ALARM_SPAN * TOLERANCE + 1, TOLERANCE);
+    assert_eq!(alarms.patience(TOLERANCE), TOLERANCE, "a region that was away for long had gone");
+    alarms.hear(0, 1, TOLERANCE);
+    assert_eq!(alarms.patience(TOLERANCE), 2 * TOLERANCE);
+    alarms.fade(1 + FADES_AFTER * 2 * TOLERANCE, TOLERANCE);
+    assert_eq!(alarms.patience(TOLERANCE), 2 * TOLERANCE);
+    alarms.fade(2 + FADES_AFTER * 2 * TOLERANCE, TOLERANCE);
+    assert_eq!(alarms.patience(TOLERANCE), TOLERANCE, "no false alarm for long");
+}
+
+/// Epochs until a site wants to lead a stream that others hear of at first, in three steps, and then no more.
+fn passed_over_after(mut site: Lone, mut hear: impl FnMut(&mut Lone, u64)) -> Option<u64> {
+    let begin = site.sealed();
+    site.hear_entry(TALKS, begin, Vec::new());
+    (1..=8 * TOLERANCE).find(|epoch| {
+        if epoch.is_multiple_of(TOLERANCE / 2) && *epoch <= 2 * TOLERANCE {
+            hear(&mut site, epoch / (TOLERANCE / 2));
+        }
+        prepared(&site.end_epoch()).iter().any(|(stream, _)| *stream == SILENT)
+    })
+}
+
+#[test]
+fn a_region_of_which_others_hear_is_not_passed_over() {
+    let held = |site: &mut Lone, upto: u64| {
+        site.hear(OTHER, Promise::Held { stream: SILENT, ballot: Ballot::first(SILENT), upto });
+    };
+    let silent = passed_over_after(site(), |_, _| {}).expect("nobody hears of it");
+    assert!(silent <= 2 * TOLERANCE, "{silent}");
+    assert_eq!(passed_over_after(site(), held), None, "and after that this site is behind");
+    #[cfg(feature = "planted")]
+    {
+        let deposes = passed_over_after(site().with_planted(Planted::BehindLeads), held).expect("it does not catch up first");
+        assert!(deposes > 2 * TOLERANCE, "as long as others hear of it, it is not silent: {deposes}");
+    }
+}
+
+#[test]
 fn a_coordinator_takes_its_stream_back_once_it_has_all_that_was_said() {
     #[cfg(feature = "planted")]
     {
