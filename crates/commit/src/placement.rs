@@ -218,6 +218,11 @@ impl Placement {
         self.lost.get(&region).is_some_and(|lost| epoch < *lost)
     }
 
+    /// The regions that this very placement declares lost. None of them votes for it.
+    pub fn declares_lost(&self) -> Regions {
+        self.lost.iter().filter(|(_, epoch)| **epoch == self.epoch).map(|(region, _)| *region).collect()
+    }
+
     /// The regions that hold a copy.
     pub fn copies(&self) -> Regions {
         self.voters.or(self.passives)

@@ -134,6 +134,11 @@ impl ClockOffsets {
         self.max_offset
     }
 
+    /// True if all who have answered are near, or nobody has: nobody who hears this site would be misled.
+    pub fn is_uncontradicted(&self) -> bool {
+        self.offsets.values().all(|offset| offset.is_within(self.max_offset))
+    }
+
     /// What the others say of this site's clock.
     pub fn verdict(&self) -> Verdict {
         let majority = self.sites / 2 + 1;
@@ -189,6 +194,13 @@ mod tests {
         assert_eq!(offset, Offset { least_micros: 210_000, most_micros: 310_000 });
         let offset = Offset::of_round_trip(at(10_000), at(2_000), at(10_100));
         assert_eq!(offset, Offset { least_micros: -8_100_000, most_micros: -8_000_000 });
+    }
+
+    #[test]
+    fn a_minority_that_is_near_contradicts_nobody() {
+        assert!(offsets(5, &[]).is_uncontradicted() && offsets(5, &[1]).is_uncontradicted());
+        assert!(!offsets(5, &[1, 6]).is_uncontradicted() && !offsets(5, &[-6]).is_uncontradicted());
+        assert_eq!(offsets(5, &[1]).verdict(), Verdict::Unconfirmed);
     }
 
     #[test]

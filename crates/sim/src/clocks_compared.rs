@@ -19,9 +19,11 @@ impl<A: Actor> World<A> {
     pub(crate) fn start(&mut self, sites: Vec<SiteId>) {
         let now = self.now;
         for &site in &sites {
-            let state = self.site_mut(site);
-            state.awaits_clock = Some(now);
-            state.processes += 1;
+            if self.open_folder(site) {
+                let state = self.site_mut(site);
+                state.awaits_clock = Some(now);
+                state.processes += 1;
+            }
         }
         for site in sites {
             self.compare_clocks(site, self.site(site).processes);
@@ -33,6 +35,9 @@ impl<A: Actor> World<A> {
     pub(crate) fn compare_clocks(&mut self, site: SiteId, process: u64) {
         let state = self.site(site);
         if !state.is_running() || state.processes != process {
+            return;
+        }
+        if !self.greet(site) {
             return;
         }
         self.schedule.push(self.now + COMPARE_EVERY, Event::ComparesClocks { site, process });
@@ -47,8 +52,8 @@ impl<A: Actor> World<A> {
                 self.site_mut(site).awaits_clock = Some(now);
             }
             (Verdict::Confirmed, Some(_)) => self.begin_confirmed(site),
-            // Nobody is in reach, so that nobody is misled either.
-            (Verdict::Unconfirmed, Some(since)) if now.since(since) >= ALONE_MAX && offsets.offsets().count() == 0 => {
+            // No majority is in reach, and nobody who is would be misled.
+            (Verdict::Unconfirmed, Some(since)) if now.since(since) >= ALONE_MAX && offsets.is_uncontradicted() => {
                 *self.probes.entry("clock.alone").or_default() += 1;
                 self.begin_confirmed(site);
             }
@@ -80,12 +85,16 @@ impl<A: Actor> World<A> {
     fn offsets(&self, site: SiteId) -> ClockOffsets {
         let mut offsets = ClockOffsets::new(self.sites.len(), self.config.max_clock_offset);
         let own = self.clock(site);
-        for (&peer, state) in &self.sites {
-            let reached = self.network.reaches(self.now, site, peer) && self.network.reaches(self.now, peer, site);
-            if peer != site && state.is_running() && state.stalled_until <= self.now && reached {
-                offsets.measured(peer, Offset::of_round_trip(own, state.clock.read(self.now), own));
-            }
+        for peer in self.reached(site) {
+            offsets.measured(peer, Offset::of_round_trip(own, self.clock(peer), own));
         }
         offsets
+    }
+
+    /// The sites that `site` reaches, and that reach it.
+    pub(crate) fn reached(&self, site: SiteId) -> impl Iterator<Item = SiteId> + '_ {
+        let others = self.sites.iter().filter(move |(peer, _)| **peer != site);
+        let up = others.filter(|(_, state)| state.is_running() && state.stalled_until <= self.now).map(|(peer, _)| *peer);
+        up.filter(move |peer| self.network.reaches(self.now, site, *peer) && self.network.reaches(self.now, *peer, site))
     }
 }

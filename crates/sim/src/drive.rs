@@ -15,6 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Versions removed per call of the store's collection, which the driver repeats until all is collected.
 const COLLECT_STEP: usize = 1_000;
 
+/// Syncs that failed are counted under this name.
+pub(crate) const SYNC_FAILED: &str = "disk.sync_failed";
+
 /// What is scheduled.
 pub(crate) enum Event<A: Actor> {
     /// A message reaches a site, whichever life that is in.
@@ -82,7 +85,9 @@ impl<A: Actor> World<A> {
     }
 
     fn arrive(&mut self, from: SiteId, to: SiteId, sent: Time, body: Body<A::Note, A::Promise>) {
-        if self.is_up(to) && from != to && !self.admits(to, sent) {
+        if self.is_up(to) && !self.is_introduced(from, to) {
+            self.trace.line(self.now, format_args!("{to} does not know {from}: {body}"));
+        } else if self.is_up(to) && from != to && !self.admits(to, sent) {
             *self.probes.entry("clock.refused").or_default() += 1;
             self.trace.line(self.now, format_args!("{to} refuses what {from} sent at {sent} by its clock: {body}"));
         } else if self.is_up(to) {
@@ -90,6 +95,11 @@ impl<A: Actor> World<A> {
         } else {
             self.trace.line(self.now, format_args!("{to} is down ← {from} {body}"));
         }
+    }
+
+    /// True if `to` takes what `from` sends: their processes have met, or meet now.
+    fn is_introduced(&mut self, from: SiteId, to: SiteId) -> bool {
+        self.have_met(from, to) || (self.site(from).is_running() && self.meet(from, to))
     }
 
     /// Lets `input` wait for its step at `site`, which is up.
@@ -161,6 +171,9 @@ impl<A: Actor> World<A> {
         }
         for effect in effects {
             self.carry_out_one(site, effect);
+            if !self.is_up(site) {
+                return;
+            }
         }
         if let Some(down) = crash {
             self.crash(site, down);
@@ -174,6 +187,7 @@ impl<A: Actor> World<A> {
                 let due = self.now + self.site(site).clock.true_span(after);
                 self.schedule_input(site, due, Input::Timer(timer));
             }
+            Effect::Load { .. } if self.site(site).is_damaged => self.refuse(site, "a block of its disk cannot be read"),
             Effect::Load { token, load } => {
                 let loaded = self.site(site).store.load(&load).expect("memory does not fail");
                 self.work_off(site, if let Loaded::Rows { rows, .. } = &loaded { rows.len() } else { 0 });
@@ -257,8 +271,14 @@ impl<A: Actor> World<A> {
     /// A sync ends: the disk has done its work even if the process stands still, which learns of it once it goes on.
     fn synced(&mut self, site: SiteId) {
         let now = self.now;
+        if let Some(down) = self.site_mut(site).life.as_mut().and_then(|life| life.fail_sync.take()) {
+            *self.probes.entry(SYNC_FAILED).or_default() += 1;
+            self.trace.line(now, format_args!("{site} fails to sync, and ends"));
+            return self.fail_sync(site, down);
+        }
         let state = self.site_mut(site);
         state.store.sync().expect("memory does not fail");
+        state.folder.synced();
         if let Some(life) = &mut state.life {
             life.disk.finish();
         }
@@ -266,6 +286,18 @@ impl<A: Actor> World<A> {
             self.release(site);
             self.begin_sync(site);
         }
+    }
+
+    /// A sync has failed: the process ends, and nothing that waited for it leaves.
+    fn fail_sync(&mut self, site: SiteId, down: Option<Span>) {
+        #[cfg(feature = "planted")]
+        if self.planted == Some(crate::Planted::SyncFailureIgnored)
+            && let Some(life) = &mut self.site_mut(site).life
+        {
+            life.disk.finish();
+            self.release(site);
+        }
+        self.crash(site, down);
     }
 
     /// Carries out what waited for writes that are durable now.

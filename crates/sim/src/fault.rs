@@ -3,8 +3,36 @@
 
 use crate::network::LinkFaults;
 use crate::place::{Links, Place};
-use rhumb_core::{SiteId, Span};
+use rhumb_core::{RegionId, SiteId, Span};
 use std::fmt;
+
+/// What takes the place of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// The snapshot of the disk.
+    Older,
+    /// Nothing.
+    Empty,
+    /// The store of the snapshot, while the list of incarnations stays.
+    OlderStore,
+    /// An empty store, while the list of incarnations stays.
+    EmptyStore,
+}
+
+impl Replacement {
+    /// Each of them.
+    pub const ALL: [Replacement; 4] = [Replacement::Older, Replacement::Empty, Replacement::OlderStore, Replacement::EmptyStore];
+
+    /// The name under which it is counted.
+    pub fn probe(self) -> &'static str {
+        match self {
+            Replacement::Older => "folder.older",
+            Replacement::Empty => "folder.empty",
+            Replacement::OlderStore => "folder.older_store",
+            Replacement::EmptyStore => "folder.empty_store",
+        }
+    }
+}
 
 /// Something that goes wrong, or is set right again.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +101,45 @@ pub enum Fault {
         /// How far, in microseconds.
         by_micros: i64,
     },
-    /// Everything is up and connected again; faults still to come do not.
+    /// The next sync of the site fails. Nothing may rest on a disk that has failed, so the process ends, and nothing leaves that waited for
+    /// the sync; the store keeps what was durable before, and of the rest what happened to reach the disk.
+    FailSync {
+        /// Which.
+        site: SiteId,
+        /// It restarts after so long; if not set, only when told to.
+        down: Option<Span>,
+    },
+    /// The sites of `place` are lost for good, along with their disks: neither a restart nor the healing brings them back.
+    Lose {
+        /// Which.
+        place: Place,
+    },
+    /// A snapshot of the site's disk is taken, and kept.
+    TakeSnapshot {
+        /// Of which.
+        site: SiteId,
+    },
+    /// The site ends, and another folder takes the place of its own, or of a part of it. Only if a snapshot was taken before, and if others
+    /// could tell.
+    ReplaceFolder {
+        /// Whose.
+        site: SiteId,
+        /// By what.
+        with: Replacement,
+        /// It restarts after so long.
+        down: Span,
+    },
+    /// A block of the site's disk is damaged: its next read fails, and the process ends; so does each that follows.
+    Damage {
+        /// Whose.
+        site: SiteId,
+    },
+    /// An operator gives a region up in which a site cannot go on with its folder: all its sites are lost for good. Else nothing happens.
+    GiveUp {
+        /// Which.
+        region: RegionId,
+    },
+    /// Everything but what is lost is up and connected again; faults still to come do not.
     Heal,
 }
 
@@ -89,6 +155,12 @@ impl fmt::Display for Fault {
             Fault::SlowDisk { site, factor, span } => write!(f, "slow disk {site} ×{factor}{}", For(Some(*span))),
             Fault::Stall { site, span } => write!(f, "stall {site}{}", For(Some(*span))),
             Fault::ClockJump { site, by_micros } => write!(f, "clock {site} {by_micros:+}µs"),
+            Fault::FailSync { site, down } => write!(f, "the next sync of {site} fails{}", For(*down)),
+            Fault::Lose { place } => write!(f, "lose {place}"),
+            Fault::TakeSnapshot { site } => write!(f, "snapshot of {site}"),
+            Fault::ReplaceFolder { site, with, down } => write!(f, "{with:?} in place of the folder of {site}{}", For(Some(*down))),
+            Fault::Damage { site } => write!(f, "damage {site}"),
+            Fault::GiveUp { region } => write!(f, "give {region} up"),
             Fault::Heal => f.write_str("heal"),
         }
     }

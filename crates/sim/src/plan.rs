@@ -4,6 +4,7 @@
 //! ("swarm testing", Groce et al., ISSTA 2012): over many seeds every combination of kinds occurs.
 
 use crate::clock::ClockSkew;
+use crate::doom;
 use crate::fault::Fault;
 use crate::network::LinkFaults;
 use crate::place::{Links, Place};
@@ -50,6 +51,11 @@ pub struct FaultRates {
     pub wrong_clocks: f64,
     /// Sites that crash and are away until the world is healed: beyond what others remember for them.
     pub absences: f64,
+    /// Syncs that fail.
+    pub sync_failures: f64,
+    /// How likely a region is lost for good, at once or because a site of it has lost its folder, was given another, or has a damaged disk.
+    /// Only for runs in which nothing is demanded of that region.
+    pub losses: f64,
     /// The longest that any of these lasts.
     pub span_max: Span,
     /// The worst that all links do at all times.
@@ -76,6 +82,8 @@ impl FaultRates {
             clock_jumps: 4.0,
             wrong_clocks: 2.0,
             absences: 1.0,
+            sync_failures: 6.0,
+            losses: 0.0,
             span_max: Span::from_secs(8),
             links: LinkFaults {
                 delay: Span::ZERO,
@@ -112,6 +120,11 @@ impl FaultRates {
         }
     }
 
+    /// The same, and in many runs a region is lost for good.
+    pub fn with_losses(self) -> FaultRates {
+        FaultRates { losses: 0.4, ..self }
+    }
+
     /// Nothing goes wrong.
     pub fn none() -> FaultRates {
         FaultRates {
@@ -127,6 +140,8 @@ impl FaultRates {
             clock_jumps: 0.0,
             wrong_clocks: 0.0,
             absences: 0.0,
+            sync_failures: 0.0,
+            losses: 0.0,
             span_max: Span::ZERO,
             links: LinkFaults::default(),
             skew_max: Span::ZERO,
@@ -151,7 +166,7 @@ impl FaultPlan {
             Draw { rates: *rates, sites: topology.sites().collect(), regions: topology.regions().collect(), span, rng: rng.fork() };
         let clocks = draw.clocks();
         let mut faults = draw.weather();
-        let kinds: [(f64, Kind); 12] = [
+        let kinds: [(f64, Kind); 13] = [
             (rates.crashes, Draw::crash),
             (rates.crashes_mid_step, Draw::crash_mid_step),
             (rates.region_crashes, Draw::region_crash),
@@ -164,12 +179,34 @@ impl FaultPlan {
             (rates.clock_jumps, Draw::clock_jump),
             (rates.wrong_clocks, Draw::wrong_clock),
             (rates.absences, Draw::absence),
+            (rates.sync_failures, Draw::sync_failure),
         ];
         for (per_minute, kind) in kinds {
             faults.extend(draw.kind(per_minute, kind));
         }
+        faults.extend(draw.loss());
         faults.sort_by_key(|(at, _)| *at);
         FaultPlan { clocks, faults }
+    }
+
+    /// The region that is lost for good, and when; unless it turns out that all its sites can go on with their folders.
+    pub fn loss(&self) -> Option<(Time, RegionId)> {
+        self.faults.iter().find_map(|(at, fault)| match fault {
+            Fault::Lose { place: Place::Region(region) } | Fault::GiveUp { region } => Some((*at, *region)),
+            _ => None,
+        })
+    }
+
+    /// Loses no region: for a cluster that could not go on without it.
+    pub fn without_loss(mut self) -> FaultPlan {
+        let is_of_loss = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::Lose { .. } | Fault::GiveUp { .. } | Fault::TakeSnapshot { .. } | Fault::ReplaceFolder { .. } | Fault::Damage { .. }
+            )
+        };
+        self.faults.retain(|(_, fault)| !is_of_loss(fault));
+        self
     }
 }
 
@@ -343,6 +380,18 @@ impl Draw {
 
     fn absence(&mut self) -> Vec<(Span, Fault)> {
         at_once([Fault::Crash { place: Place::Site(self.site()), down: None }])
+    }
+
+    fn sync_failure(&mut self) -> Vec<(Span, Fault)> {
+        at_once([Fault::FailSync { site: self.site(), down: Some(self.lasting()) }])
+    }
+
+    fn loss(&mut self) -> Vec<(Time, Fault)> {
+        if !self.rng.chance(self.rates.losses) {
+            return Vec::new();
+        }
+        let site = self.site();
+        doom::draw(site.region, site, self.span, &mut self.rng)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::clock::SiteClock;
 use crate::disk::{Disk, SyncSpan};
+use crate::folder::{Folder, Snapshot};
 use rhumb_core::actor::{Actor, Input};
 use rhumb_core::{Rng, Span, Time};
 use rhumb_store::{MemoryEngine, Store};
@@ -23,6 +24,16 @@ pub(crate) struct Site<A: Actor> {
     pub(crate) stalled_until: Time,
     /// Its processor's speed, in percent of the configured one.
     pub(crate) speed_percent: u64,
+    /// It is lost for good: it never starts again.
+    pub(crate) is_lost: bool,
+    /// What stands in its folder beside the store.
+    pub(crate) folder: Folder,
+    /// The snapshot that was taken of its disk.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// A block of its disk cannot be read.
+    pub(crate) is_damaged: bool,
+    /// It cannot go on with its folder, as an operator finds out sooner or later.
+    pub(crate) is_unfit: bool,
 }
 
 /// What a crash ends.
@@ -37,6 +48,8 @@ pub(crate) struct Life<A: Actor> {
     pub(crate) disk: Disk<A>,
     /// If set, the next step of at least two effects ends in a crash; then how long the site stays down.
     pub(crate) crash_mid_step: Option<Option<Span>>,
+    /// If set, the next sync fails, and the life ends; then how long the site stays down.
+    pub(crate) fail_sync: Option<Option<Span>>,
 }
 
 impl<A: Actor> Site<A> {
@@ -52,6 +65,11 @@ impl<A: Actor> Site<A> {
             sync: SyncSpan::new(sync),
             stalled_until: Time::ZERO,
             speed_percent: 100,
+            is_lost: false,
+            folder: Folder::default(),
+            snapshot: None,
+            is_damaged: false,
+            is_unfit: false,
         }
     }
 
@@ -70,7 +88,7 @@ impl<A: Actor> Site<A> {
         assert!(self.life.is_none(), "a site that is up does not start");
         self.lives += 1;
         let (inbox, disk) = (VecDeque::new(), Disk::new());
-        self.life = Some(Life { actor, inbox, turn: None, busy_until: Time::ZERO, disk, crash_mid_step: None });
+        self.life = Some(Life { actor, inbox, turn: None, busy_until: Time::ZERO, disk, crash_mid_step: None, fail_sync: None });
     }
 
     /// Ends the life. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often

@@ -5,10 +5,13 @@ use crate::fault::Fault;
 use crate::place::Place;
 use crate::world::World;
 use rhumb_core::actor::Actor;
-use rhumb_core::{SiteId, Span, Time};
+use rhumb_core::{RegionId, SiteId, Span, Time};
 
 /// Until when a fault lasts that has no end of its own.
 const FOREVER: Time = Time::from_micros(u64::MAX);
+
+/// Sites lost for good are counted under this name.
+pub(crate) const LOST: &str = "site.lost";
 
 impl<A: Actor> World<A> {
     /// Lets `fault` strike now.
@@ -31,11 +34,27 @@ impl<A: Actor> World<A> {
             }
             Fault::Stall { site, span } => self.stall(site, span),
             Fault::ClockJump { site, by_micros } => self.site_mut(site).clock.jump(by_micros),
+            Fault::FailSync { site, down } => {
+                if let Some(life) = &mut self.site_mut(site).life {
+                    life.fail_sync = Some(down);
+                }
+            }
+            Fault::Lose { place } => self.sites_of(place).into_iter().for_each(|site| self.lose(site)),
+            Fault::TakeSnapshot { site } => self.take_snapshot(site),
+            Fault::ReplaceFolder { site, with, down } => {
+                self.replace_folder(site, with);
+                self.plan_restart(site, Some(down));
+            }
+            Fault::Damage { site } => {
+                let state = self.site_mut(site);
+                (state.is_damaged, state.is_unfit) = (true, true);
+            }
+            Fault::GiveUp { region } => self.give_up(region),
             Fault::Heal => self.heal(),
         }
     }
 
-    /// Starts every site that is down and ends every fault, also those still to come. Clocks stay as they are, but for those so far off
+    /// Starts every site that is down and not lost, and ends every fault, also those still to come. Clocks stay as they are, but for those so far off
     /// that others do not hear their sites.
     pub fn heal(&mut self) {
         self.healings += 1;
@@ -46,7 +65,7 @@ impl<A: Actor> World<A> {
         for (&site, state) in &mut self.sites {
             state.sync.heal();
             if let Some(life) = &mut state.life {
-                life.crash_mid_step = None;
+                (life.crash_mid_step, life.fail_sync) = (None, None);
             }
             if state.stalled_until > now {
                 state.stalled_until = now;
@@ -74,6 +93,21 @@ impl<A: Actor> World<A> {
         self.plan_restart(site, down);
     }
 
+    /// Ends `site` for good.
+    fn lose(&mut self, site: SiteId) {
+        *self.probes.entry(LOST).or_default() += u64::from(!self.site(site).is_lost);
+        self.crash(site, None);
+        self.site_mut(site).is_lost = true;
+    }
+
+    /// Ends `region` for good if one of its sites cannot go on.
+    fn give_up(&mut self, region: RegionId) {
+        let sites = self.sites_of(Place::Region(region));
+        if sites.iter().any(|site| self.site(*site).is_unfit) {
+            sites.into_iter().for_each(|site| self.lose(site));
+        }
+    }
+
     fn plan_restart(&mut self, site: SiteId, down: Option<Span>) {
         if let Some(down) = down {
             self.strike_at(self.now + down, Fault::Restart { place: Place::Site(site) });
@@ -81,7 +115,8 @@ impl<A: Actor> World<A> {
     }
 
     fn restart(&mut self, place: Place) {
-        let down = self.sites_of(place).into_iter().filter(|site| !self.site(*site).is_running()).collect();
+        let down = self.sites_of(place).into_iter().filter(|site| !self.site(*site).is_running() && !self.is_lost(*site));
+        let down = down.collect();
         self.start(down);
     }
 

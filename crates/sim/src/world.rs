@@ -55,6 +55,8 @@ pub struct World<A: Actor> {
     /// Faults scheduled before the last healing do not happen; this counts healings.
     pub(crate) healings: u64,
     pub(crate) failure: Option<SimError>,
+    /// The pairs of sites that have met, with their processes then.
+    pub(crate) met: BTreeMap<(SiteId, SiteId), (u64, u64)>,
     #[cfg(feature = "planted")]
     pub(crate) planted: Option<crate::Planted>,
     requests: RequestId,
@@ -81,6 +83,7 @@ impl<A: Actor> World<A> {
             rng,
             healings: 0,
             failure: None,
+            met: BTreeMap::new(),
             #[cfg(feature = "planted")]
             planted: None,
             requests: 0,
@@ -133,6 +136,16 @@ impl<A: Actor> World<A> {
     /// True if `site` is up.
     pub fn is_up(&self, site: SiteId) -> bool {
         self.site(site).life.is_some()
+    }
+
+    /// True if `site` is lost for good.
+    pub fn is_lost(&self, site: SiteId) -> bool {
+        self.site(site).is_lost
+    }
+
+    /// The sites that are not lost for good.
+    pub fn sites_left(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.sites.iter().filter(|(_, state)| !state.is_lost).map(|(site, _)| *site)
     }
 
     /// How often `site` has started.

@@ -105,8 +105,17 @@ fn a_clock_that_is_believed_whatever_it_shows_is_caught() {
 }
 
 #[test]
-fn what_is_told_before_the_sync_is_caught_in_every_protocol() {
-    let early = [rhumb_sim::Planted::AnswerBeforeSync];
+fn a_folder_that_is_not_what_its_site_left_is_caught_where_it_is_accepted() {
+    let accepted = [rhumb_sim::Planted::OldFoldersAccepted];
+    assert_all_caught(accepted, |bug| ReplicatedCommit { driver: Some(bug), ..ReplicatedCommit::default() });
+    assert_all_caught(accepted, |bug| Catenae { driver: Some(bug), ..Catenae::default() });
+    assert_all_caught(accepted, |bug| PaxosCommit { driver: Some(bug), ..PaxosCommit::default() });
+    assert_all_caught(accepted, |bug| Quad { driver: Some(bug), ..Quad::default() });
+}
+
+#[test]
+fn what_is_told_before_the_sync_or_after_one_that_failed_is_caught_in_every_protocol() {
+    let early = [rhumb_sim::Planted::AnswerBeforeSync, rhumb_sim::Planted::SyncFailureIgnored];
     assert_all_caught(early, |bug| ReplicatedCommit { driver: Some(bug), ..ReplicatedCommit::default() });
     assert_all_caught(early, |bug| Samya { driver: Some(bug), ..Samya::default() });
     assert_all_caught(early, |bug| Catenae { driver: Some(bug), ..Catenae::default() });

@@ -12,6 +12,7 @@ mod fjall;
 mod folder;
 mod garbage;
 mod group;
+pub mod incarnations;
 #[doc(hidden)] // for fuzzing
 pub mod journal;
 mod layout;

@@ -47,6 +47,15 @@ impl MemoryEngine {
         state.log.len() - state.synced
     }
 
+    /// What a snapshot of the disk holds: all that is durable, and nothing else.
+    pub fn durable(&self) -> MemoryEngine {
+        let state = self.read();
+        let (base, log) = (state.base.clone(), state.log[..state.synced].to_vec());
+        let mut current = base.clone();
+        replay(&log, &mut current);
+        MemoryEngine { state: RwLock::new(State { current, base, synced: log.len(), log }) }
+    }
+
     /// Crashes and recovers. What was not synced is gone, except its first `torn` bytes, which reached the disk: whole
     /// batches among them survive, and a batch cut in the middle is discarded by its checksum.
     pub fn crash(&mut self, torn: usize) {

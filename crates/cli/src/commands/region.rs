@@ -63,7 +63,8 @@ fn risk(regions: &[String]) -> String {
     format!(
         "Declaring lost: {}.\n\
          - Transactions that only a lost region can decide count as committed, since their clients may have been told so. A client of \
-         a lost region that was told of a conflict instead may find its transaction committed.\n\
+         a lost region that was told of a conflict instead may find its transaction committed. Such a transaction may overwrite what others \
+         have committed since it read: `rhumb status` shows how many are in doubt.\n\
          - A site of a lost region that still runs is not believed any more. Its clients may be told of an outcome that the others \
          do not have: make sure that it has stopped, and that its folders are never started again.",
         regions.join(", ")

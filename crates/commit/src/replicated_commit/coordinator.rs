@@ -15,6 +15,7 @@
 //! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
 //! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
 
+use super::doubts::ASSUMED;
 use super::message::{Attempt, Meta, Note, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
@@ -381,7 +382,6 @@ impl Site {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
             }
         }
-        self.assume_lost(&mut tally, &ballot.meta);
         tally
     }
 
@@ -422,7 +422,7 @@ impl Site {
         if self.is_lost(self.me.region, &ballot.meta) {
             return; // the others have decided it without this region
         }
-        let tally = self.tally(ballot);
+        let (tally, assumed) = self.with_lost(self.tally(ballot), &ballot.meta);
         let electorate = ballot.meta.electorate;
         let outcome = tally.outcome(electorate);
         #[cfg(feature = "planted")]
@@ -432,7 +432,7 @@ impl Site {
         let Some(outcome) = outcome else { return };
         let meta = ballot.meta.clone();
         let Some(decision) = self.decision(outcome, &tally, &meta) else { return };
-        fx.count("commit.worked_out");
+        fx.count(if assumed { ASSUMED } else { "commit.worked_out" });
         for region in meta.electorate.without(self.me.region.into()).iter() {
             fx.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), decision });
         }

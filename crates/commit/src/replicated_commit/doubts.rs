@@ -18,7 +18,8 @@
 //! outcome is known, and everything else goes on.
 //!
 //! What a *lost* region voted nobody will ever say. An attempt that it can have decided counts as committed by it, as its
-//! client may have been told so; it is aborted if the other regions refused it by themselves.
+//! client may have been told so; it is aborted if the other regions refused it by themselves. On the change that declares it lost itself a
+//! region does not vote: so that change is decided by the others, whatever becomes of its gateway.
 //!
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
 //! known or its transaction has another attempt; a vote of a lost region is assumed only where all others are final.
@@ -29,11 +30,14 @@ use super::message::{Attempt, Doubt, Meta, Part};
 use super::moving::Stop;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
 use super::site::Site;
-use crate::placement::Regions;
+use crate::placement::{Placement, Regions};
 use crate::votes::{Refusal, Tally, Vote};
 use rhumb_core::{Batch, Effects, RegionId, record};
 use std::collections::BTreeSet;
 use std::ops::Bound;
+
+/// Outcomes that rest on what a lost region is taken to have voted are counted under this name.
+pub(super) const ASSUMED: &str = "commit.assumed_of_lost";
 
 impl Site {
     /// True if this replica is in doubt about an attempt of an epoch before the present one.
@@ -170,14 +174,19 @@ impl Site {
             }
         }
         let meta = entry.meta.clone();
-        self.assume_lost(&mut tally, &meta);
+        let (tally, assumed) = self.with_lost(tally, &meta);
         if let Some(decision) = tally.outcome(meta.electorate).and_then(|outcome| self.decision(outcome, &tally, &meta)) {
+            if assumed {
+                fx.count(ASSUMED);
+            }
             self.on_decided_as_cohort(&meta, decision, fx);
         }
     }
 
-    /// Adds to `tally` what lost regions are taken to have voted, if all others are final.
-    pub(super) fn assume_lost(&self, tally: &mut Tally, meta: &Meta) {
+    /// Adds to `tally` what lost regions are taken to have voted, if all others are final. True if that decides.
+    pub(super) fn with_lost(&self, mut tally: Tally, meta: &Meta) -> (Tally, bool) {
+        self.declared_lost_by(&meta.attempt).iter().for_each(|region| tally.record_if_open(region, Vote::No(Refusal::Moved)));
+        let open = tally.outcome(meta.electorate).is_none();
         let lost: Regions = meta.electorate.iter().filter(|region| self.placement.is_lost(*region, meta.epoch)).collect();
         let is_final = |region: RegionId| tally.of(region).is_some_and(Vote::is_final);
         #[cfg(feature = "planted")]
@@ -187,6 +196,16 @@ impl Site {
         if meta.electorate.without(lost).iter().all(is_final) {
             lost.iter().for_each(|region| tally.record_if_open(region, assumed.clone()));
         }
+        let decides = open && tally.outcome(meta.electorate).is_some();
+        (tally, decides)
+    }
+
+    /// The regions that `attempt` declares lost, if it changes the placement: they do not vote for that, so nobody need wait for their word.
+    fn declared_lost_by(&self, attempt: &Attempt) -> Regions {
+        let writes = self.cohort.entries.get(attempt).into_iter().flat_map(|entry| &entry.part.writes);
+        let placements =
+            writes.filter(|(key, _)| Placement::is_key(key)).filter_map(|(_, value)| value.as_ref().and_then(Placement::decode));
+        placements.fold(Regions::NONE, |all, placement| all.or(placement.declares_lost()))
     }
 
     /// True if what `region` says of an attempt of `meta`'s epoch does not count any more.

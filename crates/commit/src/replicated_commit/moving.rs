@@ -125,10 +125,14 @@ impl Site {
         self.moving.since = self.moving.since.max(epoch + 1);
     }
 
-    /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch.
+    /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch; whom it declares lost does
+    /// not vote for it.
     pub(super) fn check_placement(&self, part: &Part) -> Result<(), Refusal> {
         let written = part.writes.iter().filter(|(key, _)| Placement::is_key(key));
         let Some(next) = written.filter_map(|(_, value)| value.as_ref().and_then(Placement::decode)).next() else { return Ok(()) };
+        if next.declares_lost().contains(self.me.region) {
+            return Err(Refusal::Moved);
+        }
         let unsettled = |region: &RegionId| self.catch_up.settled(*region) < self.placement.epoch;
         match next.voters.without(self.placement.voters).iter().find(unsettled) {
             Some(region) => Err(Refusal::NotWhole(region)),

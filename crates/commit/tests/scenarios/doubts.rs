@@ -115,6 +115,25 @@ fn a_region_declared_lost_takes_no_acknowledged_write_along() {
 }
 
 #[test]
+fn a_declaration_whose_gateway_dies_in_its_midst_does_not_keep_the_next_one_away() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.kill(R2);
+    let lost = Change { lost: WEST.into(), ..change([NORTH, EAST], []) };
+    cluster.hold(|envelope| envelope.from == R1 && envelope.to == R0 && envelope.is_accept());
+    cluster.change(R1, &Placement::everywhere(3), lost.clone());
+    cluster.settle();
+    cluster.kill(R1);
+    cluster.lose(|envelope| envelope.is_accept());
+    cluster.let_go();
+    cluster.start(R1);
+    cluster.advance(Span::from_secs(12));
+    assert_eq!(cluster.prepared_and_in_doubt(R1), (0, 0), "r2 would not have voted for it, and r0 never heard of it");
+    let (_, id) = cluster.change(R0, &Placement::everywhere(3), lost);
+    cluster.settle();
+    cluster.committed(id);
+}
+
+#[test]
 fn a_region_that_was_declared_lost_is_not_believed_when_it_comes_back() {
     let mut cluster = lost_in_the_midst("", false);
     let lost = Change { lost: WEST.into(), ..change([NORTH, EAST], []) };

@@ -7,7 +7,7 @@
 //!
 //! | file | says | so that |
 //! |---|---|---|
-//! | `INCARNATIONS`, [`History`] | all incarnations, and the last counts of each store | a store that is lost, emptied or older than the others is refused |
+//! | `INCARNATIONS`, [`Incarnations`](rhumb_store::incarnations::Incarnations) | all incarnations, and the last counts of each store | a store that is lost, emptied or older than the others is refused |
 //! | `RUNNING`, [`Running`] | that the site runs, or died, and in which folders | a copy of a folder in use is refused |
 //! | [`PEERS`] | of each other site the latest incarnation and counts that were heard | peers tell a site whose whole folder is older |
 //!
@@ -35,12 +35,13 @@ mod history;
 mod running;
 
 pub use error::LivesError;
-pub use history::History;
 pub use running::Running;
 
 use crate::frame::Service;
 use error::ADVICE;
+use history::History;
 use rhumb_core::{RegionId, SiteId};
+use rhumb_store::incarnations::{Flaw, Heard, Missed};
 use rhumb_store::{FjallEngine, Stamp, Syncs, replace_file};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -56,20 +57,13 @@ const PEERS_WORDS: usize = 3 + STORES;
 /// The stores that a site may have.
 pub const STORES: usize = Service::ALL.len();
 
-/// An incarnation: the microsecond since the Unix epoch at which its process began. Zero stands for none.
-pub type Life = u64;
+pub use rhumb_store::incarnations::Life;
 
 /// How often each store has synced in an incarnation, in the order of [`Service::ALL`].
 pub type Counts = [u64; STORES];
 
 /// How far a site has come, as it says and others remember.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Its incarnation.
-    pub life: Life,
-    /// How often its stores have synced in that.
-    pub counts: Counts,
-}
+pub type Progress = Heard<STORES>;
 
 /// What a data folder says of the incarnations before.
 pub struct Past<'a> {
@@ -97,7 +91,7 @@ impl<'a> Past<'a> {
     /// That of `folder`. Refuses it if one of `stores`, whose data folders these are, is missing or a copy.
     pub fn read(folder: &'a Path, stores: &[(Service, PathBuf)]) -> Result<Past<'a>, LivesError> {
         let failed = |name: &str| io_error(folder.join(name));
-        let history = History::read(folder).map_err(failed(history::FILE))?;
+        let history = history::read(folder).map_err(failed(history::FILE))?;
         let running = Running::read(folder).map_err(failed(running::FILE))?;
         let heard = read_lines(folder, PEERS, read_peer).map_err(failed(PEERS))?.into_iter().collect();
         if let Some((_, path)) = stores.iter().find(|(store, path)| history.last_of(*store).is_some() && !FjallEngine::is_made(path)) {
@@ -138,14 +132,14 @@ impl<'a> Past<'a> {
                 self.history.count(store, syncs);
             }
         }
-        self.history.write(folder).map_err(failed(history::FILE))?;
+        history::write(&self.history, folder).map_err(failed(history::FILE))?;
         let life = resumed.unwrap_or_else(|| self.fresh());
         Running::write(folder, life, stores.iter().map(|(store, engine)| (*store, engine.files()))).map_err(failed(running::FILE))?;
         for (_, engine) in stores {
             engine.begin(life).map_err(|error| LivesError::Io { path: engine.files().to_owned(), source: io::Error::other(error) })?;
         }
         self.history.push(life, stores.iter().map(|(store, _)| *store));
-        self.history.write(folder).map_err(failed(history::FILE))?;
+        history::write(&self.history, folder).map_err(failed(history::FILE))?;
         let stores = stores.iter().map(|(store, engine)| (*store, engine.syncs())).collect();
         let (heard, heard_more) = (Mutex::new(self.heard), AtomicBool::new(false));
         Ok(Lives { folder: folder.to_owned(), history: self.history, life, stores, heard, heard_more })
@@ -153,29 +147,21 @@ impl<'a> Past<'a> {
 
     /// Whether a store shows what the list says that the site wrote there last.
     fn check_store(&self, store: Service, stamp: Option<Stamp>, resumed: Option<Life>, files: &Path) -> Result<(), LivesError> {
-        let folder = || files.parent().unwrap_or(files).to_owned();
-        let begun = |stamp: Stamp| resumed == Some(stamp.incarnation);
-        match (self.history.last_of(store), stamp) {
-            (_, Some(stamp)) if begun(stamp) => Ok(()),
-            (None, None) => Ok(()),
-            (Some(_), None) => Err(LivesError::Missing { folder: folder() }),
-            (None, Some(found)) => {
+        let folder = files.parent().unwrap_or(files).to_owned();
+        self.history.check_store(store, stamp, resumed).map_err(|flaw| match flaw {
+            Flaw::Missing => LivesError::Missing { folder },
+            Flaw::Unlisted { found } => {
                 let expected = "never, as far as its list of incarnations goes: that is of another time".to_owned();
-                Err(LivesError::Older { folder: folder(), found: describe(found), expected })
+                LivesError::Older { folder, found: describe(found), expected }
             }
-            (Some(last), Some(found)) => {
-                let count = last.stores[&store];
-                let same = last.life == found.incarnation && count.is_none_or(|count| count == found.syncs);
-                let expected = describe(Stamp { incarnation: last.life, syncs: count.unwrap_or(found.syncs) });
-                if same { Ok(()) } else { Err(LivesError::Older { folder: folder(), found: describe(found), expected }) }
-            }
-        }
+            Flaw::Older { found, expected } => LivesError::Older { folder, found: describe(found), expected: describe(expected) },
+        })
     }
 
     /// The name of an incarnation that begins now. A clock set back does not give one that of another.
     fn fresh(&self) -> Life {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as Life;
-        (now..).find(|life| *life > 0 && self.history.get(*life).is_none()).expect("there are more instants than incarnations")
+        self.history.fresh(now)
     }
 }
 
@@ -204,20 +190,13 @@ impl Lives {
     pub fn check(&self, name: &str, heard: &Progress) -> Result<(), String> {
         let began = UNIX_EPOCH + Duration::from_micros(heard.life);
         let ago = SystemTime::now().duration_since(began).unwrap_or_default().as_secs();
-        let known = |store: Service| match self.history.get(heard.life).and_then(|incarnation| incarnation.stores.get(&store)) {
-            _ if heard.life == self.life => Some(self.counts()[store as usize]),
-            Some(count) => Some(count.unwrap_or(u64::MAX)),
-            None => None,
-        };
-        let missed = if heard.life == 0 {
-            return Ok(());
-        } else if self.history.get(heard.life).is_none() {
-            "of which the folder knows nothing".to_owned()
-        } else {
-            let less = Service::ALL.into_iter().find(|store| heard.counts[*store as usize] > known(*store).unwrap_or(0));
-            let Some(store) = less else { return Ok(()) };
-            let (there, here) = (heard.counts[store as usize], known(store).unwrap_or(0));
-            format!("after {there} syncs of {}, of which the folder has {here}", store.name())
+        let now = Progress { life: self.life, counts: self.counts() };
+        let missed = match self.history.check_heard(heard, &now, Service::ALL) {
+            Ok(()) => return Ok(()),
+            Err(Missed::Life) => "of which the folder knows nothing".to_owned(),
+            Err(Missed::Syncs { store, there, here }) => {
+                format!("after {there} syncs of {}, of which the folder has {here}", store.name())
+            }
         };
         Err(format!(
             "{} is not the data folder that this site had: {name} has heard it in an incarnation that began {ago} s ago, {missed}. It is empty, \
@@ -229,20 +208,13 @@ impl Lives {
     /// Notes on disk that `peer` was heard in `life`. Blocks.
     pub fn note(&self, peer: SiteId, life: Life) -> Result<(), LivesError> {
         let mut heard = self.lock();
-        let before = heard.entry(peer).or_default();
-        if before.life == life {
-            return Ok(());
-        }
-        *before = Progress { life, counts: Counts::default() };
-        self.write_peers(&heard)
+        if heard.entry(peer).or_default().meet(life) { self.write_peers(&heard) } else { Ok(()) }
     }
 
     /// Remembers what `peer` says of the incarnation that is noted.
     pub fn hear(&self, peer: SiteId, said: &Progress) {
-        if let Some(heard) = self.lock().get_mut(&peer).filter(|heard| heard.life == said.life) {
-            let before = *heard;
-            heard.counts = std::array::from_fn(|store| before.counts[store].max(said.counts[store]));
-            self.heard_more.fetch_or(*heard != before, Ordering::Relaxed);
+        if let Some(heard) = self.lock().get_mut(&peer) {
+            self.heard_more.fetch_or(heard.hear(said), Ordering::Relaxed);
         }
     }
 
@@ -261,7 +233,7 @@ impl Lives {
         let failed = |name: &str| io_error(self.folder.join(name));
         let mut history = self.history.clone();
         self.stores.iter().for_each(|(store, syncs)| history.count(*store, syncs.durable()));
-        history.write(&self.folder).map_err(failed(history::FILE))?;
+        history::write(&history, &self.folder).map_err(failed(history::FILE))?;
         Running::remove(&self.folder).map_err(failed(running::FILE))
     }
 

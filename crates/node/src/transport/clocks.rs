@@ -132,9 +132,9 @@ impl Clocks {
             Verdict::Confirmed if !begun => {
                 self.begun.send_replace(true);
             }
-            // Nobody is in reach, so that nobody is misled either.
-            Verdict::Unconfirmed if !begun && state.waits_since.elapsed() >= ALONE_MAX && state.offsets.offsets().count() == 0 => {
-                tracing::warn!("no other site is in reach, so nobody has confirmed this site's clock; it begins all the same");
+            // No majority is in reach, and nobody who is would be misled.
+            Verdict::Unconfirmed if !begun && state.waits_since.elapsed() >= ALONE_MAX && state.offsets.is_uncontradicted() => {
+                tracing::warn!("no majority of sites is in reach to confirm this site's clock, and nobody contradicts it: it begins all the same");
                 self.begun.send_replace(true);
             }
             _ => {}

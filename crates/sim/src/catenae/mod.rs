@@ -5,6 +5,9 @@
 //!   0 s ──────────── faults ──────────── 10 s ─── healed, clients go on ─── 18 s ─── quiet ─── 24 s: final reads, checks
 //! ```
 //!
+//! Where a majority suffices, one link may stay cut until 18 s, and a region may be lost for good, without anybody saying so: progress
+//! is demanded of every other region all the same.
+//!
 //! The seed also decides the shape: three regions or five, secondary coordinators or none, the length of an epoch, when a batch
 //! counts, how soon a silent region is passed over, how unevenly the chain servers of a site work, whether rows are large now and then. In another scenario, chains cross the
 //! two sites of every region; in a third, both are coordinators, each of a part of the namespaces.
@@ -137,7 +140,7 @@ impl Shape {
     }
 
     fn rates(&self) -> FaultRates {
-        let rates = if self.flaky { FaultRates::flaky() } else { FaultRates::stormy() };
+        let rates = if self.flaky { FaultRates::flaky() } else { FaultRates::stormy() }.with_losses();
         FaultRates { skew_max: if self.skewed { SKEW } else { Span::from_millis(5) }, ..rates }
     }
 }
@@ -163,13 +166,17 @@ impl Scenario for Catenae {
         let mut world = self.world(&shape, seed, tracing);
         let rates = if self.calm { FaultRates::none() } else { shape.rates() };
         let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
+        // With durability `region` the others wait for a lost region; and of two regions none is a majority.
+        let can_lose = shape.durability == Durability::Majority && shape.regions >= 3;
+        let plan = if can_lose { plan } else { plan.without_loss() };
         world.follow(&plan);
+        let ends = |region: RegionId| plan.loss().filter(|(_, lost)| *lost == region).map_or(shape.clients_end(), |(at, _)| at);
         let shared = Rc::new(RefCell::new(Shared::default()));
         let mut number = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
             for _ in 0..if site.shard < shape.coordinators { CLIENTS } else { 1 } {
                 let workload = Some(Workload::new(rng.fork()).with_bulk(shape.is_bulky));
-                world.add_client(site, Client::new(number, site.region, shape.clients_end(), workload, Rc::clone(&shared)));
+                world.add_client(site, Client::new(number, site.region, ends(site.region), workload, Rc::clone(&shared)));
                 number += 1;
             }
         }
@@ -179,7 +186,7 @@ impl Scenario for Catenae {
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
         if let Ok(finals) = end {
-            report.violation = judge(&world, &shared, &finals, &shape).err();
+            report.violation = judge(&world, &shared, &finals, &shape, &plan).err();
         }
         if tracing {
             report.trace.push_str(&shared.history.to_string());
@@ -241,18 +248,19 @@ fn drive(
 ) -> Result<Vec<TxnNo>, SimError> {
     world.run_until(FAULTS_END)?;
     match link_cut {
-        Some(seed) => world.heal_but_one_link(seed, clients_end),
+        Some(seed) => world.heal_but_one_link(seed, &world.topology().regions().collect::<Vec<_>>(), clients_end),
         None => world.heal(),
     }
     world.run_until(clients_end + QUIET)?;
     let before = shared.borrow().history.txns().len();
-    world.add_client(SiteId::new(0, 0), Client::new(clients, RegionId(0), Time::from_micros(u64::MAX), None, Rc::clone(shared)));
+    let site = world.sites_left().next().expect("a majority is left");
+    world.add_client(site, Client::new(clients, site.region, Time::from_micros(u64::MAX), None, Rc::clone(shared)));
     world.run_clients(RUN_END)?;
     let after = shared.borrow().history.txns().len();
     Ok((before..after).map(|no| TxnNo(no as u32)).collect())
 }
 
-fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape) -> Result<(), String> {
+fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape, plan: &FaultPlan) -> Result<(), String> {
     let text = |violation: crate::checkers::Violation| violation.to_string();
     let history = &shared.history;
     shared.wrong.clone().map_or(Ok(()), Err)?;
@@ -267,7 +275,8 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape) 
     }
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 20 };
     progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
-    let dumps = world.topology().regions().map(|region| (region, dump(world, region, shape))).collect();
+    progress::check_each(history, &world.regions_to_go_on(plan), FAULTS_END + GRACE).map_err(text)?;
+    let dumps = world.regions_left().into_iter().map(|region| (region, dump(world, region, shape))).collect();
     convergence::check(&dumps).map_err(text)?;
     unsettled(world)
 }
@@ -281,7 +290,7 @@ fn dump(world: &World<Site>, region: RegionId, shape: &Shape) -> BTreeMap<Key, R
 
 /// Once all is healed and quiet, nothing agreed on is left to settle.
 fn unsettled(world: &World<Site>) -> Result<(), String> {
-    for site in world.topology().sites() {
+    for site in world.sites_left() {
         let left = world.actor(site).map(|actor| actor.status().unsettled);
         if left != Some(0) {
             return Err(format!("{site} has not settled {left:?} transactions at the end"));

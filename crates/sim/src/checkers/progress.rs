@@ -3,9 +3,11 @@
 //! Safety is easy for a database that does nothing; this is what such a one fails.
 
 use super::violation::{Anomaly, Violation};
-use crate::history::{History, Txn};
-use rhumb_core::{Span, Time};
+use crate::history::{History, Mode, Txn};
+use rhumb_core::{RegionId, Span, Time};
 
+/// A region in which fewer transactions were begun may have had none to commit by chance.
+const TRIED_MIN: usize = 12;
 /// How many violations of one kind are printed in full.
 const SHOWN_MAX: usize = 5;
 
@@ -41,6 +43,25 @@ pub fn check(history: &History, healed: Time, grace: Span, demand: Demand) -> Re
             demand.committed_percent_min
         );
         return Err(Violation::new(Anomaly::Stalled, story, failed.into_iter().take(SHOWN_MAX)));
+    }
+    Ok(())
+}
+
+/// Checks that in each of `regions` some transaction that may write, begun after `from`, committed: whatever is down or cut then, no
+/// region is to stand still.
+///
+/// # Errors
+/// The first region in which none did, with some of its transactions that failed.
+pub fn check_each(history: &History, regions: &[RegionId], from: Time) -> Result<(), Violation> {
+    for &region in regions {
+        let writes = |txn: &&Txn| txn.region == region && txn.invoked > from && txn.mode == Mode::ReadWrite;
+        let (committed, failed): (Vec<&Txn>, Vec<&Txn>) =
+            history.txns().iter().filter(writes).partition(|txn| txn.acknowledged().is_some());
+        if committed.is_empty() && failed.len() >= TRIED_MIN {
+            let story =
+                format!("none of the {} transactions of region {region} that began after {from} and may write committed", failed.len());
+            return Err(Violation::new(Anomaly::Stalled, story, failed.into_iter().take(SHOWN_MAX)));
+        }
     }
     Ok(())
 }

@@ -63,7 +63,10 @@ pub(super) fn latest(world: &World<Site>) -> Configuration {
 /// Once all is healed and quiet, all sites are in one epoch, serve it, and hold all that came before it.
 pub(super) fn at_rest(world: &World<Site>) -> Result<(), String> {
     let latest = latest(world);
-    for site in world.topology().sites() {
+    if let Some(site) = latest.members().into_iter().find(|site| world.is_lost(*site)) {
+        return Err(format!("{site} is lost, and is a member at the end: {latest}"));
+    }
+    for site in world.sites_left() {
         let Some(actor) = world.actor(site) else { return Err(format!("{site} is down at the end")) };
         if actor.configuration().epoch != latest.epoch {
             return Err(format!("{site} is in {} at the end, another one in {latest}", actor.configuration()));

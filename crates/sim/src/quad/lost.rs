@@ -2,11 +2,11 @@
 //! that was acknowledged.
 //!
 //! ```text
-//!   0 s ── clients ── 3 to 7 s: cores crash for good ── 2 s later: declared lost ── 28 s ── quiet ── 34 s: final reads, checks
+//!   0 s ── clients ── 3 to 7 s: cores crash for good ── 2 s later: declared lost ── 38 s ── quiet ── 44 s: final reads, checks
 //! ```
 //!
 //! Links lose, double and delay messages for the first 12 seconds. The seed decides who is a core, when they crash, and whether one of them had
-//! been cut off before.
+//! been cut off before. One of those that are left may restart after all that, confirmed by no majority.
 
 use super::{configurations, holders, quorums};
 use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
@@ -17,16 +17,16 @@ use crate::{ClientEvent, ClientProgram, Config, Fault, LinkFaults, Links, Next, 
 use rhumb_commit::quad::quorums::{Policy, Quorums};
 use rhumb_commit::quad::{self as protocol, Goal, Request, Site};
 use rhumb_commit::replicated_commit::Answer;
-use rhumb_core::{Rng, SiteId, Span, Time};
+use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 const DECLARED_AFTER: Span = Span::from_secs(2);
 /// The clients of the sites that are left begin a transaction or two in a second.
-const CLIENTS_END: Time = Time::from_micros(28_000_000);
-const QUIET_END: Time = Time::from_micros(34_000_000);
-const RUN_END: Time = Time::from_micros(48_000_000);
+const CLIENTS_END: Time = Time::from_micros(38_000_000);
+const QUIET_END: Time = Time::from_micros(44_000_000);
+const RUN_END: Time = Time::from_micros(58_000_000);
 /// Links are sound from then on.
 const WEATHER_END: Span = Span::from_secs(12);
 /// After that, this long until transactions must go through.
@@ -43,9 +43,23 @@ pub struct CoresLost {
 }
 
 /// Declares sites lost, until it is heard.
-struct Undertaker {
-    at: Time,
-    goal: Goal,
+pub(super) struct Undertaker {
+    /// When first.
+    pub(super) at: Time,
+    /// The configuration without them.
+    pub(super) goal: Goal,
+}
+
+/// True if no write quorum lies within the region: what is committed is known to others, if that is lost.
+pub(super) fn outlives(quorums: &Quorums, doomed: Option<RegionId>) -> bool {
+    let lost: BTreeSet<SiteId> = quorums.members().into_iter().filter(|site| Some(site.region) == doomed).collect();
+    !lost.iter().any(|at| quorums.write(*at, &lost, 0).is_some())
+}
+
+/// The configuration of `left` that says of `lost` that they are.
+pub(super) fn without(config: &Config, lost: BTreeSet<SiteId>, left: &[SiteId], rng: &mut Rng) -> Goal {
+    let kappa = rng.between(1, 3) as usize;
+    Goal { lost, ..Goal::of(quorums(config, left.to_vec(), Policy::Quad, kappa, rng), "sites are lost") }
 }
 
 impl ClientProgram<Site> for Undertaker {
@@ -77,8 +91,7 @@ impl Scenario for CoresLost {
         let survivor = lost.remove(0);
         let lost: BTreeSet<SiteId> = lost.into_iter().collect();
         let left: Vec<SiteId> = sites.iter().copied().filter(|site| !lost.contains(site)).collect();
-        let kappa = rng.between(1, 3) as usize;
-        let goal = Goal { lost: lost.clone(), ..Goal::of(quorums(&config, left.clone(), Policy::Quad, kappa, &mut rng), "cores are lost") };
+        let goal = without(&config, lost.clone(), &left, &mut rng);
         let mut world = self.world(config, first, seed);
         let at = Time::from_micros(rng.between(3_000_000, 7_000_000));
         let weather = LinkFaults { loss: 0.05, duplicate: 0.1, jitter: Span::from_millis(30), ..LinkFaults::default() };
@@ -90,6 +103,11 @@ impl Scenario for CoresLost {
                 world.strike_at(Time::from_micros(at.as_micros() - before.as_micros()), Fault::Cut { links, span: None });
             }
             world.strike_at(at, Fault::Crash { place: Place::Site(*site), down: None });
+        }
+        if rng.chance(0.5) {
+            // The others are no majority of all sites that there ever were.
+            let place = Place::Site(*rng.pick(&left).expect("somebody is left"));
+            world.strike_at(Time::ZERO + WEATHER_END, Fault::Crash { place, down: Some(Span::from_millis(300)) });
         }
         let shared = Rc::new(RefCell::new(Shared::default()));
         for (number, site) in sites.iter().enumerate() {

@@ -7,7 +7,8 @@
 //!
 //! The seed also decides the shape: three regions or five, one full copy in each or two, how quorums are built and how many
 //! cores there are, the loads that they are built from, a storm of all kinds of faults or many short crashes, whether quorums
-//! follow what sites measure, and whether operators change the configuration all the time (`operator.rs`).
+//! follow what sites measure, and whether operators change the configuration all the time (`operator.rs`). Where only operators change
+//! it, a region may be lost for good, which one declares some seconds later.
 
 mod configurations;
 mod holders;
@@ -21,10 +22,11 @@ use crate::replicated_commit::client::{Client, Shared};
 use crate::replicated_commit::workload::{Reads, Workload};
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 pub use lost::CoresLost;
+use lost::Undertaker;
 use operator::Operator;
 use rhumb_commit::quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings};
-use rhumb_commit::quad::{self as protocol, Adaptation, Availability, Site};
-use rhumb_core::{Rng, SiteId, Span, Time};
+use rhumb_commit::quad::{self as protocol, Adaptation, Availability, Goal, Site};
+use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -39,6 +41,8 @@ const RUN_END: Time = Time::from_micros(60_000_000);
 /// The configuration is at rest by then; it is looked at so often.
 const REST_END: Time = Time::from_micros(90_000_000);
 const REST_STEP: Span = Span::from_secs(1);
+/// So long after a region was lost an operator says so.
+const DECLARED_AFTER: Span = Span::from_secs(2);
 /// After the heal, this long until commits must go through: crashed sites recover, those in doubt ask.
 const GRACE: Span = Span::from_secs(5);
 
@@ -131,29 +135,39 @@ impl Scenario for Quad {
         let mut world = self.world(&shape, seed, tracing, &mut rng);
         let rates = match shape.flaky {
             _ if self.calm => FaultRates::none(),
-            true => FaultRates::flaky(),
-            false => FaultRates::stormy(),
+            true => FaultRates::flaky().with_losses(),
+            false => FaultRates::stormy().with_losses(),
         };
         let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
+        let first = configurations::latest(&world).quorums;
+        // Quorums that follow what is measured may come to lie in one region, and with it all that is committed.
+        let can_lose = shape.regions >= 3 && shape.adaptation.is_none() && lost::outlives(&first, plan.loss().map(|(_, region)| region));
+        let plan = if can_lose { plan } else { plan.without_loss() };
         world.follow(&plan);
+        let ends = |region: RegionId| plan.loss().filter(|(_, lost)| *lost == region).map_or(CLIENTS_END, |(at, _)| at);
         let shared = Rc::new(RefCell::new(Shared::default()));
         let mut clients = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
             let workload = Workload::new(rng.fork(), Reads::Locking);
-            world.add_client(site, Client::new(clients, site.region, CLIENTS_END, workload, Rc::clone(&shared)));
+            world.add_client(site, Client::new(clients, site.region, ends(site.region), workload, Rc::clone(&shared)));
             clients += 1;
         }
+        let is_lost = |site: &SiteId| plan.loss().is_some_and(|(_, lost)| lost == site.region);
+        let (lost, left): (Vec<SiteId>, Vec<SiteId>) = world.topology().sites().partition(is_lost);
         for _ in 0..shape.operators {
-            let site = *rng.pick(&world.topology().sites().collect::<Vec<_>>()).expect("a cluster has sites");
+            let site = *rng.pick(&left).expect("a cluster has sites");
             let operator = Operator::new(site, world.config().clone(), OPERATORS_END, rng.fork());
-            world.add_client(site, operator.with_adaptation(shape.adaptation.is_some()));
+            let operator = operator.with_adaptation(shape.adaptation.is_some()).with_loss(plan.loss());
+            world.add_client(site, operator);
         }
-        let end = drive(&mut world, &shared, clients);
+        let goal = lost::without(world.config(), lost.into_iter().collect(), &left, &mut rng);
+        let loss = plan.loss().map(|(at, region)| (at, region, goal));
+        let end = drive(&mut world, &shared, clients, loss);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
         if let Ok(finals) = end {
-            report.violation = shared.garbled.clone().or_else(|| judge(&world, &shared.history, &finals).err());
+            report.violation = shared.garbled.clone().or_else(|| judge(&world, &shared.history, &finals, &plan).err());
         }
         if tracing {
             report.trace.push_str(&shared.history.to_string());
@@ -194,8 +208,20 @@ impl Quad {
     }
 }
 
-/// Faults, heal, progress, quiet, final reads; returns the final reads.
-fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) -> Result<Vec<TxnNo>, SimError> {
+/// Faults, heal, progress, quiet, final reads; returns the final reads. A region that is lost then is declared so by `loss`.
+fn drive(
+    world: &mut World<Site>,
+    shared: &Rc<RefCell<Shared>>,
+    clients: u32,
+    loss: Option<(Time, RegionId, Goal)>,
+) -> Result<Vec<TxnNo>, SimError> {
+    if let Some((at, region, goal)) = loss {
+        world.run_until(at)?;
+        let left = world.sites_left().last().expect("a majority is left");
+        if !world.regions_left().contains(&region) {
+            world.add_client(left, Undertaker { at: at + DECLARED_AFTER, goal });
+        }
+    }
     world.run_until(FAULTS_END)?;
     world.heal();
     world.run_until(QUIET_END)?;
@@ -213,7 +239,7 @@ fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) ->
     Ok((before.max(after - 1)..after).map(|no| TxnNo(no as u32)).collect())
 }
 
-fn judge(world: &World<Site>, history: &History, finals: &[TxnNo]) -> Result<(), String> {
+fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], plan: &FaultPlan) -> Result<(), String> {
     let text = |violation: crate::checkers::Violation| violation.to_string();
     strict_serializability::check(history).map_err(text)?;
     no_phantom::check(history).map_err(text)?;
@@ -221,7 +247,11 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo]) -> Result<(),
     no_lost_write::check(history, finals).map_err(text)?;
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 10 };
     progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
-    for site in world.topology().sites() {
+    let members = configurations::latest(world).members();
+    let mut serving = world.regions_to_go_on(plan);
+    serving.retain(|region| members.iter().any(|site| site.region == *region));
+    progress::check_each(history, &serving, FAULTS_END + GRACE).map_err(text)?;
+    for site in world.sites_left() {
         let unresolved = world.actor(site).map(Site::unresolved);
         if unresolved != Some(0) {
             return Err(format!("{site} has {unresolved:?} unresolved transactions at the end"));

@@ -2,12 +2,13 @@
 //! Where quorums follow what is measured, it also has sites leave and join, sets how many cores there are, and loads its own site with work.
 //! In the end it takes the load off, and asks until all sites are members.
 
+use super::lost::outlives;
 use super::quorums;
 use crate::{ClientEvent, ClientProgram, Config, Next};
 use rhumb_commit::quad::quorums::Policy;
 use rhumb_commit::quad::{BURDEN_MAX_PERCENT, Burden, Cores, Goal, Leave, Request, Site};
 use rhumb_commit::replicated_commit::Answer;
-use rhumb_core::{Rng, SiteId, Span, Time};
+use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
 use std::collections::BTreeSet;
 
 /// The longest wait between two changes.
@@ -20,6 +21,8 @@ pub(super) struct Operator {
     site: SiteId,
     config: Config,
     until: Time,
+    /// The region that is lost for good, and when.
+    loss: Option<(Time, RegionId)>,
     rng: Rng,
     /// Quorums follow what is measured.
     adapts: bool,
@@ -40,7 +43,7 @@ enum Stage {
 impl Operator {
     /// One at `site`, until `until`.
     pub(super) fn new(site: SiteId, config: Config, until: Time, rng: Rng) -> Operator {
-        Operator { site, config, until, rng, adapts: false, stage: Stage::Disturb }
+        Operator { site, config, until, loss: None, rng, adapts: false, stage: Stage::Disturb }
     }
 
     /// The same where quorums follow what is measured, or do not.
@@ -48,8 +51,13 @@ impl Operator {
         Operator { adapts, ..self }
     }
 
+    /// The same where a region is lost for good then.
+    pub(super) fn with_loss(self, loss: Option<(Time, RegionId)>) -> Operator {
+        Operator { loss, ..self }
+    }
+
     /// What it asks for next.
-    fn draw(&mut self) -> Request {
+    fn draw(&mut self, now: Time) -> Request {
         let kinds: u64 = if self.adapts { 8 } else { 4 };
         match self.rng.below(kinds) {
             4 => self.leave(),
@@ -60,7 +68,7 @@ impl Operator {
                 let span = self.rng.chance(0.7).then(|| Span::from_micros(self.rng.below(2 * PAUSE_MAX.as_micros())));
                 Request::Burden(Burden { percent, span })
             }
-            _ => Request::Change(self.goal(false)),
+            _ => Request::Change(self.goal(now)),
         }
     }
 
@@ -71,16 +79,24 @@ impl Operator {
         Request::Leave(Leave { sites, lost: false })
     }
 
-    /// Any quorums of all sites, or of all but one.
-    fn goal(&mut self, is_last: bool) -> Goal {
+    /// Any quorums of all sites that are left, or of all but one, unless it takes all who are left to go on without a region.
+    fn goal(&mut self, now: Time) -> Goal {
         let rng = &mut self.rng;
         let mut sites: Vec<SiteId> = self.config.topology.sites().collect();
-        if !is_last && rng.chance(0.3) {
+        sites.retain(|site| self.loss.is_none_or(|(at, region)| now < at || site.region != region));
+        if now < self.until && self.loss.is_none() && rng.chance(0.3) {
             sites.remove(rng.below(sites.len() as u64) as usize);
         }
-        let policy = if rng.chance(0.75) { Policy::Quad } else { *rng.pick(&Policy::ALL).expect("there are policies") };
-        let cores = rng.between(1, 5) as usize;
-        Goal::of(quorums(&self.config, sites, policy, cores, rng), "an operator's wish")
+        let mut drawn = || {
+            let policy = if rng.chance(0.75) { Policy::Quad } else { *rng.pick(&Policy::ALL).expect("there are policies") };
+            let cores = rng.between(1, 5) as usize;
+            quorums(&self.config, sites.clone(), policy, cores, rng)
+        };
+        let mut quorums = drawn();
+        while !outlives(&quorums, self.loss.map(|(_, region)| region)) {
+            quorums = drawn();
+        }
+        Goal::of(quorums, "an operator's wish")
     }
 }
 
@@ -94,9 +110,9 @@ impl ClientProgram<Site> for Operator {
             _ => return Next::Wait(Span::from_micros(self.rng.below(PAUSE_MAX.as_micros()))),
         }
         Next::Request(match self.stage {
-            Stage::Disturb => self.draw(),
+            Stage::Disturb => self.draw(now),
             Stage::Relieve => Request::Burden(Burden { percent: 0, span: None }),
-            Stage::Restore => Request::Change(self.goal(true)),
+            Stage::Restore => Request::Change(self.goal(now)),
         })
     }
 }

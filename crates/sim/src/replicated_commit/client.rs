@@ -27,9 +27,21 @@ pub(crate) struct Shared {
     pub(crate) garbled: Option<String>,
     values: u64,
     recent: VecDeque<Timestamp>,
+    /// Transactions whose commit was refused.
+    refused: Vec<TxnNo>,
 }
 
 impl Shared {
+    /// `region` is declared lost: what its gateways refused to commit, and perhaps told nobody else of, may count as committed.
+    pub(crate) fn doubt_refusals_of(&mut self, region: RegionId) {
+        for no in std::mem::take(&mut self.refused) {
+            let txn = self.history.txn_mut(no);
+            if let Some((_, outcome)) = txn.ended.as_mut().filter(|_| txn.region == region) {
+                *outcome = Outcome::Unknown;
+            }
+        }
+    }
+
     fn value(&mut self) -> u64 {
         self.values += 1;
         self.values
@@ -205,6 +217,9 @@ impl Client {
     fn end(&mut self, now: Time, outcome: Outcome) -> Next<Request> {
         let mut shared = self.shared.borrow_mut();
         shared.history.txn_mut(self.no).end(now, outcome);
+        if outcome == Outcome::Aborted && matches!(self.phase, Phase::Committing) && !self.mode.is_read_only() {
+            shared.refused.push(self.no);
+        }
         if let Outcome::Committed { at } = outcome {
             shared.recent.push_back(at);
             if shared.recent.len() > RECENT_MAX {

@@ -1,6 +1,7 @@
 //! A client that moves replicas: reads the placement that its row shows, draws another one that may come next, and commits it.
 //!
-//! A region becomes active only after it was passive, and so has a copy of all rows. Else any region may become anything.
+//! A region becomes active only after it was passive, and so has a copy of all rows. Else any region may become anything, within
+//! [`Bounds`]. An operator who declares a region lost goes about it in the same way.
 
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
@@ -12,22 +13,74 @@ use std::collections::BTreeMap;
 /// The longest wait between two moves.
 const PAUSE_MAX: Span = Span::from_secs(4);
 
-/// Draws a change of `placement`, among `regions` regions.
-pub(super) fn draw(copies: Regions, regions: usize, rng: &mut Rng) -> Change {
+/// What placements a run may have, besides that somebody votes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bounds {
+    /// This region will be lost for good: the others must be a majority of those who vote.
+    pub(super) doomed: Option<RegionId>,
+    /// At least so many regions vote.
+    pub(super) voters_min: usize,
+}
+
+impl Bounds {
+    /// True if the cluster goes on in a placement with these voters, whatever the run has in store.
+    pub(super) fn hold(self, voters: Regions) -> bool {
+        let left = self.doomed.map_or(voters, |doomed| voters.without(doomed.into()));
+        voters.len() >= self.voters_min && left.len() >= voters.majority()
+    }
+
+    /// Takes the doomed region out of `voters` and adds others that hold `copies`, as far as it takes for them to hold.
+    fn enforce(self, mut voters: Regions, copies: &[RegionId]) -> Regions {
+        if self.hold(voters) {
+            return voters;
+        }
+        let is_doomed = |region: RegionId| self.doomed == Some(region);
+        voters = voters.iter().filter(|region| !is_doomed(*region)).collect();
+        for region in copies.iter().filter(|region| !is_doomed(**region)) {
+            if !self.hold(voters) || voters.is_empty() {
+                voters = voters.or((*region).into());
+            }
+        }
+        voters
+    }
+}
+
+/// Draws a change that may come after one in which `copies` hold copies, among `regions`.
+pub(super) fn draw(copies: Regions, regions: Regions, bounds: Bounds, rng: &mut Rng) -> Change {
     let mut order: Vec<RegionId> = copies.iter().collect();
     rng.shuffle(&mut order);
     let active = rng.between(1, order.len() as u64) as usize;
-    let voters: Regions = order.drain(..active).collect();
-    let passives: Regions = Regions::first(regions).without(voters).iter().filter(|_| rng.chance(0.6)).collect();
+    let voters = bounds.enforce(order.iter().copied().take(active).collect(), &order);
+    let passives: Regions = regions.without(voters).iter().filter(|_| rng.chance(0.6)).collect();
     let copies: Vec<RegionId> = voters.or(passives).iter().collect();
+    let all: Vec<RegionId> = regions.iter().collect();
     let mut coordinators = BTreeMap::new();
-    for _ in 0..rng.below(regions as u64) {
-        let mut any = || RegionId(rng.below(regions as u64) as u16);
+    for _ in 0..rng.below(regions.len() as u64) {
+        let mut any = || *rng.pick(&all).expect("a cluster has regions");
         let (of, commit) = (any(), any());
         let read = *rng.pick(&copies).expect("somebody votes");
         coordinators.insert(of, Coordinators { read, commit });
     }
     Change { voters, passives, coordinators, lost: Regions::NONE }
+}
+
+/// The change by which an operator declares `lost` lost: nobody waits for it, nor reads or commits there.
+fn without(placement: &Placement, lost: RegionId) -> Change {
+    let names_it = |named: &Coordinators| named.read == lost || named.commit == lost;
+    Change {
+        voters: placement.voters.without(lost.into()),
+        passives: placement.passives.without(lost.into()),
+        coordinators: placement.coordinators.iter().filter(|(_, named)| !names_it(named)).map(|(of, named)| (*of, *named)).collect(),
+        lost: lost.into(),
+    }
+}
+
+/// What a mover is about.
+enum Errand {
+    /// Any placement within these bounds, again and again.
+    Move(Bounds),
+    /// This region is lost for good: to say so once.
+    Declare(RegionId),
 }
 
 enum Phase {
@@ -36,12 +89,16 @@ enum Phase {
     Reading,
     Committing,
     RollingBack,
+    Done,
 }
 
-/// Moves replicas again and again.
+/// Moves replicas again and again, or declares a region lost.
 pub(super) struct Mover {
     topology: Topology,
     first: Placement,
+    errand: Errand,
+    /// It does nothing before.
+    from: Time,
     until: Time,
     rng: Rng,
     phase: Phase,
@@ -50,18 +107,28 @@ pub(super) struct Mover {
 
 impl Mover {
     /// A mover of a cluster that began with `first`.
-    pub(super) fn new(topology: Topology, first: Placement, until: Time, rng: Rng) -> Mover {
-        Mover { topology, first, until, rng, phase: Phase::Waiting, txn: None }
+    pub(super) fn new(topology: Topology, first: Placement, bounds: Bounds, until: Time, rng: Rng) -> Mover {
+        let errand = Errand::Move(bounds);
+        Mover { topology, first, errand, from: Time::ZERO, until, rng, phase: Phase::Waiting, txn: None }
+    }
+
+    /// An operator who, from then on, declares `region` lost until it is.
+    pub(super) fn declaring(topology: Topology, first: Placement, region: RegionId, from: Time, rng: Rng) -> Mover {
+        let errand = Errand::Declare(region);
+        Mover { topology, first, errand, from, until: Time::from_micros(u64::MAX), rng, phase: Phase::Waiting, txn: None }
     }
 
     fn keys(&self) -> Vec<Key> {
         (0..self.topology.shard_count()).map(|shard| Placement::key(shard, &self.topology)).collect()
     }
 
-    fn wait(&mut self) -> Next<Request> {
+    fn wait(&mut self, now: Time) -> Next<Request> {
+        if matches!(self.phase, Phase::Done) {
+            return Next::Done;
+        }
         self.phase = Phase::Waiting;
         self.txn = None;
-        Next::Wait(Span::from_micros(self.rng.below(PAUSE_MAX.as_micros())))
+        Next::Wait(Span::from_micros(self.rng.below(PAUSE_MAX.as_micros())).max(self.from.since(now)))
     }
 
     fn change(&mut self, txn: TxnId, rows: &[Row]) -> Next<Request> {
@@ -70,7 +137,16 @@ impl Mover {
             Some(value) => Placement::decode(value).expect("only placements are written there"),
             None => self.first.clone(),
         };
-        let change = draw(placement.copies(), self.topology.region_count(), &mut self.rng);
+        let lost: Regions = placement.lost.keys().copied().collect();
+        let regions = Regions::first(self.topology.region_count()).without(lost);
+        let change = match self.errand {
+            Errand::Move(bounds) => draw(placement.copies(), regions, bounds, &mut self.rng),
+            Errand::Declare(region) if lost.contains(region) => {
+                self.phase = Phase::Done;
+                return Next::Request(Request::Rollback { txn });
+            }
+            Errand::Declare(region) => without(&placement, region),
+        };
         let next = placement.next(change).expect("drawn so that it may come next");
         self.phase = Phase::Committing;
         let writes = self.keys().into_iter().map(|key| (key, Some(next.encode()))).collect();
@@ -81,7 +157,7 @@ impl Mover {
 impl ClientProgram<Site> for Mover {
     fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
         match (&self.phase, event) {
-            (_, ClientEvent::Started) => self.wait(),
+            (_, ClientEvent::Started) => self.wait(now),
             (_, ClientEvent::Woken) if now >= self.until => Next::Done,
             (_, ClientEvent::Woken) => {
                 self.phase = Phase::Beginning;
@@ -98,9 +174,9 @@ impl ClientProgram<Site> for Mover {
                     self.phase = Phase::RollingBack;
                     Next::Request(Request::Rollback { txn })
                 }
-                (None, _) => self.wait(),
+                (None, _) => self.wait(now),
             },
-            (_, ClientEvent::Answered(_) | ClientEvent::GatewayLost) => self.wait(),
+            (_, ClientEvent::Answered(_) | ClientEvent::GatewayLost) => self.wait(now),
         }
     }
 }

@@ -5,5 +5,6 @@ mod delivery;
 mod determinism;
 mod durability;
 mod faults;
+mod folders;
 mod runs;
 mod toy;
