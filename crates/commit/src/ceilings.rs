@@ -8,7 +8,7 @@
 //!
 //! Invariant: `of(key)` never falls, and is at least every timestamp that `raise` was called with for that key.
 
-use rhumb_core::{Key, KeyRange, Timestamp};
+use rhumb_core::{Key, KeyRange, Table, Timestamp, work};
 use std::collections::BTreeMap;
 
 /// Keys in a page.
@@ -24,11 +24,13 @@ struct Page {
 
 impl Page {
     fn of(&self, key: &Key) -> Timestamp {
+        work::add(1 + self.ranges.len());
         let by_range = self.ranges.iter().filter(|(range, _)| range.contains(key)).map(|(_, at)| *at).max();
         self.keys.get(key).copied().max(by_range).unwrap_or(Timestamp::ZERO)
     }
 
     fn highest(&self) -> Timestamp {
+        work::add(self.keys.len() + self.ranges.len());
         self.keys.values().copied().chain(self.ranges.iter().map(|(_, at)| *at)).max().unwrap_or(Timestamp::ZERO)
     }
 
@@ -46,6 +48,14 @@ pub struct ReadCeilings {
 }
 
 impl ReadCeilings {
+    /// Lists its pages: they are full or empty whatever is asked.
+    pub fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        let pages = [&self.newer, &self.older];
+        let [keys, ranges] = [pages.map(|page| page.keys.len()), pages.map(|page| page.ranges.len())].map(|sizes| sizes.iter().sum());
+        visit(Table::new("ceilings.keys", keys, 2 * PAGE_KEYS_MAX).stays());
+        visit(Table::new("ceilings.ranges", ranges, 2 * PAGE_RANGES_MAX).stays());
+    }
+
     /// The highest timestamp at which `key` may have been read.
     pub fn of(&self, key: &Key) -> Timestamp {
         self.floor.max(self.newer.of(key)).max(self.older.of(key))
@@ -61,6 +71,7 @@ impl ReadCeilings {
         if at <= self.floor {
             return;
         }
+        work::add(1);
         let ceiling = self.newer.keys.entry(key.clone()).or_default();
         *ceiling = at.max(*ceiling);
         self.turn_page();
@@ -71,6 +82,7 @@ impl ReadCeilings {
         if at <= self.floor || range.is_empty() {
             return;
         }
+        work::add(1 + self.newer.ranges.len());
         match self.newer.ranges.iter_mut().find(|(known, _)| known == range) {
             Some((_, ceiling)) => *ceiling = at.max(*ceiling),
             None => self.newer.ranges.push((range.clone(), at)),

@@ -27,9 +27,9 @@ use super::validation::Execution;
 use super::validation::{Verdict, Votes};
 #[cfg(feature = "planted")]
 use super::{execution, fetch::Fetch, message::Answer, site::Job};
-use rhumb_core::Effects;
 #[cfg(feature = "planted")]
 use rhumb_core::Loaded;
+use rhumb_core::{Effects, work};
 use std::collections::BTreeMap;
 
 /// What is agreed on of an epoch.
@@ -100,12 +100,17 @@ impl Site {
         #[cfg(feature = "planted")]
         let complete = if self.has_planted(Planted::AbandonedByTimer) { self.complete_by_timer() } else { complete };
         self.epochs.execution = self.epochs.execution.max(complete);
-        let gathered = self.epochs.contents.range(..=complete).filter(|(_, content)| content.conflicts.is_none());
+        let gathered = self.epochs.contents.range(..=complete).inspect(|_| work::add(1)).filter(|(_, content)| content.conflicts.is_none());
         let due: Vec<Epoch> = gathered.map(|(epoch, _)| *epoch).collect();
         due.into_iter().for_each(|epoch| self.schedule(epoch, fx));
         self.close_votes();
         // What votes decide changes with another vote only.
-        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged() && content.judged < content.votes.count());
+        let scheduled = self
+            .epochs
+            .contents
+            .range(..=complete)
+            .inspect(|_| work::add(1))
+            .filter(|(_, content)| content.is_judged() && content.judged < content.votes.count());
         let open: Vec<Epoch> = scheduled.map(|(epoch, _)| *epoch).collect();
         open.into_iter().for_each(|epoch| self.judge(epoch, fx));
         self.run_ready(fx);
@@ -120,6 +125,7 @@ impl Site {
             let named = (0..).zip(std::mem::take(batch)).map(|(place, transaction)| (Identifier { epoch, stream, place }, transaction));
             transactions.extend(named);
         }
+        work::add(transactions.len());
         let conflicts = self.ledger.register(transactions);
         let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
         if !conflicts.is_empty() {
@@ -141,7 +147,9 @@ impl Site {
         for region in self.topology.regions() {
             let covered = self.streams[StreamId::first(region)].covered();
             let closed = |(epoch, _): &(&Epoch, &mut Content)| epoch.plus(self.config.window_epochs) <= covered;
-            for (_, content) in self.epochs.contents.iter_mut().take_while(closed).filter(|(_, content)| !content.is_placed) {
+            for (_, content) in
+                self.epochs.contents.iter_mut().take_while(closed).inspect(|_| work::add(1)).filter(|(_, content)| !content.is_placed)
+            {
                 content.votes.close(region);
             }
         }
@@ -175,6 +183,7 @@ impl Site {
                 self.ledger.place(identifier, predecessors);
             }
         }
+        work::add(verdicts.len() + conflicts.len());
         content.is_placed = conflicts.keys().all(|identifier| self.ledger.is_placed(*identifier));
     }
 

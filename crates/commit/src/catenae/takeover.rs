@@ -91,6 +91,14 @@ impl Seat {
         Seat { lead, round: 0, covered: Epoch::NONE, silent: 0, asked: None, tries: 0 }
     }
 
+    /// Entries that it holds of others, to be said again.
+    pub(super) fn held(&self) -> usize {
+        match &self.lead {
+            Lead::Preparing { accepted, .. } | Lead::Behind { accepted, .. } => accepted.len(),
+            Lead::Follower | Lead::Leader { .. } => 0,
+        }
+    }
+
     /// The ballot at which this site leads.
     pub(super) fn leads_at(&self) -> Option<Ballot> {
         match self.lead {
