@@ -25,12 +25,14 @@ mod client;
 mod clock;
 mod clocks_compared;
 mod config;
+mod cost;
 mod disk;
 mod drive;
 mod error;
 mod fault;
 mod healing;
 mod network;
+mod observers;
 mod place;
 mod plan;
 #[cfg(feature = "planted")]
@@ -44,7 +46,7 @@ mod world;
 
 pub use client::{ClientEvent, ClientProgram, Next, Reply};
 pub use clock::{CLOCK_ORIGIN, ClockSkew};
-pub use config::{Config, EVENTS_MAX, LocalDelays};
+pub use config::{Config, Costs, EVENTS_MAX, LocalDelays, STEP_MAX};
 pub use error::SimError;
 pub use fault::Fault;
 pub use network::{LinkFaults, TOO_LARGE};

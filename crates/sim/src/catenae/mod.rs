@@ -18,7 +18,8 @@ pub(crate) mod workload;
 use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, TOO_LARGE, World};
+use crate::observers::bounded_state;
+use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, TOO_LARGE, World};
 use client::{Client, Shared};
 use rhumb_commit::catenae::{self as protocol, ChainSites, Durability, Site};
 use rhumb_core::{Key, RegionId, Rng, Row, SiteId, Span, Time};
@@ -202,6 +203,7 @@ impl Catenae {
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
         let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
         config.local.sync = shape.sync;
+        config.costs = Costs::REALISTIC;
         let topology = Arc::new(config.topology.clone());
         let protocol = shape.config();
         #[cfg(feature = "planted")]
@@ -219,6 +221,8 @@ impl Catenae {
         }
         world.jitter_at_home(shape.jitter);
         world.observe(same_states::observer(shape.epoch));
+        world.compare_agreed();
+        world.observe(bounded_state::observer());
         world
     }
 }
@@ -231,6 +235,7 @@ fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32, li
         None => world.heal(),
     }
     world.run_until(QUIET_END)?;
+    bounded_state::come_to_rest(world)?;
     let before = shared.borrow().history.txns().len();
     world.add_client(SiteId::new(0, 0), Client::new(clients, RegionId(0), Time::from_micros(u64::MAX), None, Rc::clone(shared)));
     world.run_clients(RUN_END)?;

@@ -17,9 +17,10 @@ mod operator;
 use crate::checkers::{bounded_clocks, no_lost_write, no_phantom, progress, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::{History, TxnNo};
+use crate::observers::bounded_state;
 use crate::replicated_commit::client::{Client, Shared};
-use crate::replicated_commit::workload::{Reads, Workload};
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::replicated_commit::workload::{self, Reads, Workload};
+use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 pub use lost::CoresLost;
 use operator::Operator;
 use rhumb_commit::quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings};
@@ -64,10 +65,12 @@ struct Shape {
     sync: Span,
     /// Operators who change the configuration.
     operators: usize,
+    /// Transactions are large now and then.
+    is_bulky: bool,
 }
 
 impl Shape {
-    fn draw(rng: &mut Rng) -> Shape {
+    fn draw(rng: &mut Rng, seed: u64) -> Shape {
         let other = *rng.pick(&Policy::ALL).expect("there are policies");
         Shape {
             regions: draw_regions(rng),
@@ -77,6 +80,7 @@ impl Shape {
             flaky: rng.chance(0.3),
             sync: draw_sync(rng),
             operators: *rng.pick(&[0, 1, 1, 2]).expect("some of them"),
+            is_bulky: workload::is_bulky(seed),
         }
     }
 }
@@ -102,7 +106,7 @@ impl Scenario for Quad {
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
-        let shape = Shape::draw(&mut rng);
+        let shape = Shape::draw(&mut rng, seed);
         let mut world = self.world(&shape, seed, tracing, &mut rng);
         let rates = match shape.flaky {
             _ if self.calm => FaultRates::none(),
@@ -114,7 +118,7 @@ impl Scenario for Quad {
         let shared = Rc::new(RefCell::new(Shared::default()));
         let mut clients = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
-            let workload = Workload::new(rng.fork(), Reads::Locking);
+            let workload = Workload::new(rng.fork(), Reads::Locking).with_bulk(shape.is_bulky);
             world.add_client(site, Client::new(clients, site.region, CLIENTS_END, workload, Rc::clone(&shared)));
             clients += 1;
         }
@@ -123,7 +127,7 @@ impl Scenario for Quad {
             let site = *rng.pick(&world.topology().sites().collect::<Vec<_>>()).expect("a cluster has sites");
             world.add_client(site, operator);
         }
-        let end = drive(&mut world, &shared, clients);
+        let end = drive(&mut world, &shared, clients, shape.is_bulky);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
@@ -147,6 +151,7 @@ impl Quad {
     fn world(&self, shape: &Shape, seed: u64, tracing: bool, rng: &mut Rng) -> World<Site> {
         let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.copies) };
         config.local.sync = shape.sync;
+        config.costs = Costs::REALISTIC;
         let quorums = quorums(&config, config.topology.sites().collect(), shape.policy, shape.cores, rng);
         #[cfg(feature = "planted")]
         let planted = self.planted;
@@ -156,7 +161,6 @@ impl Quad {
             let actor = actor.with_planted(planted);
             actor
         };
-        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
         let mut world = World::new(config, seed, factory);
         #[cfg(feature = "planted")]
         if let Some(driver) = self.driver {
@@ -164,19 +168,22 @@ impl Quad {
         }
         world.observe(configurations::observer());
         world.observe(holders::observer());
+        world.compare_agreed();
+        world.observe(bounded_state::observer());
         world
     }
 }
 
 /// Faults, heal, progress, quiet, final reads; returns the final reads.
-fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) -> Result<Vec<TxnNo>, SimError> {
+fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32, is_bulky: bool) -> Result<Vec<TxnNo>, SimError> {
     world.run_until(FAULTS_END)?;
     world.heal();
     world.run_until(QUIET_END)?;
+    bounded_state::come_to_rest(world)?;
     let before = shared.borrow().history.txns().len();
     let members = configurations::latest(world).members();
     let site = *members.first().expect("a configuration has members");
-    world.add_client(site, Client::final_reader(clients, site.region, Rc::clone(shared)));
+    world.add_client(site, Client::final_reader(clients, site.region, is_bulky, Rc::clone(shared)));
     world.run_clients(RUN_END)?;
     let after = shared.borrow().history.txns().len();
     Ok((before..after).map(|no| TxnNo(no as u32)).collect())

@@ -18,7 +18,8 @@ pub(crate) mod workload;
 use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::{History, TxnNo};
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::observers::bounded_state;
+use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
 use mover::Mover;
 use rhumb_commit::placement::{Placement, Regions};
@@ -85,6 +86,8 @@ struct Shape {
     flaky: bool,
     /// How long a sync takes.
     sync: Span,
+    /// Transactions are large now and then.
+    is_bulky: bool,
     placement: Placement,
 }
 
@@ -112,6 +115,7 @@ impl Scenario for ReplicatedCommit {
             low_ceilings: rng.chance(0.5),
             flaky: rng.chance(0.3),
             sync: draw_sync(&mut rng),
+            is_bulky: workload::is_bulky(seed),
             placement: match self.replicas {
                 Replicas::Everywhere => Placement::everywhere(regions),
                 Replicas::Placed | Replicas::Moving => place(regions, &mut rng.fork()),
@@ -127,6 +131,7 @@ impl Scenario for ReplicatedCommit {
         let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
         world.follow(&plan);
         let shared = Rc::new(RefCell::new(Shared::default()));
+        let reads = if self.replicas == Replicas::Everywhere { Reads::Everywhere } else { Reads::Placed };
         let mut number = 0;
         for region in world.topology().regions().collect::<Vec<_>>() {
             for client in 0..CLIENTS {
@@ -135,7 +140,7 @@ impl Scenario for ReplicatedCommit {
                     number,
                     region,
                     CLIENTS_END,
-                    Workload::new(rng.fork(), if self.replicas == Replicas::Everywhere { Reads::Everywhere } else { Reads::Placed }),
+                    Workload::new(rng.fork(), reads).with_bulk(shape.is_bulky),
                     Rc::clone(&shared),
                 );
                 world.add_client(SiteId { region, shard }, program);
@@ -149,7 +154,8 @@ impl Scenario for ReplicatedCommit {
             }
         }
         let link_cut = (self.replicas == Replicas::Everywhere && !self.calm).then_some(seed);
-        let end = drive(&mut world, &shared, number, link_cut);
+        let reader = Client::final_reader(number, RegionId(0), shape.is_bulky, Rc::clone(&shared));
+        let end = drive(&mut world, &shared, reader, link_cut);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
@@ -179,6 +185,7 @@ impl ReplicatedCommit {
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
         let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
         config.local.sync = shape.sync;
+        config.costs = Costs::REALISTIC;
         let topology = Arc::new(config.topology.clone());
         let mut protocol = protocol::Config::default();
         if shape.collects {
@@ -197,12 +204,13 @@ impl ReplicatedCommit {
             let actor = actor.with_planted(planted);
             actor
         };
-        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
         let mut world = World::new(config, seed, factory);
         #[cfg(feature = "planted")]
         if let Some(driver) = self.driver {
             world.plant(driver);
         }
+        world.compare_agreed();
+        world.observe(bounded_state::observer());
         world
     }
 }
@@ -213,15 +221,15 @@ fn place(regions: usize, rng: &mut Rng) -> Placement {
 }
 
 /// Faults, heal, progress, quiet, final reads; returns the final reads. Where any region reaches a majority without it, a link may stay cut.
-fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32, link_cut: Option<u64>) -> Result<Vec<TxnNo>, SimError> {
+fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, reader: Client, link_cut: Option<u64>) -> Result<Vec<TxnNo>, SimError> {
     world.run_until(FAULTS_END)?;
     match link_cut {
         Some(seed) => world.heal_but_one_link(seed, CLIENTS_END),
         None => world.heal(),
     }
     world.run_until(QUIET_END)?;
+    bounded_state::come_to_rest(world)?;
     let before = shared.borrow().history.txns().len();
-    let reader = Client::final_reader(clients, RegionId(0), Rc::clone(shared));
     world.add_client(SiteId::new(0, 0), reader);
     world.run_clients(RUN_END)?;
     let after = shared.borrow().history.txns().len();
