@@ -447,7 +447,7 @@ impl Inspect for Site {
     fn tables(&self, visit: &mut dyn FnMut(Table)) {
         let (sites, regions) = (self.topology.sites().count(), self.topology.region_count());
         let everywhere = sites * TRANSACTIONS_MAX;
-        self.gateway.tables(visit);
+        self.gateway.tables(sites, visit);
         self.coordinator.tables(self.now, &self.config, visit);
         self.cohort.tables(everywhere, &self.config, visit);
         self.moving.tables(sites, regions, visit);

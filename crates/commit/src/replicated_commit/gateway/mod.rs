@@ -83,11 +83,12 @@ impl Gateway {
     }
 
     /// Lists its tables. A client asks one thing of a transaction at a time.
-    pub(in crate::replicated_commit) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+    pub(in crate::replicated_commit) fn tables(&self, sites: usize, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("gateway.transactions", self.open(), TRANSACTIONS_MAX));
         visit(Table::new("gateway.reads", self.reads.len(), TRANSACTIONS_MAX));
         visit(Table::new("gateway.ended", self.ended.len(), ENDED_MAX).stays());
-        visit(Table::new("gateway.taken", self.taken.len(), TAKEN_MAX));
+        // The last one of each gateway stays as long as its clock does not go on.
+        visit(Table::new("gateway.taken", self.taken.len(), TAKEN_MAX).resting_at(sites));
     }
 
     /// When the oldest open transaction began.
