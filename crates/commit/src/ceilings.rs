@@ -8,32 +8,50 @@
 //!
 //! Invariant: `of(key)` never falls, and is at least every timestamp that `raise` was called with for that key.
 
-use rhumb_core::{Key, KeyRange, Timestamp};
+use rhumb_core::{Key, KeyRange, Table, Timestamp, work};
 use std::collections::BTreeMap;
 
 /// Keys in a page.
 const PAGE_KEYS_MAX: usize = 32_768;
-/// Ranges in a page; each is looked at on every write.
-const PAGE_RANGES_MAX: usize = 512;
+/// Ends of ranges in a page.
+const PAGE_ENDS_MAX: usize = 1_024;
 
 #[derive(Debug, Default)]
 struct Page {
     keys: BTreeMap<Key, Timestamp>,
-    ranges: Vec<(KeyRange, Timestamp)>,
+    /// Where ranges begin and end: from each of these keys up to the next one, all keys were read at that timestamp. A write looks at one
+    /// of them, however many ranges were read.
+    ends: BTreeMap<Key, Timestamp>,
 }
 
 impl Page {
     fn of(&self, key: &Key) -> Timestamp {
-        let by_range = self.ranges.iter().filter(|(range, _)| range.contains(key)).map(|(_, at)| *at).max();
-        self.keys.get(key).copied().max(by_range).unwrap_or(Timestamp::ZERO)
+        work::add(2);
+        self.keys.get(key).copied().unwrap_or(Timestamp::ZERO).max(self.by_range(key))
+    }
+
+    fn by_range(&self, key: &Key) -> Timestamp {
+        self.ends.range(..=key).next_back().map_or(Timestamp::ZERO, |(_, at)| *at)
+    }
+
+    fn raise_range(&mut self, range: &KeyRange, at: Timestamp) {
+        for end in [&range.start, &range.end] {
+            let there = self.by_range(end);
+            self.ends.entry(end.clone()).or_insert(there);
+        }
+        for (_, ceiling) in self.ends.range_mut(&range.start..&range.end) {
+            work::add(1);
+            *ceiling = at.max(*ceiling);
+        }
     }
 
     fn highest(&self) -> Timestamp {
-        self.keys.values().copied().chain(self.ranges.iter().map(|(_, at)| *at)).max().unwrap_or(Timestamp::ZERO)
+        work::add(self.keys.len() + self.ends.len());
+        self.keys.values().chain(self.ends.values()).copied().max().unwrap_or(Timestamp::ZERO)
     }
 
     fn is_full(&self) -> bool {
-        self.keys.len() >= PAGE_KEYS_MAX || self.ranges.len() >= PAGE_RANGES_MAX
+        self.keys.len() >= PAGE_KEYS_MAX || self.ends.len() >= PAGE_ENDS_MAX
     }
 }
 
@@ -46,6 +64,15 @@ pub struct ReadCeilings {
 }
 
 impl ReadCeilings {
+    /// Lists its pages: they are full or empty whatever is asked.
+    pub fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        let pages = [&self.newer, &self.older];
+        let [keys, ends] = [pages.map(|page| page.keys.len()), pages.map(|page| page.ends.len())].map(|sizes| sizes.iter().sum());
+        visit(Table::new("ceilings.keys", keys, 2 * PAGE_KEYS_MAX).stays());
+        // The range that makes a page full may bring one end more than fits.
+        visit(Table::new("ceilings.ends", ends, 2 * (PAGE_ENDS_MAX + 1)).stays());
+    }
+
     /// The highest timestamp at which `key` may have been read.
     pub fn of(&self, key: &Key) -> Timestamp {
         self.floor.max(self.newer.of(key)).max(self.older.of(key))
@@ -61,6 +88,7 @@ impl ReadCeilings {
         if at <= self.floor {
             return;
         }
+        work::add(1);
         let ceiling = self.newer.keys.entry(key.clone()).or_default();
         *ceiling = at.max(*ceiling);
         self.turn_page();
@@ -71,10 +99,7 @@ impl ReadCeilings {
         if at <= self.floor || range.is_empty() {
             return;
         }
-        match self.newer.ranges.iter_mut().find(|(known, _)| known == range) {
-            Some((_, ceiling)) => *ceiling = at.max(*ceiling),
-            None => self.newer.ranges.push((range.clone(), at)),
-        }
+        self.newer.raise_range(range, at);
         self.turn_page();
     }
 
@@ -110,6 +135,22 @@ mod tests {
         assert_eq!(ceilings.of(&"k".into()), at(5));
         assert_eq!(ceilings.of(&"b".into()), at(9));
         assert_eq!(ceilings.of(&"c".into()), at(2));
+    }
+
+    #[test]
+    fn ranges_that_overlap_have_the_highest_ceiling_of_those_that_cover_a_key_and_each_costs_the_same() {
+        let mut ceilings = ReadCeilings::default();
+        let key = |n: u64| Key::from(format!("k{n:03}").as_str());
+        let ranges: Vec<(u64, u64, u64)> = (0..200).map(|n| (n * 37 % 191, n * 37 % 191 + 1 + n % 11, 1 + n * 53 % 199)).collect();
+        for (first, end, bits) in &ranges {
+            ceilings.raise_range(&KeyRange::new(key(*first), key(*end)), at(*bits));
+        }
+        for n in 0..210 {
+            let covering = ranges.iter().filter(|(first, end, _)| (*first..*end).contains(&n)).map(|(.., bits)| at(*bits));
+            let (found, work) = work::measure(|| ceilings.of(&key(n)));
+            assert_eq!(found, covering.max().unwrap_or(Timestamp::ZERO), "{n}");
+            assert!(work < 10, "{work} for one key");
+        }
     }
 
     #[test]

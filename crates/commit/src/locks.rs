@@ -19,7 +19,7 @@
 //! Invariants: a key has at most one exclusive holder that is not carried; a key held exclusively by one transaction is held shared by
 //! nobody else, except that a lock taken over is gone at once.
 
-use rhumb_core::{Key, KeyRange, TxnId};
+use rhumb_core::{Key, KeyRange, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How firm a shared or range lock is.
@@ -70,16 +70,18 @@ impl Locks {
         let range = (!range.is_empty()).then(|| range.start.clone()..range.end.clone());
         let exclusive = range.clone().into_iter().flat_map(|range| self.exclusive.range(range)).map(|(_, holder)| holder);
         let carried = range.into_iter().flat_map(|range| self.carried.range(range)).flat_map(|(_, holders)| holders);
-        exclusive.chain(carried).copied()
+        exclusive.chain(carried).copied().inspect(|_| work::add(1))
     }
 
     /// The transaction that denies `txn` an exclusive lock on `key`, if any.
     pub fn denies_exclusive(&self, key: &Key, txn: TxnId) -> Option<TxnId> {
+        work::add(1);
         let prepared = |(holder, strength): (&TxnId, &Strength)| (*holder != txn && *strength == Strength::Prepared).then_some(*holder);
         self.exclusive_holder(key, Some(txn))
             .or_else(|| self.shared.get(key).and_then(|holders| holders.iter().find_map(prepared)))
             .or_else(|| {
                 self.ranges.iter().find_map(|(holder, ranges)| {
+                    work::add(ranges.len());
                     let firm = |(range, strength): &(KeyRange, Strength)| *strength == Strength::Prepared && range.contains(key);
                     (*holder != txn && ranges.iter().any(firm)).then_some(*holder)
                 })
@@ -89,6 +91,7 @@ impl Locks {
     /// Gives `txn` a shared lock on `key`. The caller has checked that nobody else holds it exclusively.
     pub fn share(&mut self, key: &Key, txn: TxnId, strength: Strength) {
         assert!(self.exclusive_holder(key, Some(txn)).is_none(), "a key held exclusively is not shared");
+        work::add(1);
         let held = self.shared.entry(key.clone()).or_default().entry(txn).or_insert(strength);
         *held = strength.max(*held);
         self.held.entry(txn).or_default().insert(key.clone());
@@ -98,6 +101,7 @@ impl Locks {
     pub fn share_range(&mut self, range: &KeyRange, txn: TxnId, strength: Strength) {
         assert!(self.exclusive_holder_within(range, Some(txn)).is_none(), "a range with a key held exclusively is not shared");
         let ranges = self.ranges.entry(txn).or_default();
+        work::add(ranges.len());
         match ranges.iter_mut().find(|(held, _)| held == range) {
             Some((_, held)) => *held = strength.max(*held),
             None => ranges.push((range.clone(), strength)),
@@ -130,6 +134,7 @@ impl Locks {
 
     /// Takes over every lock on `key` that a reader other than `txn` holds: its value has changed, or is about to.
     pub fn take_over(&mut self, key: &Key, txn: Option<TxnId>) {
+        work::add(1);
         let lost = &mut self.lost;
         let mut keeps = |holder: TxnId, strength: Strength, covers: bool| {
             let keeps = Some(holder) == txn || strength == Strength::Prepared || !covers;
@@ -145,6 +150,7 @@ impl Locks {
             }
         }
         for (holder, ranges) in &mut self.ranges {
+            work::add(ranges.len());
             ranges.retain(|(range, strength)| keeps(*holder, *strength, range.contains(key)));
         }
         self.ranges.retain(|_, ranges| !ranges.is_empty());
@@ -164,7 +170,9 @@ impl Locks {
 
     /// Releases all that `txn` holds.
     pub fn release(&mut self, txn: TxnId) {
-        for key in self.held.remove(&txn).unwrap_or_default() {
+        let keys = self.held.remove(&txn).unwrap_or_default();
+        work::add(keys.len());
+        for key in keys {
             if self.exclusive.get(&key) == Some(&txn) {
                 self.exclusive.remove(&key);
             }
@@ -183,6 +191,12 @@ impl Locks {
         }
         self.ranges.remove(&txn);
         self.lost.remove(&txn);
+    }
+
+    /// How many keys and ranges are locked, and how many transactions hold or have lost a lock.
+    pub fn sizes(&self) -> (usize, usize) {
+        let ranges = self.ranges.len();
+        (self.exclusive.len() + self.shared.len() + self.carried.len() + ranges, self.held.len() + self.lost.len())
     }
 
     /// The transactions that hold or have lost any lock.

@@ -32,7 +32,7 @@ mod spans;
 #[cfg(test)]
 mod tests;
 
-use rhumb_core::{Key, KeyRange, TxnId};
+use rhumb_core::{Key, KeyRange, Table, TxnId};
 use spans::Spans;
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -165,6 +165,14 @@ impl WoundWait {
         let mut outcomes = Vec::new();
         self.grant(&freed, None, &mut outcomes);
         outcomes
+    }
+
+    /// Lists its parts; `transactions_max` at the most have anything in it.
+    pub fn tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("locks.held", self.held.len(), usize::MAX));
+        visit(Table::new("locks.waiting", self.waiting.len(), WAITING_MAX));
+        visit(Table::new("locks.prepared", self.prepared.len(), transactions_max));
+        visit(Table::new("locks.wounded", self.wounded.len(), transactions_max));
     }
 
     /// True if `txn` was wounded and not released since.

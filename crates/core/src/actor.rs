@@ -21,12 +21,16 @@
 //! [`Effects`] takes one only through [`Effects::persist`]. A promise made again is attached to an empty batch: the
 //! queue is first in, first out, so it leaves after everything before it is durable.
 //!
+//! A step also says, for drivers that want to know, how much it has worked ([`work`](crate::work)) and what it has found to be agreed on
+//! ([`Effects::agree`]); no decision depends on either.
+//!
 //! Invariants every driver keeps: persists become durable in the order they were written; after a crash the store
 //! holds a prefix of them, whole batches only; an actor is never stepped from within a step.
 
 use crate::hlc::Timestamp;
 use crate::ids::SiteId;
 use crate::key::{Key, KeyRange, Value};
+use crate::record::encode;
 use crate::time::{Span, Time};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -176,16 +180,34 @@ pub enum Gated<A: Actor> {
     },
 }
 
+/// Something that everybody agrees on: whoever records a value under the same topic and key must record the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// What kind of thing, as `attempt`.
+    pub topic: &'static str,
+    /// Which.
+    pub key: String,
+    /// What it is, encoded.
+    pub value: Vec<u8>,
+}
+
 /// The list of effects that a step writes.
 pub struct Effects<A: Actor> {
     list: Vec<Effect<A>>,
     tracing: bool,
+    /// None if nobody compares it.
+    agreed: Option<Vec<Agreed>>,
 }
 
 impl<A: Actor> Effects<A> {
     /// An empty list. Trace lines are built only if `tracing`.
     pub fn new(tracing: bool) -> Effects<A> {
-        Effects { list: Vec::new(), tracing }
+        Effects { list: Vec::new(), tracing, agreed: None }
+    }
+
+    /// The same, with what is agreed on recorded.
+    pub fn recording(self) -> Effects<A> {
+        Effects { agreed: Some(Vec::new()), ..self }
     }
 
     /// Sends a note.
@@ -225,6 +247,19 @@ impl<A: Actor> Effects<A> {
     /// Counts an event under a dotted lower-case name, as `commit.too_old`.
     pub fn count(&mut self, event: &'static str) {
         self.list.push(Effect::Count(event));
+    }
+
+    /// Records that `key` of this `topic` is `value`, as far as this actor knows for certain: nobody may ever record another value. Costs
+    /// nothing where nobody compares what actors record.
+    pub fn agree(&mut self, topic: &'static str, key: impl fmt::Display, value: &impl Serialize) {
+        if let Some(agreed) = &mut self.agreed {
+            agreed.push(Agreed { topic, key: key.to_string(), value: encode(value).to_vec() });
+        }
+    }
+
+    /// Takes what was recorded so far.
+    pub fn take_agreed(&mut self) -> Vec<Agreed> {
+        self.agreed.as_mut().map_or_else(Vec::new, std::mem::take)
     }
 
     /// Adds a line to the trace; `line` is called only if somebody traces.

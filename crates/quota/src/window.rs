@@ -16,7 +16,7 @@ use crate::operation::{Action, Done, Operation, RequestKey};
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use rhumb_core::actor::Space;
-use rhumb_core::{Batch, record};
+use rhumb_core::{Batch, Table, record};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -87,6 +87,12 @@ impl Window {
         self.bytes += answered.bytes();
         self.by_key.insert(answered.key.clone(), sequence);
         self.answers.push_back(Remembered { sequence, tick, answered });
+    }
+
+    /// Lists it; as much again may come of operations that wait.
+    pub fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("window.bytes", self.bytes, 2 * self.bytes_max).stays());
+        visit(Table::new("window.keys", self.by_key.len(), self.answers.len()).stays());
     }
 
     /// True if no further id is to be used for now. Operations that wait already are remembered all the same: they are few.

@@ -32,6 +32,8 @@ pub struct Config {
     pub rtt: RttMatrix,
     /// How long things take at a site.
     pub local: LocalDelays,
+    /// What work costs its processor.
+    pub costs: Costs,
     /// The maximum offset between clocks: a message from farther ahead is refused, a site whose clock is farther off stops.
     pub max_clock_offset: Span,
     /// A run of more events than this counts as a livelock.
@@ -61,6 +63,34 @@ pub struct LocalDelays {
     /// What a message from another site keeps the processor busy before it is taken up, beyond its step: unwrapping it, and wrapping the
     /// answer. Inputs meanwhile wait.
     pub remote: Span,
+}
+
+/// What the work of a step costs the processor of its site, beyond [`LocalDelays`]. Inputs meanwhile wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// Nanoseconds for a unit of [work](rhumb_core::work) that the protocol reports.
+    pub unit_nanos: u64,
+    /// Nanoseconds for a row or a record loaded, or a version or a record written.
+    pub stored_nanos: u64,
+    /// No step may keep its site busy for longer.
+    pub step_max: Option<Span>,
+}
+
+/// What a step may take in a random run: a site that is busy for longer answers no ping in time and is taken for slow, or dead.
+pub const STEP_MAX: Span = Span::from_millis(100);
+
+impl Costs {
+    /// Work is free.
+    pub const NONE: Costs = Costs { unit_nanos: 0, stored_nanos: 0, step_max: None };
+
+    /// What random runs charge: about what a lookup in a table of memory, and a point read or write of the store, take on a server; no step
+    /// above [`STEP_MAX`].
+    pub const REALISTIC: Costs = Costs { unit_nanos: 500, stored_nanos: 4_000, step_max: Some(STEP_MAX) };
+
+    /// How long `units` of work, and so many rows and records, take.
+    pub(crate) fn of(&self, units: u64, stored: u64) -> Span {
+        Span::from_micros((units * self.unit_nanos + stored * self.stored_nanos) / 1_000)
+    }
 }
 
 impl LocalDelays {
@@ -115,6 +145,7 @@ impl Config {
             topology: Topology::new(rtt.names().to_vec(), shards),
             rtt,
             local: LocalDelays::default(),
+            costs: Costs::NONE,
             max_clock_offset: clock_offset::MAX_OFFSET,
             events_max: EVENTS_MAX,
             tracing: false,

@@ -6,9 +6,9 @@ use crate::error::SimError;
 use crate::fault::Fault;
 use crate::network::TOO_LARGE;
 use crate::world::World;
-use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, Loaded, MESSAGE_BYTES_MAX, Op, RequestId, Token};
+use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, MESSAGE_BYTES_MAX, RequestId, Token};
 use rhumb_core::record::encoded_bytes;
-use rhumb_core::{SiteId, Span, Time};
+use rhumb_core::{SiteId, Span, Time, work};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -143,14 +143,21 @@ impl<A: Actor> World<A> {
             return self.schedule_turn(site);
         }
         let input = life.inbox.pop_front().expect("a turn is scheduled only for an input that waits");
-        self.trace_input(site, &input);
-        let mut effects = Effects::new(self.trace.is_on());
+        self.begin_step(site, &input);
+        let effects = Effects::new(self.trace.is_on());
+        let mut effects = if self.agreements.is_some() { effects.recording() } else { effects };
         let Some(life) = &mut self.site_mut(site).life else { return };
-        let stepped = catch_unwind(AssertUnwindSafe(|| life.actor.step(clock, input, &mut effects)));
+        let step = AssertUnwindSafe(|| life.actor.step(clock, input, &mut effects));
+        let (stepped, units) = work::measure(|| catch_unwind(step));
+        self.charge_units(site, units);
         match stepped {
-            Ok(()) => self.carry_out(site, effects.take()),
+            Ok(()) => {
+                self.compare(site, effects.take_agreed());
+                self.carry_out(site, effects.take());
+            }
             Err(panic) => self.fail(SimError::Panicked { at: now, site, message: panic_message(&*panic) }),
         }
+        self.end_step(site);
         self.begin_sync(site);
         self.schedule_turn(site);
     }
@@ -190,7 +197,7 @@ impl<A: Actor> World<A> {
             Effect::Load { .. } if self.site(site).is_damaged => self.refuse(site, "a block of its disk cannot be read"),
             Effect::Load { token, load } => {
                 let loaded = self.site(site).store.load(&load).expect("memory does not fail");
-                self.work_off(site, if let Loaded::Rows { rows, .. } = &loaded { rows.len() } else { 0 });
+                self.charge_loaded(site, &loaded);
                 self.schedule_input(site, self.now + self.config.local.load, Input::Loaded { token, loaded });
             }
             Effect::Persist { batch, token, then } => self.persist(site, &batch, token, then),
@@ -198,16 +205,6 @@ impl<A: Actor> World<A> {
             Effect::Collect(collect) => self.collect(site, collect),
             Effect::Count(event) => *self.probes.entry(event).or_default() += 1,
             Effect::Trace(line) => self.trace.line(self.now, format_args!("{site} · {line}")),
-        }
-    }
-
-    /// Keeps the processor busy with so many rows.
-    fn work_off(&mut self, site: SiteId, rows: usize) {
-        let (now, span) = (self.now, self.config.local.row * rows as u64);
-        let state = self.site_mut(site);
-        let span = state.work(span);
-        if let Some(life) = &mut state.life {
-            life.busy_until = now.max(life.busy_until) + span;
         }
     }
 
@@ -239,7 +236,7 @@ impl<A: Actor> World<A> {
 
     fn persist(&mut self, site: SiteId, batch: &Batch, token: Option<Token>, mut then: Vec<Gated<A>>) {
         self.site(site).store.apply(batch).expect("memory does not fail");
-        self.work_off(site, batch.ops.iter().filter(|op| matches!(op, Op::PutVersion { .. })).count());
+        self.charge_written(site, batch);
         if self.answers_before_sync() {
             self.let_go(site, std::mem::take(&mut then));
         }
@@ -366,18 +363,6 @@ impl<A: Actor> World<A> {
             }
             Next::Wait(span) => self.schedule.push(self.now + span, Event::Client { client: index, event: ClientEvent::Woken }),
             Next::Done => client.done = true,
-        }
-    }
-
-    fn trace_input(&mut self, site: SiteId, input: &Input<A>) {
-        let now = self.now;
-        match input {
-            Input::Start => self.trace.line(now, format_args!("{site} start")),
-            Input::Message { from, body } => self.trace.line(now, format_args!("{site} ← {from} {body}")),
-            Input::Timer(timer) => self.trace.line(now, format_args!("{site} timer {timer:?}")),
-            Input::Loaded { token, .. } => self.trace.line(now, format_args!("{site} loaded {token}")),
-            Input::Persisted { token } => self.trace.line(now, format_args!("{site} persisted {token}")),
-            Input::Client { id, .. } => self.trace.line(now, format_args!("{site} ← client, request {id}")),
         }
     }
 }

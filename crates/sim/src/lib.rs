@@ -25,6 +25,7 @@ mod client;
 mod clock;
 mod clocks_compared;
 mod config;
+mod cost;
 mod disk;
 mod doom;
 mod drive;
@@ -33,6 +34,7 @@ mod fault;
 mod folder;
 mod healing;
 mod network;
+mod observers;
 mod place;
 mod plan;
 #[cfg(feature = "planted")]
@@ -46,7 +48,7 @@ mod world;
 
 pub use client::{ClientEvent, ClientProgram, Next, Reply};
 pub use clock::{CLOCK_ORIGIN, ClockSkew};
-pub use config::{Config, EVENTS_MAX, LocalDelays};
+pub use config::{Config, Costs, EVENTS_MAX, LocalDelays, STEP_MAX};
 pub use error::SimError;
 pub use fault::{Fault, Replacement};
 pub use network::{LinkFaults, TOO_LARGE};

@@ -45,6 +45,8 @@ pub(crate) struct Life<A: Actor> {
     pub(crate) turn: Option<Time>,
     /// Its processor works off rows until then.
     pub(crate) busy_until: Time,
+    /// What the step being carried out has cost so far.
+    pub(crate) step_cost: Span,
     pub(crate) disk: Disk<A>,
     /// If set, the next step of at least two effects ends in a crash; then how long the site stays down.
     pub(crate) crash_mid_step: Option<Option<Span>>,
@@ -88,7 +90,8 @@ impl<A: Actor> Site<A> {
         assert!(self.life.is_none(), "a site that is up does not start");
         self.lives += 1;
         let (inbox, disk) = (VecDeque::new(), Disk::new());
-        self.life = Some(Life { actor, inbox, turn: None, busy_until: Time::ZERO, disk, crash_mid_step: None, fail_sync: None });
+        let (turn, busy_until, step_cost) = (None, Time::ZERO, Span::ZERO);
+        self.life = Some(Life { actor, inbox, turn, busy_until, step_cost, disk, crash_mid_step: None, fail_sync: None });
     }
 
     /// Ends the life. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often

@@ -9,10 +9,12 @@
 use crate::client::{Client, ClientEvent, ClientProgram, Reply};
 use crate::clock::{ClockSkew, SiteClock};
 use crate::config::Config;
+use crate::cost::LastInput;
 use crate::drive::Event;
 use crate::error::SimError;
 use crate::fault::Fault;
 use crate::network::Network;
+use crate::observers::agreement::Agreements;
 use crate::plan::FaultPlan;
 use crate::schedule::Schedule;
 use crate::site::Site;
@@ -57,6 +59,11 @@ pub struct World<A: Actor> {
     pub(crate) failure: Option<SimError>,
     /// The pairs of sites that have met, with their processes then.
     pub(crate) met: BTreeMap<(SiteId, SiteId), (u64, u64)>,
+    /// The site that stepped in the last event, if one did.
+    pub(crate) stepped: Option<SiteId>,
+    pub(crate) last_input: LastInput,
+    /// What actors have recorded as agreed on; none if nobody compares it.
+    pub(crate) agreements: Option<Agreements>,
     #[cfg(feature = "planted")]
     pub(crate) planted: Option<crate::Planted>,
     requests: RequestId,
@@ -84,6 +91,9 @@ impl<A: Actor> World<A> {
             healings: 0,
             failure: None,
             met: BTreeMap::new(),
+            stepped: None,
+            last_input: LastInput::default(),
+            agreements: None,
             #[cfg(feature = "planted")]
             planted: None,
             requests: 0,
@@ -146,6 +156,11 @@ impl<A: Actor> World<A> {
     /// The sites that are not lost for good.
     pub fn sites_left(&self) -> impl Iterator<Item = SiteId> + '_ {
         self.sites.iter().filter(|(_, state)| !state.is_lost).map(|(site, _)| *site)
+    }
+
+    /// The site whose actor took a step in the last event, if one did: no other one's state has changed.
+    pub fn stepped(&self) -> Option<SiteId> {
+        self.stepped
     }
 
     /// How often `site` has started.
@@ -229,6 +244,11 @@ impl<A: Actor> World<A> {
         self.observers.push(Box::new(observer));
     }
 
+    /// Compares from now on what actors [record](rhumb_core::Effects::agree) as agreed on.
+    pub fn compare_agreed(&mut self) {
+        self.agreements = Some(Agreements::default());
+    }
+
     /// Connects a client to `site`; it starts now.
     pub fn add_client(&mut self, site: SiteId, program: impl ClientProgram<A> + 'static) {
         self.clients.push(Client { site, program: Box::new(program), done: false });
@@ -301,6 +321,7 @@ impl<A: Actor> World<A> {
         let Some((at, event)) = self.schedule.pop() else { return Ok(false) };
         self.now = at;
         self.events += 1;
+        self.stepped = None;
         if self.events + LIVELOCK_TRACED >= self.config.events_max {
             self.trace.turn_on();
         }

@@ -13,7 +13,7 @@
 use super::epoch::Epoch;
 use super::footprint::Footprint;
 use super::message::Identifier;
-use rhumb_core::{Key, KeyRange};
+use rhumb_core::{Key, KeyRange, Table, work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -113,23 +113,15 @@ pub(super) struct AccessIndex {
     ranges: BTreeMap<Vec<u8>, BTreeMap<KeyRange, Accesses>>,
     /// How many of those prefixes have that length.
     prefix_lengths: BTreeMap<usize, usize>,
-    pub(super) work: Work,
-}
-
-/// How many keys, ranges and transactions were looked at so far. Only tests count.
-#[derive(Debug, Default)]
-pub(super) struct Work(#[cfg(test)] pub(super) usize);
-
-impl Work {
-    fn add(&mut self, _looked_at: usize) {
-        #[cfg(test)]
-        {
-            self.0 += _looked_at;
-        }
-    }
 }
 
 impl AccessIndex {
+    /// Lists its tables.
+    pub(super) fn tables(&self, operations_max: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("access.keys", self.keys.len(), operations_max));
+        visit(Table::new("access.ranges", self.ranges.len(), operations_max));
+    }
+
     /// A transaction of the last epoch so far becomes one of those that are not settled.
     pub(super) fn enter(&mut self, identifier: Identifier, footprint: &Footprint) -> Entered {
         let mut entered = Entered::default();
@@ -142,7 +134,7 @@ impl AccessIndex {
                 self.each_range_with(key, |accesses| accesses.enter(identifier, true, &mut entered));
             }
         }
-        self.work.add(footprint.keys.len() + footprint.ranges.len() + entered.meets.len());
+        work::add(footprint.keys.len() + footprint.ranges.len() + entered.meets.len());
         entered
     }
 
@@ -163,7 +155,7 @@ impl AccessIndex {
             self.range(range).leave(identifier, false, &mut freed);
             self.drop_unread(range);
         }
-        self.work.add(footprint.keys.len() + footprint.ranges.len() + freed.len());
+        work::add(footprint.keys.len() + footprint.ranges.len() + freed.len());
         freed
     }
 
@@ -177,9 +169,9 @@ impl AccessIndex {
         ranges.entry(range.clone()).or_insert_with(|| {
             let mut accesses = Accesses { is_range: true, ..Accesses::default() };
             for (_, here) in self.keys.range(range.start.clone()..range.end.clone().max(range.start.clone())) {
-                self.work.add(1);
+                work::add(1);
                 for writer in here.writers.0.values().flatten() {
-                    self.work.add(1);
+                    work::add(1);
                     accesses.writers.insert(*writer);
                 }
             }
@@ -208,7 +200,7 @@ impl AccessIndex {
         for &length in self.prefix_lengths.range(..=key.0.len()).map(|(length, _)| length) {
             let ranges = self.ranges.get_mut(&key.0[..length]).into_iter().flatten();
             for (range, accesses) in ranges.take_while(|(range, _)| range.start <= *key) {
-                self.work.add(1);
+                work::add(1);
                 if range.contains(key) {
                     each(accesses);
                 }

@@ -9,8 +9,8 @@ use super::epoch::Epoch;
 use super::message::{Entry, Forwarded};
 use super::operation::Transaction;
 use super::stream_id::StreamId;
-use rhumb_core::SiteId;
 use rhumb_core::actor::RequestId;
+use rhumb_core::{SiteId, work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -72,6 +72,11 @@ impl Aways {
         self.by_name.len()
     }
 
+    /// Places that are remembered for them: those where one of them may stand.
+    pub(super) fn seen(&self) -> usize {
+        self.said.len() + self.alike.values().map(|alike| alike.seen.len()).sum::<usize>()
+    }
+
     /// Bytes of their transactions.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
@@ -131,6 +136,7 @@ impl Aways {
 
     /// Removes those of which `is_over` holds, in the order of names, and says of each whether it may have been sealed.
     pub(super) fn remove_if(&mut self, is_over: impl Fn(&Away) -> bool) -> Vec<(Away, bool)> {
+        work::add(self.by_name.len());
         let over: Vec<Forwarded> = self.by_name.iter().filter(|(_, away)| is_over(away)).map(|(name, _)| *name).collect();
         let may_be = |away: &Away| {
             let seen = &self.alike[&away.transaction].seen;

@@ -11,7 +11,7 @@
 use super::footprint::Footprint;
 use super::message::Identifier;
 use super::resolver::Resolver;
-use rhumb_core::Key;
+use rhumb_core::{Key, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One chain server, for one epoch.
@@ -49,7 +49,9 @@ impl ChainServer {
         let mut passed = Vec::new();
         // What other servers settle only ever adds to what one has to wait for, so nobody need be asked again but after a
         // pre-commit here.
-        while let Some(next) = self.waiting.iter().copied().find(|waiting| resolver.claim(*waiting, self.open(*waiting))) {
+        while let Some(next) =
+            self.waiting.iter().copied().inspect(|_| work::add(1)).find(|waiting| resolver.claim(*waiting, self.open(*waiting)))
+        {
             self.precommit(next);
             passed.push(next);
         }
@@ -70,7 +72,7 @@ impl ChainServer {
     /// Those it conflicts with here that have not pre-committed.
     pub fn open(&self, transaction: Identifier) -> impl Iterator<Item = Identifier> + Clone + '_ {
         let meets = self.footprints.get(&transaction).expect("a transaction passes forward before it comes back");
-        meets.iter().copied().filter(|other| !self.precommitted.contains(other))
+        meets.iter().copied().inspect(|_| work::add(1)).filter(|other| !self.precommitted.contains(other))
     }
 }
 

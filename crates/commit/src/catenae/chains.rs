@@ -14,7 +14,7 @@ use super::site::Site;
 use super::speculation::{Speculation, Visit};
 use super::stream_id::StreamId;
 use super::{chain, epochs::Content};
-use rhumb_core::{Effects, SiteId};
+use rhumb_core::{Effects, SiteId, Table, work};
 use std::collections::BTreeMap;
 
 /// An epoch's chains, as a site has them.
@@ -41,6 +41,13 @@ pub(super) struct Chains {
     early: BTreeMap<Epoch, Vec<(Crossing, Visit)>>,
     /// Until that tick chains do not cross sites.
     alone_until: u64,
+}
+
+impl Chains {
+    /// Lists what waits.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("chains.early", self.early.values().map(Vec::len).sum(), EARLY_VISITS_MAX));
+    }
 }
 
 impl Site {
@@ -91,7 +98,8 @@ impl Site {
         let settled = self.epochs.settled;
         self.chains.early.retain(|epoch, _| *epoch > settled);
         let ticks = self.ticks;
-        let open = self.epochs.contents.iter().filter(|(_, content)| content.is_judged() && !content.chains.has_voted);
+        let open =
+            self.epochs.contents.iter().inspect(|_| work::add(1)).filter(|(_, content)| content.is_judged() && !content.chains.has_voted);
         let due = open.filter_map(|(epoch, content)| match &content.chains.running {
             None => Some((*epoch, false)),
             Some((since, Running::Crossing(..))) => (ticks - since > CHAINS_PATIENCE_TICKS).then_some((*epoch, true)),
@@ -123,6 +131,7 @@ impl Site {
             return;
         }
         let Some(content) = self.epochs.contents.get_mut(&epoch).filter(|content| content.conflicts.is_some()) else {
+            work::add(self.chains.early.len());
             if self.chains.early.values().map(Vec::len).sum::<usize>() < EARLY_VISITS_MAX {
                 self.chains.early.entry(epoch).or_default().push((crossing, visit));
             }

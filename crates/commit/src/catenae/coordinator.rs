@@ -15,7 +15,10 @@
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
 //! is executed; an offset beyond the delay tolerance starts a [takeover](super::takeover).
 
-use super::config::{BATCH_BYTES_MAX, MEASURED_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
+use super::config::{
+    AHEAD_MAX, BATCH_BYTES_MAX, BATCH_MAX, FORWARDED_MAX, MEASURED_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX,
+    WAITING_READS_MAX,
+};
 use super::desk::{Asked, Asker, Desk, Sealed};
 use super::epoch::Epoch;
 use super::message::{Answer, Entry, Identifier, Order, Settling};
@@ -26,7 +29,7 @@ use super::stream::Stream;
 use super::stream_id::StreamId;
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Time};
+use rhumb_core::{Effects, Table, Time, work};
 use std::collections::BTreeMap;
 
 /// Requests on their way.
@@ -247,10 +250,12 @@ impl Site {
         self.coordinator.desk(own).reads = self.expire_unsealed_reads(reads, deadline, fx);
         let deadline = self.ticks - self.config.deadline_epochs;
         for sealed in self.coordinator.desks.iter_mut().flat_map(|desk| desk.sealed.values_mut()) {
+            work::add(1 + sealed.asked.len());
             for (_, asked) in sealed.asked.extract_if(.., |(_, asked)| asked.since <= deadline) {
                 asked.fail(TxnError::Unknown("the other regions have not confirmed it in time".into()), fx);
             }
         }
+        work::add(self.coordinator.running.len());
         self.coordinator.running.retain(|_, (id, since)| {
             let keeps = *since > deadline;
             if !keeps {
@@ -270,6 +275,19 @@ impl Coordinator {
     /// In a region of so many coordinators.
     pub(super) fn new(coordinators: u16) -> Coordinator {
         Coordinator { desks: (0..coordinators).map(|_| Desk::default()).collect(), ..Coordinator::default() }
+    }
+
+    /// Lists its tables; `transactions_max` at the most are agreed on and not settled.
+    pub(super) fn tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
+        for desk in &self.desks {
+            visit(Table::new("desk.queue", desk.queue.len(), QUEUE_MAX + FORWARDED_MAX + UNCHOSEN_MAX as usize * BATCH_MAX));
+            visit(Table::new("desk.reads", desk.reads.len(), WAITING_READS_MAX));
+            visit(Table::new("desk.orders", desk.orders.len(), 2 * AHEAD_MAX as usize));
+            // Where it is not quiet, an empty epoch is on its way all the time.
+            visit(Table::new("desk.sealed", desk.sealed.len(), UNCHOSEN_MAX as usize).stays());
+        }
+        visit(Table::new("coordinator.ended", self.ended.len(), MEASURED_MAX));
+        visit(Table::new("coordinator.running", self.running.len(), transactions_max));
     }
 
     /// What this site has in hand for a stream of its region.

@@ -66,6 +66,11 @@ impl Queue {
         self.asked.push_front(asked);
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.asked.len()
+    }
+
     /// Takes the first.
     pub(super) fn pop(&mut self) -> Option<Asked> {
         self.pop_if(|_| true)

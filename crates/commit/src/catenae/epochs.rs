@@ -27,10 +27,10 @@ use super::validation::Execution;
 use super::validation::{Verdict, Votes};
 #[cfg(feature = "planted")]
 use super::{execution, fetch::Fetch, message::Answer, site::Job};
-use rhumb_core::Effects;
 #[cfg(feature = "planted")]
 use rhumb_core::Loaded;
-use std::collections::BTreeMap;
+use rhumb_core::{Effects, work};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is agreed on of an epoch.
 #[derive(Debug, Default)]
@@ -58,6 +58,10 @@ impl Content {
 #[derive(Debug, Default)]
 pub(super) struct Epochs {
     pub(super) contents: BTreeMap<Epoch, Content>,
+    /// All up to it are scheduled.
+    scheduled: Epoch,
+    /// Those of them whose conflicting transactions have not all their places.
+    undecided: BTreeSet<Epoch>,
     /// The execution epoch: the batches of all up to it are here.
     pub(super) execution: Epoch,
     /// All up to it is settled.
@@ -100,13 +104,19 @@ impl Site {
         #[cfg(feature = "planted")]
         let complete = if self.has_planted(Planted::AbandonedByTimer) { self.complete_by_timer() } else { complete };
         self.epochs.execution = self.epochs.execution.max(complete);
-        let gathered = self.epochs.contents.range(..=complete).filter(|(_, content)| content.conflicts.is_none());
-        let due: Vec<Epoch> = gathered.map(|(epoch, _)| *epoch).collect();
-        due.into_iter().for_each(|epoch| self.schedule(epoch, fx));
+        // What came in since: looking at all that is not settled for each message would make a site that is behind fall back further.
+        let scheduled = self.epochs.scheduled;
+        if scheduled < complete {
+            let due: Vec<Epoch> = self.epochs.contents.range(scheduled.plus(1)..=complete).map(|(epoch, _)| *epoch).collect();
+            work::add(due.len());
+            self.epochs.scheduled = complete;
+            due.into_iter().for_each(|epoch| self.schedule(epoch, fx));
+        }
         self.close_votes();
         // What votes decide changes with another vote only.
-        let scheduled = self.epochs.contents.iter().filter(|(_, content)| content.is_judged() && content.judged < content.votes.count());
-        let open: Vec<Epoch> = scheduled.map(|(epoch, _)| *epoch).collect();
+        let Epochs { contents, undecided, .. } = &self.epochs;
+        let has_more = |epoch: &&Epoch| contents.get(*epoch).is_some_and(|content| content.judged < content.votes.count());
+        let open: Vec<Epoch> = undecided.iter().inspect(|_| work::add(1)).filter(has_more).copied().collect();
         open.into_iter().for_each(|epoch| self.judge(epoch, fx));
         self.run_ready(fx);
         self.settle(fx);
@@ -120,6 +130,7 @@ impl Site {
             let named = (0..).zip(std::mem::take(batch)).map(|(place, transaction)| (Identifier { epoch, stream, place }, transaction));
             transactions.extend(named);
         }
+        work::add(transactions.len());
         let conflicts = self.ledger.register(transactions);
         let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
         if !conflicts.is_empty() {
@@ -131,6 +142,9 @@ impl Site {
         };
         content.footprints = conflicts.keys().map(footprint).collect();
         content.is_placed = conflicts.is_empty();
+        if !content.is_placed {
+            self.epochs.undecided.insert(epoch);
+        }
         content.conflicts = Some(conflicts);
         self.begin_chains(epoch, fx);
         self.take_early_visits(epoch, fx);
@@ -138,11 +152,12 @@ impl Site {
 
     /// A region whose first stream has passed the window of an epoch has no vote on it any more.
     fn close_votes(&mut self) {
+        let Epochs { contents, undecided, .. } = &mut self.epochs;
         for region in self.topology.regions() {
             let covered = self.streams[StreamId::first(region)].covered();
-            let closed = |(epoch, _): &(&Epoch, &mut Content)| epoch.plus(self.config.window_epochs) <= covered;
-            for (_, content) in self.epochs.contents.iter_mut().take_while(closed).filter(|(_, content)| !content.is_placed) {
-                content.votes.close(region);
+            for epoch in undecided.iter().take_while(|epoch| epoch.plus(self.config.window_epochs) <= covered) {
+                work::add(1);
+                contents.get_mut(epoch).expect("what is undecided is not settled").votes.close(region);
             }
         }
     }
@@ -175,7 +190,11 @@ impl Site {
                 self.ledger.place(identifier, predecessors);
             }
         }
+        work::add(verdicts.len() + conflicts.len());
         content.is_placed = conflicts.keys().all(|identifier| self.ledger.is_placed(*identifier));
+        if content.is_placed {
+            self.epochs.undecided.remove(&epoch);
+        }
     }
 
     /// Moves on what is settled, and serves the reads that waited for it.
@@ -185,6 +204,7 @@ impl Site {
         if settled > self.epochs.settled {
             self.epochs.settled = settled;
             self.epochs.contents = self.epochs.contents.split_off(&settled.plus(1));
+            self.epochs.undecided = self.epochs.undecided.split_off(&settled.plus(1));
             self.ledger.forget(settled);
             self.measure_settling(settled);
             self.serve_reads(fx);

@@ -38,7 +38,7 @@ use super::site::Site;
 use super::stream::Found;
 use super::stream_id::{StreamId, coordinator_of};
 use crate::transaction::TxnError;
-use rhumb_core::{Effects, SiteId};
+use rhumb_core::{Effects, SiteId, Table, work};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -54,6 +54,14 @@ pub(super) struct Forwarding {
 }
 
 impl Forwarding {
+    /// Lists its tables.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("forwarding.away", self.away.len(), FORWARDED_MAX));
+        visit(Table::new("forwarding.seen", self.away.seen(), usize::MAX));
+        // Where it is quiet, no epoch comes that would end them.
+        visit(Table::new("forwarding.taken", self.taken.len(), QUEUE_MAX).stays());
+    }
+
     /// True if nothing is on its way.
     pub(super) fn is_idle(&self) -> bool {
         self.away.is_empty()
@@ -154,6 +162,7 @@ impl Site {
     /// At the end of an epoch: takes back what can run no more by its name; forgets names that no epoch is left to; and where this site
     /// leads a stream of another coordinator no more, its clients' transactions go there.
     pub(super) fn look_after_forwarded(&mut self, fx: &mut Effects<Site>) {
+        work::add(self.forwarding.taken.len());
         let streams = &self.streams;
         self.forwarding.taken.retain(|(stream, ..), until| *until > streams[*stream].covered());
         let (region, own) = (self.me.region, self.own());

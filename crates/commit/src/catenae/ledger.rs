@@ -13,8 +13,9 @@ use super::access::AccessIndex;
 use super::epoch::Epoch;
 use super::footprint::Footprint;
 use super::message::Identifier;
-use super::operation::Transaction;
+use super::operation::{OPERATIONS_MAX, Transaction};
 use super::speculation::Conflicts;
+use rhumb_core::{Table, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A transaction that is not settled.
@@ -44,6 +45,14 @@ impl Ledger {
     /// How many transactions are not settled.
     pub fn len(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Lists its tables; `transactions_max` at the most are agreed on and not settled.
+    pub(super) fn tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("ledger.pending", self.pending.len(), transactions_max));
+        visit(Table::new("ledger.ready", self.ready.len(), transactions_max));
+        visit(Table::new("ledger.depths", self.depths.len(), transactions_max));
+        self.accesses.tables(transactions_max * OPERATIONS_MAX, visit);
     }
 
     /// True if all that is registered is settled.
@@ -95,6 +104,7 @@ impl Ledger {
     /// Gives a transaction its place: after exactly these of its epoch that conflict with it.
     pub fn place(&mut self, identifier: Identifier, predecessors: BTreeSet<Identifier>) {
         let mut waits = 0;
+        work::add(predecessors.len());
         for before in &predecessors {
             if let Some(pending) = self.pending.get_mut(before) {
                 pending.waited_for_by.push(identifier);
@@ -124,6 +134,7 @@ impl Ledger {
         let pending = self.pending.remove(&identifier).expect("what runs is registered");
         self.depths.insert(identifier, depth);
         let mut waiting = self.accesses.leave(identifier, &pending.footprint);
+        work::add(pending.waited_for_by.len());
         waiting.extend(pending.waited_for_by);
         // Those that it frees become ready in the order of identifiers.
         waiting.sort_unstable();

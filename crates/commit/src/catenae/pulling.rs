@@ -126,10 +126,12 @@ impl Site {
                 let stream = &self.streams[id];
                 records::put_entry(&mut batch, id, index, stream.entry(index).expect("it was just learnt"));
                 fx.count("catenae.caught_up");
-                self.advance(fx);
+                self.take_chosen(id, fx);
             }
         }
         if !batch.ops.is_empty() {
+            // Once for the page: it looks at all epochs that are not settled.
+            self.advance(fx);
             fx.persist(batch);
             if more && self.takes_more(id) {
                 self.pull(id, from, fx);

@@ -13,7 +13,7 @@ use super::message::{Answer, Freshness};
 use super::site::{Job, Site};
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, Loaded, Timestamp};
+use rhumb_core::{Effects, Key, KeyRange, Loaded, Table, Timestamp, work};
 use std::collections::BTreeMap;
 
 /// What a client reads.
@@ -47,6 +47,13 @@ pub(super) struct Reads {
 pub(super) struct Serving {
     id: RequestId,
     fetch: Fetch,
+}
+
+impl Reads {
+    /// Lists what waits.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("reads", self.count, WAITING_READS_MAX));
+    }
 }
 
 impl Site {
@@ -110,6 +117,7 @@ impl Site {
 
     /// Gives up reads that have waited since `deadline`.
     pub(super) fn expire_reads(&mut self, deadline: u64, fx: &mut Effects<Site>) {
+        work::add(self.reads.count);
         for reads in self.reads.waiting.values_mut() {
             self.reads.count -= give_up(reads, deadline, fx);
         }

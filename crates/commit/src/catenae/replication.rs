@@ -9,7 +9,7 @@ use super::message::{Ballot, Entry, Forwarded, Note, Progress, Promise};
 use super::records;
 use super::site::{Job, Site};
 use super::stream_id::StreamId;
-use rhumb_core::{Batch, Effects, SiteId};
+use rhumb_core::{Batch, Effects, SiteId, work};
 
 impl Site {
     /// The leader of a stream says its next entry; `forwarded` are other sites' transactions in it, by name and place.
@@ -131,22 +131,29 @@ impl Site {
     /// Takes in all that can now be told to be chosen.
     pub(super) fn advance(&mut self, fx: &mut Effects<Site>) {
         for id in self.stream_ids() {
-            while let Some(found) = self.streams[id].advance() {
-                if id.region() == self.me.region {
-                    self.resolve_sealed(id, &found.entry, found.void, fx);
-                    self.find_forwarded(id, &found, fx);
-                }
-                #[cfg(feature = "planted")]
-                if id.region() == self.me.region && self.has_planted(super::planted::Planted::ConflictByTiming) {
-                    self.answer_by_timing(id, &found.entry, fx);
-                }
-                if !found.void {
-                    self.take_entry(id, found.entry);
-                }
-            }
+            self.take_chosen(id, fx);
             self.finish_takeover(id, fx);
         }
         self.execute(fx);
+    }
+
+    /// Takes in what can now be told to be chosen in a stream; it is executed by the next [`Site::advance`].
+    pub(super) fn take_chosen(&mut self, id: StreamId, fx: &mut Effects<Site>) {
+        while let Some(found) = self.streams[id].advance() {
+            work::add(1 + found.entry.batch.len());
+            fx.agree("entry", format_args!("{id}/{}", self.streams[id].chosen()), &found.entry);
+            if id.region() == self.me.region {
+                self.resolve_sealed(id, &found.entry, found.void, fx);
+                self.find_forwarded(id, &found, fx);
+            }
+            #[cfg(feature = "planted")]
+            if id.region() == self.me.region && self.has_planted(super::planted::Planted::ConflictByTiming) {
+                self.answer_by_timing(id, &found.entry, fx);
+            }
+            if !found.void {
+                self.take_entry(id, found.entry);
+            }
+        }
     }
 
     /// Writes down how far this site has come, and tells the others.

@@ -12,7 +12,7 @@ use super::message::{Answer, Identifier};
 use super::operation::Operation;
 use super::site::{Job, Site};
 use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Loaded, Timestamp};
+use rhumb_core::{Batch, Effects, Loaded, Table, Timestamp, work};
 use std::collections::VecDeque;
 
 /// A transaction that is being run.
@@ -36,6 +36,12 @@ pub(super) struct Runs {
 }
 
 impl Runs {
+    /// Lists what runs.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("runs.loading", self.loading, RUN_LOADS_MAX));
+        visit(Table::new("runs.waiting", self.waiting.len(), RUN_LOADS_MAX));
+    }
+
     fn have_room(&self) -> bool {
         self.loading == 0 || (self.loading < RUN_LOADS_MAX && self.bytes < RUN_BYTES_MAX)
     }
@@ -90,8 +96,10 @@ impl Site {
         let transaction = self.ledger.settle(identifier, depth);
         self.epochs.backlog.remove(&transaction);
         let (rows, scans) = fetch.finish();
+        work::add(rows.len() + transaction.operations.len());
         let rows = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
         let (outcome, writes) = execution::evaluate(&transaction, rows, scans);
+        fx.agree("transaction", identifier, &(at, &writes));
         if !writes.is_empty() {
             let mut batch = Batch::new();
             writes.into_iter().for_each(|(key, value)| batch.put_version(key, at, value));

@@ -3,7 +3,10 @@
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way.
 
 use super::chains::Chains;
-use super::config::{COLLECT_EVERY, Config};
+use super::config::{
+    AHEAD_MAX, BACKLOG_MAX, BATCH_MAX, COLLECT_EVERY, Config, FLOODED_FACTOR, PAGE_ENTRIES_MAX, RUN_LOADS_MAX, UNCHOSEN_MAX,
+    WAITING_READS_MAX,
+};
 use super::coordinator::Coordinator;
 use super::epoch::Epoch;
 use super::epochs::Epochs;
@@ -20,7 +23,7 @@ use super::stream_id::{self, PerStream, StreamId};
 use super::takeover::{Lead, Part, Seat};
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{Actor, Body, Effects, Input, Loaded, RegionId, SiteId, Span, Time, Topology};
+use rhumb_core::{Actor, Body, Effects, Input, Inspect, Loaded, RegionId, SiteId, Span, Table, Time, Topology};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -288,6 +291,30 @@ impl Site {
             self.streams[id].holds(self.me, ballot, upto);
             self.advance(fx);
         }
+    }
+}
+
+impl Inspect for Site {
+    fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        let (sites, streams) = (self.topology.sites().count(), self.streams.iter().count());
+        // One batch of each stream may come on top of those after which no more is taken.
+        let transactions_max = FLOODED_FACTOR * BACKLOG_MAX + streams * BATCH_MAX * PAGE_ENTRIES_MAX;
+        self.coordinator.tables(transactions_max, visit);
+        self.forwarding.tables(visit);
+        self.ledger.tables(transactions_max, visit);
+        self.runs.tables(visit);
+        self.chains.tables(visit);
+        self.reads.tables(visit);
+        let ahead = FLOODED_FACTOR * AHEAD_MAX as usize + PAGE_ENTRIES_MAX;
+        visit(Table::new("epochs", self.epochs.contents.len(), streams * ahead));
+        visit(Table::new("backlog", self.epochs.backlog.len(), transactions_max));
+        // Entries go once their epochs are settled and progress is told.
+        let settled = PROGRESS_EVERY_QUIET as usize + UNCHOSEN_MAX as usize;
+        visit(Table::new("streams", self.held_entries(), streams * (ahead + settled)).resting_at(streams * settled));
+        visit(Table::new("takeovers", self.seats.iter().map(Seat::held).sum(), streams * (ahead + settled)));
+        visit(Table::new("progress", self.progress.len(), sites).stays());
+        let loads = RUN_LOADS_MAX + WAITING_READS_MAX + sites * streams;
+        visit(Table::new("jobs", self.jobs.len(), loads + streams * UNCHOSEN_MAX as usize).resting_at(streams * UNCHOSEN_MAX as usize));
     }
 }
 

@@ -20,7 +20,7 @@ use super::config::{PAGE_BYTES_MAX, PAGE_ENTRIES_MAX};
 use super::epoch::Epoch;
 use super::message::{Ballot, Entry};
 use super::stream_id::StreamId;
-use rhumb_core::SiteId;
+use rhumb_core::{SiteId, work};
 use std::collections::BTreeMap;
 
 /// One site's view of a region's stream.
@@ -172,7 +172,11 @@ impl Stream {
 
     /// The last epoch that any entry accepted here covers, chosen or not.
     pub fn last_epoch(&self) -> Epoch {
-        self.entries.range(self.chosen + 1..).map(|(_, accepted)| accepted.said.1.epoch).fold(self.covered, Epoch::max)
+        self.entries
+            .range(self.chosen + 1..)
+            .inspect(|_| work::add(1))
+            .map(|(_, accepted)| accepted.said.1.epoch)
+            .fold(self.covered, Epoch::max)
     }
 
     /// The last place that is accepted.
@@ -206,6 +210,7 @@ impl Stream {
         let next = self.entries.range(self.chosen + 1..);
         let same = (self.chosen + 1..)
             .zip(next)
+            .inspect(|_| work::add(1))
             .take_while(|(place, (index, accepted))| place == *index && [ballot, Ballot::CHOSEN].contains(&accepted.said.0));
         self.chosen + same.count() as u64
     }

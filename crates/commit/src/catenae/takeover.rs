@@ -129,6 +129,14 @@ impl Seat {
         Seat { lead, round: 0, covered: Epoch::NONE, chosen: 0, silent: 0, asked: None, tries: 0, alarms: FalseAlarms::default() }
     }
 
+    /// Entries that it holds of others, to be said again.
+    pub(super) fn held(&self) -> usize {
+        match &self.lead {
+            Lead::Preparing { accepted, .. } | Lead::Behind { accepted, .. } => accepted.len(),
+            Lead::Follower | Lead::Leader { .. } => 0,
+        }
+    }
+
     /// The ballot at which this site leads.
     pub(super) fn leads_at(&self) -> Option<Ballot> {
         match self.lead {

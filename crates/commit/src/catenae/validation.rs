@@ -12,7 +12,7 @@
 
 use super::message::{Identifier, Order};
 use super::speculation::Conflicts;
-use rhumb_core::RegionId;
+use rhumb_core::{RegionId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fingerprint of an execution: 128 bits of FNV-1a over the transaction and its predecessors' fingerprints.
@@ -97,6 +97,7 @@ impl Votes {
         let majority = regions / 2 + 1;
         let verdict = |&transaction: &Identifier| {
             let mut counts: BTreeMap<Fingerprint, usize> = BTreeMap::new();
+            work::add(1 + executions.len());
             executions.iter().for_each(|execution| *counts.entry(execution.fingerprints[&transaction]).or_default() += 1);
             let (fingerprint, count) = counts.into_iter().max_by_key(|(_, count)| *count).unzip();
             let count = count.unwrap_or(0);
@@ -147,6 +148,7 @@ impl Execution {
 
     /// Those that conflict with `transaction` and came before it.
     pub fn predecessors(&self, transaction: Identifier, conflicts: &Conflicts) -> BTreeSet<Identifier> {
+        work::add(1 + conflicts[&transaction].len());
         let place = self.places[&transaction];
         conflicts[&transaction].iter().copied().filter(|other| self.places[other] < place).collect()
     }

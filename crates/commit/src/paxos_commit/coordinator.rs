@@ -17,7 +17,7 @@ use crate::catenae::{Answer, execution::Outcome as Ran};
 use crate::transaction::TxnError;
 use crate::votes::{Outcome, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, RegionId, Row, Span, Timestamp, TxnId};
+use rhumb_core::{Effects, Key, KeyRange, RegionId, Row, Span, Table, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a client is to be told.
@@ -55,6 +55,13 @@ struct Running {
 #[derive(Debug, Default)]
 pub(super) struct Coordinator {
     running: BTreeMap<TxnId, Running>,
+}
+
+impl Coordinator {
+    /// Lists its table.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("coordinator.running", self.running.len(), RUNNING_MAX));
+    }
 }
 
 fn ticks(span: Span) -> u64 {

@@ -18,7 +18,7 @@ use crate::catenae::execution::Writes;
 use crate::catenae::footprint::Footprint;
 use crate::catenae::operation::Transaction;
 use crate::votes::{Outcome, Refusal, Tally, Vote};
-use rhumb_core::{Batch, Effects, Key, Loaded, Row, SiteId, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, Key, Loaded, Row, SiteId, Table, Timestamp, TxnId, work};
 use std::collections::BTreeMap;
 
 /// An attempt that is not voted on.
@@ -55,6 +55,15 @@ pub(super) struct Replica {
 }
 
 impl Replica {
+    /// Lists its tables; `transactions_max` at the most are under way anywhere. A register is kept for ever: whoever is in doubt about an
+    /// attempt, however late, must not take the lack of a vote for one that will never be cast.
+    pub(super) fn tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("replica.executing", self.executing.len(), transactions_max));
+        visit(Table::new("replica.validating", self.validating.len(), transactions_max));
+        visit(Table::new("replica.doubts", self.doubts.len(), transactions_max));
+        visit(Table::new("replica.votes", self.votes.len(), usize::MAX).stays());
+    }
+
     /// How many attempts wait for their outcome.
     pub(super) fn in_doubt(&self) -> usize {
         self.doubts.len()
@@ -277,6 +286,7 @@ impl Site {
 
     /// An attempt's outcome is known: what it wrote is written, also by those who did not vote for it, and its locks are released.
     pub(super) fn apply(&mut self, txn: TxnId, committed: Option<(Timestamp, Writes)>, fx: &mut Effects<Site>) {
+        fx.agree("attempt", txn, &committed.as_ref().map(|(at, _)| *at));
         let mut batch = Batch::new();
         if let Some((at, writes)) = committed {
             self.clock.observe(at);
@@ -304,6 +314,7 @@ impl Site {
             waiting.since = ticks;
             others.iter().for_each(|other| fx.send(*other, Note::Inquire { txn }));
         }
+        work::add(self.replica.doubts.len() + self.replica.executing.len());
         let late = 2 * self.config.patience.as_micros() / TICK.as_micros();
         let left: Vec<TxnId> =
             self.replica.executing.iter().filter(|(_, executing)| executing.since + late <= ticks).map(|(txn, _)| *txn).collect();

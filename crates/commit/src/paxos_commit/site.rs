@@ -2,7 +2,7 @@
 //!
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way.
 
-use super::config::{CEILING_LEAD, Config, RECOVERY_PAGE, TICK};
+use super::config::{CEILING_LEAD, Config, RECOVERY_PAGE, RUNNING_MAX, TICK};
 use super::control::Control;
 use super::coordinator::Coordinator;
 use super::message::{Note, Promise};
@@ -15,7 +15,7 @@ use crate::placement::Regions;
 use crate::transaction::TxnError;
 use bytes::Bytes;
 use rhumb_core::actor::{RequestId, Token};
-use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Load, Loaded, SiteId, Time, Timestamp, Topology, TxnId};
+use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Load, Loaded, SiteId, Table, Time, Timestamp, Topology, TxnId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -213,6 +213,16 @@ impl Site {
             Note::Decided { txn, committed } => self.apply(txn, committed, fx),
             Note::Inquire { txn } => self.on_inquire(from, txn, fx),
         }
+    }
+}
+
+impl Inspect for Site {
+    fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        let everywhere = self.topology.region_count() * RUNNING_MAX;
+        self.coordinator.tables(visit);
+        self.replica.tables(everywhere, visit);
+        self.ceilings.tables(visit);
+        visit(Table::new("jobs", self.jobs.len(), 2 * everywhere).resting_at(1));
     }
 }
 

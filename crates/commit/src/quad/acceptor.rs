@@ -14,7 +14,7 @@
 
 use super::config::EPOCHS_KEPT_MAX;
 use super::configuration::{Ballot, Carried, Cause, Configuration, Epoch, Goal, carries};
-use super::message::{Note, Promise, Report};
+use super::message::{Note, Promise, Report, TRANSACTION};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
 use super::records::{ACCEPTOR, ASIDE, AcceptorRecord, BASE, Base, CONFIGURATION, PREPARED, put_versions, txn_key};
@@ -110,6 +110,7 @@ impl Site {
             self.observe(*at, &mut batch);
             // Who was not reconciled for it catches up with these rows as with all others.
             if let Some(writes) = aside.remove(txn).map(|commit| commit.writes).or_else(|| self.replica.take_commit(*txn)) {
+                fx.agree(TRANSACTION, txn, &Some(*at));
                 fx.count("quad.carried");
                 put_versions(&mut batch, Epoch(configuration.epoch.0 - 1), *at, writes);
             }

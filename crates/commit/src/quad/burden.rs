@@ -58,6 +58,11 @@ impl Held {
 }
 
 impl Burdened {
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.held.len()
+    }
+
     /// Transactions of the site's own clients that wait to begin.
     pub(super) fn begins(&self) -> usize {
         self.held.iter().filter(|held| matches!(held.input, Input::Client { .. })).count()

@@ -139,5 +139,7 @@ pub const TOLD_AGAIN_TICKS: u64 = 4;
 pub const COLLECT_EVERY: u64 = 20;
 /// A clock that is ahead of the time of day takes its ceiling along in steps of this part of the lead.
 pub const CEILING_STEPS: u64 = 64;
+/// Ceilings on their way to disk: each is a step above the one before, which the clock has passed.
+pub const CEILINGS_MAX: usize = 2 * CEILING_STEPS as usize;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+/// What is [agreed on](rhumb_core::Effects::agree) of a transaction that prepares: the timestamp of its commit once that is settled, or that
+/// it aborted.
+pub const TRANSACTION: &str = "transaction";
+
 /// What a site is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {

@@ -32,11 +32,13 @@ pub enum Planted {
     PassedOverClaimed,
     /// A copy counts that is older than what its source has listed.
     OldCopiesTaken,
+    /// Each lock that a transaction asks for is compared with all that it has.
+    LocksWalked,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 13] = [
+    pub const ALL: [Planted; 14] = [
         Planted::AnsweredAfterFirstRound,
         Planted::FirstForNewest,
         Planted::SessionsIgnored,
@@ -50,6 +52,7 @@ impl Planted {
         Planted::ShownUnsettled,
         Planted::PassedOverClaimed,
         Planted::OldCopiesTaken,
+        Planted::LocksWalked,
     ];
 }
 

@@ -39,7 +39,7 @@ use super::records::{ASIDE, BASE, CommitRecord, DIFFERENCES, difference_key, rea
 use super::site::{Loading, Site};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::encode;
-use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a site is getting, or has got for an attempt.
@@ -59,6 +59,11 @@ pub(super) struct Pulling {
 }
 
 impl Pulling {
+    /// How many rows are to come.
+    pub(super) fn wanted(&self) -> usize {
+        self.pulls.values().filter_map(|pull| pull.page.as_ref()).map(|page| page.wanted.len()).sum()
+    }
+
     /// The sources that have not told all.
     fn left(&self) -> impl Iterator<Item = SiteId> + '_ {
         self.sources.iter().filter(|source| !self.pulls[source].is_done).copied()
@@ -224,6 +229,7 @@ impl Site {
     fn tell_commits(&mut self, to: SiteId, number: u64, last: Option<TxnId>, fx: &mut Effects<Site>) {
         let (mut commits, mut more, mut bytes) = (Vec::new(), false, 0);
         for commit in self.replica.commits(last) {
+            work::add(1 + commit.writes.len());
             bytes += commit.bytes();
             more = !commits.is_empty() && (bytes > COPIES_BYTES_MAX || commits.len() == self.page_rows());
             if more {
@@ -240,6 +246,7 @@ impl Site {
         let fit = fitting(records.iter().map(|(record, _)| record.len()), PAGE_BYTES_MAX).min(records.len());
         let more = more || fit < records.len();
         let records = &records[..fit];
+        work::add(fit);
         let mut next = records.last().filter(|_| more).map(|(last, _)| Cursor::Difference(last.to_vec()));
         let mut found: Vec<(Epoch, Key)> = Vec::new();
         for (record, _) in records {
@@ -304,6 +311,7 @@ impl Site {
         fx: &mut Effects<Site>,
     ) {
         let Loaded::Rows { rows: own, .. } = loaded else { unreachable!("rows were asked for") };
+        work::add(own.len());
         let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
         let older = entries.iter().zip(&own).filter(|((_, version, _), own)| own.version < *version);
         let wanted: BTreeMap<Key, Timestamp> = older.map(|((key, version, _), _)| (key.clone(), *version)).collect();
@@ -342,6 +350,7 @@ impl Site {
             // No answer: it is asked again, and another source in the end.
             return fx.count("quad.refused_copies");
         }
+        work::add(rows.len());
         for row in &rows {
             page.wanted.remove(&row.key);
         }
@@ -376,6 +385,7 @@ impl Site {
         pull.page = Some(Page { entries: Vec::new(), next, wanted: BTreeMap::new() });
         let mut batch = Batch::new();
         for commit in commits {
+            work::add(1 + commit.writes.len());
             batch.put_record(ASIDE, txn_key(commit.txn), encode(&commit));
             self.aside.insert(commit.txn, commit);
         }

@@ -13,7 +13,7 @@
 
 use super::config::{ROWS_BYTES_MAX, SESSIONS_MAX};
 use super::configuration::{Carried, Cause, Goal};
-use super::message::{Note, Promise, Query};
+use super::message::{Note, Promise, Query, TRANSACTION};
 #[cfg(feature = "planted")]
 use super::planted::Planted;
 use super::reconcile::fitting;
@@ -22,7 +22,7 @@ use super::site::{Loading, Site};
 use crate::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::encode;
-use rhumb_core::{Batch, Effects, Key, Row, SiteId, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Batch, Effects, Key, Row, SiteId, Table, Time, Timestamp, TxnId, Value, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
@@ -89,6 +89,13 @@ impl Replica {
         self.sessions.contains_key(&txn) || self.prepared.contains_key(&txn)
     }
 
+    /// Lists its tables.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("replica.sessions", self.sessions.len(), SESSIONS_MAX));
+        visit(Table::new("replica.prepared", self.prepared.len(), SESSIONS_MAX));
+        self.table.tables(SESSIONS_MAX, visit);
+    }
+
     /// How many transactions are prepared here.
     pub(super) fn prepared(&self) -> usize {
         self.prepared.len()
@@ -97,6 +104,7 @@ impl Replica {
     /// The transactions whose commit stands here and is not settled.
     pub(super) fn unsettled(&self) -> Vec<Carried> {
         let carried = |prepared: &Prepared| prepared.record.committed.map(|at| Carried { txn: prepared.record.txn, at });
+        work::add(self.prepared.len());
         self.prepared.values().filter_map(carried).collect()
     }
 
@@ -139,6 +147,7 @@ impl Replica {
     /// A prepared transaction that was found on disk.
     pub(super) fn restore(&mut self, record: PreparedRecord) {
         for lock in record.locks() {
+            work::add(1);
             let granted = self.table.request(record.txn, lock, Phase::Growing);
             assert!(granted.is_ok_and(|outcomes| outcomes.len() == 1), "prepared transactions do not stand in each other's way");
         }
@@ -202,7 +211,12 @@ impl Site {
         if locks.is_empty() {
             return self.has_all(now, txn, fx);
         }
+        work::add(locks.len());
         for lock in locks {
+            #[cfg(feature = "planted")]
+            if self.has_planted(Planted::LocksWalked) {
+                work::add(self.replica.table.held(txn).filter(|held| *held == lock).count());
+            }
             match self.replica.table.request(txn, lock, phase) {
                 Ok(outcomes) => self.carry_on(now, outcomes, fx),
                 Err(refused) => {
@@ -276,6 +290,7 @@ impl Site {
         let Loaded::Rows { mut rows, more } = loaded else { unreachable!("rows were asked for") };
         let fit = fitting(rows.iter().map(Row::bytes), ROWS_BYTES_MAX);
         let more = more || fit < rows.len();
+        work::add(rows.len());
         rows.truncate(fit);
         // What was loaded is as of the lock; it counts only if the lock is still held.
         if self.replica.sessions.get(&txn).is_some_and(|held| held.name == session) {
@@ -334,6 +349,8 @@ impl Site {
         let mut batch = Batch::new();
         batch.delete_record(PREPARED, txn_key(txn));
         let at = prepared.record.committed.expect("it is committed here");
+        fx.agree(TRANSACTION, txn, &Some(at));
+        work::add(prepared.record.writes.len());
         self.monitor.written += prepared.record.writes.len() as u64;
         put_versions(&mut batch, self.configuration.epoch, at, prepared.record.writes);
         fx.persist(batch);
@@ -355,6 +372,7 @@ impl Site {
 
     /// Those who are in doubt ask; those who were not heard of lose their locks.
     pub(super) fn tick_replica(&mut self, now: Time, fx: &mut Effects<Site>) {
+        work::add(self.replica.prepared.len() + self.replica.sessions.len());
         let epoch = self.configuration.epoch;
         for (txn, prepared) in &mut self.replica.prepared {
             if self.ticks >= prepared.since + self.config.doubt_ticks {
@@ -381,6 +399,7 @@ impl Site {
     pub(super) fn tick_orphans(&mut self, fx: &mut Effects<Site>) {
         let ticks = self.ticks;
         let is_late = |prepared: &Prepared, patience: u64| ticks >= prepared.began + patience;
+        work::add(self.replica.prepared.len());
         if !self.replica.prepared.values().any(|prepared| is_late(prepared, self.config.orphaned_ticks)) {
             return;
         }

@@ -2,7 +2,10 @@
 
 use super::acceptor::Sealed;
 use super::burden::Burdened;
-use super::config::{CEILING_STEPS, COLLECT_EVERY, Config, RECOVERY_PAGE, TOLD_AGAIN_TICKS};
+use super::config::{
+    CEILING_STEPS, CEILINGS_MAX, COLLECT_EVERY, Config, DIFFERENCES_PAGE, HELD_MAX, RECOVERY_PAGE, SESSIONS_MAX, TOLD_AGAIN_TICKS,
+    WAITING_MAX,
+};
 use super::configuration::{Configuration, Cores, Epoch, Stamped};
 use super::explanation::Tally;
 use super::gateway::{Gateway, Waiting};
@@ -11,7 +14,7 @@ use super::monitor::Monitor;
 use super::mover::Attempt;
 #[cfg(feature = "planted")]
 use super::planted::Planted;
-use super::quorums::Quorums;
+use super::quorums::{Quorums, SITES_MAX};
 use super::reconcile::Pulling;
 use super::records::{ACCEPTOR, ASIDE, BASE, Base, CEILING, CONFIGURATION, CommitRecord, DECISIONS, PREPARED, put_ceiling};
 use super::replica::Replica;
@@ -20,7 +23,7 @@ use crate::replicated_commit::Answer;
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Actor, Body, Collect, Input, Load, Loaded, Space, Token};
 use rhumb_core::record::{decode, encode};
-use rhumb_core::{Batch, Effects, HybridClock, SiteId, Span, Time, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, HybridClock, Inspect, SiteId, Span, Table, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A timer of a site.
@@ -419,6 +422,25 @@ impl Site {
             Promise::Prepared { txn, clock } => self.on_prepared(now, from, txn, clock, fx),
             Promise::Commit { txn, at, participants } => self.on_commit(now, (txn, at), participants, fx),
         }
+    }
+}
+
+impl Inspect for Site {
+    fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        self.gateway.tables(visit);
+        self.replica.tables(visit);
+        self.unnamed.tables(visit);
+        visit(Table::new("waiting", self.waiting.len(), WAITING_MAX));
+        visit(Table::new("burdened", self.burdened.len(), HELD_MAX));
+        let wanted = self.pulling.as_ref().map_or(0, Pulling::wanted);
+        visit(Table::new("pulling.wanted", wanted, SITES_MAX * DIFFERENCES_PAGE));
+        visit(Table::new("aside", self.aside.len(), SITES_MAX * SESSIONS_MAX));
+        visit(Table::new("heard", self.heard.len(), SITES_MAX).stays());
+        visit(Table::new("told", self.told.len(), SITES_MAX).stays());
+        visit(Table::new("answered", self.answered.len(), SITES_MAX).stays());
+        // A read each, and a page for each site that pulls.
+        visit(Table::new("loads", self.loads.len(), SESSIONS_MAX + SITES_MAX).resting_at(SITES_MAX));
+        visit(Table::new("ceilings", self.ceilings.len(), CEILINGS_MAX).resting_at(1));
     }
 }
 

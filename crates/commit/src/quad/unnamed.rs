@@ -10,7 +10,7 @@ use super::message::{Note, Query};
 use super::site::Site;
 use crate::replicated_commit::Request;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, SiteId, Time};
+use rhumb_core::{Effects, SiteId, Table, Time};
 
 /// So many wait at the most.
 const UNNAMED_MAX: usize = 10_000;
@@ -37,6 +37,12 @@ impl UnnamedQueue {
     /// True if there is room for so many bytes more.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.waiting.len() < UNNAMED_MAX && self.bytes + bytes <= UNNAMED_BYTES_MAX
+    }
+
+    /// Lists it.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("unnamed", self.waiting.len(), UNNAMED_MAX));
+        visit(Table::new("unnamed.bytes", self.bytes, UNNAMED_BYTES_MAX));
     }
 
     /// Adds one, for which there is room.

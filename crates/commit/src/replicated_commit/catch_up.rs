@@ -30,13 +30,13 @@
 //! promise raises the write floor and the ceiling on disk first; a peer's promise counts only once its log is taken over
 //! to its end.
 
-use super::config::{ENTRY_BYTES_MAX, FETCH_PAGE, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
-use super::message::{LogEntry, LogHead, Note, Promise};
+use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
+use super::message::{ATTEMPT, LogEntry, LogHead, Note, Promise};
 use super::records::{LOG, LogRecord, Number};
 use super::site::{Pending, Site};
 use crate::placement::Regions;
 use rhumb_core::actor::Collect;
-use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Time, Timestamp, record};
+use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Ticks between two rounds of collection.
@@ -148,6 +148,21 @@ impl CatchUp {
     /// Something is known to be missing here.
     pub(super) fn hurry(&mut self) {
         self.hurry = true;
+    }
+}
+
+impl CatchUp {
+    /// Lists its tables, and the log of a region that votes, which ends at `log_end`: it is on disk, and has no bound while a region is away.
+    pub(super) fn tables(&self, regions: usize, log_end: Option<u64>, config: &Config, visit: &mut dyn FnMut(Table)) {
+        let wanted = self.peers.values().filter_map(|peer| peer.open.as_ref()).map(|open| open.wanted.len()).sum();
+        let ticks = config.closed_lag.as_micros() / config.tick.as_micros();
+        visit(Table::new("catch_up.peers", self.peers.len(), regions).stays());
+        visit(Table::new("catch_up.wanted", wanted, regions * FETCH_PAGE));
+        // Those of a clock that has jumped stay until it has come to where it was.
+        visit(Table::new("catch_up.clock_stood", self.clock_stood.len(), usize::MAX).resting_at(ticks as usize + 3));
+        if let Some(log_end) = log_end {
+            visit(Table::new("log", (log_end - self.truncated) as usize, usize::MAX));
+        }
     }
 }
 
@@ -264,6 +279,7 @@ impl Site {
 
     pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
+        work::add(records.len());
         let heads: Vec<LogHead> = records
             .iter()
             .filter_map(decode_log)
@@ -299,6 +315,7 @@ impl Site {
         if !self.enters(from.region, &page, fx) {
             return;
         }
+        work::add(page.heads.len());
         let mut wanted = BTreeSet::new();
         let mut end = page.end;
         for head in &page.heads {
@@ -365,13 +382,22 @@ impl Site {
         seqs.truncate(FETCH_PAGE);
         let (Some(first), Some(last)) = (seqs.iter().min().copied(), seqs.iter().max().copied()) else { return };
         let limit = usize::try_from(last - first + 1).unwrap_or(LOG_PAGE).min(LOG_PAGE);
-        let token = self.token(Pending::FetchRecords { to: from, seqs });
+        let token = self.token(Pending::FetchRecords { to: from, seqs: seqs.into_iter().collect() });
         fx.load(token, Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit, bytes: PAGE_BYTES_MAX });
     }
 
-    pub(super) fn on_fetch_records(&mut self, to: SiteId, seqs: &[u64], loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_fetch_records(&mut self, to: SiteId, seqs: &BTreeSet<u64>, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
-        let wanted: Vec<(u64, LogRecord)> = records.iter().filter_map(decode_log).filter(|(seq, _)| seqs.contains(seq)).collect();
+        work::add(records.len());
+        let wanted = records.iter().filter_map(decode_log).filter(|(seq, _)| seqs.contains(seq));
+        let mut before = 0;
+        let wanted: Vec<(u64, LogRecord)> = wanted
+            .take_while(|(_, record)| {
+                let is_first = before == 0;
+                before += record.keys.len();
+                is_first || before <= FETCH_ROWS_MAX
+            })
+            .collect();
         let versions = wanted.iter().flat_map(|(_, record)| record.keys.iter().map(|key| (key.clone(), record.at))).collect();
         let token = self.token(Pending::FetchRows { to, records: wanted });
         fx.load(token, Load::Versions { versions, bytes: ENTRY_BYTES_MAX });
@@ -379,6 +405,7 @@ impl Site {
 
     pub(super) fn on_fetch_rows(&mut self, to: SiteId, records: Vec<(u64, LogRecord)>, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
+        work::add(rows.len() + records.len());
         let mut rows = rows.into_iter().peekable();
         let mut entries = Vec::new();
         let mut bytes = 0;
@@ -449,6 +476,8 @@ impl Site {
             true => LogEntry { at: self.clock.now(self.now), ..entry },
             false => entry,
         };
+        fx.agree(ATTEMPT, entry.attempt, &Some(entry.at));
+        work::add(1 + entry.writes.len());
         let kept = entry.at > self.catch_up.collected;
         for (key, value) in entry.writes.into_iter().filter(|_| kept) {
             self.cohort.locks.take_over(&key, None);

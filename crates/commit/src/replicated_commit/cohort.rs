@@ -13,9 +13,9 @@
 //! entry found prepared on disk is locked before anybody is heard; versions are put at the commit timestamp only, so
 //! that applying twice changes nothing.
 
-use super::config::WAITING_READS_MAX;
+use super::config::{Config, WAITING_READS_MAX};
 use super::floors::Floors;
-use super::message::{Attempt, Meta, Note, Part, Promise, Voted};
+use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::reads::ReadJob;
 use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use super::site::{Pending, Site};
@@ -23,7 +23,7 @@ use crate::ceilings::ReadCeilings;
 use crate::locks::{Locks, Strength};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, record};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Table, Time, Timestamp, TxnId, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What still has to be looked up before an attempt can be prepared.
@@ -113,6 +113,19 @@ pub(super) struct Cohort {
 }
 
 impl Cohort {
+    /// Lists its tables; `transactions_max` at the most are open anywhere.
+    pub(super) fn tables(&self, transactions_max: usize, config: &Config, visit: &mut dyn FnMut(Table)) {
+        let (locked, holders) = self.locks.sizes();
+        visit(Table::new("cohort.locked", locked, usize::MAX));
+        visit(Table::new("cohort.holders", holders, 2 * transactions_max));
+        visit(Table::new("cohort.entries", self.entries.len(), transactions_max));
+        visit(Table::new("cohort.applied", self.applied.len(), config.attempts_kept()).stays());
+        visit(Table::new("cohort.waiting", self.waiting(), WAITING_READS_MAX));
+        visit(Table::new("cohort.ready", self.ready.len(), 0));
+        self.floors.tables(visit);
+        self.ceilings.tables(visit);
+    }
+
     /// The number of attempts prepared here, or carried.
     pub(super) fn prepared(&self) -> usize {
         self.entries.values().filter(|entry| entry.is_promised()).count()
@@ -131,6 +144,7 @@ impl Cohort {
 
     /// The lowest commit timestamp that is prepared, or about to be.
     pub(super) fn lowest_unresolved(&self) -> Option<Timestamp> {
+        work::add(self.entries.len());
         self.entries.values().map(|entry| entry.meta.at).min()
     }
 
@@ -139,9 +153,15 @@ impl Cohort {
         self.blocked.entry(txn).or_default().push(job);
     }
 
+    /// How many reads wait.
+    pub(super) fn waiting(&self) -> usize {
+        work::add(self.blocked.len());
+        self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_ceiling.len() + self.awaiting_safe.len()
+    }
+
     /// True if one more read may wait.
     pub(super) fn may_wait(&self) -> bool {
-        self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_ceiling.len() + self.awaiting_safe.len() < WAITING_READS_MAX
+        self.waiting() < WAITING_READS_MAX
     }
 
     pub(super) fn release(&mut self, txn: TxnId) {
@@ -151,6 +171,7 @@ impl Cohort {
 
     /// Drops waiting reads that began before `limit`: whoever asked has given them up.
     fn drop_old_reads(&mut self, limit: Time) {
+        work::add(self.waiting());
         for jobs in self.blocked.values_mut() {
             jobs.retain(|job| job.since >= limit);
         }
@@ -218,6 +239,7 @@ impl Site {
     fn check_locks(&self, meta: &Meta, part: &Part) -> Result<(), Refusal> {
         let txn = meta.attempt.txn;
         let locks = &self.cohort.locks;
+        work::add(part.reads.len() + part.ranges.len() + part.writes.len());
         if part.writes.iter().any(|(key, _)| locks.denies_exclusive(key, txn).is_some()) {
             return Err(Refusal::Locked);
         }
@@ -252,6 +274,10 @@ impl Site {
 
     fn take_locks(&mut self, meta: &Meta, part: &Part) {
         let txn = meta.attempt.txn;
+        #[cfg(feature = "planted")]
+        if self.has_planted(super::planted::Planted::LocksWalked) {
+            self.walk_locks(part);
+        }
         if !self.skips(Check::Rows) {
             for read in &part.reads {
                 self.cohort.locks.share(&read.key, txn, Strength::Prepared);
@@ -290,6 +316,7 @@ impl Site {
 
     pub(super) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        work::add(rows.len());
         let timestamps_checked = !self.skips(Check::Timestamps);
         let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return }; // given up meanwhile
         let Stage::Validating(validation) = &mut entry.stage else { return };
@@ -385,6 +412,7 @@ impl Site {
             fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
             return self.tell_applied(meta, batch, fx);
         };
+        fx.agree(ATTEMPT, attempt, &Some(meta.at));
         let kept = meta.at > self.catch_up.collected;
         for (key, value) in part.writes.iter().filter(|_| kept) {
             self.cohort.locks.take_over(key, Some(attempt.txn));
@@ -466,6 +494,7 @@ impl Site {
     }
 
     pub(super) fn cohort_tick(&mut self, fx: &mut Effects<Site>) {
+        work::add(self.cohort.entries.len());
         let overdue = |entry: &Entry| {
             let remote = entry.meta.coordinator != self.me.shard && entry.as_carried().is_none();
             let age = self.now.since(entry.since);
@@ -484,10 +513,15 @@ impl Site {
         let floor = self.forget_floor();
         let begun_by_then = self.cohort.applied.range(..=Attempt::last_begun(floor));
         let old: Vec<Attempt> = begun_by_then.filter(|attempt| attempt.made <= floor).copied().collect();
+        work::add(old.len());
         for attempt in old {
             self.cohort.applied.remove(&attempt);
         }
         self.cohort.drop_old_reads(self.now.minus(self.config.read_timeout));
+        #[cfg(feature = "planted")]
+        if self.has_planted(super::planted::Planted::DeadLocksKept) {
+            return;
+        }
         self.drop_dead_locks();
     }
 
@@ -504,7 +538,7 @@ impl Site {
             let gone = gateway != self.me && !self.peers.is_alive(gateway, self.now, self.config.locks_expire_after);
             (over || gone) && self.cohort.entry_of(*txn).is_none()
         };
-        let dead: BTreeSet<TxnId> = self.cohort.locks.holders().filter(dead).collect();
+        let dead: BTreeSet<TxnId> = self.cohort.locks.holders().inspect(|_| work::add(1)).filter(dead).collect();
         for txn in dead {
             self.cohort.release(txn);
         }

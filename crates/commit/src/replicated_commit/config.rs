@@ -58,6 +58,17 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// As many attempts as a coordinator forgets in the time for which it keeps them. If more are made for long, it falls behind.
+    pub(super) fn attempts_kept(&self) -> usize {
+        ORPHANS_MAX + FORGET_MAX * (self.forget_after.as_micros() / self.tick.as_micros() + 1) as usize
+    }
+}
+
+/// Ballots known only from an outcome that a coordinator keeps at a time.
+pub const ORPHANS_MAX: usize = 10_000;
+/// Ballots that a coordinator forgets in one tick.
+pub const FORGET_MAX: usize = 10_000;
 /// Attempts that a gateway makes at one commit before it reports a conflict.
 pub const ATTEMPTS_MAX: u32 = 6;
 /// Attempts whose end a gateway remembers, for sites in doubt.
@@ -84,6 +95,9 @@ pub const COPY_PAGE: usize = 4_096;
 pub const LOG_PAGE: usize = 16_384;
 /// Log entries whose rows are fetched in one message.
 pub const FETCH_PAGE: usize = 1_024;
+/// Rows of log entries that are fetched in one message: more only if the first entry alone has more. Whoever takes them over writes them in
+/// one step.
+pub const FETCH_ROWS_MAX: usize = 8_192;
 /// Log entries dropped in one tick at least, if every peer has taken over as many. Where more were added since the tick before, twice as
 /// many as that.
 pub const TRUNCATE_MIN: u64 = 1_000;

@@ -15,19 +15,15 @@
 //! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
 //! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
 
+use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
 use super::doubts::ASSUMED;
-use super::message::{Attempt, Meta, Note, Part, Promise, Voted};
+use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
 use crate::placement::Regions;
 use crate::votes::{Decision, Outcome, Refusal, Tally, Vote};
-use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp, record};
+use rhumb_core::{Batch, Effects, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Ballots known only from an outcome that are kept at a time.
-const ORPHANS_MAX: usize = 10_000;
-/// Ballots forgotten in one tick.
-const FORGET_MAX: usize = 10_000;
 
 /// What a coordinator knows of one attempt.
 #[derive(Debug)]
@@ -57,9 +53,29 @@ pub(super) struct Coordinator {
     pub(super) ballots: BTreeMap<Attempt, Ballot>,
     /// Those not resolved: few beside the many that are kept until they are old.
     unresolved: BTreeSet<Attempt>,
+    /// How many ballots have this region's vote.
+    voted: usize,
 }
 
 impl Coordinator {
+    /// Lists its tables at `now`.
+    pub(super) fn tables(&self, now: Time, config: &Config, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("coordinator.ballots", self.ballots.len(), config.attempts_kept()).stays());
+        visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.ballots.len()).stays());
+        let overdue = self.forgettable(now.minus(config.forget_after), config.forget_after * 2, now).count();
+        visit(Table::new("coordinator.overdue", overdue, config.attempts_kept()));
+    }
+
+    /// The attempts made up to `floor` that are over for this region and were heard of first `age` ago or longer.
+    fn forgettable(&self, floor: Time, age: Span, now: Time) -> impl Iterator<Item = Attempt> {
+        let floor = Timestamp::from_time(floor);
+        // An attempt is made after its transaction began.
+        let begun_by_then = self.ballots.range(..=Attempt::last_begun(floor));
+        begun_by_then
+            .filter(move |(attempt, ballot)| attempt.made <= floor && ballot.is_over() && now.since(ballot.since) >= age)
+            .map(|(attempt, _)| *attempt)
+    }
+
     /// The ballot of `meta`'s attempt, a new one if need be.
     fn ballot(&mut self, meta: &Meta, now: Time) -> &mut Ballot {
         self.ballots.entry(meta.attempt).or_insert_with(|| {
@@ -106,6 +122,12 @@ impl Ballot {
         self.has_yes() && self.decision.is_none()
     }
 
+    /// True if this region has no part in it any more. A vote whose outcome was only copied stays: whoever asks for it is not to take it for
+    /// a refusal.
+    fn is_over(&self) -> bool {
+        !self.has_yes() || (self.resolved && self.decision.is_some())
+    }
+
     /// True if this region is prepared by its vote.
     pub(super) fn has_yes(&self) -> bool {
         self.vote.as_ref().is_some_and(Vote::is_yes)
@@ -124,6 +146,7 @@ impl Site {
         if !ballot.resolved {
             self.coordinator.unresolved.insert(ballot.meta.attempt);
         }
+        self.coordinator.voted += 1;
         self.coordinator.ballots.insert(ballot.meta.attempt, ballot);
     }
 
@@ -212,7 +235,9 @@ impl Site {
             Vote::No(Refusal::NotWhole(_)) => "commit.vote_no_not_whole",
             Vote::No(Refusal::Withdrawn) => "commit.vote_no_withdrawn",
         });
-        ballot.vote = Some(vote.clone());
+        if ballot.vote.replace(vote.clone()).is_none() {
+            self.coordinator.voted += 1;
+        }
         let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), decision: None };
         batch.put_record(VOTES, records::attempt_key(&attempt), record::encode(&record));
         #[cfg(feature = "planted")]
@@ -308,8 +333,7 @@ impl Site {
             return;
         }
         let ballots = &self.coordinator.ballots;
-        let full = || ballots.len() >= ORPHANS_MAX && ballots.len() >= ORPHANS_MAX + self.open_ballots();
-        if !ballots.contains_key(&attempt) && full() {
+        if !ballots.contains_key(&attempt) && ballots.len() >= ORPHANS_MAX + self.coordinator.voted {
             return fx.count("commit.orphan_dropped");
         }
         let now = self.now;
@@ -350,10 +374,6 @@ impl Site {
         }
     }
 
-    fn open_ballots(&self) -> usize {
-        self.coordinator.ballots.values().filter(|ballot| ballot.vote.is_some()).count()
-    }
-
     /// A region has resolved the attempt and forgotten it.
     pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
         if let Some(entry) = self.cohort.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
@@ -387,6 +407,7 @@ impl Site {
 
     /// What is in doubt here of the epochs before `epoch`, and not prepared any more, has its outcome among the rows that were copied.
     pub(super) fn settle_copied_ballots(&mut self, epoch: u64) {
+        work::add(self.coordinator.ballots.len());
         for (attempt, ballot) in &mut self.coordinator.ballots {
             if ballot.is_in_doubt() && ballot.meta.epoch < epoch && !self.cohort.entries.contains_key(attempt) {
                 ballot.resolved = true;
@@ -397,6 +418,7 @@ impl Site {
 
     /// Regions that have forgotten attempts about which this site is in doubt, and whose logs it has not read that far.
     pub(super) fn forgetting(&self) -> Regions {
+        work::add(self.coordinator.unresolved.len());
         let ballots = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
         let open = ballots.filter(|ballot| ballot.is_in_doubt()).flat_map(|ballot| &ballot.forgotten_by);
         let open = open.filter(|(region, end)| self.catch_up.cursor(**region) < **end).map(|(region, _)| *region);
@@ -452,6 +474,7 @@ impl Site {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
+        fx.agree(ATTEMPT, attempt, &decision.is_commit().then_some(ballot.meta.at));
         match decision {
             Decision::Committed { .. } => self.have_applied(attempt, fx),
             Decision::Aborted => {
@@ -540,6 +563,7 @@ impl Site {
     pub(super) fn coordinator_tick(&mut self, fx: &mut Effects<Site>) {
         let now = self.now;
         let attempts: Vec<Attempt> = self.coordinator.unresolved.iter().copied().collect();
+        work::add(attempts.len());
         for attempt in attempts {
             let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| !ballot.resolved || ballot.asked) else { continue };
             let age = now.since(ballot.since);
@@ -601,21 +625,16 @@ impl Site {
 
     /// Drops the ballots that are resolved, or that this region has no part in, once they are old.
     fn forget(&mut self, fx: &mut Effects<Site>) {
-        let floor = Timestamp::from_time(self.now.minus(self.config.forget_after));
-        let old = |(attempt, ballot): (&Attempt, &Ballot)| {
-            // A vote whose outcome was only copied stays: whoever asks for it is not to take it for a refusal.
-            let over = if ballot.has_yes() { ballot.resolved && ballot.decision.is_some() } else { true };
-            (attempt.made <= floor && over && self.now.since(ballot.since) >= self.config.forget_after).then_some(*attempt)
-        };
-        // An attempt is made after its transaction began.
-        let began_by_then = self.coordinator.ballots.range(..=Attempt::last_begun(floor));
-        let gone: Vec<Attempt> = began_by_then.filter_map(old).take(FORGET_MAX).collect();
+        let age = self.config.forget_after;
+        let old = self.coordinator.forgettable(self.now.minus(age), age, self.now);
+        let gone: Vec<Attempt> = old.inspect(|_| work::add(1)).take(FORGET_MAX).collect();
         if gone.is_empty() {
             return;
         }
         let mut batch = Batch::new();
         for attempt in &gone {
-            self.coordinator.ballots.remove(attempt);
+            let ballot = self.coordinator.ballots.remove(attempt);
+            self.coordinator.voted -= usize::from(ballot.is_some_and(|ballot| ballot.vote.is_some()));
             self.coordinator.unresolved.remove(attempt);
             batch.delete_record(VOTES, records::attempt_key(attempt));
             self.forgotten = self.forgotten.max(attempt.made);

@@ -32,7 +32,7 @@ use super::records::{self, CARRIED, PREPARED, PreparedRecord};
 use super::site::Site;
 use crate::placement::{Placement, Regions};
 use crate::votes::{Refusal, Tally, Vote};
-use rhumb_core::{Batch, Effects, RegionId, record};
+use rhumb_core::{Batch, Effects, RegionId, record, work};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
@@ -136,6 +136,7 @@ impl Site {
     pub(super) fn hear_of_no_doubt(&mut self, region: RegionId, stop: &Stop, fx: &mut Effects<Site>) {
         let promised: BTreeSet<Attempt> =
             stop.doubts.iter().filter(|doubt| !doubt.carried).map(|doubt| doubt.record.meta.attempt).collect();
+        work::add(stop.doubts.len() + self.cohort.entries.len());
         for (attempt, entry) in &mut self.cohort.entries {
             if let Stage::Carried(carried) = &mut entry.stage
                 && entry.meta.electorate.contains(region)
@@ -150,6 +151,7 @@ impl Site {
 
     /// Regions whose logs may have what is carried here, and are not taken over that far.
     pub(super) fn logs_of_carried(&self) -> Regions {
+        work::add(self.cohort.entries.len());
         let carried = self.cohort.entries.values().filter_map(Entry::as_carried);
         let without = carried.flat_map(|carried| &carried.without);
         without.filter(|(region, end)| self.catch_up.cursor(**region) < **end).map(|(region, _)| *region).collect()
@@ -157,6 +159,7 @@ impl Site {
 
     /// Looks whether an outcome of what is carried is known by now.
     pub(super) fn count_carried(&mut self, fx: &mut Effects<Site>) {
+        work::add(self.cohort.entries.len());
         let carried: Vec<Attempt> =
             self.cohort.entries.iter().filter(|(_, entry)| entry.as_carried().is_some()).map(|(attempt, _)| *attempt).collect();
         for attempt in carried {

@@ -27,7 +27,7 @@
 use super::message::{Attempt, Meta, Note};
 use super::records::Number;
 use super::site::Site;
-use rhumb_core::{Batch, Effects, SiteId, Timestamp};
+use rhumb_core::{Batch, Effects, SiteId, Table, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Commits whose floors are kept one by one.
@@ -65,6 +65,11 @@ impl Floors {
     /// No commit that is not kept by itself has a floor above `floor`.
     pub(super) fn raise_base(&mut self, floor: Timestamp) {
         self.base = floor.max(self.base);
+    }
+
+    /// Lists its table: as full at rest as it was.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("cohort.floors", self.by_commit.len(), FLOORS_MAX).stays());
     }
 
     /// Up to where a snapshot must reach that sees a commit at `at`.

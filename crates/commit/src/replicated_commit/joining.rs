@@ -32,7 +32,7 @@ use super::reads::cut_to_size;
 use super::records::Number;
 use super::site::{Pending, Site};
 use crate::placement::Regions;
-use rhumb_core::{Batch, Effects, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp};
+use rhumb_core::{Batch, Effects, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
 
 /// Rows that are here already and are compared with those of one page, at the most.
 const OWN_PAGE: usize = 2 * COPY_PAGE;
@@ -198,6 +198,7 @@ impl Site {
         let collected = page.collected.max(join.collected);
         join.collected = collected;
         join.highest = page.highest.max(join.highest);
+        work::add(own.len() + page.rows.len());
         let mut batch = Batch::new();
         let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
         for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {

@@ -56,6 +56,11 @@ pub(super) struct Measures {
 }
 
 impl Measures {
+    /// How many sites have told what they measured.
+    pub(super) fn len(&self) -> usize {
+        self.told.len()
+    }
+
     /// A client asks to commit.
     pub(super) fn commits(&mut self) {
         self.commits.counted += 1;

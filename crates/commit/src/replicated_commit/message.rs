@@ -375,6 +375,9 @@ pub struct Status {
     pub rtts: Vec<(RegionId, rhumb_core::Span)>,
 }
 
+/// What is [agreed on](rhumb_core::Effects::agree) of an attempt: its commit timestamp, or that it aborted.
+pub const ATTEMPT: &str = "attempt";
+
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}#{}", self.txn, self.made)

@@ -31,7 +31,7 @@ use super::records::{PLACEMENT, PlacementRecord};
 use super::site::Site;
 use crate::placement::{Placement, Regions};
 use crate::votes::Refusal;
-use rhumb_core::{Batch, Effects, Key, RegionId, SiteId, Time, Timestamp, Value, record};
+use rhumb_core::{Batch, Effects, Key, RegionId, SiteId, Table, Time, Timestamp, Value, record};
 use std::collections::BTreeMap;
 
 /// Messages that wait until this site is settled.
@@ -75,6 +75,15 @@ pub(super) struct Moving {
     since: u64,
     /// What is to be looked at once settled.
     waiting: Vec<(SiteId, Time, Note)>,
+}
+
+impl Moving {
+    /// Lists its tables.
+    pub(super) fn tables(&self, sites: usize, regions: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("moving.stopped", self.stopped.len(), regions).stays());
+        visit(Table::new("moving.asking", self.asking.len(), sites));
+        visit(Table::new("moving.waiting", self.waiting.len(), WAITING_MAX));
+    }
 }
 
 impl Site {
@@ -159,6 +168,7 @@ impl Site {
         }
         fx.count("placement.adopted");
         fx.trace(|| format!("adopts {placement}"));
+        fx.agree("placement", placement.epoch, &placement);
         self.catch_up.safe_before = self.safe();
         self.placement = placement;
         self.moving.stopped.clear();

@@ -24,6 +24,11 @@ pub struct Peers {
 }
 
 impl Peers {
+    /// How many sites it knows of.
+    pub fn len(&self) -> usize {
+        self.peers.len()
+    }
+
     /// A message of `from` arrived.
     pub fn heard(&mut self, from: SiteId, now: Time) {
         let nothing = Timestamp::ZERO;

@@ -1,10 +1,10 @@
 //! Planted bugs, for testing the tests: each breaks one rule of the protocol, and the simulator must catch each, or a
 //! scenario written for it. Compiled only with the feature `planted`, which no product build has.
 
-use super::message::{Meta, Note, Promise, Voted};
+use super::message::{Meta, Note, Part, Promise, Voted};
 use super::site::Site;
 use crate::votes::{Refusal, Vote};
-use rhumb_core::{Batch, Effects, Timestamp};
+use rhumb_core::{Batch, Effects, Timestamp, work};
 
 /// A rule to break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,11 +37,15 @@ pub enum Planted {
     VotesUnsettled,
     /// Readers of a commit need not reach beyond its timestamp.
     FloorsIgnored,
+    /// Each lock that a transaction takes is compared with all that it has.
+    LocksWalked,
+    /// The read locks of gateways that are gone are never dropped.
+    DeadLocksKept,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 14] = [
+    pub const ALL: [Planted; 16] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -56,6 +60,8 @@ impl Planted {
         Planted::LostRefuses,
         Planted::VotesUnsettled,
         Planted::FloorsIgnored,
+        Planted::LocksWalked,
+        Planted::DeadLocksKept,
     ];
 }
 
@@ -68,6 +74,13 @@ impl Site {
 
     pub(super) fn has_planted(&self, bug: Planted) -> bool {
         self.planted == Some(bug)
+    }
+
+    /// Compares each lock that `part` takes with all of them.
+    pub(super) fn walk_locks(&self, part: &Part) {
+        for (key, _) in &part.writes {
+            work::add(part.writes.iter().filter(|(other, _)| other <= key).count());
+        }
     }
 
     /// Ballot 1 as plain Paxos runs it: having heard a majority, propose the value that one of them accepted.

@@ -8,9 +8,9 @@
 
 use super::catch_up::CatchUp;
 use super::cohort::Cohort;
-use super::config::Config;
+use super::config::{Config, TRANSACTIONS_MAX};
 use super::coordinator::Coordinator;
-use super::gateway::{Gateway, Handoff, ReadRetry};
+use super::gateway::{Gateway, Handoff, ReadRetry, too_many_transactions};
 use super::joining::{CopyPage, Join};
 use super::measure::Measures;
 use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
@@ -22,8 +22,10 @@ use super::recovery::Recovery;
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Key, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
-use std::collections::{BTreeMap, VecDeque};
+use rhumb_core::{
+    Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Key, Loaded, RegionId, SiteId, Span, Table, Time, Timestamp, Topology,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A hybrid clock that is further ahead than the ceiling's lead takes its ceiling along in steps of this part of the lead.
@@ -59,7 +61,7 @@ pub(super) enum Pending {
     /// Heads of the log for a peer.
     Log { to: SiteId, after: u64, closed: Timestamp },
     /// Log records whose rows a peer fetches.
-    FetchRecords { to: SiteId, seqs: Vec<u64> },
+    FetchRecords { to: SiteId, seqs: BTreeSet<u64> },
     /// Rows of log records for a peer.
     FetchRows { to: SiteId, records: Vec<(u64, super::records::LogRecord)> },
     /// Rows for a peer that copies all.
@@ -223,6 +225,11 @@ impl Site {
         }
     }
 
+    /// True if as many transactions are open here, or wait to begin, as may be.
+    pub(super) fn begins_no_more(&self) -> bool {
+        self.gateway.open() + self.waiting_to_begin.len() >= TRANSACTIONS_MAX
+    }
+
     /// Has a ceiling of at least `at`, and some way ahead of the clock, put on disk.
     pub(super) fn raise_ceiling(&mut self, at: Timestamp, fx: &mut Effects<Site>) {
         if at <= self.ceiling_asked {
@@ -373,7 +380,9 @@ impl Site {
         }
         match request {
             Request::Begin { mode } => {
-                if self.may_begin(fx) {
+                if self.begins_no_more() {
+                    fx.answer(id, too_many_transactions());
+                } else if self.may_begin(fx) {
                     self.on_begin(id, mode, fx);
                 } else {
                     self.waiting_to_begin.push(Begin::Client(id, mode));
@@ -400,6 +409,8 @@ impl Site {
         }
         let oldest = self.gateway.oldest().unwrap_or(self.clock.last());
         let handing = self.gateway.handing().unwrap_or(self.clock.last());
+        // A read that waited here may have taken locks after its transaction was over.
+        self.peers.running_since(self.me, oldest, handing, self.life);
         for site in self.topology.sites().filter(|site| *site != self.me) {
             fx.send(site, Note::Ping { sent: self.now, oldest, handing, life: self.life, epoch: self.placement.epoch });
         }
@@ -429,6 +440,25 @@ impl Site {
     /// What recovery has found so far; only while recovering.
     pub(super) fn recovery(&mut self) -> &mut Recovery {
         self.recovery.as_mut().expect("recovery is asked for only while recovering")
+    }
+}
+
+impl Inspect for Site {
+    fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        let (sites, regions) = (self.topology.sites().count(), self.topology.region_count());
+        let everywhere = sites * TRANSACTIONS_MAX;
+        self.gateway.tables(sites, visit);
+        self.coordinator.tables(self.now, &self.config, visit);
+        self.cohort.tables(everywhere, &self.config, visit);
+        self.moving.tables(sites, regions, visit);
+        let log_end = self.placement.voters.contains(self.me.region).then_some(self.cohort.log_end);
+        self.catch_up.tables(regions, log_end, &self.config, visit);
+        visit(Table::new("peers", self.peers.len(), sites).stays());
+        visit(Table::new("measures", self.measures.len(), sites).stays());
+        // A read each, and a page of the log or of rows for each replica that takes over.
+        visit(Table::new("loads", self.pending.len(), everywhere + sites).resting_at(2 * sites));
+        visit(Table::new("waiting_to_begin", self.waiting_to_begin.len(), TRANSACTIONS_MAX));
+        visit(Table::new("inbox", self.inbox.len(), 0));
     }
 }
 

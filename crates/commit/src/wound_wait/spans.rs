@@ -3,7 +3,7 @@
 //! Most locks are of one key. Those are found by the key's order, or by their owner and the key; only the wider ones are looked through one by
 //! one. A transaction may own a hundred thousand: nothing that is asked once for each of them looks at all of them.
 
-use rhumb_core::{Key, KeyRange, TxnId};
+use rhumb_core::{Key, KeyRange, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the file's first lines. A transaction may own the same range several times, with different things on it.
@@ -38,8 +38,10 @@ impl<T: PartialEq> Spans<T> {
 
     /// Adds one, unless it is there.
     pub(super) fn insert(&mut self, txn: TxnId, range: KeyRange, what: T) {
+        work::add(1);
         if !is_single(&range) {
             let there = self.wide.entry(txn).or_default();
+            work::add(there.len());
             if !there.iter().any(|(old, carried)| *old == range && *carried == what) {
                 there.push((range, what));
                 self.len += 1;
@@ -60,6 +62,7 @@ impl<T: PartialEq> Spans<T> {
         if !is_single(range) {
             let Some(wide) = self.wide.get_mut(&txn) else { return };
             let before = wide.len();
+            work::add(before);
             wide.retain(|(there, carried)| there != range || carried != what);
             self.len -= before - wide.len();
             if wide.is_empty() {
@@ -98,6 +101,7 @@ impl<T: PartialEq> Spans<T> {
             }
         }
         self.len -= removed.len();
+        work::add(removed.len());
         removed
     }
 
@@ -105,7 +109,7 @@ impl<T: PartialEq> Spans<T> {
     pub(super) fn of(&self, txn: TxnId) -> impl Iterator<Item = (&KeyRange, &T)> {
         let single = self.owned.get(&txn).into_iter().flatten().filter_map(|key| self.keys.get(key));
         let single = single.flat_map(move |owners| owners.carried.get(&txn).into_iter().flatten().map(|what| (&owners.range, what)));
-        single.chain(self.wide.get(&txn).into_iter().flatten().map(|(range, what)| (range, what))).inspect(|_| work::count())
+        single.chain(self.wide.get(&txn).into_iter().flatten().map(|(range, what)| (range, what))).inspect(|_| work::add(1))
     }
 
     /// What `txn` owns of which `range` is a part, or all.
@@ -115,7 +119,7 @@ impl<T: PartialEq> Spans<T> {
             let carried = owners.carried.get(&txn).into_iter().flatten();
             carried.map(move |what| (&owners.range, what))
         });
-        let wide = self.wide.get(&txn).into_iter().flatten().map(|(there, what)| (there, what)).inspect(|_| work::count());
+        let wide = self.wide.get(&txn).into_iter().flatten().map(|(there, what)| (there, what)).inspect(|_| work::add(1));
         single.chain(wide.filter(|(there, _)| there.start <= range.start && range.end <= there.end))
     }
 
@@ -126,7 +130,7 @@ impl<T: PartialEq> Spans<T> {
             all.map(move |(txn, what)| (txn, &owners.range, what))
         });
         let wide = self.wide.iter().flat_map(|(txn, spans)| spans.iter().map(move |(there, what)| (*txn, there, what)));
-        single.chain(wide).inspect(|_| work::count()).filter(|(_, there, _)| there.overlaps(range))
+        single.chain(wide).inspect(|_| work::add(1)).filter(|(_, there, _)| there.overlaps(range))
     }
 
     /// All of them, and their owners.
@@ -143,28 +147,4 @@ impl<T: PartialEq> Spans<T> {
 /// True if it holds one key.
 fn is_single(range: &KeyRange) -> bool {
     range.end.0.len() == range.start.0.len() + 1 && range.end.0.starts_with(&range.start.0) && range.end.0.ends_with(&[0])
-}
-
-/// How many spans were looked at, for tests that count work.
-pub(super) mod work {
-    #[cfg(test)]
-    thread_local!(static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
-
-    /// One more.
-    #[cfg(test)]
-    pub(in crate::wound_wait) fn count() {
-        LOOKED_AT.set(LOOKED_AT.get() + 1);
-    }
-
-    /// Costs nothing where nobody counts.
-    #[cfg(not(test))]
-    pub(in crate::wound_wait) fn count() {}
-
-    /// How many in `what`, in this thread.
-    #[cfg(test)]
-    pub(in crate::wound_wait) fn of(what: impl FnOnce()) -> u64 {
-        let before = LOOKED_AT.get();
-        what();
-        LOOKED_AT.get() - before
-    }
 }

@@ -17,8 +17,9 @@ pub use definitions::{Change, Command, Definition, Definitions, Made, QuotaId};
 use crate::ballot::Ballot;
 use crate::cluster::Cluster;
 use crate::refusal::Refusal;
-use rhumb_core::SiteId;
+use crate::spec::QUOTAS_MAX;
 use rhumb_core::actor::RequestId;
+use rhumb_core::{SiteId, Table, work};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -122,6 +123,15 @@ impl Catalog {
     pub fn new(cluster: Cluster, state: State, quotas: BTreeMap<QuotaId, Definition>) -> Catalog {
         let definitions = Definitions::new(quotas, state.made.clone());
         Catalog { cluster, state, definitions, role: Role::Idle, waiting: VecDeque::new(), outdated_by: 0, ticks: 0, told: BTreeMap::new() }
+    }
+
+    /// Lists its tables.
+    pub fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        let sites = self.cluster.size();
+        visit(Table::new("catalog.waiting", self.waiting.len(), CHANGES_WAITING_MAX));
+        visit(Table::new("catalog.told", self.told.len(), sites).stays());
+        visit(Table::new("catalog.made", self.definitions.made.last.len(), sites).stays());
+        visit(Table::new("catalog.quotas", self.definitions.quotas.len(), QUOTAS_MAX).stays());
     }
 
     /// What must be on disk before a promise leaves.
@@ -284,6 +294,7 @@ impl Catalog {
             return;
         }
         let (slot, command) = (self.state.slot, command.clone());
+        work::add(self.definitions.quotas.len());
         let mut definitions = self.definitions.clone();
         definitions.run(&command);
         self.advance(slot + 1, definitions, out);

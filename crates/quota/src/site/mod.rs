@@ -37,15 +37,17 @@ use crate::operation::RequestKey;
 use crate::records;
 use crate::refusal::Refusal;
 use crate::request::{Answer, Request, Status};
+use crate::spec::QUOTAS_MAX;
 use crate::window::Window;
 use pace::Pace;
 use quota::Quota;
-use reads::GlobalRead;
+use reads::{GlobalRead, READERS_MAX, READS_MAX};
 use recovery::Recovery;
 use requests::Running;
 use rhumb_core::actor::{Body, RequestId};
-use rhumb_core::{Actor, Batch, Effects, Input, SiteId, Time, Topology, record};
+use rhumb_core::{Actor, Batch, Effects, Input, Inspect, SiteId, Table, Time, Topology, record, work};
 use std::collections::{BTreeMap, BTreeSet};
+use waiting::RETRIES_ATTACHED_MAX;
 
 /// The timer of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +220,7 @@ impl Site {
                 catalog.gossip(out);
             }
         });
+        work::add(self.active.len());
         for id in self.active.iter().copied().collect::<Vec<_>>() {
             self.tick_quota(id, fx);
         }
@@ -266,6 +269,27 @@ fn refuse_all(request: &Request, refusal: Refusal) -> Answer {
         Request::Get { .. } => Answer::Got(Err(refusal)),
         Request::List => Answer::Listed(Vec::new()),
         Request::Status => unreachable!("a status is never refused"),
+    }
+}
+
+impl Inspect for Site {
+    fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        let waiting_max = self.config.waiting;
+        self.catalog.tables(visit);
+        self.window.tables(visit);
+        visit(Table::new("quotas", self.quotas.len(), QUOTAS_MAX).stays());
+        visit(Table::new("active", self.active.len(), QUOTAS_MAX).stays());
+        visit(Table::new("waiting", self.waiting, waiting_max));
+        visit(Table::new("waiting_ids", self.waiting_ids.len(), waiting_max));
+        // A request waits at least for one of its operations, alone or with a retry of it.
+        visit(Table::new("running", self.running.len(), waiting_max * RETRIES_ATTACHED_MAX));
+        visit(Table::new("reads", self.reads.len(), READS_MAX));
+        for quota in self.active.iter().filter_map(|id| self.quotas.get(id)) {
+            let (operations, readers) = quota.waiting();
+            visit(Table::new("quota.operations", operations, self.config.waiting_per_quota));
+            visit(Table::new("quota.readers", readers, READERS_MAX));
+            visit(Table::new("quota.lists", quota.protocol.decided().len(), self.cluster.size()).stays());
+        }
     }
 }
 

@@ -87,6 +87,11 @@ pub struct Reader {
 }
 
 impl Quota {
+    /// How many operations wait, and how many readers.
+    pub fn waiting(&self) -> (usize, usize) {
+        (self.acquires.len() + self.releases.len(), self.readers.len())
+    }
+
     /// A quota that this site has just heard of.
     pub fn new(definition: Definition, account: Account, protocol: Protocol, count: Count, demand: Demand, config: &Config) -> Quota {
         let mut quota = Quota {

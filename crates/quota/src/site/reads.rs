@@ -12,12 +12,12 @@ use crate::name::Name;
 use crate::refusal::Refusal;
 use crate::request::Answer;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, SiteId};
+use rhumb_core::{Effects, SiteId, work};
 
 /// Reads of other sites under way at the most.
-const READS_MAX: usize = 1_024;
+pub(super) const READS_MAX: usize = 1_024;
 /// Readers of one quota that wait for a count at the most.
-const READERS_MAX: usize = 256;
+pub(super) const READERS_MAX: usize = 256;
 
 /// A read of all sites that is under way.
 pub struct GlobalRead {
@@ -120,6 +120,7 @@ impl Site {
 
     pub(super) fn tick_reads(&mut self, fx: &mut Effects<Site>) {
         let max = self.config.look_ticks;
+        work::add(self.reads.len());
         self.reads.values_mut().for_each(|reading| reading.waited += 1);
         let overdue: Vec<u64> = self.reads.iter().filter(|(_, reading)| reading.waited >= max).map(|(read, _)| *read).collect();
         overdue.into_iter().for_each(|read| self.finish_read(read, true, fx));

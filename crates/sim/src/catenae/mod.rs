@@ -21,7 +21,8 @@ pub(crate) mod workload;
 use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, TOO_LARGE, World};
+use crate::observers::bounded_state;
+use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, TOO_LARGE, World};
 use client::{Client, Shared};
 use rhumb_commit::catenae::{self as protocol, ChainSites, Durability, Site};
 use rhumb_core::{Key, RegionId, Rng, Row, SiteId, Span, Time};
@@ -217,6 +218,7 @@ impl Catenae {
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
         let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
         config.local.sync = shape.sync;
+        config.costs = Costs::REALISTIC;
         let topology = Arc::new(config.topology.clone());
         let protocol = shape.config();
         #[cfg(feature = "planted")]
@@ -234,6 +236,8 @@ impl Catenae {
         }
         world.jitter_at_home(shape.jitter);
         world.observe(same_states::observer(shape.epoch));
+        world.compare_agreed();
+        world.observe(bounded_state::observer());
         world
     }
 }
@@ -252,6 +256,7 @@ fn drive(
         None => world.heal(),
     }
     world.run_until(clients_end + QUIET)?;
+    bounded_state::come_to_rest(world)?;
     let before = shared.borrow().history.txns().len();
     let site = world.sites_left().next().expect("a majority is left");
     world.add_client(site, Client::new(clients, site.region, Time::from_micros(u64::MAX), None, Rc::clone(shared)));

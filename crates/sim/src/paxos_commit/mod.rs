@@ -12,7 +12,8 @@ use crate::catenae::workload::Workload;
 use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::observers::bounded_state;
+use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use rhumb_commit::paxos_commit::{self as protocol, Concurrency, Site};
 use rhumb_core::{RegionId, Rng, Span, Time};
 use std::cell::RefCell;
@@ -60,6 +61,7 @@ impl Scenario for PaxosCommit {
         let regions = draw_regions(&mut rng);
         let mut config = Config { tracing, ..Config::of_regions(regions, 1) };
         config.local.sync = draw_sync(&mut rng);
+        config.costs = Costs::REALISTIC;
         let drawn = if rng.chance(0.5) { Concurrency::Locking } else { Concurrency::Optimistic };
         let rates = if rng.chance(0.3) { FaultRates::flaky() } else { FaultRates::stormy() }.with_losses();
         let rates = if self.calm { FaultRates::none() } else { rates };
@@ -110,12 +112,13 @@ impl PaxosCommit {
             let actor = actor.with_planted(planted);
             actor
         };
-        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
         let mut world = World::new(config, seed, factory);
         #[cfg(feature = "planted")]
         if let Some(driver) = self.driver {
             world.plant(driver);
         }
+        world.compare_agreed();
+        world.observe(bounded_state::observer());
         world
     }
 }
@@ -128,6 +131,7 @@ fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32, li
         None => world.heal(),
     }
     world.run_until(QUIET_END)?;
+    bounded_state::come_to_rest(world)?;
     let before = shared.borrow().history.txns().len();
     let site = world.sites_left().next().expect("a majority is left");
     let reader = Client::new(clients, site.region, Time::from_micros(u64::MAX), None, Rc::clone(shared)).with_fresh_reads();

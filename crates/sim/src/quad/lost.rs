@@ -154,7 +154,7 @@ fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, reader: SiteId) 
     world.run_until(QUIET_END)?;
     let before = shared.borrow().history.txns().len();
     let number = world.topology().sites().count() as u32;
-    world.add_client(reader, Client::final_reader(number, reader.region, Rc::clone(shared)));
+    world.add_client(reader, Client::final_reader(number, reader.region, false, Rc::clone(shared)));
     world.run_clients(RUN_END)?;
     let after = shared.borrow().history.txns().len();
     Ok((before..after).map(|no| TxnNo(no as u32)).collect())

@@ -18,9 +18,10 @@ mod operator;
 use crate::checkers::{bounded_clocks, no_lost_write, no_phantom, progress, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::{History, TxnNo};
+use crate::observers::bounded_state;
 use crate::replicated_commit::client::{Client, Shared};
-use crate::replicated_commit::workload::{Reads, Workload};
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::replicated_commit::workload::{self, Reads, Workload};
+use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 pub use lost::CoresLost;
 use lost::Undertaker;
 use operator::Operator;
@@ -76,10 +77,12 @@ struct Shape {
     operators: usize,
     /// Quorums follow what sites measure in each period.
     adaptation: Option<Adaptation>,
+    /// Transactions are large now and then.
+    is_bulky: bool,
 }
 
 impl Shape {
-    fn draw(rng: &mut Rng) -> Shape {
+    fn draw(rng: &mut Rng, seed: u64) -> Shape {
         let other = *rng.pick(&Policy::ALL).expect("there are policies");
         let shape = Shape {
             regions: draw_regions(rng),
@@ -89,6 +92,7 @@ impl Shape {
             flaky: rng.chance(0.3),
             sync: draw_sync(rng),
             operators: *rng.pick(&[0, 1, 1, 2]).expect("some of them"),
+            is_bulky: workload::is_bulky(seed),
             adaptation: None,
         };
         let adaptation = rng.chance(ADAPTING).then(|| shape.draw_adaptation(rng));
@@ -131,7 +135,7 @@ impl Scenario for Quad {
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
-        let shape = Shape::draw(&mut rng);
+        let shape = Shape::draw(&mut rng, seed);
         let mut world = self.world(&shape, seed, tracing, &mut rng);
         let rates = match shape.flaky {
             _ if self.calm => FaultRates::none(),
@@ -148,7 +152,7 @@ impl Scenario for Quad {
         let shared = Rc::new(RefCell::new(Shared::default()));
         let mut clients = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
-            let workload = Workload::new(rng.fork(), Reads::Locking);
+            let workload = Workload::new(rng.fork(), Reads::Locking).with_bulk(shape.is_bulky);
             world.add_client(site, Client::new(clients, site.region, ends(site.region), workload, Rc::clone(&shared)));
             clients += 1;
         }
@@ -162,7 +166,8 @@ impl Scenario for Quad {
         }
         let goal = lost::without(world.config(), lost.into_iter().collect(), &left, &mut rng);
         let loss = plan.loss().map(|(at, region)| (at, region, goal));
-        let end = drive(&mut world, &shared, clients, loss);
+        let reader = |site: SiteId| Client::final_reader(clients, site.region, shape.is_bulky, Rc::clone(&shared));
+        let end = drive(&mut world, &shared, reader, loss);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
@@ -186,6 +191,7 @@ impl Quad {
     fn world(&self, shape: &Shape, seed: u64, tracing: bool, rng: &mut Rng) -> World<Site> {
         let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.copies) };
         config.local.sync = shape.sync;
+        config.costs = Costs::REALISTIC;
         let quorums = quorums(&config, config.topology.sites().collect(), shape.policy, shape.cores, rng);
         #[cfg(feature = "planted")]
         let planted = self.planted;
@@ -196,7 +202,6 @@ impl Quad {
             let actor = actor.with_planted(planted);
             actor
         };
-        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
         let mut world = World::new(config, seed, factory);
         #[cfg(feature = "planted")]
         if let Some(driver) = self.driver {
@@ -204,6 +209,8 @@ impl Quad {
         }
         world.observe(configurations::observer());
         world.observe(holders::observer());
+        world.compare_agreed();
+        world.observe(bounded_state::observer());
         world
     }
 }
@@ -212,7 +219,7 @@ impl Quad {
 fn drive(
     world: &mut World<Site>,
     shared: &Rc<RefCell<Shared>>,
-    clients: u32,
+    reader: impl FnOnce(SiteId) -> Client,
     loss: Option<(Time, RegionId, Goal)>,
 ) -> Result<Vec<TxnNo>, SimError> {
     if let Some((at, region, goal)) = loss {
@@ -225,10 +232,11 @@ fn drive(
     world.run_until(FAULTS_END)?;
     world.heal();
     world.run_until(QUIET_END)?;
+    bounded_state::come_to_rest(world)?;
     let before = shared.borrow().history.txns().len();
     let members = configurations::latest(world).members();
     let site = *members.first().expect("a configuration has members");
-    world.add_client(site, Client::final_reader(clients, site.region, Rc::clone(shared)));
+    world.add_client(site, reader(site));
     world.run_clients(RUN_END)?;
     let after = shared.borrow().history.txns().len();
     // Quorums that follow what is measured may change once more as the load ends, but not for ever.

@@ -65,6 +65,8 @@ pub(crate) struct Client {
     /// It begins nothing from then on.
     until: Time,
     workload: Option<Workload>,
+    /// As the final reader it reads the keys of large transactions, too.
+    reads_bulk: bool,
     shared: Rc<RefCell<Shared>>,
     phase: Phase,
     mode: ReadMode,
@@ -81,6 +83,7 @@ impl Client {
             region,
             until,
             workload: Some(workload),
+            reads_bulk: false,
             shared,
             phase: Phase::Thinking,
             mode: ReadMode::Snapshot,
@@ -92,10 +95,11 @@ impl Client {
     }
 
     /// A client that reads every key once, strictly, and is done.
-    pub(crate) fn final_reader(number: u32, region: RegionId, shared: Rc<RefCell<Shared>>) -> Client {
+    pub(crate) fn final_reader(number: u32, region: RegionId, is_bulky: bool, shared: Rc<RefCell<Shared>>) -> Client {
         let mut client =
             Client::new(number, region, Time::from_micros(u64::MAX), Workload::new(rhumb_core::Rng::seeded(0), Reads::Everywhere), shared);
         client.workload = None;
+        client.reads_bulk = is_bulky;
         client
     }
 
@@ -106,7 +110,7 @@ impl Client {
         let style = self.workload.as_mut().map_or(Style::Snapshot, Workload::style);
         self.steps = match &mut self.workload {
             Some(workload) => workload.steps(style).into(),
-            None => workload::all_keys().into_iter().map(Step::Read).collect(),
+            None => workload::read_all(self.reads_bulk).into(),
         };
         let stale = self.pick_past();
         self.mode = match style {
@@ -145,6 +149,13 @@ impl Client {
                     self.record(Op::Write { key, value });
                     None
                 }
+                Step::WriteLarge(key, bytes) => {
+                    let value = self.shared.borrow_mut().value();
+                    self.buffer.write(key.clone(), Some(Cell::Register(value).encode_padded(bytes)));
+                    self.record(Op::Write { key, value });
+                    None
+                }
+                Step::ReadMany(keys) => Some(Request::Get { txn, mode: self.mode, keys, expect: vec![] }),
                 Step::Delete(key) => {
                     self.buffer.write(key.clone(), None);
                     self.record(Op::Delete { key });

@@ -20,7 +20,8 @@ use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, pr
 use crate::config::{draw_regions, draw_sync};
 use crate::healing::keeps_a_link_cut;
 use crate::history::{History, TxnNo};
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::observers::bounded_state;
+use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
 use mover::{Bounds, Mover};
 use rhumb_commit::placement::{Placement, Regions};
@@ -92,6 +93,8 @@ struct Shape {
     flaky: bool,
     /// How long a sync takes.
     sync: Span,
+    /// Transactions are large now and then.
+    is_bulky: bool,
     placement: Placement,
     /// What placements there may be, where they change.
     bounds: Bounds,
@@ -121,6 +124,7 @@ impl Scenario for ReplicatedCommit {
             low_ceilings: rng.chance(0.5),
             flaky: rng.chance(0.3),
             sync: draw_sync(&mut rng),
+            is_bulky: workload::is_bulky(seed),
             placement: match self.replicas {
                 Replicas::Everywhere => Placement::everywhere(regions),
                 Replicas::Placed | Replicas::Moving => place(regions, Bounds::default(), &mut rng.fork()),
@@ -133,6 +137,7 @@ impl Scenario for ReplicatedCommit {
         world.follow(&plan);
         let loss = plan.loss();
         let shared = Rc::new(RefCell::new(Shared::default()));
+        let reads = if self.replicas == Replicas::Everywhere { Reads::Everywhere } else { Reads::Placed };
         let mut number = 0;
         for region in world.topology().regions().collect::<Vec<_>>() {
             for client in 0..CLIENTS {
@@ -141,7 +146,7 @@ impl Scenario for ReplicatedCommit {
                     number,
                     region,
                     loss.filter(|(_, lost)| *lost == region).map_or(CLIENTS_END, |(at, _)| at),
-                    Workload::new(rng.fork(), if self.replicas == Replicas::Everywhere { Reads::Everywhere } else { Reads::Placed }),
+                    Workload::new(rng.fork(), reads).with_bulk(shape.is_bulky),
                     Rc::clone(&shared),
                 );
                 world.add_client(SiteId { region, shard }, program);
@@ -211,6 +216,7 @@ impl ReplicatedCommit {
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
         let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
         config.local.sync = shape.sync;
+        config.costs = Costs::REALISTIC;
         let topology = Arc::new(config.topology.clone());
         let mut protocol = protocol::Config::default();
         if shape.collects {
@@ -229,12 +235,13 @@ impl ReplicatedCommit {
             let actor = actor.with_planted(planted);
             actor
         };
-        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
         let mut world = World::new(config, seed, factory);
         #[cfg(feature = "planted")]
         if let Some(driver) = self.driver {
             world.plant(driver);
         }
+        world.compare_agreed();
+        world.observe(bounded_state::observer());
         world
     }
 }
@@ -269,9 +276,10 @@ impl Run<'_> {
             None => world.heal(),
         }
         world.run_until(QUIET_END)?;
+        bounded_state::come_to_rest(world)?;
         let before = shared.borrow().history.txns().len();
         let site = world.sites_left().next().expect("a majority is left");
-        world.add_client(site, Client::final_reader(clients, site.region, Rc::clone(shared)));
+        world.add_client(site, Client::final_reader(clients, site.region, self.shape.is_bulky, Rc::clone(shared)));
         world.run_clients(RUN_END)?;
         let after = shared.borrow().history.txns().len();
         Ok((before..after).map(|no| TxnNo(no as u32)).collect())

@@ -7,6 +7,18 @@ use rhumb_core::{Key, KeyRange, Rng, Span};
 const LISTS: u64 = 4;
 /// Registers, which transactions write, delete and scan.
 const REGISTERS: u64 = 8;
+/// In a bulky run one transaction of so many is large: it has many keys, or a large row.
+const BULKY_ONE_OF: u64 = 24;
+/// Registers of which such a transaction reads and writes a part, mostly a small one.
+const BULK_KEYS: u64 = 5_000;
+/// Rows that are large now and then.
+const LARGE_ROWS: u64 = 2;
+/// Bytes that such a row has at the most, mostly far fewer: about as much as a transaction may write.
+const LARGE_BYTES_MAX: u64 = 11 << 20;
+/// Keys that the final reader reads at once.
+const READ_MAX: usize = 1_000;
+/// One seed of so many is bulky: such a run takes long.
+const BULKY_SEED_OF: u64 = 16;
 /// The longest wait between two transactions.
 const THINK_MAX: Span = Span::from_millis(300);
 
@@ -41,6 +53,10 @@ pub(crate) enum Reads {
 pub(crate) enum Step {
     /// Read a row.
     Read(Key),
+    /// Read many rows at once.
+    ReadMany(Vec<Key>),
+    /// Write a row of about so many bytes without reading it.
+    WriteLarge(Key, usize),
     /// Read a list and append to it.
     Append(Key),
     /// Write a register without reading it.
@@ -56,11 +72,17 @@ pub(crate) enum Step {
 pub(crate) struct Workload {
     rng: Rng,
     reads: Reads,
+    is_bulky: bool,
 }
 
 impl Workload {
     pub(crate) fn new(rng: Rng, reads: Reads) -> Workload {
-        Workload { rng, reads }
+        Workload { rng, reads, is_bulky: false }
+    }
+
+    /// The same with transactions that are large now and then.
+    pub(crate) fn with_bulk(self, is_bulky: bool) -> Workload {
+        Workload { is_bulky, ..self }
     }
 
     /// How the next transaction commits.
@@ -94,7 +116,27 @@ impl Workload {
     /// The steps of a transaction of this style.
     pub(crate) fn steps(&mut self, style: Style) -> Vec<Step> {
         let read_only = matches!(style, Style::Snapshot | Style::Stale);
+        if self.is_bulky && self.rng.below(BULKY_ONE_OF) == 0 {
+            return self.bulk(read_only);
+        }
         (0..self.rng.between(1, 4)).map(|_| self.step(read_only)).collect()
+    }
+
+    /// A large transaction.
+    fn bulk(&mut self, read_only: bool) -> Vec<Step> {
+        if self.rng.chance(0.3) {
+            let row = large(self.rng.below(LARGE_ROWS));
+            let halvings = self.rng.below(8);
+            let bytes = self.rng.below(LARGE_BYTES_MAX >> halvings) as usize;
+            return vec![if read_only { Step::Read(row) } else { Step::WriteLarge(row, bytes) }];
+        }
+        let halvings = self.rng.below(6);
+        let count = self.rng.between(1, BULK_KEYS >> halvings);
+        let first = self.rng.below(BULK_KEYS - count + 1);
+        let keys: Vec<Key> = (first..first + count).map(bulk).collect();
+        let reads = (read_only || self.rng.chance(0.5)).then(|| Step::ReadMany(keys.clone()));
+        let writes = if read_only { Vec::new() } else { keys };
+        reads.into_iter().chain(writes.into_iter().map(Step::Write)).collect()
     }
 
     fn step(&mut self, read_only: bool) -> Step {
@@ -124,9 +166,29 @@ impl Workload {
     }
 }
 
-/// Every key that the workload uses.
-pub(crate) fn all_keys() -> Vec<Key> {
-    (0..LISTS).map(list).chain((0..REGISTERS).map(register)).collect()
+/// True if transactions are large now and then in the run of `seed`.
+pub(crate) fn is_bulky(seed: u64) -> bool {
+    seed % BULKY_SEED_OF == BULKY_SEED_OF - 1
+}
+
+/// Reads of every key that the workload uses.
+pub(crate) fn read_all(is_bulky: bool) -> Vec<Step> {
+    let keys = (0..LISTS).map(list).chain((0..REGISTERS).map(register));
+    let mut steps: Vec<Step> = keys.map(Step::Read).collect();
+    if is_bulky {
+        steps.extend((0..LARGE_ROWS).map(large).map(Step::Read));
+        let all: Vec<Key> = (0..BULK_KEYS).map(bulk).collect();
+        steps.extend(all.chunks(READ_MAX).map(|keys| Step::ReadMany(keys.to_vec())));
+    }
+    steps
+}
+
+fn bulk(n: u64) -> Key {
+    Key::from(format!("b{n:04}").as_str())
+}
+
+fn large(n: u64) -> Key {
+    Key::from(format!("w{n}").as_str())
 }
 
 fn list(n: u64) -> Key {

@@ -16,7 +16,8 @@ mod rest;
 mod same_quotas;
 
 use crate::config::{draw_regions, draw_sync};
-use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::observers::bounded_state;
+use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Churner, Client, Operator};
 use ledger::Ledger;
 use rhumb_core::{Rng, SiteId, Span, Time};
@@ -171,6 +172,7 @@ impl Samya {
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
         let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
         config.local.sync = shape.sync;
+        config.costs = Costs::REALISTIC;
         let topology = config.topology.clone();
         #[cfg(feature = "planted")]
         let planted = self.planted;
@@ -198,6 +200,8 @@ impl Samya {
     /// Quotas, faults, heal, quiet, count.
     fn drive(&self, world: &mut World<Site>, shape: &Shape, ledger: &Rc<RefCell<Ledger>>, rng: &mut Rng) -> Result<(), SimError> {
         world.observe(agreement::observer());
+        world.compare_agreed();
+        world.observe(bounded_state::observer());
         world.observe(conservation::observer());
         world.observe(same_quotas::observer());
         world.run_until(Time::from_micros(100_000))?;
@@ -231,6 +235,7 @@ impl Samya {
         world.run_until(FAULTS_END)?;
         world.heal();
         world.run_until(QUIET_END)?;
+        bounded_state::come_to_rest(world)?;
         rest::check(world, &ledger.borrow(), RUN_END)
     }
 }

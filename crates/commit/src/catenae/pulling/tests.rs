@@ -129,3 +129,19 @@ fn what_there_is_no_room_for_is_asked_for_later() {
     waiting.iter().for_each(|transaction| site.site.epochs.backlog.remove(transaction));
     assert_eq!(pulls(&site.end_epoch()), [(OTHER, 1)]);
 }
+
+#[test]
+fn an_entry_of_a_page_costs_the_same_however_many_epochs_wait_for_a_silent_region() {
+    let mut site = site();
+    let begin = site.sealed();
+    let entry = |n: u64| {
+        let batch = vec![Operation::Read { key: "k".into() }.into()];
+        Entry { author: OTHER, epoch: begin.plus(n), batch, orders: Vec::new() }
+    };
+    for first in (1..2_000).step_by(PAGE_ENTRIES_MAX) {
+        let entries: Vec<Entry> = (first..).take(PAGE_ENTRIES_MAX).map(entry).collect();
+        let page = Note::Chosen { stream: TALKS, first, entries, more: false };
+        let (_, work) = rhumb_core::work::measure(|| site.hear_note(OTHER, page));
+        assert!(work < 10 * PAGE_ENTRIES_MAX as u64, "{work} for a page after {first}");
+    }
+}

@@ -4,7 +4,7 @@
 
 use super::{Decided, Doing, Open, no_quorum, over};
 use crate::quad::config::{TXN_BYTES_MAX, TXN_ROWS_MAX};
-use crate::quad::message::{Note, Promise};
+use crate::quad::message::{Note, Promise, TRANSACTION};
 #[cfg(feature = "planted")]
 use crate::quad::planted::Planted;
 use crate::quad::records::{DECISIONS, DecisionRecord, txn_key};
@@ -110,6 +110,7 @@ impl Site {
         if decided.writers.is_empty()
             && let Some(id) = decided.id.take()
         {
+            fx.agree(TRANSACTION, txn, &Some(decided.at));
             fx.answer(id, Answer::Committed(Committed { at: decided.at, trips: decided.trips }));
         }
         if decided.missing.is_empty() {

@@ -9,14 +9,14 @@ mod reads;
 
 use super::config::{OPEN_MAX, READ_KEYS_BYTES_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
 use super::configuration::Configuration;
-use super::message::{Note, Promise, Query};
+use super::message::{Note, Promise, Query, TRANSACTION};
 use super::records::{DECISIONS, DecisionRecord, txn_key};
 use super::site::Site;
 use super::unnamed::Unnamed;
 use crate::replicated_commit::{Answer, Request};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, Row, SiteId, Time, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, Row, SiteId, Table, Time, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The transactions of a site's clients.
@@ -127,6 +127,12 @@ impl Gateway {
         self.open.len() + self.decided.values().filter(|decided| decided.id.is_some()).count()
     }
 
+    /// Lists its tables.
+    pub(in crate::quad) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("gateway.open", self.open.len(), OPEN_MAX));
+        visit(Table::new("gateway.decided", self.decided.len(), OPEN_MAX));
+    }
+
     /// How many transactions are decided and not known to all who prepared.
     pub(in crate::quad) fn undelivered(&self) -> usize {
         self.decided.len()
@@ -136,7 +142,13 @@ impl Gateway {
 impl Site {
     pub(in crate::quad) fn on_request(&mut self, now: Time, id: RequestId, request: Request, fx: &mut Effects<Site>) {
         if !self.is_member() {
-            return fx.answer(id, Answer::Failed(TxnError::Unavailable(self.stranger())));
+            let error = TxnError::Unavailable(self.stranger());
+            // One that had only begun when this site left is not among those that were interrupted.
+            let txn = if let Request::Rollback { txn } = request { Some(txn) } else { transaction_of(&request) };
+            return match txn {
+                Some(txn) => self.fail(txn, Some(id), error, fx),
+                None => fx.answer(id, Answer::Failed(error)),
+            };
         }
         if self.sealed.is_some() && self.waits(&request) {
             return self.waiting.push_back(Waiting { id, request, since: self.ticks });
@@ -197,6 +209,7 @@ impl Site {
     /// The epoch is sealed here: transactions that have read, or prepare, cannot go on. What is decided is decided.
     pub(in crate::quad) fn interrupt(&mut self, fx: &mut Effects<Site>) {
         let fresh = |open: &Open| matches!(open.doing, Doing::Idle) && open.number == 0;
+        work::add(self.gateway.open.len());
         let begun: Vec<TxnId> = self.gateway.open.iter().filter(|(_, open)| !fresh(open)).map(|(txn, _)| *txn).collect();
         for txn in begun {
             fx.count("quad.interrupted");
@@ -255,6 +268,7 @@ impl Site {
     pub(in crate::quad) fn tick_gateway(&mut self, fx: &mut Effects<Site>) {
         let (ticks, config, epoch) = (self.ticks, self.config.clone(), self.configuration.epoch);
         let mut late = Vec::new();
+        work::add(self.gateway.open.len() + self.gateway.decided.len());
         for (txn, open) in &self.gateway.open {
             let (patience, id) = match open.doing {
                 Doing::Idle | Doing::Lost => (config.abandoned_ticks, None),
@@ -297,6 +311,7 @@ impl Site {
                 Doing::Idle | Doing::Lost => {}
                 Doing::Reading { id, .. } | Doing::Confirming { id, .. } => drop(waiting.insert(id)),
                 Doing::Preparing { id, all, .. } => {
+                    fx.agree(TRANSACTION, txn, &None::<Timestamp>);
                     waiting.insert(id);
                     touched.extend(all);
                 }

@@ -9,7 +9,7 @@ use crate::quad::planted::Planted;
 use crate::quad::site::Site;
 use crate::replicated_commit::Answer;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId};
+use rhumb_core::{Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId, work};
 use std::collections::BTreeMap;
 
 impl Site {
@@ -55,6 +55,7 @@ impl Site {
         }
         let answers: Vec<(Vec<Row>, bool)> = std::mem::take(answers).into_values().collect();
         for row in answers.iter().flat_map(|(rows, _)| rows) {
+            work::add(1);
             self.clock.observe(row.version);
         }
         let answer = match query {

@@ -17,13 +17,13 @@
 use super::Txn;
 use crate::placement::Regions;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
-use crate::replicated_commit::message::{Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
+use crate::replicated_commit::message::{ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
 use crate::replicated_commit::site::Site;
 use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record};
-use std::collections::BTreeMap;
+use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record, work};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Who waits for the end of a commit.
@@ -114,22 +114,20 @@ impl Site {
         if writes.len() > TXN_ROWS_MAX {
             return Err(TxnError::TooLarge(format!("the transaction writes {} rows; at most {TXN_ROWS_MAX} are possible", writes.len())));
         }
+        work::add(state.rows.len() + state.ranges.len() + expect.len() + writes.len());
         let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
         for (key, version) in &state.rows {
             let check = ReadCheck { key: key.clone(), version: *version };
             parts.entry(self.topology.shard_of(key)).or_default().reads.push(check);
         }
-        for (key, version) in expect {
+        for (key, version) in expect.into_iter().collect::<BTreeSet<_>>() {
             match state.rows.get(&key) {
                 None => {}
                 Some(read) if *read == version => continue,
                 Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
             }
             let check = ReadCheck { key, version };
-            let reads = &mut parts.entry(self.topology.shard_of(&check.key)).or_default().reads;
-            if !reads.contains(&check) {
-                reads.push(check);
-            }
+            parts.entry(self.topology.shard_of(&check.key)).or_default().reads.push(check);
         }
         for range in &state.ranges {
             let check = RangeCheck { range: range.range.clone(), rows: range.rows.clone() };
@@ -334,6 +332,9 @@ impl Site {
     }
 
     fn conclude(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
+        if let Some(Committing { meta, .. }) = self.committing(txn) {
+            fx.agree(ATTEMPT, meta.attempt, &decision.is_commit().then_some(meta.at));
+        }
         match decision {
             Decision::Committed { floor } => {
                 self.tell_decided(txn, decision, fx);
@@ -439,6 +440,7 @@ impl Site {
     }
 
     pub(super) fn commits_tick(&mut self, fx: &mut Effects<Site>) {
+        work::add(self.gateway.txns.len());
         let open: Vec<TxnId> = self.gateway.txns.iter().filter(|(_, state)| Txn::is_committing(state)).map(|(txn, _)| *txn).collect();
         for txn in open {
             let now = self.now;

@@ -23,7 +23,7 @@
 
 use super::Txn;
 use super::commit::Whose;
-use crate::replicated_commit::config::{TAKEN_MAX, TRANSACTIONS_MAX};
+use crate::replicated_commit::config::TAKEN_MAX;
 use crate::replicated_commit::message::{Answer, HandoffId, Note, Part};
 use crate::replicated_commit::site::{Begin, Site};
 use crate::transaction::{Committed, ReadMode, TxnError};
@@ -99,7 +99,7 @@ impl Site {
             }
             return;
         }
-        let full = self.gateway.taken.len() >= TAKEN_MAX || self.gateway.txns.len() >= TRANSACTIONS_MAX;
+        let full = self.gateway.taken.len() >= TAKEN_MAX || self.begins_no_more();
         if life != self.life || full {
             // An earlier copy may have been taken by an earlier life.
             fx.count("commit.handoff_unknown");

@@ -11,7 +11,7 @@ mod reads;
 pub(super) use handoff::Handoff;
 pub(super) use reads::{ReadRetry, Reply, ScanAsked};
 
-use super::config::TRANSACTIONS_MAX;
+use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
 use super::message::{Answer, Attempt, HandoffId, Note, ReadId};
 use super::site::Site;
 use crate::transaction::{ReadMode, TxnError};
@@ -20,7 +20,7 @@ use commit::Committing;
 use handoff::{Handed, Taken};
 use reads::PendingRead;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, RegionId, SiteId, Timestamp, TxnId};
+use rhumb_core::{Effects, Key, KeyRange, RegionId, SiteId, Table, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a transaction has read of one range, in one shard.
@@ -82,6 +82,15 @@ impl Gateway {
         self.txns.len() + self.handed.len()
     }
 
+    /// Lists its tables. A client asks one thing of a transaction at a time.
+    pub(in crate::replicated_commit) fn tables(&self, sites: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("gateway.transactions", self.open(), TRANSACTIONS_MAX));
+        visit(Table::new("gateway.reads", self.reads.len(), TRANSACTIONS_MAX));
+        visit(Table::new("gateway.ended", self.ended.len(), ENDED_MAX).stays());
+        // The last one of each gateway stays as long as its clock does not go on.
+        visit(Table::new("gateway.taken", self.taken.len(), TAKEN_MAX).resting_at(sites));
+    }
+
     /// When the oldest open transaction began.
     pub(in crate::replicated_commit) fn oldest(&self) -> Option<Timestamp> {
         self.txns.keys().next().map(|txn| txn.began)
@@ -91,6 +100,12 @@ impl Gateway {
     pub(in crate::replicated_commit) fn handing(&self) -> Option<Timestamp> {
         self.handed.keys().next().map(|id| id.made)
     }
+}
+
+/// What a client is told that begins one transaction more than may be open.
+pub(super) fn too_many_transactions() -> Answer {
+    let why = format!("this site already runs {TRANSACTIONS_MAX} transactions; close some, or connect to another site");
+    Answer::Failed(TxnError::TooLarge(why))
 }
 
 impl Txn {
@@ -112,12 +127,6 @@ impl Txn {
 
 impl Site {
     pub(in crate::replicated_commit) fn on_begin(&mut self, id: RequestId, mode: ReadMode, fx: &mut Effects<Site>) {
-        if self.gateway.txns.len() >= TRANSACTIONS_MAX {
-            let error = TxnError::TooLarge(format!(
-                "this site already runs {TRANSACTIONS_MAX} transactions; close some, or connect to another site"
-            ));
-            return fx.answer(id, Answer::Failed(error));
-        }
         let now = self.begin_now();
         if let ReadMode::Stale(at) = mode
             && at > now
@@ -140,6 +149,7 @@ impl Site {
 
     /// The transaction is over: forgets it and frees its read locks.
     fn end(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        work::add(self.gateway.reads.len());
         self.gateway.reads.retain(|_, read| read.txn != txn);
         if let Some(state) = self.gateway.txns.remove(&txn) {
             for site in state.locked_at {

@@ -17,7 +17,7 @@ use crate::replicated_commit::message::{Answer, Denial, How, Note, Query, ReadId
 use crate::replicated_commit::site::{Site, Timer};
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId};
+use rhumb_core::{Effects, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One replica's answer.
@@ -323,6 +323,7 @@ impl Site {
 
     pub(super) fn reads_tick(&mut self, fx: &mut Effects<Site>) {
         let now = self.now;
+        work::add(self.gateway.reads.len());
         let overdue: Vec<ReadId> =
             self.gateway.reads.iter().filter(|(_, read)| now.since(read.sent) >= self.config.resend_after).map(|(read, _)| *read).collect();
         for read in overdue {
@@ -452,6 +453,7 @@ impl Txn {
 
     /// Holds a row against what this transaction has read before, by its key or in a range: nobody is shown two states of it.
     fn compare(&self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
+        work::add(1 + self.ranges.len());
         let known = self.rows.get(key).copied().or_else(|| {
             let mut covering = self.ranges.iter().filter(|known| known.range.contains(key)).peekable();
             covering.peek()?;
@@ -474,6 +476,7 @@ impl Txn {
 
     fn remember_range(&mut self, range: RangeEvidence) -> Result<(), TxnError> {
         let rows = range.rows.len() + 1;
+        work::add(rows + self.ranges.len());
         match self.ranges.iter().find(|known| known.shard == range.shard && known.range == range.range) {
             Some(known) if known.rows != range.rows => Err(TxnError::Conflict("a range changed between two reads of it".into())),
             Some(_) => Ok(()),
@@ -497,6 +500,7 @@ impl Txn {
 /// Of each row, the newest version among the replies.
 fn merge_keys(part: &ShardRead, into: &mut BTreeMap<Key, Row>) {
     for row in part.replies.values().flat_map(|reply| &reply.rows) {
+        work::add(1);
         let merged = into.entry(row.key.clone()).or_insert_with(|| row.clone());
         if row.version > merged.version {
             *merged = row.clone();
@@ -519,6 +523,7 @@ fn merge_scan(scan: &ScanAsked, pending: &PendingRead) -> (Vec<Row>, KeyRange, b
     for (&shard, part) in &pending.shards {
         let mut newest: BTreeMap<&Key, &Row> = BTreeMap::new();
         for row in part.replies.values().flat_map(|reply| &reply.rows).filter(|row| covered.contains(&row.key)) {
+            work::add(1);
             let known = newest.entry(&row.key).or_insert(row);
             if row.version > known.version {
                 *known = row;
