@@ -1,5 +1,6 @@
 //! Invariant: no token is minted or lost. What a site has, beyond its part of the limit, changes only when it applies a list;
-//! and what all members of a list gain and lose by it adds up to nothing.
+//! and what all members of a list gain and lose by it adds up to nothing. Or when it takes over what lost sites had: that they had
+//! as much, `lost` checks, and that nothing is missing then, `rest`.
 
 use crate::world::{Observer, World};
 use rhumb_core::{Load, Loaded, SiteId, record};
@@ -29,8 +30,8 @@ pub fn accounts(world: &World<Site>, site: SiteId) -> BTreeMap<QuotaId, Account>
 /// What a list changed at one of its members.
 #[derive(Default)]
 struct Books {
-    /// By quota and site: its version and what it had beyond its part, as last seen.
-    seen: BTreeMap<(QuotaId, SiteId), (u64, i128)>,
+    /// By quota and site: its version, what it had beyond its part, and how many lost sites it has taken over, as last seen.
+    seen: BTreeMap<(QuotaId, SiteId), (u64, i128, u32)>,
     /// What the list applied to that version changed.
     changes: BTreeMap<(QuotaId, SiteId, u64), i128>,
 }
@@ -55,8 +56,11 @@ pub fn observer() -> Observer<Site> {
 impl Books {
     /// Notes what `site` has now; true if it has applied a list.
     fn note(&mut self, quota: QuotaId, site: SiteId, account: &Account) -> Result<bool, String> {
-        let now = (account.version, beyond(account));
-        let before = self.seen.insert((quota, site), now).unwrap_or((0, 0));
+        let now = (account.version, beyond(account), account.settled);
+        let before = self.seen.insert((quota, site), now).unwrap_or((0, 0, 0));
+        if now.2 != before.2 {
+            return Ok(false);
+        }
         match now.0.checked_sub(before.0) {
             // Back to what was durable, or on by one list.
             None => Ok(false),
