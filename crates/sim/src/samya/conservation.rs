@@ -36,16 +36,17 @@ struct Books {
     changes: BTreeMap<(QuotaId, SiteId, u64), i128>,
 }
 
-/// Checks it after each event.
-pub fn observer() -> Observer<Site> {
+/// Checks it after each event; `lost`: sites that are going to be lost. Of a list that such a site is in, it may know another outcome.
+pub fn observer(lost: Vec<SiteId>) -> Observer<Site> {
     let mut books = Books::default();
+    let stays = move |list: &&List| !list.members().any(|member| lost.contains(&member));
     Box::new(move |world| {
         for site in world.topology().sites() {
             // What a dead site has on its disk, it had in memory before.
             let Some(actor) = world.actor(site).filter(|actor| actor.is_serving()) else { continue };
             for (quota, account) in actor.accounts() {
                 if books.note(quota, site, account)? {
-                    actor.lists(quota).into_iter().try_for_each(|list| books.check(quota, list))?;
+                    actor.lists(quota).into_iter().filter(&stays).try_for_each(|list| books.check(quota, list))?;
                 }
             }
         }

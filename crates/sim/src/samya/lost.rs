@@ -37,7 +37,7 @@ impl Lost {
     pub fn draw(sites: &[SiteId], begin: Time, end: Time, rng: &mut Rng) -> Vec<Lost> {
         let most = sites.len() - (sites.len() / 2 + 1);
         let mut left = sites.to_vec();
-        let count = rng.between(1, most.min(2) as u64);
+        let count = rng.between(1, 2).min(most as u64);
         let draw = |_| Lost {
             site: left.remove(rng.below(left.len() as u64) as usize),
             at: begin + Span::from_micros(rng.below(end.since(begin).as_micros())),

@@ -216,9 +216,10 @@ impl Samya {
         ledger: &Rc<RefCell<Ledger>>,
         rng: &mut Rng,
     ) -> Result<(), SimError> {
-        world.observe(agreement::observer());
+        let sites: Vec<SiteId> = lost.iter().map(|lost| lost.site).collect();
+        world.observe(agreement::observer(sites.clone()));
         world.observe(lost::observer());
-        world.observe(conservation::observer());
+        world.observe(conservation::observer(sites));
         world.observe(same_quotas::observer());
         world.run_until(Time::from_micros(100_000))?;
         for (name, spec) in &shape.quotas {

@@ -29,12 +29,13 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
     for name in ledger.names() {
         held.insert(name, count(world, ledger, name).map_err(wrong)?);
     }
-    for (name, counted) in held {
-        free(world, name, counted - ledger.held_at_most(name), deadline)?;
+    for (name, counted) in &mut held {
+        let surplus = counted.saturating_sub(ledger.held_at_most(name));
+        free(world, name, surplus, deadline)?;
+        *counted -= surplus;
     }
-    let roots: Vec<Name> = ledger.names().filter(|name| ledger.parent(name).is_none()).cloned().collect();
-    for name in roots {
-        use_up(world, ledger, &name, deadline)?;
+    for (name, held) in held.into_iter().filter(|(name, _)| ledger.parent(name).is_none()) {
+        use_up(world, ledger, (name, held), deadline)?;
     }
     Ok(())
 }
@@ -99,7 +100,7 @@ fn count(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<u64, Strin
         held += account.tokens.held;
         owed += account.owed;
     }
-    let known = ledger.held_at_most(name);
+    let known = ledger.held(name);
     if held < known || (held > known && ledger.declared.is_empty()) {
         return Err(format!("the sites count {held} tokens of {name} as held, the clients {known}"));
     }
@@ -110,9 +111,9 @@ fn count(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<u64, Strin
 }
 
 /// Acquires all that is left at one site, one more at another, and releases all at yet another, if there are as many.
-fn use_up(world: &mut World<Site>, ledger: &Ledger, name: &Name, deadline: Time) -> Result<(), SimError> {
+fn use_up(world: &mut World<Site>, ledger: &Ledger, (name, held): (&Name, u64), deadline: Time) -> Result<(), SimError> {
     let sites = members(world, ledger);
-    let (limit, held) = (ledger.limit(name), ledger.held_at_most(name));
+    let limit = ledger.limit(name);
     let read = ask(world, sites[0], Request::Get { name: name.clone(), read: Read::Exact }, deadline)?;
     let at = world.now();
     let wrong = |what: String| Err(SimError::Violation { at, what });
