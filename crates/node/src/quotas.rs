@@ -2,7 +2,7 @@
 
 use crate::runtime::{Handle, Hosted, Rejected};
 use async_trait::async_trait;
-use rhumb_core::Actor;
+use rhumb_core::{Actor, SiteId};
 use rhumb_quota::gateway::Quotas;
 use rhumb_quota::info::{Info, Read};
 use rhumb_quota::name::Name;
@@ -88,6 +88,18 @@ impl<A: KeepsQuotas> Quotas for Gateway<A> {
 
     async fn drop(&self, name: Name) -> Result<(), Refusal> {
         self.change(Request::Drop { name }).await
+    }
+
+    async fn declare_lost(&self, site: SiteId) -> Result<(), Refusal> {
+        self.change(Request::DeclareLost { site }).await
+    }
+
+    async fn lost(&self) -> Result<(Vec<SiteId>, usize), Refusal> {
+        match self.handle.ask(Request::Status).await {
+            Ok(Answer::Status(status)) => Ok((status.lost, status.unsettled)),
+            Ok(other) => unexpected(&other),
+            Err(rejected) => Err(of_question(rejected)),
+        }
     }
 
     async fn get(&self, name: Name, read: Read) -> Result<Info, Refusal> {

@@ -158,6 +158,8 @@ impl Collector for VitalMetrics {
                 ("quotas", "Quotas known.", vitals.quotas),
                 ("quota_operations_waiting", "Operations that wait for tokens.", vitals.waiting),
                 ("quotas_redistributing", "Quotas with a redistribution under way at this site.", vitals.redistributing),
+                ("quota_sites_lost", "Sites declared lost, which have no part in quotas any more.", vitals.lost.len()),
+                ("quotas_unsettled", "Quotas in which it is not settled yet what lost sites have.", vitals.unsettled),
             ];
             encode_counts(&mut encoder, counts)?;
         }
@@ -284,7 +286,7 @@ mod tests {
         // A site that has applied nothing yet knows no lag.
         metrics.vitals.show(Said { commits: Some(Vitals { safe: Timestamp::ZERO, ..vitals }), ..Said::default() }, now);
         assert_eq!(shown(), expected[..12]);
-        let quotas = QuotaVitals { serving: true, quotas: 5, waiting: 2, redistributing: 1 };
+        let quotas = QuotaVitals { serving: true, quotas: 5, waiting: 2, redistributing: 1, ..QuotaVitals::default() };
         metrics.vitals.show(Said { quotas: Some(quotas), ..Said::default() }, now);
         let expected = [
             "# HELP rhumb_quotas Quotas known.",
@@ -296,6 +298,12 @@ mod tests {
             "# HELP rhumb_quotas_redistributing Quotas with a redistribution under way at this site.",
             "# TYPE rhumb_quotas_redistributing gauge",
             "rhumb_quotas_redistributing 1",
+            "# HELP rhumb_quota_sites_lost Sites declared lost, which have no part in quotas any more.",
+            "# TYPE rhumb_quota_sites_lost gauge",
+            "rhumb_quota_sites_lost 0",
+            "# HELP rhumb_quotas_unsettled Quotas in which it is not settled yet what lost sites have.",
+            "# TYPE rhumb_quotas_unsettled gauge",
+            "rhumb_quotas_unsettled 0",
         ];
         assert_eq!(shown(), expected);
         let settling = Settling { epochs: 4, sum: Span::from_millis(350), last: Span::from_millis(90) };

@@ -34,10 +34,10 @@ impl Fake {
 }
 
 fn info(name: Name, read: Read) -> Info {
-    let tokens = |region, left| SiteTokens { site: SiteId::new(region, 0), left, held: 2, offered: 1, owed: 0 };
+    let tokens = |region, left| SiteTokens { site: SiteId::new(region, 0), left, held: 2, offered: 1, owed: 0, freed: 3 };
     let mut spec = Spec::new(100);
     spec.parent = Some(Name::new("all").expect("a name"));
-    Info { name, spec, read, sites: vec![tokens(0, 30), tokens(1, 40)], missing: vec![SiteId::new(2, 0)] }
+    Info { name, spec, read, sites: vec![tokens(0, 30), tokens(1, 40)], missing: vec![SiteId::new(2, 0)], booked: 9 }
 }
 
 #[async_trait]
@@ -62,6 +62,14 @@ impl Quotas for Fake {
 
     async fn drop(&self, name: Name) -> Result<(), Refusal> {
         self.asked(format!("drop {name}"), ())
+    }
+
+    async fn declare_lost(&self, site: SiteId) -> Result<(), Refusal> {
+        self.asked(format!("declare {site} lost"), ())
+    }
+
+    async fn lost(&self) -> Result<(Vec<SiteId>, usize), Refusal> {
+        self.asked("lost".into(), (vec![SiteId::new(1, 0)], 4))
     }
 
     async fn get(&self, name: Name, read: Read) -> Result<Info, Refusal> {
@@ -99,8 +107,8 @@ fn error(code: &str, message: &str) -> String {
 
 const VM: &str = concat!(
     r#"{"name":"vm","limit":100,"parent":"all","protocol":"majority","offer":"spare","reallocation":"maximum-usage","read":"local","#,
-    r#""left":70,"held":4,"offered":2,"owed":0,"sites":[{"site":"california/0","left":30,"held":2,"offered":1,"owed":0},"#,
-    r#"{"site":"virginia/0","left":40,"held":2,"offered":1,"owed":0}],"missing":["ireland/0"]}"#
+    r#""left":70,"held":4,"offered":2,"owed":0,"sites":[{"site":"california/0","left":30,"held":2,"offered":1,"owed":0,"freed":3},"#,
+    r#"{"site":"virginia/0","left":40,"held":2,"offered":1,"owed":0,"freed":3}],"missing":["ireland/0"],"booked":9,"freed":6}"#
 );
 
 #[tokio::test]
@@ -218,6 +226,13 @@ async fn a_refusal_has_its_status_and_its_code_and_says_whether_to_try_again() {
             "NOTHELD",
             "fewer than 3 tokens of quota vm are acquired, so as many cannot be released",
         ),
+        (
+            Refusal::NotBooked { quota: quota(), amount: 3, booked: 9, freed: 7 },
+            409,
+            "NOTBOOKED",
+            "3 tokens of quota vm cannot be freed at this site: 9 are booked as held by clients of lost sites, and it has freed 7",
+        ),
+        (Refusal::DeclaredLost, 410, "LOST", "this site was declared lost and serves quotas no more; ask another one"),
         (Refusal::IdReused("x".into()), 409, "IDREUSED", "the request id x was used for another operation"),
         (Refusal::HasChildren(quota()), 409, "HASCHILDREN", "quota vm has quotas below it; drop those first"),
         (
@@ -237,6 +252,8 @@ async fn a_refusal_has_its_status_and_its_code_and_says_whether_to_try_again() {
         ("DELETE", "/quotas/vm", ""),
         ("POST", "/quotas/vm/acquire", r#"{"amount":1}"#),
         ("POST", "/quotas/vm/release", r#"{"amount":1}"#),
+        ("POST", "/quotas/vm/free", r#"{"amount":1}"#),
+        ("POST", "/lost", r#"{"site":"virginia/0"}"#),
     ];
     let mut codes = Vec::new();
     for (refusal, status, code, message) in table {
@@ -293,7 +310,7 @@ async fn what_the_document_says_of_quotas_is_served_and_nothing_else() {
     let document: Value = serde_json::from_str(OPENAPI).expect("JSON");
     let paths = document["paths"].as_object().expect("paths");
     let mut served = 0;
-    for (path, documented) in paths.iter().filter(|(path, _)| path.starts_with("/quotas")) {
+    for (path, documented) in paths.iter().filter(|(path, _)| path.starts_with("/quotas") || *path == "/lost") {
         for method in ["get", "put", "patch", "delete", "post"] {
             let (status, _) = http(address, &method.to_uppercase(), &path.replace("{name}", "vm"), "").await;
             let operation = documented.get(method);
@@ -301,7 +318,7 @@ async fn what_the_document_says_of_quotas_is_served_and_nothing_else() {
             served += usize::from(operation.is_some());
         }
     }
-    assert_eq!(served, 8);
+    assert_eq!(served, 11);
 }
 
 /// The properties that the document requires of the schema `name` are those of `shown`.
@@ -324,5 +341,6 @@ async fn what_is_answered_has_the_shape_that_the_document_gives_it() {
     agrees(&document, "SiteTokens", &quotas["quotas"][0]["sites"][0]);
     agrees(&document, "Spec", &ask("PUT", "/quotas/vm", r#"{"limit":1}"#).await);
     agrees(&document, "Done", &ask("POST", "/quotas/vm/acquire", r#"{"amount":1}"#).await);
+    agrees(&document, "Lost", &ask("POST", "/lost", r#"{"site":"virginia/0"}"#).await);
     agrees(&document, "Error", &ask("POST", "/quotas/vm/acquire", "").await);
 }

@@ -13,6 +13,7 @@
 //! Nothing is left while something is owed.
 
 use crate::list::{Entry, Share};
+use crate::lost::Booking;
 use crate::operation::Action;
 use crate::tokens::Tokens;
 use rhumb_core::SiteId;
@@ -33,6 +34,10 @@ pub struct Account {
     pub version: u64,
     /// Tokens left right after the last grant; the site looks ahead once few of them are left.
     pub last_grant: u64,
+    /// The parts of so many lost sites are among what is issued here.
+    pub settled: u32,
+    /// Tokens of lost sites that an operator has freed here.
+    pub freed: u64,
 }
 
 impl Account {
@@ -73,6 +78,24 @@ impl Account {
         self.issued = issued;
         self.pay();
         self.last_grant = self.tokens.left;
+    }
+
+    /// Takes over what the first `losses` lost sites may have had: clients hold it.
+    pub fn inherit(&mut self, booking: &Booking, losses: u32) {
+        self.tokens += Tokens { left: 0, held: booking.held };
+        self.owed += booking.owed;
+        self.issued += booking.issued;
+        self.settled = losses;
+        self.pay();
+    }
+
+    /// Takes `amount` of what is held here back from a lost site whose clients do not hold it, by an operator's word.
+    pub fn free(&mut self, amount: u64) -> bool {
+        let freed = self.release(amount);
+        if freed {
+            self.freed += amount;
+        }
+        freed
     }
 
     /// Gives up `offered` for a redistribution.
@@ -170,6 +193,16 @@ mod tests {
         assert_eq!((account.tokens, account.owed), (Tokens::NONE, 6));
         account.withdraw();
         assert_eq!((account.tokens, account.owed), (Tokens::left(4), 0));
+    }
+
+    #[test]
+    fn what_is_inherited_is_held_until_it_is_freed() {
+        let mut account = account(10);
+        account.inherit(&Booking { held: 12, owed: 3, issued: 8 }, 1);
+        assert_eq!((account.tokens, account.owed), (Tokens { left: 7, held: 12 }, 0), "10 left pay 3 owed");
+        assert_eq!((account.issued, account.settled), (18, 1));
+        assert!(!account.free(13) && account.free(5));
+        assert_eq!((account.tokens, account.freed), (Tokens { left: 12, held: 7 }, 5));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::operation::{Done, Operation};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
 use async_trait::async_trait;
+use rhumb_core::SiteId;
 
 /// The quotas of a cluster, by way of one of its sites. What an operation or a change is
 /// answered with is durable first; a read of other sites may show what these are about to write.
@@ -24,6 +25,12 @@ pub trait Quotas: Send + Sync {
 
     /// Ends a quota that has none below it. Tokens that clients hold of it are forgotten.
     async fn drop(&self, name: Name) -> Result<(), Refusal>;
+
+    /// Declares a site lost for ever: it has no part in quotas any more, and all that it may have given out counts as held by clients.
+    async fn declare_lost(&self, site: SiteId) -> Result<(), Refusal>;
+
+    /// The sites declared lost, and in how many quotas it is not booked yet what they have.
+    async fn lost(&self) -> Result<(Vec<SiteId>, usize), Refusal>;
 
     /// A quota and its tokens.
     async fn get(&self, name: Name, read: Read) -> Result<Info, Refusal>;

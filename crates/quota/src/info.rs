@@ -34,6 +34,8 @@ pub struct SiteTokens {
     pub offered: u64,
     /// Tokens to be taken out of circulation since the limit was lowered.
     pub owed: u64,
+    /// Tokens of lost sites that operators have freed here.
+    pub freed: u64,
 }
 
 /// A quota and its tokens, as far as the reader looked.
@@ -49,6 +51,8 @@ pub struct Info {
     pub sites: Vec<SiteTokens>,
     /// The sites that did not.
     pub missing: Vec<SiteId>,
+    /// Tokens booked as held by clients of lost sites, those freed or released since included.
+    pub booked: u64,
 }
 
 impl Info {
@@ -65,6 +69,11 @@ impl Info {
     /// Tokens on offer in redistributions under way.
     pub fn offered(&self) -> u64 {
         self.sites.iter().map(|site| site.offered).sum()
+    }
+
+    /// Tokens of lost sites that operators have freed.
+    pub fn freed(&self) -> u64 {
+        self.sites.iter().map(|site| site.freed).sum()
     }
 
     /// Tokens to be taken out of circulation since the limit was lowered.

@@ -11,6 +11,7 @@
 //! | [`avantan`] | who takes part with how many: the protocol module, in two versions |
 //! | [`reallocate`], [`list`] | who gets how many: the redistribution module |
 //! | [`count`] | how many there are: all sites stand still at one moment |
+//! | [`lost`] | sites that are lost for ever: whose tokens are held by clients for all that is known |
 //! | [`catalog`] | which quotas there are, agreed by all sites |
 //! | [`window`] | request ids, so that a retry does nothing twice |
 //! | [`gateway`] | what interfaces see |
@@ -34,6 +35,7 @@ pub mod forecast;
 pub mod gateway;
 pub mod info;
 pub mod list;
+pub mod lost;
 pub mod message;
 pub mod name;
 pub mod operation;

@@ -79,6 +79,17 @@ impl List {
         shares.map(|((paid, left), held)| Share { granted: Tokens { left, held }, paid }).collect()
     }
 
+    /// True if the members that `is_lost` says together get more by it than they put in.
+    pub fn leaves_more_to(&self, is_lost: impl Fn(SiteId) -> bool) -> bool {
+        let lost = self.entries.iter().zip(self.shares()).filter(|(entry, _)| is_lost(entry.site));
+        let (mut put_in, mut got) = (0, 0);
+        for (Entry { offered, .. }, Share { granted, paid }) in lost {
+            put_in += offered.left + offered.held;
+            got += granted.left + granted.held + paid;
+        }
+        got > put_in
+    }
+
     fn wanted(&self, kind: impl Fn(&Tokens) -> u64) -> Vec<u64> {
         self.entries.iter().map(|entry| kind(&entry.wanted)).collect()
     }

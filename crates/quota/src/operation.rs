@@ -20,6 +20,8 @@ pub enum Action {
     Acquire,
     /// Give tokens back, to the quota and to all above it.
     Release,
+    /// Take back, in this quota alone, tokens booked for a lost site that no client holds: an operator's word ([`lost`](crate::lost)).
+    Free,
 }
 
 /// A client's name for one operation: asked again under the same id, it is answered again and not done again. Known at
@@ -80,6 +82,11 @@ impl Operation {
     /// Releases `amount` tokens of `quota`.
     pub fn release(quota: Name, amount: u64, id: Option<RequestKey>) -> Result<Operation, Refusal> {
         Ok(Operation { action: Action::Release, quota, amount: check_amount(amount)?, id })
+    }
+
+    /// Frees `amount` tokens of `quota`.
+    pub fn free(quota: Name, amount: u64, id: Option<RequestKey>) -> Result<Operation, Refusal> {
+        Ok(Operation { action: Action::Free, quota, amount: check_amount(amount)?, id })
     }
 }
 

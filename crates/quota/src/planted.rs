@@ -17,11 +17,15 @@ pub enum Planted {
     CountUnconfirmed,
     /// A site lets itself be counted in the midst of a redistribution.
     CountInFlight,
+    /// What a lost site had is left to be given out, instead of held.
+    LostShareLeft,
+    /// A list of Avantan\[\*\] with a lost member is dead, even if that may have got tokens by it.
+    LostListDead,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Planted; 7] = [
+    pub const ALL: [Planted; 9] = [
         Planted::AsPrinted,
         Planted::UnfreezeOnTimeout,
         Planted::SlotReplay,
@@ -29,5 +33,7 @@ impl Planted {
         Planted::ForgottenRequestId,
         Planted::CountUnconfirmed,
         Planted::CountInFlight,
+        Planted::LostShareLeft,
+        Planted::LostListDead,
     ];
 }

@@ -24,6 +24,12 @@ pub enum Refusal {
     IdReused(String),
     #[error("quota {0} has quotas below it; drop those first")]
     HasChildren(Name),
+    #[error(
+        "{amount} tokens of quota {quota} cannot be freed at this site: {booked} are booked as held by clients of lost sites, and it has freed {freed}"
+    )]
+    NotBooked { quota: Name, amount: u64, booked: u64, freed: u64 },
+    #[error("this site was declared lost and serves quotas no more; ask another one")]
+    DeclaredLost,
     #[error("{0}; try again later")]
     Unavailable(String),
     #[error("it is not known whether this was done: {0}")]
@@ -42,6 +48,8 @@ impl Refusal {
             Refusal::Unreachable { .. } => "UNREACHABLE",
             Refusal::IdReused(_) => "IDREUSED",
             Refusal::HasChildren(_) => "HASCHILDREN",
+            Refusal::NotBooked { .. } => "NOTBOOKED",
+            Refusal::DeclaredLost => "LOST",
             Refusal::Unavailable(_) => "UNAVAILABLE",
             Refusal::UnknownOutcome(_) => "UNKNOWN",
         }

@@ -5,6 +5,7 @@ use crate::name::Name;
 use crate::operation::{Done, Operation};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
+use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
 
 /// What a client asks. Each is answered once.
@@ -30,6 +31,11 @@ pub enum Request {
     Drop {
         /// Which.
         name: Name,
+    },
+    /// Declare a site lost for ever. Answered with [`Answer::Changed`]; once more, with the same.
+    DeclareLost {
+        /// Which.
+        site: SiteId,
     },
     /// Look at a quota. Answered with [`Answer::Got`].
     Get {
@@ -60,7 +66,7 @@ pub enum Answer {
 }
 
 /// How a quota site is, for operators and tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// It has recovered from its disk.
     pub serving: bool,
@@ -70,4 +76,8 @@ pub struct Status {
     pub waiting: usize,
     /// Quotas with a redistribution under way at this site.
     pub redistributing: usize,
+    /// Sites declared lost, as far as this one knows; it may be among them.
+    pub lost: Vec<SiteId>,
+    /// Quotas in which it is not booked yet what lost sites have.
+    pub unsettled: usize,
 }

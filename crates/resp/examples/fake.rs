@@ -3,6 +3,7 @@
 //! ACQUIRE vm 1`. With a journal, an answer waits until its operation is synced to that file.
 
 use async_trait::async_trait;
+use rhumb_core::SiteId;
 use rhumb_quota::gateway::Quotas;
 use rhumb_quota::info::{Info, Read};
 use rhumb_quota::name::Name;
@@ -61,7 +62,9 @@ impl Quotas for Counter {
         }
         let run = |operation: Operation| match operation.action {
             Action::Acquire => Ok(Done { left: self.left.fetch_sub(operation.amount, Ordering::Relaxed) - operation.amount }),
-            Action::Release => Ok(Done { left: self.left.fetch_add(operation.amount, Ordering::Relaxed) + operation.amount }),
+            Action::Release | Action::Free => {
+                Ok(Done { left: self.left.fetch_add(operation.amount, Ordering::Relaxed) + operation.amount })
+            }
         };
         operations.into_iter().map(run).collect()
     }
@@ -76,6 +79,14 @@ impl Quotas for Counter {
 
     async fn drop(&self, name: Name) -> Result<(), Refusal> {
         Err(Refusal::Unknown(name))
+    }
+
+    async fn declare_lost(&self, _: SiteId) -> Result<(), Refusal> {
+        Err(Refusal::Invalid("there is one site, and it cannot be lost".into()))
+    }
+
+    async fn lost(&self) -> Result<(Vec<SiteId>, usize), Refusal> {
+        Ok((Vec::new(), 0))
     }
 
     async fn get(&self, name: Name, _: Read) -> Result<Info, Refusal> {

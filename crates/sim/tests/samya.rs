@@ -5,16 +5,18 @@ use rhumb_sim::{Report, all_cores, run_seeds, trace_seed};
 use std::collections::BTreeMap;
 
 /// Seeds that `make test` runs; `rhumb sim samya --seeds 1000` runs more.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 300;
 /// Seeds without faults.
 const CALM_SEEDS: u64 = 40;
 
 /// Branches that are rare in practice and must have run here, or the faults are too tame.
-const RARE: [&str; 14] = [
+const RARE: [&str; 16] = [
     "quota.answered_again",
     "quota.count.done",
     "quota.count.unanswered",
     "quota.count.void",
+    "quota.lost.counted",
+    "quota.lost.retired",
     "quota.redistribution.applied",
     "quota.redistribution.dead",
     "quota.redistribution.debt",

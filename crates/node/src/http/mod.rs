@@ -10,6 +10,7 @@
 //!   POST /quorums   likewise
 //!   POST /chaos     see [`chaos`]
 //!   /quotas…        see [`quotas`]
+//!   /lost           likewise
 //!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder
 //! ```
 //! How many may ask, and how slowly, is bounded ([`listener`]).
@@ -196,6 +197,10 @@ struct ShownQuotas {
     quotas: usize,
     waiting: usize,
     redistributing: usize,
+    /// Sites declared lost.
+    lost: usize,
+    /// Quotas in which it is not settled yet what those have.
+    unsettled: usize,
 }
 
 #[derive(Serialize)]
@@ -229,7 +234,10 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
     let Said { commits, quotas, catenae, quad } = site.vitals().await;
     let status = &site.status;
     let (setup, now) = (status.setup(), status.now());
-    let quotas = quotas.map(|QuotaVitals { quotas, waiting, redistributing, .. }| ShownQuotas { quotas, waiting, redistributing });
+    let quotas = quotas.map(|QuotaVitals { quotas, waiting, redistributing, lost, unsettled, .. }| {
+        let lost = lost.len();
+        ShownQuotas { quotas, waiting, redistributing, lost, unsettled }
+    });
     let transactions = commits.map(|vitals| {
         let lag = vitals.safe_lag(now);
         ShownTransactions {

@@ -119,6 +119,14 @@ impl Protocol {
         }
     }
 
+    /// More sites were declared lost: those of `cluster`.
+    pub fn lose(&mut self, cluster: &Cluster, purse: &mut dyn Purse, out: &mut Out) {
+        match self {
+            Protocol::Majority(part) => out.of_majority(|out| part.lose(cluster, purse, out)),
+            Protocol::Any(part) => out.of_any(|out| part.lose(cluster, purse, out)),
+        }
+    }
+
     /// Time passes.
     pub fn tick(&mut self, patience: &Patience, purse: &mut dyn Purse, out: &mut Out) {
         match self {

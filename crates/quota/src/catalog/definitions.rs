@@ -1,5 +1,6 @@
 //! The quotas that there are: what a log of changes amounts to, the same at every site that has applied as much of it.
 
+use crate::lost::{Loss, Settled};
 use crate::name::Name;
 use crate::reallocate::divide;
 use crate::refusal::Refusal;
@@ -18,9 +19,28 @@ pub struct QuotaId(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Change {
-    Create { name: Name, spec: Spec },
-    SetLimit { name: Name, limit: u64 },
-    Drop { name: Name },
+    Create {
+        name: Name,
+        spec: Spec,
+    },
+    SetLimit {
+        name: Name,
+        limit: u64,
+    },
+    Drop {
+        name: Name,
+    },
+    /// A site is lost for ever; the cluster has `of` sites.
+    Lost {
+        loss: Loss,
+        of: u32,
+    },
+    /// What lost sites have in quotas ([`lost`](crate::lost)).
+    Book {
+        losses: u32,
+        from: u32,
+        beyond: BTreeMap<QuotaId, i64>,
+    },
 }
 
 /// A change, and who asked for it.
@@ -43,6 +63,10 @@ pub struct Definition {
     pub spec: Spec,
     /// The quota above.
     pub parent: Option<QuotaId>,
+    /// The highest limit that it ever had.
+    pub highest: u64,
+    /// How far the parts of lost sites are settled.
+    pub settled: Settled,
 }
 
 impl Definition {
@@ -72,6 +96,10 @@ pub struct Made {
     pub created: u64,
     /// The last command of each site, and its outcome. Chosen a second time, a command is not made again.
     pub last: BTreeMap<SiteId, (u64, Result<(), Refusal>)>,
+    /// Sites declared lost, in the order of the declarations.
+    pub lost: Vec<Loss>,
+    /// The number of sites, once one is lost.
+    pub of: u32,
 }
 
 impl Definitions {
@@ -84,7 +112,7 @@ impl Definitions {
     /// Carries out `command`, unless that was done before.
     pub fn run(&mut self, command: &Command) {
         if self.outcome(command).is_none() {
-            let outcome = self.apply(&command.change).map(|_| ());
+            let outcome = self.apply(&command.change);
             self.made.last.insert(command.site, (command.number, outcome));
         }
     }
@@ -145,11 +173,14 @@ impl Definitions {
                 Some(_) => Err(Refusal::HasChildren(name.clone())),
                 None => Ok(()),
             },
+            Change::Lost { loss, of } => self.check_loss(loss, *of),
+            Change::Book { losses, .. } if *losses as usize == self.made.lost.len() => Ok(()),
+            Change::Book { .. } => Err(Refusal::Invalid("another site was declared lost since this was counted".into())),
         }
     }
 
-    /// Makes `change`, if it can be made. Says which quota it was about.
-    pub fn apply(&mut self, change: &Change) -> Result<QuotaId, Refusal> {
+    /// Makes `change`, if it can be made.
+    pub fn apply(&mut self, change: &Change) -> Result<(), Refusal> {
         self.check(change)?;
         match change {
             Change::Create { name, spec } => {
@@ -157,21 +188,58 @@ impl Definitions {
                 let id = QuotaId(self.made.created);
                 let parent = spec.parent.as_ref().map(|parent| self.id(parent)).transpose()?;
                 self.names.insert(name.clone(), id);
-                self.quotas.insert(id, Definition { name: name.clone(), spec: spec.clone(), parent });
-                Ok(id)
+                // A site that is lost by now never has a part in it.
+                let settled = Settled::from_the_start(self.made.lost.len());
+                let definition = Definition { name: name.clone(), spec: spec.clone(), parent, highest: spec.limit, settled };
+                self.quotas.insert(id, definition);
             }
             Change::SetLimit { name, limit } => {
                 let id = self.id(name)?;
-                self.quotas.get_mut(&id).expect("a name leads to a quota").spec.limit = *limit;
-                Ok(id)
+                let definition = self.quotas.get_mut(&id).expect("a name leads to a quota");
+                definition.spec.limit = *limit;
+                definition.highest = definition.highest.max(*limit);
             }
             Change::Drop { name } => {
                 let id = self.id(name)?;
                 self.names.remove(name);
                 self.quotas.remove(&id);
-                Ok(id)
+            }
+            Change::Lost { loss, of } => {
+                if !self.is_lost(loss.site) {
+                    self.made.lost.push(loss.clone());
+                    self.made.of = *of;
+                }
+            }
+            Change::Book { losses, from, beyond } => {
+                for (id, beyond) in beyond {
+                    if let Some(definition) = self.quotas.get_mut(id) {
+                        let parts = |limit| self.made.parts(limit, *from, *losses);
+                        let (limit, highest) = (parts(definition.spec.limit), parts(definition.highest));
+                        definition.settled.book(*losses, *from, *beyond, limit, highest);
+                    }
+                }
             }
         }
+        Ok(())
+    }
+
+    /// The sites declared lost, in the order of the declarations.
+    pub fn lost(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.made.lost.iter().map(|loss| loss.site)
+    }
+
+    /// True if `site` was declared lost.
+    pub fn is_lost(&self, site: SiteId) -> bool {
+        self.lost().any(|lost| lost == site)
+    }
+
+    /// A majority of all sites must remain: without one nothing can be decided.
+    fn check_loss(&self, loss: &Loss, of: u32) -> Result<(), Refusal> {
+        let losses = self.made.lost.len() as u32 + 1;
+        if !self.is_lost(loss.site) && losses > of - (of / 2 + 1) {
+            return Err(Refusal::Invalid(format!("{losses} of {of} sites cannot be lost: a majority has to remain")));
+        }
+        Ok(())
     }
 }
 
@@ -187,6 +255,11 @@ impl fmt::Display for Change {
             Change::Create { name, spec } => write!(f, "create {name} limit {}", spec.limit),
             Change::SetLimit { name, limit } => write!(f, "limit {name} {limit}"),
             Change::Drop { name } => write!(f, "drop {name}"),
+            Change::Lost { loss, .. } => write!(f, "lost {}", loss.site),
+            Change::Book { losses, from, beyond } => {
+                write!(f, "book losses {from}..{losses}:")?;
+                beyond.iter().try_for_each(|(id, beyond)| write!(f, " {id}{beyond:+}"))
+            }
         }
     }
 }
@@ -199,6 +272,11 @@ mod tests {
         Name::new(text).expect("a name")
     }
 
+    fn made(definitions: &mut Definitions, text: &str, parent: Option<&str>) -> QuotaId {
+        definitions.apply(&create(text, parent)).expect("made");
+        definitions.id(&name(text)).expect("it was made")
+    }
+
     fn create(text: &str, parent: Option<&str>) -> Change {
         Change::Create { name: name(text), spec: Spec { parent: parent.map(name), ..Spec::new(10) } }
     }
@@ -206,19 +284,19 @@ mod tests {
     #[test]
     fn quotas_come_and_go_and_their_ids_do_not_come_again() {
         let mut definitions = Definitions::default();
-        let first = definitions.apply(&create("vm", None)).expect("made");
+        let first = made(&mut definitions, "vm", None);
         assert_eq!(definitions.apply(&create("vm", None)), Err(Refusal::Exists(name("vm"))));
         definitions.apply(&Change::Drop { name: name("vm") }).expect("dropped");
         assert_eq!(definitions.id(&name("vm")), Err(Refusal::Unknown(name("vm"))));
-        assert_ne!(definitions.apply(&create("vm", None)).expect("made again"), first);
+        assert_ne!(made(&mut definitions, "vm", None), first);
     }
 
     #[test]
     fn a_parent_exists_before_its_children_and_after_them() {
         let mut definitions = Definitions::default();
         assert_eq!(definitions.apply(&create("team", Some("org"))), Err(Refusal::Unknown(name("org"))));
-        let org = definitions.apply(&create("org", None)).expect("made");
-        let team = definitions.apply(&create("team", Some("org"))).expect("made");
+        let org = made(&mut definitions, "org", None);
+        let team = made(&mut definitions, "team", Some("org"));
         assert_eq!(definitions.chain(team).collect::<Vec<_>>(), [team, org]);
         assert_eq!(definitions.apply(&Change::Drop { name: name("org") }), Err(Refusal::HasChildren(name("org"))));
         let mut above = "team".to_owned();
@@ -233,7 +311,7 @@ mod tests {
     #[test]
     fn the_parts_of_a_limit_add_up_to_it() {
         let mut definitions = Definitions::default();
-        let id = definitions.apply(&create("vm", None)).expect("made");
+        let id = made(&mut definitions, "vm", None);
         definitions.apply(&Change::SetLimit { name: name("vm"), limit: 14 }).expect("changed");
         assert_eq!(definitions.get(id).expect("there").parts(4).collect::<Vec<_>>(), [4, 4, 3, 3]);
     }

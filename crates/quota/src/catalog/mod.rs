@@ -90,10 +90,11 @@ pub struct Out {
     pub answers: Vec<(RequestId, Result<(), Refusal>)>,
 }
 
-/// A change that a client of this site waits for.
+/// A change that waits to be made.
 struct Waiting {
     command: Command,
-    client: RequestId,
+    /// Who is to be told; none: the site itself asks for it.
+    client: Option<RequestId>,
     waited: u32,
     /// It was sent to others, so it may yet be chosen.
     proposed: bool,
@@ -122,6 +123,7 @@ impl Catalog {
     /// The catalog at `cluster.me`, with what an earlier life had on disk.
     pub fn new(cluster: Cluster, state: State, quotas: BTreeMap<QuotaId, Definition>) -> Catalog {
         let definitions = Definitions::new(quotas, state.made.clone());
+        let cluster = cluster.without(definitions.lost());
         Catalog { cluster, state, definitions, role: Role::Idle, waiting: VecDeque::new(), outdated_by: 0, ticks: 0, told: BTreeMap::new() }
     }
 
@@ -153,6 +155,17 @@ impl Catalog {
             let refusal = Refusal::Unavailable("too many changes of quotas are waiting".into());
             return out.answers.push((client, Err(refusal)));
         }
+        self.enqueue(Some(client), change, out);
+    }
+
+    /// Has a change made that this site asks for itself, unless one is on its way.
+    pub fn propose_own(&mut self, change: Change, out: &mut Out) {
+        if self.waiting.iter().all(|waiting| waiting.client.is_some()) {
+            self.enqueue(None, change, out);
+        }
+    }
+
+    fn enqueue(&mut self, client: Option<RequestId>, change: Change, out: &mut Out) {
         self.state.commands += 1;
         out.changed = true;
         let command = Command { site: self.cluster.me, number: self.state.commands, change };
@@ -303,8 +316,8 @@ impl Catalog {
         }
     }
 
-    /// Tells a site that is behind all at once, but not again and again.
-    fn tell(&mut self, to: SiteId, out: &mut Out) {
+    /// Tells a site that is behind, or lost, all at once, but not again and again.
+    pub fn tell(&mut self, to: SiteId, out: &mut Out) {
         if self.told.get(&to).is_some_and(|told| self.ticks - told < TELL_AGAIN_TICKS) {
             return;
         }
@@ -315,6 +328,7 @@ impl Catalog {
     /// On to `slot`, before which the quotas are `definitions`.
     fn advance(&mut self, slot: u64, definitions: Definitions, out: &mut Out) {
         self.state = State { slot, commands: self.state.commands, made: definitions.made.clone(), ..State::default() };
+        self.cluster = self.cluster.without(definitions.lost());
         self.definitions = definitions;
         self.role = Role::Idle;
         self.outdated_by = 0;
@@ -323,7 +337,7 @@ impl Catalog {
         // Another site may have proposed this one's change to its end.
         while let Some(outcome) = self.waiting.front().and_then(|waiting| self.definitions.outcome(&waiting.command)) {
             let waiting = self.waiting.pop_front().expect("it was just looked at");
-            out.answers.push((waiting.client, outcome));
+            out.answers.extend(waiting.client.map(|client| (client, outcome)));
         }
         self.prepare(out);
     }
@@ -340,7 +354,7 @@ impl Catalog {
                 true => Refusal::UnknownOutcome(format!("{why}, and the change may yet be made")),
                 false => Refusal::Unavailable(why.into()),
             };
-            out.answers.push((waiting.client, Err(refusal)));
+            out.answers.extend(waiting.client.map(|client| (client, Err(refusal))));
             self.waiting.pop_front();
         }
         let rank = self.cluster.rank() as u32;

@@ -1,6 +1,7 @@
 //! What sites say to each other in a count.
 
 use crate::info::SiteTokens;
+use crate::lost::Terms;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -8,8 +9,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Note {
-    /// The sender stands still, with these tokens.
-    Standing { number: u64, tokens: SiteTokens },
+    /// The sender stands still, with these tokens, as it knows the quota.
+    Standing { number: u64, tokens: SiteTokens, terms: Terms },
     /// All stood still at one moment: go on.
     Go { number: u64 },
     /// The count has come to nothing.
@@ -31,7 +32,7 @@ pub enum Promise {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Note::Standing { number, tokens } => write!(f, "Standing #{number} {} left, {} held", tokens.left, tokens.held),
+            Note::Standing { number, tokens, .. } => write!(f, "Standing #{number} {} left, {} held", tokens.left, tokens.held),
             Note::Go { number } => write!(f, "Go #{number}"),
             Note::Void { number } => write!(f, "Void #{number}"),
         }

@@ -23,6 +23,8 @@
 //! however many readers there are, and wherever they ask, a quota is served at least REST / (REST + 1) of the time. Readers that
 //! come meanwhile share the next count, and those of all sites share it. Of two counts that meet, that of the first site goes on.
 //!
+//! A site that is [lost](crate::lost) is not counted. If all others know the quota alike, what is missing is what the lost sites have.
+//!
 //! Invariant: what a count says was true at one moment between its beginning and its end.
 
 mod message;
@@ -31,6 +33,7 @@ pub use message::{Note, Promise};
 
 use crate::cluster::Cluster;
 use crate::info::SiteTokens;
+use crate::lost::Terms;
 use rhumb_core::SiteId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +49,8 @@ const STAGGER_TICKS: u32 = 3;
 pub struct Here {
     /// What it has.
     pub tokens: SiteTokens,
+    /// As it knows the quota.
+    pub terms: Terms,
     /// It is in no redistribution.
     pub idle: bool,
     /// Readers that asked before it stands still asked at a lower number.
@@ -59,6 +64,8 @@ pub enum Ended {
     Counted {
         /// What they had.
         tokens: Vec<SiteTokens>,
+        /// All knew the quota so. Only the leader learns that, and only if they did.
+        terms: Option<Terms>,
         /// [`Here::asked_before`] when this site stood still.
         asked_before: u64,
         /// This site led.
@@ -99,7 +106,7 @@ struct Standing {
 struct Leading {
     number: u64,
     asked_before: u64,
-    tokens: BTreeMap<SiteId, SiteTokens>,
+    tokens: BTreeMap<SiteId, (SiteTokens, Terms)>,
     /// Those that have stood still until they were told to go on.
     stood: BTreeSet<SiteId>,
     ticks: u32,
@@ -161,7 +168,7 @@ impl Count {
         let asked_before = here.asked_before;
         self.standing = Some(Standing { leader: me, number, asked_before, ticks: 0 });
         out.stands = true;
-        let tokens = BTreeMap::from([(me, here.tokens)]);
+        let tokens = BTreeMap::from([(me, (here.tokens, here.terms))]);
         self.leading = Some(Leading { number, asked_before, tokens, stood: BTreeSet::new(), ticks: 0 });
         out.promises.extend(self.cluster.others().map(|site| (site, Promise::Stand { number })));
         self.consider(out);
@@ -170,9 +177,9 @@ impl Count {
     /// Takes a note.
     pub fn on_note(&mut self, from: SiteId, note: Note, out: &mut Out) {
         match note {
-            Note::Standing { number, tokens } => {
+            Note::Standing { number, tokens, terms } => {
                 if let Some(leading) = self.leading.as_mut().filter(|leading| leading.number == number) {
-                    leading.tokens.insert(from, tokens);
+                    leading.tokens.insert(from, (tokens, terms));
                     self.consider(out);
                 }
             }
@@ -207,7 +214,7 @@ impl Count {
             }
             Promise::Counted { number, tokens } => {
                 if let Some((_, _, asked_before)) = self.stood.take_if(|(leader, of, _)| (*leader, *of) == (from, number)) {
-                    out.ended = Some(Ended::Counted { tokens, asked_before, led: false });
+                    out.ended = Some(Ended::Counted { tokens, terms: None, asked_before, led: false });
                 }
             }
         }
@@ -237,7 +244,7 @@ impl Count {
         let ticks = before.map_or(0, |before| before.ticks);
         self.standing = Some(Standing { leader: from, number, asked_before: here.asked_before, ticks });
         out.stands = true;
-        out.notes.push((from, Note::Standing { number, tokens: here.tokens }));
+        out.notes.push((from, Note::Standing { number, tokens: here.tokens, terms: here.terms }));
     }
 
     /// The next phase, once all have said what this one needs.
@@ -251,16 +258,25 @@ impl Count {
         #[cfg(feature = "planted")]
         let confirmed = confirmed || (self.planted == Some(crate::planted::Planted::CountUnconfirmed) && !self.is_standing());
         if confirmed {
-            let tokens: Vec<SiteTokens> = tokens.values().copied().collect();
+            let mut all = tokens.values().map(|(_, terms)| *terms);
+            let terms = all.next().filter(|first| all.all(|terms| terms == *first));
+            let tokens: Vec<SiteTokens> = tokens.values().map(|(tokens, _)| *tokens).collect();
             self.leading = None;
             out.promises.extend(self.cluster.others().map(|site| (site, Promise::Counted { number, tokens: tokens.clone() })));
-            out.ended = Some(Ended::Counted { tokens, asked_before, led: true });
+            out.ended = Some(Ended::Counted { tokens, terms, asked_before, led: true });
         } else if self.stands_for(self.cluster.me, number) {
             self.go_on(out);
             out.notes.extend(self.cluster.others().map(|site| (site, Note::Go { number })));
             self.leading.as_mut().expect("it leads").stood.insert(self.cluster.me);
             self.consider(out);
         }
+    }
+
+    /// More sites were declared lost: those of `cluster`. A count under way is void.
+    pub fn lose(&mut self, cluster: &Cluster, out: &mut Out) {
+        self.interrupt(out);
+        self.void(Ended::Void, out);
+        self.cluster = cluster.clone();
     }
 
     /// Something has precedence: the count that this site stands still for is void.

@@ -15,8 +15,9 @@ impl Site {
     pub(super) fn with_count(&mut self, id: QuotaId, fx: &mut Effects<Site>, step: impl FnOnce(&mut Count, Here, &mut Out)) {
         let me = self.cluster.me;
         // A quota that this site does not know: the leader will lose patience.
+        let terms = self.terms(id);
         let Some(quota) = self.quotas.get_mut(&id) else { return };
-        let here = Here { tokens: quota.tokens(me), idle: quota.protocol.is_idle(), asked_before: quota.offers + 1 };
+        let here = Here { tokens: quota.tokens(me), terms, idle: quota.protocol.is_idle(), asked_before: quota.offers + 1 };
         let mut out = Out::default();
         step(&mut quota.count, here, &mut out);
         if out.stands {
@@ -28,8 +29,11 @@ impl Site {
         }
         self.outcome.promises.extend(out.promises.into_iter().map(|(to, promise)| (to, Promise::Count(id, promise))));
         match out.ended {
-            Some(Ended::Counted { tokens, asked_before, led }) => {
+            Some(Ended::Counted { tokens, terms, asked_before, led }) => {
                 fx.count("quota.count.done");
+                if let Some(terms) = terms {
+                    self.settle_losses(id, &tokens, terms, fx);
+                }
                 self.answer_readers(id, &tokens, asked_before);
                 self.on_more_tokens(id, fx);
                 if led {
@@ -62,6 +66,9 @@ impl Site {
 
     /// Leads a count of quota `id`.
     pub(super) fn lead_count(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
+            settling.begin();
+        }
         // Above those of earlier lives.
         self.last_read = (self.last_read + 1).max(self.now.as_micros());
         let number = self.last_read;
@@ -82,8 +89,8 @@ impl Site {
         let (answered, others): (Vec<Reader>, _) = readers.into_iter().partition(|reader| reader.offers < asked_before);
         quota.readers = others.into();
         for reader in answered {
-            let info = self.info(id, Read::Exact, tokens.to_vec());
-            self.outcome.answers.push((reader.client, Answer::Got(Ok(info))));
+            let got = if self.is_settled(id) { Ok(self.info(id, Read::Exact, tokens.to_vec())) } else { Err(unsettled()) };
+            self.outcome.answers.push((reader.client, Answer::Got(got)));
         }
     }
 
@@ -95,4 +102,9 @@ impl Site {
             self.outcome.answers.push((reader.client, Answer::Got(Err(Refusal::Unavailable(why.into())))));
         }
     }
+}
+
+/// Why nothing exact can be said of a quota.
+fn unsettled() -> Refusal {
+    Refusal::Unavailable("it is not booked yet what lost sites have; that takes all other sites".into())
 }

@@ -4,9 +4,11 @@ use super::Site;
 use super::quota::Quota;
 use crate::account::Account;
 use crate::avantan::Protocol;
-use crate::catalog::{self, Catalog, Change, Definition, QuotaId};
+use crate::catalog::{self, Catalog, Change, Definition, Definitions, QuotaId};
+use crate::cluster::Cluster;
 use crate::count::Count;
 use crate::demand::Demand;
+use crate::lost::Settled;
 use crate::message::{Note, Promise};
 use crate::records;
 use crate::refusal::Refusal;
@@ -37,12 +39,12 @@ impl Site {
 
     /// Takes up, changes and drops quotas until this site has those of the catalog.
     fn redefine(&mut self, fx: &mut Effects<Site>) {
+        self.cluster = self.cluster.without(self.catalog.definitions().lost());
         let defined: BTreeMap<QuotaId, Definition> = self.catalog.definitions().quotas.clone();
         let gone: Vec<QuotaId> = self.quotas.keys().filter(|id| !defined.contains_key(id)).copied().collect();
         gone.into_iter().rev().for_each(|id| self.drop_quota(id, fx));
         let mut changed = Vec::new();
         for (id, definition) in defined {
-            let issued = self.part(&definition);
             if self.quotas.get(&id).is_some_and(|quota| quota.definition != definition) {
                 self.interrupt_count(id, fx);
             }
@@ -55,6 +57,10 @@ impl Site {
                 }
             }
             let quota = self.quotas.get_mut(&id).expect("it was there or was just put there");
+            inherit(&self.cluster, &definition, &mut quota.account);
+            #[cfg(feature = "planted")]
+            super::planted::leaves_lost_share(self.planted, &definition, &mut quota.account);
+            let issued = part(&self.cluster, self.catalog.definitions(), &definition, quota.account.settled);
             quota.account.issue(issued);
             quota.granted(&self.config);
             quota.drought.end();
@@ -64,6 +70,10 @@ impl Site {
             changed.push(id);
         }
         self.relate();
+        self.take_up_losses(fx);
+        if self.is_lost() {
+            return;
+        }
         for id in changed {
             self.on_more_tokens(id, fx);
             self.stir(id, fx);
@@ -88,12 +98,6 @@ impl Site {
         Quota::new(definition, account, protocol, count, demand, &self.config)
     }
 
-    /// This site's part of a limit.
-    pub(super) fn part(&self, definition: &Definition) -> u64 {
-        let index = self.cluster.rank();
-        definition.parts(self.cluster.size()).nth(index).expect("a part for each site")
-    }
-
     /// Works out who stands above and below whom.
     pub(super) fn relate(&mut self) {
         let definitions = self.catalog.definitions();
@@ -109,8 +113,12 @@ impl Site {
     }
 
     /// What clients hold of a quota that ends, they hold of those above it no more. Tokens that are on offer are left out:
-    /// another site may have been given them.
+    /// another site may have been given them. Where tokens of lost sites are booked nobody knows how many clients hold, so they
+    /// stay held above until they are released or freed there.
     fn give_back(&mut self, quota: &Quota, fx: &mut Effects<Site>) {
+        if quota.definition.settled.booked > 0 || quota.definition.settled.losses < self.cluster.losses() {
+            return;
+        }
         for link in quota.chain.iter().skip(1) {
             self.interrupt_count(*link, fx);
             let Some(above) = self.quotas.get_mut(link) else { continue };
@@ -139,4 +147,22 @@ impl Site {
         self.outcome.protocols.remove(&id);
         self.outcome.lists.remove(&id);
     }
+}
+
+/// The heir of lost sites takes over what was booked for them.
+fn inherit(cluster: &Cluster, definition: &Definition, account: &mut Account) {
+    let Settled { losses, booking, .. } = &definition.settled;
+    if account.settled >= *losses || cluster.heir(*losses) != cluster.me {
+        return;
+    }
+    match booking {
+        Some(booking) => account.inherit(booking, *losses),
+        None => account.settled = *losses,
+    }
+}
+
+/// This site's part of a limit, with those of the first `settled` lost sites.
+fn part(cluster: &Cluster, definitions: &Definitions, definition: &Definition, settled: u32) -> u64 {
+    let own = definition.parts(cluster.sites.len()).nth(cluster.rank()).expect("a part for each site");
+    own + definitions.made.parts(definition.spec.limit, 0, settled)
 }

@@ -89,7 +89,7 @@ impl Drought {
     pub fn carried_out(&mut self, action: Action, amount: u64) {
         self.left = self.left.map(|left| match action {
             Action::Acquire => left.saturating_sub(amount),
-            Action::Release => left.saturating_add(amount),
+            Action::Release | Action::Free => left.saturating_add(amount),
         });
     }
 
@@ -109,7 +109,7 @@ impl Drought {
 
     /// Why it is no use to ask the others for what `operation` lacks of `quota`, if that is known.
     pub fn refusal(&mut self, operation: &Operation, quota: &Name) -> Option<Refusal> {
-        if operation.action == Action::Release || !self.is_on() {
+        if operation.action != Action::Acquire || !self.is_on() {
             return None;
         }
         let quota = quota.clone();

@@ -17,6 +17,7 @@
 mod counting;
 mod define;
 mod drought;
+mod lost;
 mod pace;
 #[cfg(feature = "planted")]
 pub mod planted;
@@ -77,6 +78,8 @@ pub struct Site {
     waiting: usize,
     reads: BTreeMap<u64, GlobalRead>,
     last_read: u64,
+    /// So many losses it has taken up.
+    losses_known: u32,
     recovery: Option<Recovery>,
     outcome: Outcome,
     #[cfg(feature = "planted")]
@@ -114,6 +117,7 @@ impl Site {
             waiting: 0,
             reads: BTreeMap::new(),
             last_read: 0,
+            losses_known: 0,
             recovery: Some(Recovery::default()),
             outcome: Outcome::default(),
             #[cfg(feature = "planted")]
@@ -139,6 +143,8 @@ impl Site {
             serving: self.is_serving(),
             quotas: self.quotas.len(),
             waiting: self.waiting,
+            lost: self.cluster.lost.to_vec(),
+            unsettled: self.quotas.keys().filter(|id| !self.is_settled(**id)).count(),
             redistributing: self.active.iter().filter(|id| self.quotas.get(id).is_some_and(|quota| !quota.protocol.is_idle())).count(),
         }
     }
@@ -195,11 +201,15 @@ impl Site {
         if !self.is_serving() {
             return fx.answer(client, refuse_all(&request, Refusal::Unavailable("this site is still recovering from its disk".into())));
         }
+        if self.is_lost() {
+            return fx.answer(client, refuse_all(&request, Refusal::DeclaredLost));
+        }
         match request {
             Request::Run(operations) => self.on_run(client, operations, fx),
             Request::Create { name, spec } => self.propose(client, crate::catalog::Change::Create { name, spec }, fx),
             Request::SetLimit { name, limit } => self.propose(client, crate::catalog::Change::SetLimit { name, limit }, fx),
             Request::Drop { name } => self.propose(client, crate::catalog::Change::Drop { name }, fx),
+            Request::DeclareLost { site } => self.on_declare_lost(client, site, fx),
             Request::Get { name, read } => self.on_get(client, &name, read, fx),
             Request::List => self.on_list(client),
             Request::Status => unreachable!("answered above"),
@@ -220,10 +230,14 @@ impl Site {
                 catalog.gossip(out);
             }
         });
+        if self.is_lost() {
+            return;
+        }
         work::add(self.active.len());
         for id in self.active.iter().copied().collect::<Vec<_>>() {
             self.tick_quota(id, fx);
         }
+        self.book_losses(fx);
         self.tick_reads(fx);
     }
 
@@ -261,11 +275,17 @@ impl Site {
     }
 }
 
+fn is_of_catalog(body: &Body<Note, Promise>) -> bool {
+    matches!(body, Body::Note(Note::Catalog(_)) | Body::Promise(Promise::Catalog(_)))
+}
+
 /// The same refusal for all that was asked.
 fn refuse_all(request: &Request, refusal: Refusal) -> Answer {
     match request {
         Request::Run(operations) => Answer::Ran(vec![Err(refusal); operations.len()]),
-        Request::Create { .. } | Request::SetLimit { .. } | Request::Drop { .. } => Answer::Changed(Err(refusal)),
+        Request::Create { .. } | Request::SetLimit { .. } | Request::Drop { .. } | Request::DeclareLost { .. } => {
+            Answer::Changed(Err(refusal))
+        }
         Request::Get { .. } => Answer::Got(Err(refusal)),
         Request::List => Answer::Listed(Vec::new()),
         Request::Status => unreachable!("a status is never refused"),
@@ -308,6 +328,9 @@ impl Actor for Site {
                 fx.set_timer(Timer::Tick, self.config.tick);
             }
             Input::Message { .. } if !self.is_serving() => {}
+            // Whatever a lost site says, it is told that it is lost.
+            Input::Message { from, .. } if self.cluster.is_lost(from) => self.with_catalog(fx, |catalog, out| catalog.tell(from, out)),
+            Input::Message { body, .. } if self.is_lost() && !is_of_catalog(&body) => {}
             Input::Message { from, body: Body::Note(note) } => self.on_note(from, note, fx),
             Input::Message { from, body: Body::Promise(promise) } => self.on_promise(from, promise, fx),
             Input::Timer(Timer::Tick) => self.on_tick(fx),

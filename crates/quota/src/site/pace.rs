@@ -40,6 +40,11 @@ impl Pace {
         *known = took.max(*known - (*known - took.min(*known)).div_ceil(4));
     }
 
+    /// Only these sites are asked any more.
+    pub fn retain(&mut self, is_asked: impl Fn(SiteId) -> bool) {
+        self.ticks.retain(|site, _| is_asked(*site));
+    }
+
     /// How long the slowest took.
     pub fn slowest(&self) -> u32 {
         self.ticks.values().copied().max().unwrap_or(0)

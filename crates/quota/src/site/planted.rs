@@ -1,6 +1,7 @@
 //! Where the bugs of [`Planted`] sit in the handling of tokens.
 
 use crate::account::Account;
+use crate::catalog::Definition;
 use crate::list::{Entry, List, Share};
 use crate::planted::Planted;
 use crate::tokens::Tokens;
@@ -36,4 +37,15 @@ pub fn replays(planted: Option<Planted>, account: &mut Account, entry: &Entry, s
         account.tokens += share.granted;
     }
     again
+}
+
+/// What an heir has just taken over is left to be given out.
+pub fn leaves_lost_share(planted: Option<Planted>, definition: &Definition, account: &mut Account) {
+    let Some(booking) = definition.settled.booking.as_ref().filter(|_| planted == Some(Planted::LostShareLeft)) else { return };
+    let just = account.settled == definition.settled.losses && account.tokens.held >= booking.held && account.freed == 0;
+    if just {
+        account.freed = 1;
+        account.tokens.held -= booking.held;
+        account.tokens.left += booking.held;
+    }
 }

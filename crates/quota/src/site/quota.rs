@@ -10,6 +10,7 @@ use crate::info::SiteTokens;
 use crate::list::{Entry, List};
 use crate::operation::Action;
 use crate::site::drought::Drought;
+use crate::site::lost::Settling;
 use crate::site::pace::Calling;
 use crate::site::waiting::Waiting;
 use crate::spec::OfferPolicy;
@@ -65,6 +66,8 @@ pub struct Quota {
     pub debt_in: u32,
     /// The wait after that one.
     pub debt_every: u32,
+    /// This site is to count what lost sites have, and when.
+    pub settling: Option<Settling>,
 }
 
 /// When a step happens.
@@ -117,6 +120,7 @@ impl Quota {
             rest: 0,
             debt_in: 0,
             debt_every: config.debt_ticks,
+            settling: None,
         };
         quota.granted(config);
         quota
@@ -126,7 +130,7 @@ impl Quota {
     pub fn is_active(&self) -> bool {
         let waits = !self.acquires.is_empty() || !self.releases.is_empty() || !self.readers.is_empty();
         let moves = !self.protocol.is_idle() || !self.count.is_idle();
-        waits || moves || self.account.owed > 0 || self.foresees || self.drought.is_on() || self.rest > 0
+        waits || moves || self.account.owed > 0 || self.foresees || self.drought.is_on() || self.rest > 0 || self.settling.is_some()
     }
 
     /// True if `action` can be carried out for `amount` tokens: nothing changes hands while the site stands still.
@@ -136,8 +140,8 @@ impl Quota {
 
     /// Its tokens here, for people.
     pub fn tokens(&self, site: SiteId) -> SiteTokens {
-        let Account { tokens, offered, owed, .. } = self.account;
-        SiteTokens { site, left: tokens.left, held: tokens.held, offered: offered.left + offered.held, owed }
+        let Account { tokens, offered, owed, freed, .. } = self.account;
+        SiteTokens { site, left: tokens.left, held: tokens.held, offered: offered.left + offered.held, owed, freed }
     }
 
     /// New tokens have come: when to look ahead next (Samya, 5.2).

@@ -73,10 +73,14 @@ impl Site {
 
     pub(super) fn info(&self, id: QuotaId, read: Read, mut sites: Vec<SiteTokens>) -> Info {
         sites.sort_by_key(|tokens| tokens.site);
-        let asked: &[SiteId] = if read == Read::Local { &[] } else { &self.cluster.sites };
-        let missing = asked.iter().filter(|site| !sites.iter().any(|tokens| tokens.site == **site)).copied().collect();
         let definition = &self.quotas[&id].definition;
-        Info { name: definition.name.clone(), spec: definition.spec.clone(), read, sites, missing }
+        // A lost site is missing until it is booked what it has.
+        let booked = self.cluster.lost.iter().take(definition.settled.losses as usize);
+        let booked: Vec<SiteId> = booked.copied().collect();
+        let is_missing = |site: &SiteId| read != Read::Local && !booked.contains(site) && !sites.iter().any(|tokens| tokens.site == *site);
+        let missing = self.cluster.sites.iter().copied().filter(is_missing).collect();
+        let booked = definition.settled.booked;
+        Info { name: definition.name.clone(), spec: definition.spec.clone(), read, sites, missing, booked }
     }
 
     pub(super) fn on_look(&mut self, from: SiteId, id: QuotaId, read: u64, fx: &mut Effects<Site>) {
@@ -110,8 +114,8 @@ impl Site {
     }
 
     fn not_counted(&self, reading: &GlobalRead) -> Refusal {
-        let missing = self.cluster.sites.iter().filter(|site| !reading.seen.iter().any(|tokens| tokens.site == **site));
-        let missing: Vec<String> = missing.map(SiteId::to_string).collect();
+        let missing = self.cluster.members().filter(|site| !reading.seen.iter().any(|tokens| tokens.site == *site));
+        let missing: Vec<String> = missing.map(|site| site.to_string()).collect();
         Refusal::Unavailable(format!(
             "an exact read needs every site, and {} did not answer; a global read does without",
             missing.join(", ")
@@ -124,6 +128,13 @@ impl Site {
         self.reads.values_mut().for_each(|reading| reading.waited += 1);
         let overdue: Vec<u64> = self.reads.iter().filter(|(_, reading)| reading.waited >= max).map(|(read, _)| *read).collect();
         overdue.into_iter().for_each(|read| self.finish_read(read, true, fx));
+    }
+
+    /// Nobody reads here any more.
+    pub(super) fn forget_reads(&mut self) {
+        let reads = std::mem::take(&mut self.reads);
+        let told = reads.into_values().map(|reading| (reading.client, Answer::Got(Err(Refusal::DeclaredLost))));
+        self.outcome.answers.extend(told);
     }
 
     pub(super) fn expire_readers(&mut self, id: QuotaId) {

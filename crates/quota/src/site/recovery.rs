@@ -65,15 +65,21 @@ impl Site {
     fn serve(&mut self, fx: &mut Effects<Site>) {
         let mut recovery = self.recovery.take().expect("it serves once");
         self.catalog = Catalog::new(self.cluster.clone(), recovery.catalog, recovery.definitions.clone());
+        self.cluster = self.cluster.without(self.catalog.definitions().lost());
+        self.losses_known = self.cluster.losses();
         for (id, definition) in recovery.definitions {
             let account = recovery.accounts.remove(&id).expect("a quota is written with its account");
             let quota = self.new_quota(definition, account);
             self.quotas.insert(id, quota);
         }
         self.relate();
+        if self.is_lost() {
+            return;
+        }
         for id in self.quotas.keys().copied().collect::<Vec<_>>() {
             let (state, lists) = (recovery.protocols.remove(&id), recovery.lists.remove(&id));
             self.with_protocol(id, fx, |protocol, purse, out| protocol.recover(state.as_ref(), lists.as_ref(), purse, out));
         }
+        self.take_up_losses(fx);
     }
 }

@@ -16,7 +16,7 @@ use crate::name::Name;
 use crate::operation::{Action, Operation};
 use crate::refusal::Refusal;
 use crate::tokens::Tokens;
-use rhumb_core::{Effects, SiteId};
+use rhumb_core::Effects;
 use std::collections::{BTreeSet, VecDeque};
 
 /// An operation takes part in as many redistributions and counts as it may, so it waits longer where answers take longer: by so many.
@@ -60,7 +60,7 @@ impl Verdict {
         if lacks && self.counted {
             return Some(match action {
                 Action::Acquire => Refusal::Exceeded { quota, wanted: amount },
-                Action::Release => Refusal::NotHeld { quota, amount },
+                Action::Release | Action::Free => Refusal::NotHeld { quota, amount },
             });
         }
         waiting.tries += 1;
@@ -138,7 +138,8 @@ impl Site {
         if !quota.protocol.is_idle() || quota.rest > 0 || quota.count.is_under_way() {
             return;
         }
-        if (quota.doubted || !quota.readers.is_empty()) && quota.count.is_idle() {
+        let settles = quota.settling.as_ref().is_some_and(|settling| settling.is_due());
+        if (quota.doubted || settles || !quota.readers.is_empty()) && quota.count.is_idle() {
             return self.lead_count(id, fx);
         }
         // No redistribution settles the doubt, and until the next count it is not long.
@@ -254,9 +255,11 @@ impl Site {
     /// Refuses what lacks tokens of `id` that are not there: all sites were counted.
     pub(super) fn judge_count(&mut self, id: QuotaId, counted: &[SiteTokens], asked_before: u64, fx: &mut Effects<Site>) {
         let sum = |part: fn(&SiteTokens) -> u64| counted.iter().map(part).sum::<u64>();
+        // What clients hold of a lost site's tokens, nobody can say before it is booked.
+        let settled = self.is_settled(id);
         let verdict = Verdict {
             left_at_most: Some(sum(|site| site.left).saturating_sub(sum(|site| site.owed))),
-            held: Some(sum(|site| site.held)),
+            held: settled.then(|| sum(|site| site.held)),
             counted: true,
             contended: true,
             ..Verdict::unknown("other sites want what is left".into(), TRIES_MAX)
@@ -292,7 +295,7 @@ impl Site {
     /// What a list tells of the tokens that there are. Only one that this site led tells for sure: in another's, entries may
     /// be older than an operation that waits here.
     fn verdict(&self, list: &List, led: bool) -> Verdict {
-        let missing: Vec<String> = self.cluster.sites.iter().filter(|site| list.entry(**site).is_none()).map(SiteId::to_string).collect();
+        let missing: Vec<String> = self.cluster.members().filter(|site| list.entry(*site).is_none()).map(|site| site.to_string()).collect();
         if !missing.is_empty() {
             return Verdict::unknown(format!("these sites took no part in redistributing: {}", missing.join(", ")), TRIES_MAX);
         }
@@ -378,6 +381,7 @@ impl Site {
         quota.drought.tick(!quota.protocol.is_idle());
         quota.rest = quota.rest.saturating_sub(1);
         quota.debt_in = quota.debt_in.saturating_sub(1);
+        quota.settling.iter_mut().for_each(|settling| settling.tick());
         self.expire(id, fx);
         self.on_more_tokens(id, fx);
         self.stir(id, fx);
@@ -413,6 +417,6 @@ impl Site {
 fn queue(quota: &mut Quota, action: Action) -> &mut VecDeque<Waiting> {
     match action {
         Action::Acquire => &mut quota.acquires,
-        Action::Release => &mut quota.releases,
+        Action::Release | Action::Free => &mut quota.releases,
     }
 }

@@ -72,6 +72,9 @@ impl Site {
             let why = "this site has no memory for further request ids until those of the last minute may be forgotten";
             return Look::Settled(Err(Refusal::Unavailable(why.into())));
         }
+        if let Err(refusal) = self.check_free(id, operation) {
+            return Look::Settled(Err(refusal));
+        }
         if operation.action == Action::Acquire {
             for link in Arc::clone(&self.quotas[&id].chain).iter() {
                 self.quotas.get_mut(link).expect("a chain is of quotas").demand.acquire(operation.amount, self.now);
@@ -89,9 +92,22 @@ impl Site {
         }
     }
 
+    /// No more can be freed than is booked for lost sites.
+    fn check_free(&self, id: QuotaId, operation: &Operation) -> Result<(), Refusal> {
+        let (quota, amount) = (&self.quotas[&id], operation.amount);
+        let (booked, freed) = (quota.definition.settled.booked, quota.account.freed);
+        if operation.action != Action::Free || booked >= freed.saturating_add(amount) {
+            return Ok(());
+        }
+        Err(Refusal::NotBooked { quota: quota.definition.name.clone(), amount, booked, freed })
+    }
+
     /// Carries out `operation` with the tokens at hand, or says which quota of the chain has too few.
     pub(super) fn carry_out(&mut self, id: QuotaId, operation: &Operation) -> Result<Done, QuotaId> {
-        let chain = Arc::clone(&self.quotas[&id].chain);
+        let mut chain = Arc::clone(&self.quotas[&id].chain);
+        if operation.action == Action::Free {
+            chain = Arc::new([id]);
+        }
         let amount = operation.amount;
         let lacks = |id: &&QuotaId| !self.quotas[id].allows(operation.action, amount);
         if let Some(lacking) = chain.iter().find(lacks) {
@@ -105,6 +121,7 @@ impl Site {
                     quota.demand.release(amount, self.now);
                     quota.account.release(amount)
                 }
+                Action::Free => quota.account.free(amount),
             };
             assert!(enough, "it was looked at before");
             quota.drought.carried_out(operation.action, amount);
@@ -125,7 +142,7 @@ impl Site {
         let (name, amount) = (quota.definition.name.clone(), operation.amount);
         match operation.action {
             Action::Acquire if self.cluster.size() == 1 => Some(Refusal::Exceeded { quota: name, wanted: amount }),
-            Action::Release if self.cluster.size() == 1 => Some(Refusal::NotHeld { quota: name, amount }),
+            Action::Release | Action::Free if self.cluster.size() == 1 => Some(Refusal::NotHeld { quota: name, amount }),
             // There are enough, as soon as they are counted.
             _ if quota.account.allows(operation.action, amount) => None,
             _ => quota.drought.refusal(operation, &name),

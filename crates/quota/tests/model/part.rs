@@ -72,7 +72,7 @@ const NUDGE: Patience = Patience { resend: 1, gather: 1, give_up: NEVER, cohort:
 const TIMEOUT: Patience = Patience { resend: 1, gather: NEVER, give_up: 1, cohort: 1, stagger: 0 };
 
 fn protocol(model: &Avantan, index: usize) -> Protocol {
-    let cluster = Cluster { me: site(index), sites: (0..SITES).map(site).collect() };
+    let cluster = Cluster { me: site(index), sites: (0..SITES).map(site).collect(), lost: [].into() };
     #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
     let mut protocol = Protocol::new(model.kind, cluster, REALLOCATION);
     #[cfg(feature = "planted")]

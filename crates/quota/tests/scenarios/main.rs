@@ -5,5 +5,6 @@
 mod any;
 mod clients;
 mod counts;
+mod lost;
 mod majority;
 mod support;

@@ -49,16 +49,16 @@ impl Book {
                 return Err(Refusal::Exceeded { quota: quota.clone(), wanted: *amount });
             }
             Action::Acquire => *held + amount,
-            Action::Release if *held < *amount => return Err(Refusal::NotHeld { quota: quota.clone(), amount: *amount }),
-            Action::Release => *held - amount,
+            Action::Release | Action::Free if *held < *amount => return Err(Refusal::NotHeld { quota: quota.clone(), amount: *amount }),
+            Action::Release | Action::Free => *held - amount,
         };
         Ok(Done { left: spec.limit - *held })
     }
 
     fn info(name: &Name, spec: &Spec, held: u64, read: Read) -> Info {
-        let tokens = SiteTokens { site: SiteId::new(0, 0), left: spec.limit.saturating_sub(held), held, offered: 0, owed: 0 };
+        let tokens = SiteTokens { site: SiteId::new(0, 0), left: spec.limit.saturating_sub(held), held, offered: 0, owed: 0, freed: 0 };
         let missing = if read == Read::Global { vec![SiteId::new(1, 0)] } else { vec![] };
-        Info { name: name.clone(), spec: spec.clone(), read, sites: vec![tokens], missing }
+        Info { name: name.clone(), spec: spec.clone(), read, sites: vec![tokens], missing, booked: 0 }
     }
 }
 
@@ -97,6 +97,14 @@ impl Quotas for Book {
     async fn drop(&self, name: Name) -> Result<(), Refusal> {
         self.note(format!("drop {name}"));
         self.quotas.lock().expect("no test panics inside").remove(&name).map(|_| ()).ok_or(Refusal::Unknown(name))
+    }
+
+    async fn declare_lost(&self, _: SiteId) -> Result<(), Refusal> {
+        Err(Refusal::Invalid("there is one site, and it cannot be lost".into()))
+    }
+
+    async fn lost(&self) -> Result<(Vec<SiteId>, usize), Refusal> {
+        Ok((Vec::new(), 0))
     }
 
     async fn get(&self, name: Name, read: Read) -> Result<Info, Refusal> {

@@ -1,5 +1,6 @@
 //! Invariant: an offer is spent once. Of all lists that any site knows to be decided, only one holds a given offer (a quota,
-//! a site, its version), and all copies of that list are the same.
+//! a site, its version), and all copies of that list are the same. What a site that is going to be lost knows by itself is left out: it
+//! may have decided a list that the others had to end as dead, as long as it has fewer tokens by it.
 
 use crate::world::Observer;
 use rhumb_core::SiteId;
@@ -8,13 +9,13 @@ use rhumb_quota::catalog::QuotaId;
 use rhumb_quota::list::List;
 use std::collections::BTreeMap;
 
-/// Checks it after each event.
-pub fn observer() -> Observer<Site> {
+/// Checks it after each event; `lost`: sites that are going to be lost.
+pub fn observer(lost: Vec<SiteId>) -> Observer<Site> {
     let mut spent: BTreeMap<(QuotaId, SiteId, u64), List> = BTreeMap::new();
     // The versions at each site when its lists were last looked at.
     let mut looked: BTreeMap<(SiteId, u64, QuotaId), u64> = BTreeMap::new();
     Box::new(move |world| {
-        for site in world.topology().sites() {
+        for site in world.topology().sites().filter(|site| !lost.contains(site)) {
             let Some(actor) = world.actor(site) else { continue };
             for (quota, account) in actor.accounts() {
                 if looked.insert((site, world.lives(site), quota), account.version) == Some(account.version) {

@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use crate::client::{ClientEvent, ClientProgram, Next};
-use rhumb_core::{Rng, Span, Time};
+use rhumb_core::{Rng, SiteId, Span, Time};
 use rhumb_quota::Site;
 use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
@@ -23,6 +23,7 @@ const AMOUNT_MAX: u64 = 12;
 /// Acquires, releases, looks.
 pub struct Client {
     number: u32,
+    site: SiteId,
     names: Vec<Name>,
     until: Time,
     rng: Rng,
@@ -40,9 +41,9 @@ enum Doing {
 }
 
 impl Client {
-    /// The client of that number.
-    pub fn new(number: u32, names: Vec<Name>, until: Time, rng: Rng, ledger: Rc<RefCell<Ledger>>) -> Client {
-        Client { number, names, until, rng, ledger, operations: 0, doing: Doing::Nothing }
+    /// The client of that number, of that site.
+    pub fn new(number: u32, site: SiteId, names: Vec<Name>, until: Time, rng: Rng, ledger: Rc<RefCell<Ledger>>) -> Client {
+        Client { number, site, names, until, rng, ledger, operations: 0, doing: Doing::Nothing }
     }
 
     fn begin(&mut self, now: Time) -> Next<Request> {
@@ -85,18 +86,26 @@ impl Client {
         Next::Wait(Span::from_micros(self.rng.below(PAUSE_MAX.as_micros())))
     }
 
+    /// Nobody will ever tell what became of its operation, if it asked for one.
+    fn give_up(&mut self) -> Next<Request> {
+        if let Doing::Operation(operation) = &self.doing {
+            self.ledger.borrow_mut().give_up(&operation.quota, operation.amount);
+        }
+        Next::Done
+    }
+
     fn settle(&mut self, operation: &Operation, outcome: Result<(), Refusal>, now: Time) -> Next<Request> {
         let mut ledger = self.ledger.borrow_mut();
         ledger.set_pending(&operation.quota, operation.amount, false);
         match (operation.action, outcome) {
             (Action::Acquire, Ok(())) => ledger.acquired(&operation.quota, operation.amount, now),
-            (Action::Release, Ok(())) => ledger.done += 1,
+            (Action::Release | Action::Free, Ok(())) => ledger.done += 1,
             (Action::Acquire, Err(refusal)) => {
                 ledger.refused += 1;
                 let wrong = match &refusal {
                     Refusal::Exceeded { quota, wanted } => {
                         let most = ledger.watched(self.number, quota).1.saturating_sub(operation.amount);
-                        ledger.asks_anew && most + wanted <= ledger.lowest(quota)
+                        ledger.asks_anew && !ledger.declares && most + wanted <= ledger.lowest(quota)
                     }
                     Refusal::Unreachable { .. } | Refusal::Unavailable(_) => false,
                     _ => true,
@@ -105,7 +114,7 @@ impl Client {
                     ledger.find_wrong(format!("{now}: an acquisition was refused with: {refusal}"));
                 }
             }
-            (Action::Release, Err(refusal)) => {
+            (Action::Release | Action::Free, Err(refusal)) => {
                 ledger.refused += 1;
                 ledger.put_back(&operation.quota, operation.amount);
                 if !matches!(refusal, Refusal::Unreachable { .. } | Refusal::Unavailable(_)) {
@@ -124,6 +133,7 @@ impl ClientProgram<Site> for Client {
             (ClientEvent::Started, _) => self.pause(),
             (ClientEvent::Woken, Doing::Operation(operation)) => self.ask(operation),
             (ClientEvent::Woken, _) => self.begin(now),
+            (ClientEvent::GatewayLost, _) if now >= self.until && self.ledger.borrow().declared.contains(&self.site) => self.give_up(),
             (ClientEvent::GatewayLost, Doing::Operation(_)) => {
                 self.ledger.borrow_mut().lost += 1;
                 Next::Wait(AGAIN_AFTER)
@@ -134,6 +144,10 @@ impl ClientProgram<Site> for Client {
                     self.ledger.borrow_mut().find_wrong(format!("{now}: two answers for one request id, one of them {outcome:?}"));
                 }
                 let outcome = outcome.map(|_| ());
+                if let Err(Refusal::DeclaredLost) = &outcome {
+                    self.doing = Doing::Operation(operation);
+                    return self.give_up();
+                }
                 // A site that recovers says nothing of what it did before.
                 if let Err(Refusal::Unavailable(_)) = &outcome {
                     return Next::Wait(AGAIN_AFTER);
@@ -143,12 +157,15 @@ impl ClientProgram<Site> for Client {
             (ClientEvent::Answered(Answer::Got(Ok(info))), Doing::Reading(name, Read::Exact)) => {
                 let mut ledger = self.ledger.borrow_mut();
                 let (least, most) = ledger.watched(self.number, &name);
+                // Of what is booked for lost sites nobody knows how much clients hold.
+                let most = if ledger.declares { u64::MAX } else { most };
                 if !(least..=most).contains(&info.held()) {
                     ledger.find_wrong(format!("{now}: an exact read of {name} says {} held; it was {least} to {most}", info.held()));
                 }
                 drop(ledger);
                 self.pause()
             }
+            (ClientEvent::Answered(Answer::Got(Err(Refusal::DeclaredLost))), _) => Next::Done,
             _ => self.pause(),
         }
     }

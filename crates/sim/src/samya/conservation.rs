@@ -1,5 +1,6 @@
 //! Invariant: no token is minted or lost. What a site has, beyond its part of the limit, changes only when it applies a list;
-//! and what all members of a list gain and lose by it adds up to nothing.
+//! and what all members of a list gain and lose by it adds up to nothing. Or when it takes over what lost sites had: that they had
+//! as much, `lost` checks, and that nothing is missing then, `rest`.
 
 use crate::world::{Observer, World};
 use rhumb_core::{Load, Loaded, SiteId, record};
@@ -29,22 +30,23 @@ pub fn accounts(world: &World<Site>, site: SiteId) -> BTreeMap<QuotaId, Account>
 /// What a list changed at one of its members.
 #[derive(Default)]
 struct Books {
-    /// By quota and site: its version and what it had beyond its part, as last seen.
-    seen: BTreeMap<(QuotaId, SiteId), (u64, i128)>,
+    /// By quota and site: its version, what it had beyond its part, and how many lost sites it has taken over, as last seen.
+    seen: BTreeMap<(QuotaId, SiteId), (u64, i128, u32)>,
     /// What the list applied to that version changed.
     changes: BTreeMap<(QuotaId, SiteId, u64), i128>,
 }
 
-/// Checks it after each event.
-pub fn observer() -> Observer<Site> {
+/// Checks it after each event; `lost`: sites that are going to be lost. Of a list that such a site is in, it may know another outcome.
+pub fn observer(lost: Vec<SiteId>) -> Observer<Site> {
     let mut books = Books::default();
+    let stays = move |list: &&List| !list.members().any(|member| lost.contains(&member));
     Box::new(move |world| {
         for site in world.topology().sites() {
             // What a dead site has on its disk, it had in memory before.
             let Some(actor) = world.actor(site).filter(|actor| actor.is_serving()) else { continue };
             for (quota, account) in actor.accounts() {
                 if books.note(quota, site, account)? {
-                    actor.lists(quota).into_iter().try_for_each(|list| books.check(quota, list))?;
+                    actor.lists(quota).into_iter().filter(&stays).try_for_each(|list| books.check(quota, list))?;
                 }
             }
         }
@@ -55,8 +57,11 @@ pub fn observer() -> Observer<Site> {
 impl Books {
     /// Notes what `site` has now; true if it has applied a list.
     fn note(&mut self, quota: QuotaId, site: SiteId, account: &Account) -> Result<bool, String> {
-        let now = (account.version, beyond(account));
-        let before = self.seen.insert((quota, site), now).unwrap_or((0, 0));
+        let now = (account.version, beyond(account), account.settled);
+        let before = self.seen.insert((quota, site), now).unwrap_or((0, 0, 0));
+        if now.2 != before.2 {
+            return Ok(false);
+        }
         match now.0.checked_sub(before.0) {
             // Back to what was durable, or on by one list.
             None => Ok(false),

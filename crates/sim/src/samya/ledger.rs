@@ -1,9 +1,9 @@
 //! What the clients of a run know to be true, by their own books.
 
-use rhumb_core::Time;
+use rhumb_core::{SiteId, Time};
 use rhumb_quota::name::Name;
 use rhumb_quota::spec::Spec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The books of all clients together.
 #[derive(Default)]
@@ -12,6 +12,12 @@ pub struct Ledger {
     held: BTreeMap<Name, u64>,
     /// Tokens of operations whose outcome is not known.
     pending: BTreeMap<Name, u64>,
+    /// Of these, those whose outcome nobody will ever know.
+    given_up: BTreeMap<Name, u64>,
+    /// Somebody has asked for a site to be declared lost.
+    pub declares: bool,
+    /// Sites known to be declared lost.
+    pub declared: BTreeSet<SiteId>,
     /// The quotas above each, and its limits: the last one that was acknowledged, and the highest ever asked for.
     quotas: BTreeMap<Name, Quota>,
     /// What was between a question and its answer, by the client that asks.
@@ -120,6 +126,11 @@ impl Ledger {
         self.moved();
     }
 
+    /// Nobody will know what became of an operation.
+    pub fn give_up(&mut self, name: &Name, amount: u64) {
+        *self.given_up.entry(name.clone()).or_default() += amount;
+    }
+
     /// `client` asks something, and will want to know what was true meanwhile.
     pub fn watch(&mut self, client: u32) {
         self.watches.insert(client, Watch { bounds: BTreeMap::new() });
@@ -158,7 +169,12 @@ impl Ledger {
 
     /// True if every operation has its outcome.
     pub fn is_settled(&self) -> bool {
-        self.pending.values().all(|pending| *pending == 0)
+        self.pending.iter().all(|(name, pending)| *pending == self.given_up.get(name).copied().unwrap_or(0))
+    }
+
+    /// What clients hold of `name` at the most: operations of which nobody knows the outcome have left them with tokens.
+    pub fn held_at_most(&self, name: &Name) -> u64 {
+        self.held(name) + Self::total(&self.quotas, &self.given_up, name)
     }
 
     /// What clients hold of `name`, by way of it and of the quotas below it.

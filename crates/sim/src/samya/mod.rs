@@ -6,20 +6,23 @@
 //! ```
 //!
 //! The seed also decides the shape: three regions or five, one site in each or two, which protocol, what is offered, who
-//! gets what, whether quotas stand above one another and whether limits change.
+//! gets what, whether quotas stand above one another, whether limits change, and whether sites are lost for ever: out of reach from some moment
+//! on, dead or alive, declared lost by the others, and perhaps back when nobody reckons with them any more.
 
 mod agreement;
 mod client;
 mod conservation;
 mod ledger;
+mod lost;
 mod rest;
 mod same_quotas;
 
 use crate::config::{draw_regions, draw_sync};
 use crate::observers::bounded_state;
-use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::{Config, Costs, Fault, FaultPlan, FaultRates, Place, Report, Scenario, SimError, World};
 use client::{Churner, Client, Operator};
 use ledger::Ledger;
+use lost::{Declarer, Lost};
 use rhumb_core::{Rng, SiteId, Span, Time};
 use rhumb_quota::config::Predictors;
 use rhumb_quota::demand::Predictor;
@@ -35,8 +38,12 @@ use std::sync::Arc;
 const CLIENTS: u32 = 3;
 /// Clients that make and drop one and the same quota.
 const CHURNERS: usize = 2;
+/// Clients that declare the same site lost.
+const DECLARERS: usize = 2;
 const FAULTS_BEGIN: Time = Time::from_micros(6_000_000);
 const FAULTS_END: Time = Time::from_micros(20_000_000);
+const LOSSES_BEGIN: Time = Time::from_micros(7_000_000);
+const LOSSES_END: Time = Time::from_micros(16_000_000);
 const CLIENTS_END: Time = Time::from_micros(30_000_000);
 const QUIET_END: Time = Time::from_micros(45_000_000);
 const RUN_END: Time = Time::from_micros(90_000_000);
@@ -68,6 +75,8 @@ struct Shape {
     foresees: bool,
     /// Sites do not answer from what they learnt of the limit just before.
     asks_anew: bool,
+    /// Sites are lost for ever.
+    loses: bool,
     quotas: Vec<(Name, Spec)>,
 }
 
@@ -118,6 +127,7 @@ impl Shape {
             limits_change: rng.chance(0.5),
             foresees: rng.chance(0.5),
             asks_anew: rng.chance(0.5),
+            loses: rng.chance(0.4),
             quotas,
         }
     }
@@ -149,7 +159,10 @@ impl Scenario for Samya {
             world.strike_at(at + FAULTS_BEGIN.since(Time::ZERO), fault);
         }
         let ledger = Rc::new(RefCell::new(Ledger::new(shape.asks_anew)));
-        let end = self.drive(&mut world, &shape, &ledger, &mut rng);
+        let sites: Vec<SiteId> = world.topology().sites().collect();
+        let lost = if shape.loses && !self.calm { Lost::draw(&sites, LOSSES_BEGIN, LOSSES_END, &mut rng) } else { Vec::new() };
+        lost.iter().for_each(|lost| lost.strike(&mut world, FAULTS_END));
+        let end = self.drive(&mut world, (&shape, &lost), &ledger, &mut rng);
         let ledger = ledger.borrow();
         let mut report = Report::of(&world, end);
         report.committed = ledger.done;
@@ -198,11 +211,19 @@ impl Samya {
     }
 
     /// Quotas, faults, heal, quiet, count.
-    fn drive(&self, world: &mut World<Site>, shape: &Shape, ledger: &Rc<RefCell<Ledger>>, rng: &mut Rng) -> Result<(), SimError> {
-        world.observe(agreement::observer());
+    fn drive(
+        &self,
+        world: &mut World<Site>,
+        (shape, lost): (&Shape, &[Lost]),
+        ledger: &Rc<RefCell<Ledger>>,
+        rng: &mut Rng,
+    ) -> Result<(), SimError> {
+        let sites: Vec<SiteId> = lost.iter().map(|lost| lost.site).collect();
+        world.observe(agreement::observer(sites.clone()));
         world.compare_agreed();
         world.observe(bounded_state::observer());
-        world.observe(conservation::observer());
+        world.observe(lost::observer());
+        world.observe(conservation::observer(sites));
         world.observe(same_quotas::observer());
         world.run_until(Time::from_micros(100_000))?;
         for (name, spec) in &shape.quotas {
@@ -216,15 +237,31 @@ impl Samya {
             ledger.borrow_mut().create(name, spec);
         }
         world.run_until(FAULTS_BEGIN)?;
+        Self::add_clients(world, (shape, lost), ledger, rng);
+        world.run_until(FAULTS_END)?;
+        world.heal();
+        for lost in lost.iter().filter(|lost| !lost.returns) {
+            world.strike(&Fault::Crash { place: Place::Site(lost.site), down: None });
+        }
+        world.run_until(QUIET_END)?;
+        if lost.is_empty() {
+            bounded_state::come_to_rest(world)?;
+        }
+        rest::check(world, &ledger.borrow(), RUN_END)
+    }
+
+    fn add_clients(world: &mut World<Site>, (shape, lost): (&Shape, &[Lost]), ledger: &Rc<RefCell<Ledger>>, rng: &mut Rng) {
         let names: Vec<Name> = shape.quotas.iter().map(|(name, _)| name.clone()).collect();
         let mut number = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
             for _ in 0..CLIENTS {
-                world.add_client(site, Client::new(number, names.clone(), CLIENTS_END, rng.fork(), Rc::clone(ledger)));
+                world.add_client(site, Client::new(number, site, names.clone(), CLIENTS_END, rng.fork(), Rc::clone(ledger)));
                 number += 1;
             }
         }
-        let sites: Vec<SiteId> = world.topology().sites().collect();
+        // Whoever changes quotas does so where it can be waited for.
+        let stays = |site: &SiteId| lost.iter().all(|lost| lost.site != *site);
+        let sites: Vec<SiteId> = world.topology().sites().filter(stays).collect();
         let mut somewhere = || *rng.pick(&sites).expect("a cluster has sites");
         for (index, name) in names.into_iter().enumerate().filter(|_| shape.limits_change) {
             world.add_client(somewhere(), Operator::new(name, FAULTS_END, Rng::seeded(index as u64), Rc::clone(ledger)));
@@ -232,10 +269,8 @@ impl Samya {
         for _ in 0..CHURNERS {
             world.add_client(somewhere(), Churner::new(FAULTS_END));
         }
-        world.run_until(FAULTS_END)?;
-        world.heal();
-        world.run_until(QUIET_END)?;
-        bounded_state::come_to_rest(world)?;
-        rest::check(world, &ledger.borrow(), RUN_END)
+        for lost in lost.iter().flat_map(|lost| [lost; DECLARERS]) {
+            world.add_client(somewhere(), Declarer::new(*lost, Rc::clone(ledger)));
+        }
     }
 }

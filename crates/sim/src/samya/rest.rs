@@ -1,6 +1,9 @@
 //! Invariant: at rest nothing is missing. All sites agree which quotas there are, nothing is frozen, left + held - owed over
 //! all sites is the limit, and what the sites hold is what the clients know to hold. Then all that is left can be
 //! acquired at one site, not one token more, and all that is held released at another.
+//!
+//! If sites were lost, all that is said of sites is said of the others. They hold at least what the clients hold; an operator frees the
+//! rest, and then it is as many.
 
 use super::conservation::accounts;
 use super::ledger::Ledger;
@@ -12,6 +15,7 @@ use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Done, Operation};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
+use std::collections::BTreeMap;
 
 /// Checks it on a world that is healed and quiet.
 pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result<(), SimError> {
@@ -20,23 +24,53 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
     if world.clients_left() > 0 || !ledger.is_settled() {
         return Err(wrong(format!("{} clients are not done long after the healing", world.clients_left())));
     }
-    idle(world).map_err(wrong)?;
+    idle(world, ledger).map_err(wrong)?;
+    let mut held = BTreeMap::new();
     for name in ledger.names() {
-        count(world, ledger, name).map_err(wrong)?;
+        held.insert(name, count(world, ledger, name).map_err(wrong)?);
     }
-    let roots: Vec<Name> = ledger.names().filter(|name| ledger.parent(name).is_none()).cloned().collect();
-    for name in roots {
-        use_up(world, ledger, &name, deadline)?;
+    for (name, counted) in &mut held {
+        let surplus = counted.saturating_sub(ledger.held_at_most(name));
+        free(world, name, surplus, deadline)?;
+        *counted -= surplus;
+    }
+    for (name, held) in held.into_iter().filter(|(name, _)| ledger.parent(name).is_none()) {
+        use_up(world, ledger, (name, held), deadline)?;
     }
     Ok(())
 }
 
+/// The sites that were not declared lost.
+fn members(world: &World<Site>, ledger: &Ledger) -> Vec<SiteId> {
+    world.topology().sites().filter(|site| !ledger.declared.contains(site)).collect()
+}
+
+/// An operator frees what no client holds of the tokens of lost sites.
+fn free(world: &mut World<Site>, name: &Name, surplus: u64, deadline: Time) -> Result<(), SimError> {
+    if surplus == 0 {
+        return Ok(());
+    }
+    let site = world.topology().sites().find(|site| world.actor(*site).is_some_and(|actor| !actor.is_lost()));
+    let site = site.expect("a majority is there");
+    let freed = run(world, site, Operation::free(name.clone(), surplus, None), deadline)?;
+    let at = world.now();
+    freed.map(|_| ()).map_err(|refusal| SimError::Violation { at, what: format!("{surplus} tokens of {name} were not freed: {refusal}") })
+}
+
 /// All sites know the same quotas, and nothing is under way.
-fn idle(world: &World<Site>) -> Result<(), String> {
+fn idle(world: &World<Site>, ledger: &Ledger) -> Result<(), String> {
     let mut first = None;
-    for site in world.topology().sites() {
+    for site in &ledger.declared {
+        if world.actor(*site).is_some_and(|actor| !actor.is_lost()) {
+            return Err(format!("{site} was declared lost and does not know it"));
+        }
+    }
+    for site in members(world, ledger) {
         let actor = world.actor(site).ok_or_else(|| format!("{site} is down"))?;
         let status = actor.status();
+        if status.unsettled > 0 {
+            return Err(format!("{site} knows {} quotas in which it is not settled what lost sites have", status.unsettled));
+        }
         if status.waiting > 0 {
             return Err(format!("{} operations still wait at {site}", status.waiting));
         }
@@ -48,9 +82,10 @@ fn idle(world: &World<Site>) -> Result<(), String> {
     Ok(())
 }
 
-fn count(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<(), String> {
+/// How many tokens of `name` the sites count as held.
+fn count(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<u64, String> {
     let (mut left, mut held, mut owed) = (0, 0, 0);
-    for site in world.topology().sites() {
+    for site in members(world, ledger) {
         let actor = world.actor(site).ok_or_else(|| format!("{site} is down"))?;
         let id = actor.definitions().id(name).map_err(|refusal| format!("{site}: {refusal}"))?;
         let limit = actor.definitions().get(id).map(|definition| definition.spec.limit);
@@ -65,19 +100,20 @@ fn count(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<(), String
         held += account.tokens.held;
         owed += account.owed;
     }
-    if held != ledger.held(name) {
-        return Err(format!("the sites count {held} tokens of {name} as held, the clients {}", ledger.held(name)));
+    let known = ledger.held(name);
+    if held < known || (held > known && ledger.declared.is_empty()) {
+        return Err(format!("the sites count {held} tokens of {name} as held, the clients {known}"));
     }
     if left + held != ledger.limit(name) + owed {
         return Err(format!("{left} left + {held} held - {owed} owed of {name} is not its limit of {}", ledger.limit(name)));
     }
-    Ok(())
+    Ok(held)
 }
 
 /// Acquires all that is left at one site, one more at another, and releases all at yet another, if there are as many.
-fn use_up(world: &mut World<Site>, ledger: &Ledger, name: &Name, deadline: Time) -> Result<(), SimError> {
-    let sites: Vec<SiteId> = world.topology().sites().collect();
-    let (limit, held) = (ledger.limit(name), ledger.held(name));
+fn use_up(world: &mut World<Site>, ledger: &Ledger, (name, held): (&Name, u64), deadline: Time) -> Result<(), SimError> {
+    let sites = members(world, ledger);
+    let limit = ledger.limit(name);
     let read = ask(world, sites[0], Request::Get { name: name.clone(), read: Read::Exact }, deadline)?;
     let at = world.now();
     let wrong = |what: String| Err(SimError::Violation { at, what });

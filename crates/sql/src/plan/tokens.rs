@@ -132,6 +132,7 @@ impl Call {
         Ok(match self.action {
             Action::Acquire => Operation::acquire(quota, amount, id)?,
             Action::Release => Operation::release(quota, amount, id)?,
+            Action::Free => Operation::free(quota, amount, id)?,
         })
     }
 }

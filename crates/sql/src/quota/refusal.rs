@@ -22,6 +22,8 @@ impl From<Refusal> for SqlError {
                 SqlState::ObjectNotInPrerequisiteState,
                 Some("Release what was acquired, and once only: a request id makes retries harmless.".to_owned()),
             ),
+            Refusal::NotBooked { .. } => (SqlState::ObjectNotInPrerequisiteState, None),
+            Refusal::DeclaredLost => (SqlState::CannotConnectNow, Some("Connect to another site.".to_owned())),
             Refusal::Unreachable { .. } | Refusal::Unavailable(_) => {
                 (SqlState::CannotConnectNow, Some("SHOW REGIONS says which regions can be reached.".to_owned()))
             }

@@ -101,6 +101,7 @@ fn shown(Operation { action, quota, amount, .. }: &Operation) -> String {
     let function = match action {
         Action::Acquire => "acquire",
         Action::Release => "release",
+        Action::Free => "free",
     };
     format!("{function}('{}', {amount})", quota.as_str().replace('\'', "''"))
 }

@@ -112,7 +112,9 @@ impl Shared {
             let quota = &self.quotas[name];
             let refusal = match operation.action {
                 Action::Acquire if quota.left() < operation.amount => Refusal::Exceeded { quota: name.clone(), wanted: operation.amount },
-                Action::Release if quota.held < operation.amount => Refusal::NotHeld { quota: name.clone(), amount: operation.amount },
+                Action::Release | Action::Free if quota.held < operation.amount => {
+                    Refusal::NotHeld { quota: name.clone(), amount: operation.amount }
+                }
                 _ => continue,
             };
             return Err(refusal);
@@ -121,7 +123,7 @@ impl Shared {
             let quota = self.quotas.get_mut(name).expect("it was found just now");
             match operation.action {
                 Action::Acquire => quota.held += operation.amount,
-                Action::Release => quota.held -= operation.amount,
+                Action::Release | Action::Free => quota.held -= operation.amount,
             }
         }
         let done = Done { left: self.quotas[&operation.quota].left() };
@@ -139,8 +141,9 @@ impl Shared {
             held: quota.held,
             offered: 0,
             owed: quota.held.saturating_sub(quota.spec.limit),
+            freed: 0,
         };
-        Ok(Info { name: name.clone(), spec: quota.spec.clone(), read, sites: vec![tokens], missing: Vec::new() })
+        Ok(Info { name: name.clone(), spec: quota.spec.clone(), read, sites: vec![tokens], missing: Vec::new(), booked: 0 })
     }
 }
 
@@ -181,6 +184,14 @@ impl Quotas for LocalQuotas {
             return Err(Refusal::HasChildren(name));
         }
         shared.quotas.remove(&name).map(|_| ()).ok_or(Refusal::Unknown(name))
+    }
+
+    async fn declare_lost(&self, _: SiteId) -> Result<(), Refusal> {
+        Err(Refusal::Invalid("there is one site, and it cannot be lost".into()))
+    }
+
+    async fn lost(&self) -> Result<(Vec<SiteId>, usize), Refusal> {
+        Ok((Vec::new(), 0))
     }
 
     async fn get(&self, name: Name, read: Read) -> Result<Info, Refusal> {

@@ -28,8 +28,10 @@ use std::process::ExitCode;
   rhumb quota limit vm 6000 --site ireland       change the limit by way of Ireland
   rhumb quota ls --http http://127.0.0.1:8080    of a cluster that is no demo
   rhumb quota drop web
+  rhumb quota lost ireland/0 --yes               Ireland's site is lost for ever: what it had counts as held
+  rhumb quota free vm 40 --yes                   40 of that no client holds any more
 
-Exit code 0: done; 1: refused, or the site does not answer; the reason is as the site tells it."
+Exit code 0: done; 1: refused, or the site does not answer; the reason is as the site tells it; 2: --yes is missing, and nothing was changed."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -80,6 +82,48 @@ enum What {
     Acquire(Operation),
     /// Give tokens back.
     Release(Operation),
+    /// Declare a site lost for ever. It has no part in quotas any more, and all that it may have given out counts as held by clients: no
+    /// limit is exceeded by it. Without --yes it says what is risked.
+    Lost {
+        /// The site.
+        #[arg(value_name = "REGION/SHARD")]
+        lost: String,
+        /// Do it.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Take back, of one quota alone, tokens of lost sites that no client holds. Without --yes it says what is risked.
+    Free {
+        #[command(flatten)]
+        operation: Operation,
+        /// Do it.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// What an operator risks, said before it is done; none if nothing needs to be said. And whether it is wanted.
+fn risk(what: &What) -> Option<(String, bool)> {
+    match what {
+        What::Lost { lost, yes } => {
+            let risk = format!(
+                "Declaring lost: {lost}.\n\
+                 - It never serves quotas again, whatever its folder holds. If it lives it serves until it hears of this; what it gives out is covered.\n\
+                 - All that it may have given out counts as held by clients, until they release it or `rhumb quota free` says that nobody holds it.\n\
+                 - That is counted once all other sites answer. Until then releases may be refused. A majority of all sites has to remain."
+            );
+            Some((risk, *yes))
+        }
+        What::Free { operation: Operation { name, amount, .. }, yes } => {
+            let risk = format!(
+                "Freeing {amount} of {name}: clients of lost sites no longer hold them.\n\
+                 - If a client still holds some, clients together may exceed the limit by as many.\n\
+                 - Quotas above and below {name} are left as they are: each is freed by itself."
+            );
+            Some((risk, *yes))
+        }
+        _ => None,
+    }
 }
 
 #[derive(ClapArgs)]
@@ -132,6 +176,12 @@ struct Operation {
 
 /// Asks, and shows what is answered.
 pub fn run(args: &Args) -> ExitCode {
+    if let Some((risk, wanted)) = risk(&args.what) {
+        eprintln!("{risk}");
+        if !wanted {
+            return fail("nothing was changed; add --yes to go on", 2);
+        }
+    }
     let done = Site::find(args.http.as_deref(), args.demo.clone().flatten(), args.site.as_deref()).and_then(|site| {
         let runtime = runtime().map_err(|(why, _)| SiteError::Refused(why))?;
         runtime.block_on(answered(&args.what, &site, args.json))
@@ -159,6 +209,10 @@ async fn answered(what: &What, site: &Site, json: bool) -> Result<String, SiteEr
         What::Limit { name, limit } => format!("the limit of quota {name} is {limit}\n"),
         What::Drop { name } => format!("quota {name} is no more\n"),
         What::Acquire(Operation { name, amount, .. }) => format!("acquired {amount} of {name}; {} left at this site\n", value["left"]),
+        What::Lost { lost, .. } => format!("{lost} is declared lost; {} quotas are not settled yet\n", value["unsettled"]),
+        What::Free { operation: Operation { name, amount, .. }, .. } => {
+            format!("freed {amount} of {name}; {} left at this site\n", value["left"])
+        }
         What::Release(Operation { name, amount, .. }) => format!("released {amount} of {name}; {} left at this site\n", value["left"]),
     })
 }
@@ -188,6 +242,8 @@ fn request(what: &What) -> (Method, String, Option<Value>) {
         What::Limit { name, limit } => (Method::PATCH, path(name), Some(json!({ "limit": limit }))),
         What::Drop { name } => (Method::DELETE, path(name), None),
         What::Acquire(operation) => (Method::POST, path(&operation.name) + "/acquire", Some(operation.body())),
+        What::Lost { lost, .. } => (Method::POST, "/lost".to_owned(), Some(json!({ "site": lost }))),
+        What::Free { operation, .. } => (Method::POST, path(&operation.name) + "/free", Some(operation.body())),
         What::Release(operation) => (Method::POST, path(&operation.name) + "/release", Some(operation.body())),
     }
 }

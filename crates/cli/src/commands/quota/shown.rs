@@ -27,6 +27,8 @@ pub struct Quota {
     all: Tokens,
     sites: Vec<SiteTokens>,
     missing: Vec<String>,
+    booked: u64,
+    freed: u64,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +87,10 @@ impl fmt::Display for Quota {
         if !self.missing.is_empty() {
             writeln!(f, "\nno answer from {}; their tokens are not in the sum", self.missing.join(", "))?;
         }
+        if self.booked > 0 {
+            let Quota { booked, freed, .. } = self;
+            writeln!(f, "\n{booked} were booked as held for lost sites; {freed} of these are freed at the sites above")?;
+        }
         Ok(())
     }
 }
@@ -94,7 +100,7 @@ mod tests {
     use super::*;
 
     const VM: &str = r#"{"name":"vm","limit":1000,"parent":"org","protocol":"any","offer":"spare","reallocation":"proportional","read":"global",
-        "left":560,"held":7,"offered":90,"owed":0,"missing":["c/0"],
+        "left":560,"held":7,"offered":90,"owed":0,"missing":["c/0"],"booked":9,"freed":4,
         "sites":[{"site":"a/0","left":493,"held":7,"offered":0,"owed":0},{"site":"b/0","left":67,"held":0,"offered":90,"owed":0}]}"#;
 
     #[test]
@@ -111,6 +117,8 @@ mod tests {
             "all     560      7       90      0",
             "",
             "no answer from c/0; their tokens are not in the sum",
+            "",
+            "9 were booked as held for lost sites; 4 of these are freed at the sites above",
             "",
         ];
         assert_eq!(quota.to_string(), expected.join("\n"));

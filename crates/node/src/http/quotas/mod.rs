@@ -9,6 +9,9 @@
 //!   POST   /quotas/{name}/acquire   take tokens: {"amount":3,"id":"order-17"}; the id also as header Idempotency-Key
 //!   POST   /quotas/{name}/release   give them back, likewise
 //!   POST   /quotas/{name}/read      look at all its tokens at one moment: {}
+//!   POST   /quotas/{name}/free      take back tokens of lost sites that no client holds, likewise
+//!   GET    /lost                    the sites declared lost, and in how many quotas it is not settled yet what they have
+//!   POST   /lost                    declare a site lost for ever: {"site":"ireland/0"}
 //! ```
 //!
 //! A name may hold any byte that a path segment cannot: it is percent-encoded. Bodies must come as `application/json`,
@@ -35,7 +38,7 @@ use rhumb_quota::spec::Spec;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Number;
-use shown::{ShownDone, ShownFailure, ShownQuota, ShownQuotas, ShownSpec};
+use shown::{ShownDone, ShownFailure, ShownLost, ShownQuota, ShownQuotas, ShownSpec, shown_name};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -60,15 +63,20 @@ pub fn router(quotas: Arc<dyn Quotas>, topology: Arc<Topology>) -> Router {
     let site = Arc::new(Site { quotas, topology });
     let routes = routes().into_iter().fold(Router::new(), |router, (path, methods)| router.route(path, methods));
     // An empty name is no segment of a path, and would be answered with 404.
-    routes.route("/quotas/", any(nameless)).layer(DefaultBodyLimit::max(BODY_BYTES_MAX)).with_state(site)
+    routes
+        .route("/lost", get(lost).post(declare_lost))
+        .route("/quotas/", any(nameless))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(site)
 }
 
 /// Each path and what may be done there.
-fn routes() -> [(&'static str, MethodRouter<Arc<Site>>); 5] {
+fn routes() -> [(&'static str, MethodRouter<Arc<Site>>); 6] {
     [
         ("/quotas", get(list)),
         ("/quotas/{name}", get(look).put(create).patch(set_limit).delete(end)),
         ("/quotas/{name}/acquire", post(acquire)),
+        ("/quotas/{name}/free", post(free)),
         ("/quotas/{name}/read", post(look_exactly)),
         ("/quotas/{name}/release", post(release)),
     ]
@@ -82,6 +90,8 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         Refusal::Exists(_) | Refusal::Exceeded { .. } | Refusal::NotHeld { .. } | Refusal::IdReused(_) | Refusal::HasChildren(_) => {
             StatusCode::CONFLICT
         }
+        Refusal::NotBooked { .. } => StatusCode::CONFLICT,
+        Refusal::DeclaredLost => StatusCode::GONE,
         Refusal::Unreachable { .. } | Refusal::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         // As from a proxy that has lost its server: done or not, nobody here can tell.
         Refusal::UnknownOutcome(_) => StatusCode::GATEWAY_TIMEOUT,
@@ -238,6 +248,31 @@ async fn acquire(State(site): Shared, named: Named, headers: HeaderMap, body: Bo
 
 async fn release(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<ShownDone>, Failed> {
     run(&site, Action::Release, named, &headers, body).await
+}
+
+async fn free(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<ShownDone>, Failed> {
+    run(&site, Action::Free, named, &headers, body).await
+}
+
+async fn lost(State(site): Shared) -> Result<Json<ShownLost>, Failed> {
+    let (lost, unsettled) = site.quotas.lost().await?;
+    Ok(Json(ShownLost::new(&lost, unsettled, &site.topology)))
+}
+
+/// What the body of a declaration says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Declared {
+    site: String,
+}
+
+async fn declare_lost(State(site): Shared, headers: HeaderMap, body: Body) -> Result<Json<ShownLost>, Failed> {
+    let Declared { site: named } = read(&headers, body)?;
+    let found = site.topology.sites().find(|id| shown_name(*id, &site.topology) == named);
+    let unknown = || Refusal::Invalid(format!("this cluster has no site `{named}`; a site is named as ireland/0"));
+    site.quotas.declare_lost(found.ok_or_else(unknown)?).await?;
+    let (lost, unsettled) = site.quotas.lost().await?;
+    Ok(Json(ShownLost::new(&lost, unsettled, &site.topology)))
 }
 
 /// What the body of an operation says.

@@ -20,6 +20,8 @@ pub struct ShownQuota {
     owed: u64,
     sites: Vec<ShownSite>,
     missing: Vec<String>,
+    booked: u64,
+    freed: u64,
 }
 
 /// What a quota is, as it is shown.
@@ -40,6 +42,14 @@ struct ShownSite {
     held: u64,
     offered: u64,
     owed: u64,
+    freed: u64,
+}
+
+/// Sites declared lost.
+#[derive(Serialize)]
+pub struct ShownLost {
+    sites: Vec<String>,
+    unsettled: usize,
 }
 
 /// All quotas.
@@ -71,8 +81,11 @@ impl ShownSpec {
 impl ShownQuota {
     /// What `info` says, with the names of the sites from `topology`.
     pub fn new(info: &Info, topology: &Topology) -> ShownQuota {
-        let name = |site: SiteId| format!("{}/{}", topology.name(site.region), site.shard);
-        let site = |&SiteTokens { site, left, held, offered, owed }: &SiteTokens| ShownSite { site: name(site), left, held, offered, owed };
+        let name = |site: SiteId| shown_name(site, topology);
+        let site = |&SiteTokens { site, left, held, offered, owed, freed }: &SiteTokens| {
+            let site = name(site);
+            ShownSite { site, left, held, offered, owed, freed }
+        };
         ShownQuota {
             spec: ShownSpec::new(&info.name, &info.spec),
             read: info.read.to_string(),
@@ -82,7 +95,21 @@ impl ShownQuota {
             owed: info.owed(),
             sites: info.sites.iter().map(site).collect(),
             missing: info.missing.iter().map(|&site| name(site)).collect(),
+            booked: info.booked,
+            freed: info.freed(),
         }
+    }
+}
+
+/// The name of a site: `ireland/0`.
+pub fn shown_name(site: SiteId, topology: &Topology) -> String {
+    format!("{}/{}", topology.name(site.region), site.shard)
+}
+
+impl ShownLost {
+    /// These sites, and in how many quotas it is not settled what they have.
+    pub fn new(lost: &[SiteId], unsettled: usize, topology: &Topology) -> ShownLost {
+        ShownLost { sites: lost.iter().map(|site| shown_name(*site, topology)).collect(), unsettled }
     }
 }
 

@@ -24,8 +24,8 @@ pub enum Promise {
     ElectionOk { instance: Instance, entry: Entry },
     /// The list, to its members.
     Accept { instance: Instance, list: List },
-    /// The sender has the list.
-    AcceptOk { instance: Instance },
+    /// The sender has the list, and knows that so many sites are lost: it goes by the word of none of these.
+    AcceptOk { instance: Instance, losses: u32 },
     /// A member has no list of this instance and will never take one: it is dead.
     Refused { instance: Instance },
     /// The leader has not chosen the receiver, or has given up.
@@ -50,7 +50,8 @@ impl fmt::Display for Promise {
             Promise::Election { instance, call } => write!(f, "Election {instance}, {call}"),
             Promise::ElectionOk { instance, entry } => write!(f, "ElectionOk {instance}, {entry}"),
             Promise::Accept { instance, list } => write!(f, "Accept {instance} {list}"),
-            Promise::AcceptOk { instance } => write!(f, "AcceptOk {instance}"),
+            Promise::AcceptOk { instance, losses: 0 } => write!(f, "AcceptOk {instance}"),
+            Promise::AcceptOk { instance, losses } => write!(f, "AcceptOk {instance}, {losses} lost"),
             Promise::Refused { instance } => write!(f, "Refused {instance}"),
             Promise::Discard { instance } => write!(f, "Discard {instance}"),
             Promise::Ask { instance } => write!(f, "Ask {instance}"),

@@ -23,8 +23,11 @@
 //! or the other, it remembers as one number per leader; what it has ended by deciding, as the last list of each site
 //! ([`Recent`]): a member that still asks is in nothing later.
 //!
+//! A member may be declared lost meanwhile (`lost`).
+//!
 //! Invariants: no member accepts a list that some member has refused; a site is in one instance at a time.
 
+mod lost;
 mod message;
 
 pub use message::{Note, Promise};
@@ -74,7 +77,7 @@ pub struct Current {
 enum Role {
     /// Waits for the leader; with the list, asks around in time.
     Member {
-        accepted_by: BTreeSet<SiteId>,
+        accepted_by: Accepted,
         waited: u32,
     },
     Candidate {
@@ -85,10 +88,13 @@ enum Role {
         waited: u32,
     },
     Proposer {
-        accepted_by: BTreeSet<SiteId>,
+        accepted_by: Accepted,
         waited: u32,
     },
 }
+
+/// Who has the list, and how many losses each knew when it said so.
+type Accepted = BTreeMap<SiteId, u32>;
 
 type Out = Outbox<Note, Promise>;
 
@@ -112,7 +118,7 @@ impl Any {
             reallocation,
             state: State::default(),
             recent: Recent::default(),
-            role: Role::Member { accepted_by: BTreeSet::new(), waited: 0 },
+            role: Role::Member { accepted_by: Accepted::new(), waited: 0 },
             #[cfg(feature = "planted")]
             planted: None,
         }
@@ -129,7 +135,7 @@ impl Any {
         if let Some(current) = &self.state.current
             && current.accepted.is_some()
         {
-            self.role = Role::Member { accepted_by: BTreeSet::from([self.cluster.me, current.instance.leader]), waited: 0 };
+            self.role = self.member_with_list(current.instance);
         }
     }
 
@@ -187,11 +193,12 @@ impl Any {
             Promise::Election { instance, call } => self.on_election(from, instance, call, purse, out),
             Promise::ElectionOk { instance, entry } => self.on_election_ok(from, instance, entry, purse, out),
             Promise::Accept { instance, list } => self.on_accept(from, instance, list, out),
-            Promise::AcceptOk { instance } => {
+            Promise::AcceptOk { instance, losses } => {
                 if self.is_current(instance)
                     && let Role::Proposer { accepted_by, .. } | Role::Member { accepted_by, .. } = &mut self.role
                 {
-                    accepted_by.insert(from);
+                    let known = accepted_by.entry(from).or_default();
+                    *known = losses.max(*known);
                     self.count_accepted(purse, out);
                 }
             }
@@ -249,7 +256,7 @@ impl Any {
         }
         let entry = purse.offer(call);
         self.state.current = Some(Current { instance, entry: entry.clone(), accepted: None });
-        self.role = Role::Member { accepted_by: BTreeSet::new(), waited: 0 };
+        self.role = Role::Member { accepted_by: Accepted::new(), waited: 0 };
         out.changed = true;
         out.promise(from, Promise::ElectionOk { instance, entry });
     }
@@ -304,7 +311,7 @@ impl Any {
             };
             out.promise(site, promise);
         }
-        self.role = Role::Proposer { accepted_by: BTreeSet::from([self.cluster.me]), waited: 0 };
+        self.role = Role::Proposer { accepted_by: Accepted::from([(self.cluster.me, self.cluster.losses())]), waited: 0 };
         self.count_accepted(purse, out);
     }
 
@@ -329,19 +336,26 @@ impl Any {
             assert_eq!(list.entry(self.cluster.me), Some(&current.entry), "a list holds the offer that is frozen");
             current.accepted = Some(list);
             out.changed = true;
-            self.role = Role::Member { accepted_by: BTreeSet::from([self.cluster.me, instance.leader]), waited: 0 };
+            self.role = self.member_with_list(instance);
         }
         // Even if the list is of two: what this site has accepted counts once it is on disk.
-        out.promise(from, Promise::AcceptOk { instance });
+        out.promise(from, Promise::AcceptOk { instance, losses: self.cluster.losses() });
     }
 
     fn count_accepted(&mut self, purse: &mut dyn Purse, out: &mut Out) {
         let (Role::Proposer { accepted_by, .. } | Role::Member { accepted_by, .. }) = &self.role else { return };
-        let Some(list) = self.accepted().filter(|list| list.members().all(|member| accepted_by.contains(&member))) else { return };
+        let Some(list) = self.accepted().filter(|list| self.is_complete(list, accepted_by)) else { return };
         let list = list.clone();
         let instance = self.state.current.as_ref().expect("there is a list of it").instance;
+        let others = list.members().filter(|site| *site != self.cluster.me && !self.cluster.is_lost(*site));
+        let others: Vec<SiteId> = others.collect();
+        let lost = list.members().any(|member| self.cluster.is_lost(member));
+        if lost && !self.counts_as_decided(&list) {
+            self.end(None, Cause::Unanswered, purse, out);
+            return others.into_iter().for_each(|site| out.promise(site, Promise::Refused { instance }));
+        }
         self.end(Some(list.clone()), Cause::Busy, purse, out);
-        for site in list.members().filter(|site| *site != self.cluster.me) {
+        for site in others {
             out.promise(site, Promise::Decided { instance, list: list.clone() });
         }
     }
@@ -363,7 +377,7 @@ impl Any {
             return;
         }
         self.end(None, Cause::Unanswered, purse, out);
-        for site in members.into_iter().filter(|site| *site != self.cluster.me) {
+        for site in members.into_iter().filter(|site| *site != self.cluster.me && !self.cluster.is_lost(*site)) {
             out.promise(site, Promise::Refused { instance });
         }
     }
@@ -374,7 +388,7 @@ impl Any {
         }
         if self.is_current(instance) {
             if self.accepted().is_some() {
-                return out.promise(from, Promise::AcceptOk { instance });
+                return out.promise(from, Promise::AcceptOk { instance, losses: self.cluster.losses() });
             }
             self.end(None, Cause::Unanswered, purse, out);
         }
@@ -392,7 +406,7 @@ impl Any {
     fn end(&mut self, list: Option<List>, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
         let current = self.state.current.take().expect("an instance ends that is under way");
         self.refuse(current.instance, out);
-        self.role = Role::Member { accepted_by: BTreeSet::new(), waited: 0 };
+        self.role = Role::Member { accepted_by: Accepted::new(), waited: 0 };
         match list {
             Some(list) => {
                 assert_eq!(list.entry(self.cluster.me), Some(&current.entry), "a list holds the offer that is frozen");
@@ -458,7 +472,7 @@ impl Any {
                 Role::Candidate { call, answers, .. } if !answers.contains_key(&site) => {
                     out.promise(site, Promise::Election { instance, call: *call });
                 }
-                Role::Proposer { accepted_by, .. } if !accepted_by.contains(&site) => {
+                Role::Proposer { accepted_by, .. } if !self.has_accepted(site, accepted_by) => {
                     if let Some(list) = self.accepted().filter(|list| list.entry(site).is_some()) {
                         out.promise(site, Promise::Accept { instance, list: list.clone() });
                     }
@@ -470,9 +484,10 @@ impl Any {
 
     fn ask_members(&self, instance: Instance, out: &mut Out) {
         let Role::Member { accepted_by, .. } = &self.role else { return };
-        for site in self.accepted().into_iter().flat_map(List::members).filter(|site| *site != self.cluster.me) {
+        let is_asked = |site: &SiteId| *site != self.cluster.me && !self.cluster.is_lost(*site);
+        for site in self.accepted().into_iter().flat_map(List::members).filter(is_asked) {
             // The leader is asked too: it may know that the instance is dead or decided.
-            if site == instance.leader || !accepted_by.contains(&site) {
+            if site == instance.leader || !self.has_accepted(site, accepted_by) {
                 out.promise(site, Promise::Ask { instance });
             }
         }

@@ -27,6 +27,7 @@
 //! Invariants: one list per slot (Paxos: a proposal at a ballot repeats the accepted list of the highest ballot below that
 //! a majority told of). A list decided in slot k holds for each member the very offer it has frozen in slot k.
 
+mod lost;
 mod message;
 
 pub use message::{Note, Promise};

@@ -47,6 +47,25 @@ impl Cluster {
         assert_eq!(self.answers.get(&id), Some(&Answer::Changed(Ok(()))));
     }
 
+    /// Declares `lost` lost, by way of `site`, and lets it be settled.
+    pub fn declare_lost(&mut self, site: SiteId, lost: SiteId) {
+        let id = self.request(site, Request::DeclareLost { site: lost });
+        self.advance(Span::from_secs(3));
+        assert_eq!(self.answers.get(&id), Some(&Answer::Changed(Ok(()))));
+    }
+
+    /// What a declaration is answered with at once.
+    pub fn declares(&mut self, site: SiteId, lost: SiteId) -> Option<Answer> {
+        let id = self.request(site, Request::DeclareLost { site: lost });
+        self.advance(Span::from_secs(1));
+        self.answers.get(&id).cloned()
+    }
+
+    /// Frees tokens of lost sites.
+    pub fn free(&mut self, site: SiteId, quota: &str, amount: u64) -> RequestId {
+        self.run(site, Operation::free(name(quota), amount, None))
+    }
+
     /// Ends `quota`, by way of `site`.
     pub fn drop_quota(&mut self, site: SiteId, quota: &str) {
         let id = self.request(site, Request::Drop { name: name(quota) });

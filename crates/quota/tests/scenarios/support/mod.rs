@@ -26,6 +26,7 @@ pub const R0: SiteId = SiteId::new(0, 0);
 pub const R1: SiteId = SiteId::new(1, 0);
 pub const R2: SiteId = SiteId::new(2, 0);
 pub const R3: SiteId = SiteId::new(3, 0);
+pub const R4: SiteId = SiteId::new(4, 0);
 
 /// A message under way.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ impl Cluster {
 
     /// The same of sites that `make` has changed: it can plant a bug in them.
     pub fn with_sites(regions: usize, goal: &str, make: fn(Site) -> Site) -> Cluster {
-        let names = ["north", "east", "west", "south"];
+        let names = ["north", "east", "west", "south", "centre"];
         let topology = Topology::new(names[..regions].iter().map(ToString::to_string).collect(), 1);
         let machine = || Machine { store: Store::open(MemoryEngine::new()).expect("an empty engine opens"), life: None };
         let mut cluster = Cluster {

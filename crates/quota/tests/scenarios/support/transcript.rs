@@ -71,6 +71,7 @@ impl Transcript {
             Request::Create { name, spec } => format!("create {name}, limit {}", spec.limit),
             Request::SetLimit { name, limit } => format!("set the limit of {name} to {limit}"),
             Request::Drop { name } => format!("drop {name}"),
+            Request::DeclareLost { site } => format!("declare {site} lost"),
             Request::Get { name, read } => format!("get {name}, {read}"),
             Request::List => "list".into(),
             Request::Status => "status".into(),
@@ -120,7 +121,11 @@ fn is_background(envelope: &Envelope) -> bool {
 
 fn operation(operation: &Operation) -> String {
     let Operation { action, quota, amount, id } = operation;
-    let verb = if *action == Action::Acquire { "acquire" } else { "release" };
+    let verb = match action {
+        Action::Acquire => "acquire",
+        Action::Release => "release",
+        Action::Free => "free",
+    };
     let id = id.as_ref().map_or(String::new(), |id| format!(" as {id:?}"));
     format!("{verb} {amount} of {quota}{id}")
 }

@@ -69,7 +69,7 @@ impl Escrow {
         match request {
             Request::Run(operations) => self.run(id, operations, fx),
             Request::Create { name, spec } => self.create(id, name, &spec, fx),
-            Request::SetLimit { .. } | Request::Drop { .. } => {
+            Request::SetLimit { .. } | Request::Drop { .. } | Request::DeclareLost { .. } => {
                 fx.answer(id, Answer::Changed(Err(Refusal::Invalid("this baseline changes no quota in use".into()))));
             }
             Request::Get { name, .. } => {
@@ -94,12 +94,12 @@ impl Escrow {
             return self.conclude(waiter, Err(Refusal::Unknown(quota.clone())));
         };
         match action {
-            Action::Release if account.put_back(waiter.amount) => {
+            Action::Release | Action::Free if account.put_back(waiter.amount) => {
                 self.write(quota, fx);
                 self.conclude(waiter, Ok(self.done(quota)));
                 self.serve_waiting(quota, fx);
             }
-            Action::Release => self.conclude(waiter, Err(Refusal::NotHeld { quota: quota.clone(), amount: waiter.amount })),
+            Action::Release | Action::Free => self.conclude(waiter, Err(Refusal::NotHeld { quota: quota.clone(), amount: waiter.amount })),
             Action::Acquire => {
                 account.waiting.push_back(waiter);
                 self.serve_waiting(quota, fx);
@@ -250,9 +250,9 @@ impl Escrow {
     }
 
     fn info(&self, name: &Name, account: &Account) -> Info {
-        let tokens = SiteTokens { site: self.me, left: account.left, held: account.held, offered: 0, owed: 0 };
+        let tokens = SiteTokens { site: self.me, left: account.left, held: account.held, offered: 0, owed: 0, freed: 0 };
         let spec = Spec::new(account.left + account.held);
-        Info { name: name.clone(), spec, read: Read::Local, sites: vec![tokens], missing: self.lenders.clone() }
+        Info { name: name.clone(), spec, read: Read::Local, sites: vec![tokens], missing: self.lenders.clone(), booked: 0 }
     }
 
     fn status(&self) -> Status {
@@ -261,6 +261,8 @@ impl Escrow {
             quotas: self.accounts.len(),
             waiting: self.accounts.values().map(|account| account.waiting.len()).sum(),
             redistributing: self.accounts.values().filter(|account| account.round.is_some()).count(),
+            lost: Vec::new(),
+            unsettled: 0,
         }
     }
 

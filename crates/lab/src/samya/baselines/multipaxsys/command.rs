@@ -59,7 +59,7 @@ impl Change {
             Request::Create { name, spec } => Change::Create(name.clone(), spec.clone()),
             Request::SetLimit { name, limit } => Change::SetLimit(name.clone(), *limit),
             Request::Drop { name } => Change::Drop(name.clone()),
-            Request::Get { .. } | Request::List | Request::Status => return None,
+            Request::DeclareLost { .. } | Request::Get { .. } | Request::List | Request::Status => return None,
         })
     }
 

@@ -93,6 +93,8 @@ impl Replica {
                     quotas: self.state.quota_count(),
                     waiting: self.gateway.waiting(),
                     redistributing: 0,
+                    lost: Vec::new(),
+                    unsettled: 0,
                 }),
             ),
             request => self.gateway.ask(now, id, request, fx),

@@ -81,8 +81,8 @@ impl State {
         match action {
             Action::Acquire if amount <= quota.left() => quota.held += amount,
             Action::Acquire => return Err(Refusal::Exceeded { quota: name.clone(), wanted: amount }),
-            Action::Release if amount <= quota.held => quota.held -= amount,
-            Action::Release => return Err(Refusal::NotHeld { quota: name.clone(), amount }),
+            Action::Release | Action::Free if amount <= quota.held => quota.held -= amount,
+            Action::Release | Action::Free => return Err(Refusal::NotHeld { quota: name.clone(), amount }),
         }
         Ok(Done { left: quota.left() })
     }
@@ -110,8 +110,8 @@ impl State {
     pub(super) fn info(&self, name: &Name, site: SiteId, read: Read) -> Result<Info, Refusal> {
         let quota = self.quotas.get(name).ok_or_else(|| Refusal::Unknown(name.clone()))?;
         let owed = quota.held.saturating_sub(quota.spec.limit);
-        let tokens = SiteTokens { site, left: quota.left(), held: quota.held, offered: 0, owed };
-        Ok(Info { name: name.clone(), spec: quota.spec.clone(), read, sites: vec![tokens], missing: Vec::new() })
+        let tokens = SiteTokens { site, left: quota.left(), held: quota.held, offered: 0, owed, freed: 0 };
+        Ok(Info { name: name.clone(), spec: quota.spec.clone(), read, sites: vec![tokens], missing: Vec::new(), booked: 0 })
     }
 
     /// All quotas as the replica `site` knows them.

@@ -1,0 +1,69 @@
+//! Lists of Avantan\[\*\] with members that were declared lost.
+//!
+//! A list of which a member was declared lost cannot be asked after there. So `AcceptOk` says how many losses its
+//! sender knows; from then on it goes by no word of these. Once all members that are not lost have said so for all losses that a site
+//! knows, none of them has ended the instance, and each ends it by the list alone: as decided if it leaves the lost members
+//! together with more tokens than they put in, else as dead. What a lost member has is at most what that says
+//! ([`lost`](crate::lost)).
+
+use super::{Accepted, Any, Instance, Out, Role};
+use crate::avantan::{Cause, Purse};
+use crate::cluster::Cluster;
+use crate::list::List;
+use rhumb_core::SiteId;
+
+impl Any {
+    /// Has the list of `instance`, as its leader has.
+    pub(super) fn member_with_list(&self, instance: Instance) -> Role {
+        let mut accepted_by = Accepted::from([(instance.leader, 0)]);
+        accepted_by.retain(|site, _| !self.cluster.is_lost(*site));
+        accepted_by.insert(self.cluster.me, self.cluster.losses());
+        Role::Member { accepted_by, waited: 0 }
+    }
+
+    /// Sites were declared lost: this site goes by no word of theirs any more.
+    pub fn lose(&mut self, cluster: &Cluster, purse: &mut dyn Purse, out: &mut Out) {
+        self.cluster = cluster.clone();
+        let (me, losses) = (cluster.me, cluster.losses());
+        match &mut self.role {
+            Role::Candidate { answers, busy, refused, .. } => {
+                answers.retain(|site, _| !cluster.is_lost(*site));
+                busy.retain(|site| !cluster.is_lost(*site));
+                refused.retain(|site| !cluster.is_lost(*site));
+                self.consider(false, purse, out);
+            }
+            Role::Proposer { accepted_by, .. } | Role::Member { accepted_by, .. } => {
+                accepted_by.retain(|site, _| !cluster.is_lost(*site));
+                accepted_by.entry(me).and_modify(|known| *known = losses);
+                let led = self.state.current.as_ref().map(|current| current.instance.leader);
+                match led {
+                    // Whatever the leader proposes, this site takes no list of its any more.
+                    Some(leader) if cluster.is_lost(leader) && self.accepted().is_none() => self.end(None, Cause::Unanswered, purse, out),
+                    Some(_) => self.count_accepted(purse, out),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// True if all members have the list; or, if some are lost, all others have it and go by no word of the lost ones.
+    pub(super) fn is_complete(&self, list: &List, accepted_by: &Accepted) -> bool {
+        let needed = if list.members().any(|member| self.cluster.is_lost(member)) { self.cluster.losses() } else { 0 };
+        let mut members = list.members().filter(|member| !self.cluster.is_lost(*member));
+        members.all(|member| accepted_by.get(&member).is_some_and(|known| *known >= needed))
+    }
+
+    /// True if a list with lost members, of whom nobody knows whether they have it, leaves them with more tokens than they put in.
+    pub(super) fn counts_as_decided(&self, list: &List) -> bool {
+        #[cfg(feature = "planted")]
+        if self.planted == Some(crate::planted::Planted::LostListDead) {
+            return false;
+        }
+        list.leaves_more_to(|site| self.cluster.is_lost(site))
+    }
+
+    /// True if `site` has nothing more to say of the list.
+    pub(super) fn has_accepted(&self, site: SiteId, accepted_by: &Accepted) -> bool {
+        accepted_by.get(&site).is_some_and(|known| *known >= self.cluster.losses())
+    }
+}

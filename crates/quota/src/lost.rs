@@ -1,0 +1,172 @@
+//! Sites that are lost for ever: how the tokens that they had are settled by count, without minting any.
+//!
+//! ```text
+//!   operator ──Lost(S)──▶ catalog ──▶ every other site: S takes part in nothing any more, whatever it says
+//!                                       │ no redistribution is under way
+//!                        heir: a count among all that are not lost: what is missing, the lost sites have
+//!                                       │
+//!                     ◀──Book(missing)──┘ decided once: the heir adds it to what clients *hold*
+//!   operator ──Free(n)──▶ any site: so many of them no client holds any more
+//! ```
+//!
+//! # The rule
+//!
+//! 1. **Declaration.** The catalog decides that S is lost, if a majority of all sites remains. Losses are ordered, so their number
+//!    names them. A site that knows of it sends S nothing but the catalog and takes nothing from S. S, should it live, learns
+//!    of it from the first site that it speaks to, and serves quotas no more.
+//! 2. **Closing.** Nobody adds S to a list. A list of `majority` in which S is, is decided or not as any other: S's word is not needed. A
+//!    list of `any` needs every member. Once all its members that are not lost have said that they hold it *and* know of the
+//!    losses, none of them goes by the word of a lost member any more, and all end it alike: decided if it leaves its lost members with
+//!    more tokens than they put in, else dead ([`any`](crate::avantan::any)).
+//! 3. **Count.** The *heir*, the first site that is not lost, has all that are not lost stand still at one moment
+//!    ([`count`](crate::count)), none in a redistribution, all knowing the same losses, limit and bookings. What they have is, with
+//!    what the lost sites have, the limit.
+//! 4. **Booking.** The difference is decided in the catalog, for that number of losses; a booking for another number is void. The heir takes
+//!    over the parts of the lost sites in the limit, for this and later limits, and all that they may have had is *held* by clients.
+//! 5. **Freeing.** An operator who knows that clients hold less frees the rest, as one releases tokens, of that quota
+//!    alone: what the lost site gave out below it, it booked there.
+//!
+//! # Why it is safe
+//!
+//! *Nothing is minted or lost.* In a count nothing is on its way, so left + held - owed over all sites, lost ones included, is the
+//! limit. Let `beyond` be what lists brought a site, less what they took: its tokens less its part of the limit, whatever
+//! the limit is. Over all sites it adds up to nothing, so the lost ones have minus what the others have. It stays so: every later list
+//! is among sites that know of the losses, and its changes add up to nothing among them. The catalog books once for a number of losses,
+//! and sites that stood still for it have applied all earlier bookings.
+//!
+//! *The lost site never has more than was booked.* It changes `beyond` only by applying a list that was decided.
+//! `majority`: the others stood still in no redistribution, so of every list that holds an offer of theirs the outcome is known, and each list
+//! holds one. S knows no more lists than they do. If it lacks the last one, what it offered there stays frozen.
+//! `any`: S may have applied a list, or refused it, that the others had to end without it. Its members' word shows that none of the others has
+//! applied it before. If it counts as decided, S has at most what the list gives it, which is booked; had it refused, it has less.
+//! If it counts as dead, S has at most what it had before, which is booked; had it applied it, it has less. Of several
+//! lost members the same holds for their sum, and the limit binds the sum.
+//!
+//! *Limits.* S may not have heard of a lowered limit, or its clients hold more than its part since. A site has left + held + offered =
+//! issued + owed + beyond, and issued + owed is at most its part of the highest limit that it ever heard of. So it is booked as held with
+//! that, and as owed with the difference, which is collected as any debt is.
+//!
+//! *What S does after the declaration* it does with tokens that are booked as held, so that clients never hold more than
+//! was issued, however long it is cut off.
+//!
+//! # What an operator risks
+//!
+//! To free tokens that a client of the lost site still holds lets clients exceed the limit by as many. Nothing else can.
+//! Counts need all sites that are not lost: while one of them is down, nothing is booked, and releases may be refused.
+
+use crate::catalog::Made;
+use crate::reallocate::divide;
+use rhumb_core::SiteId;
+use serde::{Deserialize, Serialize};
+
+/// A site that was declared lost.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Loss {
+    /// Which.
+    pub site: SiteId,
+    /// Its place among all sites, from 0: which part of a limit was its own.
+    pub rank: u32,
+}
+
+/// How far the parts that lost sites have in a quota are settled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Settled {
+    /// The first so many lost sites: their heir has their parts.
+    pub losses: u32,
+    /// What the heir took over with the last of them; none: the quota is younger than they are.
+    pub booking: Option<Booking>,
+    /// Tokens booked as held for lost sites, by this and earlier bookings of the same heir.
+    pub booked: u64,
+}
+
+/// What an heir takes over of a quota.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Booking {
+    /// As many tokens as the lost sites may have given out.
+    pub held: u64,
+    /// Of these, those by which they may exceed what was theirs since the limit was lowered.
+    pub owed: u64,
+    /// Their parts of the limit.
+    pub issued: u64,
+}
+
+/// What sites that stand still have to agree on before it is known what the others have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Terms {
+    /// The limit.
+    pub limit: u64,
+    /// How many sites are lost.
+    pub losses: u32,
+    /// For how many of them that is settled.
+    pub settled: u32,
+}
+
+impl Settled {
+    /// Of a quota that is made when so many sites are lost.
+    pub fn from_the_start(losses: usize) -> Settled {
+        Settled { losses: u32::try_from(losses).expect("a cluster has few sites"), booking: None, booked: 0 }
+    }
+
+    /// Books what lost sites have `beyond` their parts, of this limit and of the highest; once for a number of losses. `from`: the heir has
+    /// the parts of so many already.
+    pub fn book(&mut self, losses: u32, from: u32, beyond: i64, parts: u64, parts_max: u64) {
+        if self.losses >= losses {
+            return;
+        }
+        let total = i128::from(beyond) + i128::from(parts);
+        // A site never owes more than it may have given out.
+        let held = u64::try_from(i128::from(beyond) + i128::from(parts_max)).unwrap_or(0);
+        let owed = u64::try_from(i128::from(held) - total).unwrap_or(0);
+        let before = if from > 0 { self.booked } else { 0 };
+        *self = Settled { losses, booking: Some(Booking { held, owed, issued: parts }), booked: before + held };
+    }
+}
+
+impl Made {
+    /// The parts in `limit` of the lost sites of those numbers.
+    pub fn parts(&self, limit: u64, from: u32, to: u32) -> u64 {
+        let lost = &self.lost[from as usize..to as usize];
+        let part = |loss: &Loss| divide(limit, self.of as usize).nth(loss.rank as usize);
+        lost.iter().map(|loss| part(loss).expect("a part for each site")).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lost_sites_may_have_given_out_is_held_and_what_is_not_theirs_is_owed() {
+        let mut settled = Settled::default();
+        settled.book(1, 0, -4, 20, 50);
+        let booking = Booking { held: 46, owed: 30, issued: 20 };
+        assert_eq!(settled, Settled { losses: 1, booking: Some(booking), booked: 46 }, "16 are theirs");
+    }
+
+    #[test]
+    fn a_number_of_losses_is_booked_once() {
+        let mut settled = Settled::default();
+        settled.book(2, 0, 3, 10, 10);
+        let first = settled.clone();
+        settled.book(2, 0, 9, 10, 10);
+        settled.book(1, 0, 9, 10, 10);
+        assert_eq!(settled, first);
+        settled.book(3, 2, 0, 5, 5);
+        assert_eq!((settled.booked, settled.booking.map(|booking| booking.held)), (18, Some(5)));
+    }
+
+    #[test]
+    fn a_new_heir_takes_over_all_of_it() {
+        let mut settled = Settled::default();
+        settled.book(1, 0, 0, 10, 10);
+        settled.book(2, 0, 0, 20, 20);
+        assert_eq!((settled.booked, settled.booking.map(|booking| booking.held)), (20, Some(20)));
+    }
+
+    #[test]
+    fn a_quota_made_later_owes_nothing_to_a_lost_site() {
+        let mut settled = Settled::from_the_start(1);
+        settled.book(1, 0, 0, 10, 10);
+        assert_eq!(settled, Settled::from_the_start(1));
+    }
+}

@@ -1,0 +1,170 @@
+//! Sites declared lost, at a site: what it takes from them no more, the counts that settle what they have, and the end of
+//! its own service should it be one of them ([`lost`](crate::lost)).
+
+use super::Site;
+use crate::catalog::{Change, QuotaId};
+use crate::info::SiteTokens;
+use crate::lost::{Loss, Terms};
+use crate::refusal::Refusal;
+use crate::request::Answer;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, SiteId};
+use std::collections::BTreeMap;
+
+/// Bookings in one change of the catalog at the most.
+const BOOKINGS_MAX: usize = 256;
+/// A count that could not settle is tried again after so many ticks, then twice as many each time,
+const AGAIN_TICKS: u32 = 10;
+/// but so many at the most.
+const AGAIN_TICKS_MAX: u32 = 160;
+
+/// When a site counts what lost sites have of a quota.
+#[derive(Debug)]
+pub struct Settling {
+    /// Ticks until it does.
+    wait: u32,
+    /// The wait after that one.
+    next: u32,
+    /// What they have beyond their parts, once it was counted.
+    beyond: Option<i64>,
+}
+
+impl Settling {
+    /// At once.
+    fn new() -> Settling {
+        Settling { wait: 0, next: AGAIN_TICKS, beyond: None }
+    }
+
+    /// True if it is time to count.
+    pub fn is_due(&self) -> bool {
+        self.wait == 0 && self.beyond.is_none()
+    }
+
+    /// A count is begun; it may come to nothing.
+    pub fn begin(&mut self) {
+        self.wait = self.next;
+        self.next = (2 * self.next).min(AGAIN_TICKS_MAX);
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self) {
+        self.wait = self.wait.saturating_sub(1);
+    }
+}
+
+impl Site {
+    /// True if this site was declared lost: it serves quotas no more.
+    pub fn is_lost(&self) -> bool {
+        self.cluster.is_lost(self.cluster.me)
+    }
+
+    pub(super) fn on_declare_lost(&mut self, client: RequestId, site: SiteId, fx: &mut Effects<Site>) {
+        let answer = |refusal| Answer::Changed(refusal);
+        if site == self.cluster.me {
+            let refusal = Refusal::Invalid(format!("{site} is this very site and lives; ask another one, and stop this first"));
+            return fx.answer(client, answer(Err(refusal)));
+        }
+        let Some(rank) = self.cluster.sites.iter().position(|known| *known == site) else {
+            return fx.answer(client, answer(Err(Refusal::Invalid(format!("this cluster has no site {site}")))));
+        };
+        if self.cluster.is_lost(site) {
+            return fx.answer(client, answer(Ok(())));
+        }
+        let number = |number| u32::try_from(number).expect("a cluster has few sites");
+        let loss = Loss { site, rank: number(rank) };
+        self.propose(client, Change::Lost { loss, of: number(self.cluster.sites.len()) }, fx);
+    }
+
+    /// What follows once more sites are declared lost, or more is booked for them.
+    pub(super) fn take_up_losses(&mut self, fx: &mut Effects<Site>) {
+        if self.is_lost() {
+            return self.retire(fx);
+        }
+        let losses = self.cluster.losses();
+        if std::mem::replace(&mut self.losses_known, losses) < losses {
+            let cluster = self.cluster.clone();
+            self.pace.retain(|site| !cluster.is_lost(site));
+            for id in self.quotas.keys().copied().collect::<Vec<_>>() {
+                self.quotas.get_mut(&id).expect("it was just listed").settling = None;
+                self.with_count(id, fx, |count, _, out| count.lose(&cluster, out));
+                self.with_protocol(id, fx, |protocol, purse, out| protocol.lose(&cluster, purse, out));
+            }
+        }
+        let is_heir = self.cluster.heir(losses) == self.cluster.me;
+        for (id, quota) in &mut self.quotas {
+            if quota.definition.settled.losses >= losses {
+                quota.settling = None;
+            } else if is_heir && quota.settling.is_none() {
+                quota.settling = Some(Settling::new());
+                self.active.insert(*id);
+            }
+        }
+    }
+
+    /// Whatever waits here is refused, and nothing is done any more.
+    fn retire(&mut self, fx: &mut Effects<Site>) {
+        fx.count("quota.lost.retired");
+        self.active.clear();
+        for id in self.quotas.keys().copied().collect::<Vec<_>>() {
+            let quota = self.quotas.get_mut(&id).expect("it was just listed");
+            let waiting: Vec<_> = quota.acquires.drain(..).chain(quota.releases.drain(..)).collect();
+            let readers: Vec<_> = quota.readers.drain(..).collect();
+            waiting.into_iter().for_each(|waiting| self.finish(waiting, Err(Refusal::DeclaredLost)));
+            let told = readers.into_iter().map(|reader| (reader.client, Answer::Got(Err(Refusal::DeclaredLost))));
+            self.outcome.answers.extend(told);
+        }
+        self.forget_reads();
+    }
+
+    /// How this site knows quota `id`.
+    pub(super) fn terms(&self, id: QuotaId) -> Terms {
+        let Some(quota) = self.quotas.get(&id) else { return Terms::default() };
+        let definition = &quota.definition;
+        Terms { limit: definition.spec.limit, losses: self.cluster.losses(), settled: definition.settled.losses }
+    }
+
+    /// True if it is known what lost sites have of quota `id`.
+    pub(super) fn is_settled(&self, id: QuotaId) -> bool {
+        let terms = self.terms(id);
+        terms.settled == terms.losses
+    }
+
+    /// Those that are not lost were counted, all knowing the quota alike: what is missing, the lost ones have.
+    pub(super) fn settle_losses(&mut self, id: QuotaId, counted: &[SiteTokens], terms: Terms, fx: &mut Effects<Site>) {
+        if terms != self.terms(id) {
+            return;
+        }
+        let from = self.already_inherited(terms.settled);
+        let parts = self.catalog.definitions().made.parts(terms.limit, from, terms.losses);
+        let number = |tokens: u64| i64::try_from(tokens).expect("limits leave room for the sum of all tokens");
+        let total = |site: &SiteTokens| number(site.left + site.held + site.offered) - number(site.owed);
+        let beyond = number(terms.limit) - counted.iter().map(total).sum::<i64>() - number(parts);
+        if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
+            fx.count("quota.lost.counted");
+            settling.beyond = Some(beyond);
+        }
+    }
+
+    /// Of `settled` lost sites whose parts some heir has, those whose parts this one has.
+    fn already_inherited(&self, settled: u32) -> u32 {
+        if self.cluster.heir(settled) == self.cluster.me { settled } else { 0 }
+    }
+
+    /// Has booked in the catalog what was counted: of some quotas at a time that have it in common how much is settled.
+    pub(super) fn book_losses(&mut self, fx: &mut Effects<Site>) {
+        let mut from = None;
+        let mut beyond = BTreeMap::new();
+        for id in &self.active {
+            let Some(quota) = self.quotas.get(id) else { continue };
+            let Some(counted) = quota.settling.as_ref().and_then(|settling| settling.beyond) else { continue };
+            let inherited = self.already_inherited(quota.definition.settled.losses);
+            if *from.get_or_insert(inherited) == inherited && beyond.len() < BOOKINGS_MAX {
+                beyond.insert(*id, counted);
+            }
+        }
+        if let Some(from) = from {
+            let change = Change::Book { losses: self.cluster.losses(), from, beyond };
+            self.with_catalog(fx, |catalog, out| catalog.propose_own(change, out));
+        }
+    }
+}

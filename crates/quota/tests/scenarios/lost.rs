@@ -1,0 +1,352 @@
+//! Sites that are lost for ever, and declared so: what they had is held by clients for all that is known, until an operator
+//! knows better.
+
+use crate::support::client::{Has, has};
+use crate::support::{Cluster, R0, R1, R2, R3, R4};
+use rhumb_core::{SiteId, Span};
+use rhumb_quota::info::Read;
+use rhumb_quota::name::Name;
+use rhumb_quota::refusal::Refusal;
+use rhumb_quota::request::Answer;
+use rhumb_quota::spec::ProtocolKind::{Any, Majority};
+use rhumb_quota::spec::Spec;
+
+const SECOND: Span = Span::from_millis(1_000);
+/// Until whoever waits has its answer.
+const PATIENCE: Span = Span::from_secs(12);
+
+fn vm() -> Name {
+    Name::new("vm").expect("a name")
+}
+
+fn sum(tokens: &[Has]) -> u64 {
+    tokens.iter().map(|has| has.left + has.held + has.offered).sum()
+}
+
+fn org_and_team(cluster: &mut Cluster) {
+    cluster.create("org", Spec::new(30));
+    cluster.create("team", Spec { parent: Some(Name::new("org").expect("a name")), ..Spec::new(15) });
+}
+
+#[test]
+fn what_a_lost_site_had_is_held_until_it_is_freed() {
+    let mut cluster = Cluster::new(
+        3,
+        "A site dies for good with 6 tokens left and 4 held, and is declared lost.
+        The others count what they have; what is missing to the limit is booked as held, at the first of them. Its clients
+        release what they hold elsewhere, and an operator frees the rest.",
+    );
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R2, "vm", 4);
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.narrate("r1 is told that r2 is lost");
+    cluster.declare_lost(R1, R2);
+    assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)]);
+    cluster.narrate("no more than 20 can be acquired");
+    let more = cluster.acquire(R1, "vm", 21);
+    cluster.advance(SECOND);
+    assert_eq!(cluster.outcome(more), Err(Refusal::Exceeded { quota: vm(), wanted: 21 }));
+    cluster.narrate("clients of r2 release their 4 at r1; an operator frees the other 6 there");
+    let release = cluster.release(R1, "vm", 4);
+    let free = cluster.free(R1, "vm", 6);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(release).is_ok() && cluster.outcome(free).is_ok());
+    assert_eq!(sum(&cluster.all_tokens()), 30);
+    let all = cluster.acquire(R1, "vm", 30);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(all).is_ok());
+    cluster.check("what_a_lost_site_had_is_held_until_it_is_freed");
+}
+
+#[test]
+fn a_lost_site_that_lives_covers_what_it_gives_out_and_learns_that_it_is_lost() {
+    let mut cluster = Cluster::new(
+        3,
+        "A site is cut off, alive, and declared lost. It gives out all it has, which the others have booked as held. When it is heard
+        again it is told nothing but that it is lost, and refuses whatever is asked of it from then on, in later lives too.",
+    );
+    cluster.create_vm(30, Any);
+    cluster.cut(R2);
+    cluster.declare_lost(R0, R2);
+    cluster.narrate("clients of r2 acquire all it has");
+    let acquire = cluster.acquire(R2, "vm", 10);
+    assert!(cluster.outcome(acquire).is_ok());
+    let others = cluster.acquire(R0, "vm", 20);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(others).is_ok());
+    assert_eq!(cluster.tokens(R0, "vm").held + cluster.tokens(R1, "vm").held, 30, "10 of them for clients of r2");
+    cluster.narrate("r2 is heard again");
+    cluster.heal();
+    let waits = cluster.acquire(R2, "vm", 1);
+    cluster.advance(Span::from_secs(2));
+    assert_eq!(cluster.outcome(waits), Err(Refusal::DeclaredLost));
+    assert!(cluster.site(R2).is_lost());
+    cluster.narrate("its clients release at r1");
+    let release = cluster.release(R1, "vm", 10);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(release).is_ok());
+    cluster.kill(R2);
+    cluster.start(R2);
+    let refused = cluster.acquire(R2, "vm", 1);
+    assert_eq!(cluster.outcome(refused), Err(Refusal::DeclaredLost));
+    cluster.check("a_lost_site_that_lives_covers_what_it_gives_out_and_learns_that_it_is_lost");
+}
+
+/// r0 has a list that takes from r1 and r2; r2 is lost before anybody hears whether it has the list.
+#[test]
+fn a_list_that_takes_from_a_lost_member_is_dead() {
+    let mut cluster = Cluster::new(
+        3,
+        "A list of Avantan[*] waits for a member that is lost, and that gives tokens by it.
+        Once the others know of the loss and have told each other so, the list is dead: the lost site has no more than it had.",
+    );
+    cluster.create_vm(30, Any);
+    cluster.narrate("a client of r0 acquires 25; r2 has offered its 10, and dies before the list comes");
+    cluster.hold(|envelope| envelope.is_accept() && envelope.to == R2);
+    cluster.acquire(R0, "vm", 25);
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.let_go();
+    cluster.advance(Span::from_millis(100));
+    assert_eq!(cluster.tokens(R1, "vm").offered, 10, "r1 waits");
+    cluster.declare_lost(R1, R2);
+    cluster.advance(PATIENCE);
+    let tokens = cluster.all_tokens();
+    assert_eq!((sum(&tokens), tokens[0].held + tokens[1].held), (30, 10), "{tokens:?}");
+    cluster.check("a_list_that_takes_from_a_lost_member_is_dead");
+}
+
+/// r2 leads a list that gives it 25 tokens, all members have it, and r2 is lost, having perhaps applied it.
+fn list_that_gives(make: fn(rhumb_quota::Site) -> rhumb_quota::Site) -> Cluster {
+    let mut cluster = Cluster::with_sites(
+        3,
+        "A list of Avantan[*] gives tokens to its leader, which decides it, gives them out, and is lost before it can tell.
+        The others must not end the list as dead: it counts as decided, and what it gave is booked as held.",
+        make,
+    );
+    cluster.create_vm(30, Any);
+    cluster.narrate("a client of r2 acquires 25; r2 decides its list, serves it, and dies with the word of that");
+    cluster.hold(|envelope| envelope.is_decided());
+    let acquire = cluster.acquire(R2, "vm", 25);
+    cluster.settle();
+    assert!(cluster.outcome(acquire).is_ok());
+    cluster.kill(R2);
+    cluster.lose(|envelope| envelope.is_decided());
+    cluster.let_go();
+    cluster.declare_lost(R0, R2);
+    cluster.advance(PATIENCE);
+    cluster
+}
+
+#[test]
+fn a_list_that_gives_to_a_lost_member_counts_as_decided() {
+    let cluster = list_that_gives(|site| site);
+    let tokens = cluster.all_tokens();
+    let held = tokens.iter().map(|has| has.held).sum::<u64>();
+    assert!(sum(&tokens) == 30 && held >= 25, "{tokens:?}");
+    cluster.check("a_list_that_gives_to_a_lost_member_counts_as_decided");
+}
+
+/// The same with a bug: the list is dead for the others, and the 25 tokens that r2 gave out are held by nobody.
+#[cfg(feature = "planted")]
+#[test]
+fn a_list_that_is_dead_although_a_lost_member_may_have_got_tokens_by_it_is_caught() {
+    use rhumb_quota::planted::Planted;
+    let cluster = list_that_gives(|site| site.with_planted(Some(Planted::LostListDead)));
+    let held = cluster.all_tokens().iter().map(|has| has.held).sum::<u64>();
+    assert!(held < 25, "the clients of r2 hold 25, and {held} are booked");
+}
+
+/// What a lost site had is minted again, with a bug: clients hold more than the limit.
+#[cfg(feature = "planted")]
+#[test]
+fn a_lost_share_that_is_given_out_again_is_caught() {
+    use rhumb_quota::planted::Planted;
+    let held = |make: fn(rhumb_quota::Site) -> rhumb_quota::Site| {
+        let mut cluster = Cluster::with_sites(3, "", make);
+        cluster.create_vm(30, Majority);
+        cluster.acquire(R2, "vm", 10);
+        cluster.settle();
+        cluster.kill(R2);
+        cluster.declare_lost(R0, R2);
+        let acquire = cluster.acquire(R0, "vm", 30);
+        cluster.advance(SECOND);
+        cluster.outcome(acquire).map_or(10, |_| 40)
+    };
+    assert_eq!(held(|site| site), 10);
+    assert_eq!(held(|site| site.with_planted(Some(Planted::LostShareLeft))), 40, "of 30");
+}
+
+#[test]
+fn a_list_decided_by_a_majority_is_told_although_it_has_a_lost_member() {
+    for dies_after in 0..24 {
+        let mut cluster = Cluster::new(3, "A member of a list of Avantan[(n+1)/2] is lost at any moment of it.");
+        cluster.create_vm(30, Majority);
+        cluster.acquire(R0, "vm", 25);
+        cluster.deliver(dies_after);
+        cluster.kill(R2);
+        cluster.declare_lost(R1, R2);
+        cluster.advance(PATIENCE);
+        let tokens = cluster.all_tokens();
+        assert_eq!(sum(&tokens), 30, "r2 dies after {dies_after} messages: {tokens:?}");
+        assert!(tokens.iter().all(|has| has.offered == 0), "{tokens:?}");
+    }
+}
+
+#[test]
+fn the_leader_of_a_list_of_any_members_is_lost_at_any_moment_of_it() {
+    for (leader, dies_after) in (0..24).flat_map(|count| [(R0, count), (R1, count), (R2, count)]) {
+        let mut cluster = Cluster::new(3, "A site is lost at any moment of a redistribution.");
+        cluster.create_vm(30, Any);
+        cluster.acquire(leader, "vm", 25);
+        cluster.deliver(dies_after);
+        let served = cluster.tokens(leader, "vm").held;
+        cluster.kill(leader);
+        cluster.declare_lost(if leader == R1 { R2 } else { R1 }, leader);
+        cluster.advance(PATIENCE);
+        let tokens = cluster.all_tokens();
+        let held = tokens.iter().map(|has| has.held).sum::<u64>();
+        assert!(sum(&tokens) == 30 && held >= served, "{leader} dies after {dies_after} messages: {tokens:?}");
+    }
+}
+
+#[test]
+fn a_lowered_limit_that_a_lost_site_never_heard_of_is_owed() {
+    let mut cluster = Cluster::new(
+        3,
+        "A site is cut off with 10 of 30 tokens; the limit is lowered to 15, and the site is lost.
+        It may have given out its 10, of which 5 are no longer its own: these are collected from the others.",
+    );
+    cluster.create_vm(30, Majority);
+    cluster.cut(R2);
+    cluster.set_limit(R0, 15);
+    cluster.declare_lost(R0, R2);
+    cluster.advance(PATIENCE);
+    let mut tokens = cluster.all_tokens();
+    tokens.truncate(2);
+    assert_eq!(sum(&tokens), 15, "{tokens:?}");
+    assert_eq!(tokens[0].held, 10, "{tokens:?}");
+    cluster.narrate("the limit is raised: the part of r2 goes to r0");
+    cluster.set_limit(R1, 60);
+    assert_eq!(cluster.tokens(R0, "vm").left + cluster.tokens(R1, "vm").left, 50);
+    cluster.check("a_lowered_limit_that_a_lost_site_never_heard_of_is_owed");
+}
+
+#[test]
+fn the_heir_of_a_lost_site_is_lost_as_well() {
+    let site = |region| SiteId::new(region, 0);
+    let mut cluster = Cluster::new(5, "Of five sites the fourth is lost, then the first, which had its share; a third one cannot be.");
+    cluster.create_vm(50, Majority);
+    cluster.acquire(R3, "vm", 7);
+    cluster.settle();
+    cluster.kill(R3);
+    cluster.declare_lost(R4, R3);
+    assert_eq!(cluster.tokens(R0, "vm"), has(10, 10));
+    cluster.kill(R0);
+    cluster.declare_lost(R4, R0);
+    assert_eq!([R1, R2, R4].map(|site| cluster.tokens(site, "vm")), [has(10, 20), has(10, 0), has(10, 0)]);
+    let third = cluster.declares(R4, R1);
+    assert!(matches!(third, Some(Answer::Changed(Err(Refusal::Invalid(_))))), "{third:?}");
+    assert_eq!(cluster.declares(R4, R0), Some(Answer::Changed(Ok(()))), "once more is no harm");
+    assert!(matches!(cluster.declares(R4, site(9)), Some(Answer::Changed(Err(Refusal::Invalid(_))))));
+    assert!(matches!(cluster.declares(R4, R4), Some(Answer::Changed(Err(Refusal::Invalid(_))))));
+    cluster.set_limit(R2, 100);
+    assert_eq!(cluster.tokens(R1, "vm"), has(40, 20), "three parts of the raise are r1's");
+    let get = cluster.get(R2, "vm", Read::Exact);
+    cluster.advance(SECOND);
+    let info = cluster.info(get);
+    assert_eq!((info.left(), info.held(), info.booked), (80, 20, 20));
+}
+
+#[test]
+fn nothing_is_booked_while_another_site_is_away_and_nobody_is_told_a_wrong_count() {
+    let mut cluster = Cluster::new(5, "A site is lost while another one is away for a while.");
+    cluster.create_vm(50, Majority);
+    cluster.acquire(R3, "vm", 10);
+    cluster.settle();
+    cluster.kill(R3);
+    cluster.kill(R2);
+    cluster.declare_lost(R0, R3);
+    assert_eq!(cluster.tokens(R0, "vm"), has(10, 0));
+    let release = cluster.release(R1, "vm", 10);
+    let read = cluster.get(R1, "vm", Read::Global);
+    cluster.advance(PATIENCE);
+    assert!(matches!(cluster.outcome(release), Err(Refusal::Unreachable { .. })), "clients of r3 hold tokens");
+    assert_eq!(cluster.info(read).missing, [R2, R3]);
+    cluster.start(R2);
+    cluster.advance(PATIENCE);
+    let release = cluster.release(R1, "vm", 10);
+    let read = cluster.get(R1, "vm", Read::Global);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(release).is_ok());
+    assert_eq!(cluster.info(read).missing, []);
+}
+
+#[test]
+fn a_quota_below_another_is_settled_by_itself() {
+    let mut cluster = Cluster::new(
+        3,
+        "A lost site has given out tokens of a quota and of the one above it. Each is booked by itself; what is freed below stays held above,
+        and so does all when the quota below is dropped.",
+    );
+    org_and_team(&mut cluster);
+    cluster.acquire(R2, "team", 2);
+    cluster.acquire(R2, "org", 8);
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.declare_lost(R1, R2);
+    assert_eq!([R0, R1].map(|site| cluster.tokens(site, "team")), [has(5, 5), has(5, 0)]);
+    assert_eq!([R0, R1].map(|site| cluster.tokens(site, "org")), [has(10, 10), has(10, 0)]);
+    cluster.narrate("3 of team are freed: all 10 of org are held still");
+    let free = cluster.free(R0, "team", 3);
+    assert!(cluster.outcome(free).is_ok());
+    assert_eq!(cluster.tokens(R0, "org"), has(10, 10));
+    cluster.narrate("a client of r2 releases its 2 of team at r0, of org as well");
+    cluster.release(R0, "team", 2);
+    assert_eq!((cluster.tokens(R0, "team"), cluster.tokens(R0, "org")), (has(10, 0), has(12, 8)));
+    cluster.acquire(R0, "team", 1);
+    cluster.narrate("team is dropped");
+    cluster.drop_quota(R1, "team");
+    assert_eq!(cluster.tokens(R0, "org"), has(11, 9), "nobody knows how many of these were clients' of team");
+}
+
+#[test]
+fn no_more_is_freed_than_is_booked() {
+    let mut cluster = Cluster::new(3, "An operator frees more than a lost site can have had.");
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R0, "vm", 10);
+    let early = cluster.free(R0, "vm", 1);
+    let refused = Refusal::NotBooked { quota: vm(), amount: 1, booked: 0, freed: 0 };
+    assert_eq!(cluster.outcome(early), Err(refused));
+    cluster.kill(R2);
+    cluster.declare_lost(R0, R2);
+    let free = cluster.free(R0, "vm", 8);
+    assert!(cluster.outcome(free).is_ok());
+    let more = cluster.free(R0, "vm", 3);
+    assert_eq!(cluster.outcome(more), Err(Refusal::NotBooked { quota: vm(), amount: 3, booked: 10, freed: 8 }));
+}
+
+#[test]
+fn a_quota_made_after_a_loss_is_whole() {
+    let mut cluster = Cluster::new(3, "A quota is made when a site is lost already: the others have all of it.");
+    cluster.kill(R2);
+    cluster.declare_lost(R0, R2);
+    cluster.create_vm(30, Any);
+    assert_eq!(cluster.all_tokens(), [has(20, 0), has(10, 0)]);
+    let all = cluster.acquire(R1, "vm", 30);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(all).is_ok());
+}
+
+#[test]
+fn two_declarations_race_and_a_majority_remains() {
+    let mut cluster = Cluster::new(3, "Two sites of three declare each other lost, and the third lives. One of the two is.");
+    cluster.create_vm(30, Majority);
+    let first = cluster.declares(R0, R1);
+    let second = cluster.declares(R1, R0);
+    cluster.advance(PATIENCE);
+    assert_eq!(first, Some(Answer::Changed(Ok(()))));
+    assert_eq!(second, Some(Answer::Changed(Err(Refusal::DeclaredLost))));
+    assert_eq!(sum(&[R0, R2].map(|site| cluster.tokens(site, "vm"))), 30);
+}
