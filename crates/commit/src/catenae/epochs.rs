@@ -96,7 +96,7 @@ impl Site {
 
     /// Takes the epochs as far as what is agreed on allows.
     pub(super) fn execute(&mut self, fx: &mut Effects<Site>) {
-        let complete = self.streams.iter().map(super::stream::Stream::covered).min().unwrap_or_default();
+        let complete = self.streams.iter().map(|stream| stream.view().covered()).min().unwrap_or_default();
         #[cfg(feature = "planted")]
         let complete = if self.has_planted(Planted::AbandonedByTimer) { self.complete_by_timer() } else { complete };
         self.epochs.execution = self.epochs.execution.max(complete);
@@ -139,7 +139,7 @@ impl Site {
     /// A region whose first stream has passed the window of an epoch has no vote on it any more.
     fn close_votes(&mut self) {
         for region in self.topology.regions() {
-            let covered = self.streams[StreamId::first(region)].covered();
+            let covered = self.streams[StreamId::first(region)].view().covered();
             let closed = |(epoch, _): &(&Epoch, &mut Content)| epoch.plus(self.config.window_epochs) <= covered;
             for (_, content) in self.epochs.contents.iter_mut().take_while(closed).filter(|(_, content)| !content.is_placed) {
                 content.votes.close(region);

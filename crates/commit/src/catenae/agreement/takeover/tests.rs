@@ -6,6 +6,7 @@ use crate::catenae::lone::{Lone, Said};
 use crate::catenae::operation::{Operation, Transaction};
 #[cfg(feature = "planted")]
 use crate::catenae::planted::Planted;
+use crate::catenae::stream_id::StreamId;
 use rhumb_core::RegionId;
 
 const ME: SiteId = SiteId::new(0, 0);
