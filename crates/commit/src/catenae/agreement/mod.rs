@@ -349,6 +349,14 @@ impl Cx<'_> {
         self.topology.sites().filter(|site| *site != self.me).collect()
     }
 
+    /// True, unless acceptors forget their promises on purpose.
+    fn keeps_promises(&self) -> bool {
+        #[cfg(feature = "planted")]
+        return !self.breaks(Planted::PromiseForgotten);
+        #[cfg(not(feature = "planted"))]
+        true
+    }
+
     /// True if that rule is broken.
     #[cfg(feature = "planted")]
     fn breaks(&self, rule: Planted) -> bool {

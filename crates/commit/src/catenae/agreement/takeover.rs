@@ -192,11 +192,9 @@ impl Agreement {
 
     /// Somebody wants to lead the stream.
     pub(super) fn on_prepare(&mut self, from: SiteId, ballot: Ballot, after: u64, cx: &Cx<'_>, out: &mut Vec<Effect>) {
-        #[cfg(feature = "planted")]
-        let forgets = cx.breaks(Planted::PromiseForgotten);
-        #[cfg(not(feature = "planted"))]
-        let forgets = false;
-        if !forgets && let Err(promised) = self.stream.promise(ballot) {
+        if cx.keeps_promises()
+            && let Err(promised) = self.stream.promise(ballot)
+        {
             let note = Note::Refused { stream: self.id, promised };
             return out.push(Effect::Send { to: from, note });
         }
