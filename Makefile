@@ -13,6 +13,7 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 test: ## All tests.
 	cargo test --workspace
 	cargo test --package rhumb-commit --package rhumb-sim --features planted --test scenarios --test world --test planted --test quad_moves
+	cargo test --package rhumb-commit --features planted --test model_catenae --test model_quad -- planted
 	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
 
 verify: ## The read-only gate: format, lints, documentation.
@@ -27,6 +28,7 @@ fix: ## Put right what `verify` would complain about, as far as a machine can.
 
 soak: ## A thousand seeds of every scenario of the simulator with all faults on, and the largest model. SEEDS=100000 for a night.
 	cargo test --package rhumb-quota --test model_avantan -- --ignored
+	cargo test --package rhumb-commit --test model_catenae --test model_quad -- --ignored
 	cargo build --package rhumb
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim placed-replicas --seeds $${SEEDS:-1000}

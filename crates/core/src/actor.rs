@@ -58,7 +58,7 @@ pub trait Actor: Sized {
 }
 
 /// A message on the wire.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Body<N, P> {
     /// Promises nothing.
     Note(N),
@@ -306,7 +306,7 @@ impl<A: Actor> Persist<'_, A> {
 pub struct Space(pub u8);
 
 /// One write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Op {
     /// Adds the version `at` of `key`; `None` is a deletion. The same version again changes nothing.
     PutVersion {
@@ -336,7 +336,7 @@ pub enum Op {
 }
 
 /// Writes that become durable together or not at all.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Batch {
     /// The writes, in order.
     pub ops: Vec<Op>,

@@ -55,12 +55,12 @@ impl Site {
 
     /// True if so much that is said in a stream waits for others that no more is said in it.
     pub(super) fn is_far_ahead(&self, stream: StreamId) -> bool {
-        self.streams[stream].is_ahead_of(self.epochs.execution, AHEAD_MAX)
+        self.streams[stream].view().is_ahead_of(self.epochs.execution, AHEAD_MAX)
     }
 
     /// True if there is no room for what is said in a stream, which nothing here waits for.
     pub(super) fn is_flooded(&self, stream: StreamId) -> bool {
-        let (said, execution) = (&self.streams[stream], self.epochs.execution);
+        let (said, execution) = (self.streams[stream].view(), self.epochs.execution);
         let is_full = self.epochs.backlog.has(FLOODED_FACTOR) || said.is_ahead_of(execution, FLOODED_FACTOR as u64 * AHEAD_MAX);
         is_full && said.covered() > execution
     }
@@ -68,7 +68,7 @@ impl Site {
     /// What a client is told that asks for more than is taken.
     pub(super) fn why_too_much_waits(&self) -> String {
         let waiting = self.epochs.backlog.len();
-        let stands_still = |id: &StreamId| self.streams[*id].covered() <= self.epochs.execution;
+        let stands_still = |id: &StreamId| self.streams[*id].view().covered() <= self.epochs.execution;
         let of = self.stream_ids().find(stands_still).map_or("a region", |id| self.topology.name(id.region()));
         let execution = self.epochs.execution;
         format!(
@@ -78,6 +78,6 @@ impl Site {
 
     /// True if a stream is to be asked for what is missing here. While too much waits, only those that all the others wait for.
     pub(super) fn takes_more(&self, stream: StreamId) -> bool {
-        !self.epochs.backlog.is_full() || self.streams[stream].covered() <= self.epochs.execution
+        !self.epochs.backlog.is_full() || self.streams[stream].view().covered() <= self.epochs.execution
     }
 }

@@ -78,12 +78,12 @@ impl Site {
 
     /// True for the leader of the region's first stream, where its votes stand.
     fn speaks_for_region(&self) -> bool {
-        self.seats[StreamId::first(self.me.region)].leads_at().is_some()
+        self.streams[StreamId::first(self.me.region)].leads()
     }
 
     /// True if a vote on `epoch` would still count.
     fn votes_in_time(&self, epoch: Epoch) -> bool {
-        let in_time = self.streams[StreamId::first(self.me.region)].covered() < epoch.plus(self.config.window_epochs);
+        let in_time = self.streams[StreamId::first(self.me.region)].view().covered() < epoch.plus(self.config.window_epochs);
         #[cfg(feature = "planted")]
         let in_time = in_time || self.has_planted(super::planted::Planted::LateVoteCounts);
         in_time

@@ -13,8 +13,9 @@
 //! Epochs end where the clock says so, or where another region that is ahead says so; a site never seals an epoch twice.
 //! The *coordinator epoch* is the last one sealed. The *execution epoch* is the last whose batches are all here
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
-//! is executed; an offset beyond the delay tolerance starts a [takeover](super::takeover).
+//! is executed; an offset beyond the delay tolerance starts a [takeover](super::agreement).
 
+use super::agreement::{self, Event};
 use super::config::{
     AHEAD_MAX, BATCH_BYTES_MAX, BATCH_MAX, FORWARDED_MAX, MEASURED_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX,
     WAITING_READS_MAX,
@@ -25,7 +26,7 @@ use super::message::{Answer, Entry, Identifier, Order, Settling};
 use super::operation::Transaction;
 use super::reads::Read;
 use super::site::Site;
-use super::stream::Stream;
+use super::stream::Found;
 use super::stream_id::StreamId;
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
@@ -73,15 +74,15 @@ impl Site {
 
     /// True for a secondary coordinator that has nothing to say.
     pub(super) fn only_stands_by(&self) -> bool {
-        self.me.shard >= self.config.coordinators && self.seats[self.own()].leads_at().is_none()
+        self.me.shard >= self.config.coordinators && !self.streams[self.own()].leads()
     }
 
     /// Sends a client to the coordinator, which is asked what is new: should it not answer, this site is to take over.
     pub(super) fn refuse(&mut self, id: RequestId, fx: &mut Effects<Site>) {
         self.stay_awake();
-        let stream = &self.streams[self.own()];
+        let stream = self.streams[self.own()].view();
         let coordinator = stream.promised().site;
-        self.pull(self.own(), coordinator, fx);
+        self.tell_stream(self.own(), Event::Ask(coordinator), fx);
         let region = self.topology.name(coordinator.region);
         let why = format!("this site stands by; connect to site {region}/{}, which coordinates its region", coordinator.shard);
         fx.answer(id, Answer::Failed(TxnError::Unavailable(why)));
@@ -121,7 +122,7 @@ impl Site {
             && self.no_read_waits()
             && self.ledger.is_empty()
             && self.epochs.is_empty()
-            && self.streams.iter().all(Stream::says_nothing_new)
+            && self.streams.iter().all(|stream| stream.view().says_nothing_new())
     }
 
     /// The epoch that ends now, by this site's clock or those of the others; by those of the others alone if it is quiet.
@@ -139,11 +140,11 @@ impl Site {
     }
 
     /// Seals the epoch that ends now in a stream that this site leads, if there is a new one and not too many are under way.
-    pub(super) fn seal(&mut self, id: StreamId, fx: &mut Effects<Site>) {
-        let last = self.streams[id].last_epoch().max(self.coordinator.desk(id).epoch);
+    pub(super) fn seal(&mut self, id: StreamId, fx: &mut Effects<Site>) -> Option<agreement::Sealed> {
+        let last = self.streams[id].view().last_epoch().max(self.coordinator.desk(id).epoch);
         let mut epoch = self.ending();
         if epoch <= last && self.is_quiet() {
-            return;
+            return None;
         }
         if epoch <= last {
             // Not long ahead of this clock: it will come. Far ahead, a clock was wrong: on, at a slower pace. What others have sealed says
@@ -152,17 +153,18 @@ impl Site {
             desk.stuck += 1;
             let by_clock = Epoch::ended_by(self.now, self.config.epoch);
             if last.0.saturating_sub(by_clock.0) <= 2 * self.config.ahead_epochs || desk.stuck < STUCK_TICKS {
-                return;
+                return None;
             }
             fx.count("catenae.clock_behind");
             epoch = last.plus(1);
         }
         let desk = self.coordinator.desk(id);
         desk.stuck = 0;
-        let stream = &self.streams[id];
+        let stream = self.streams[id].view();
         let is_unheard = stream.end() - stream.chosen() >= UNCHOSEN_MAX || stream.unchosen_bytes() >= UNCHOSEN_BYTES_MAX;
         if is_unheard || self.is_far_ahead(id) {
-            return fx.count("catenae.too_far_ahead");
+            fx.count("catenae.too_far_ahead");
+            return None;
         }
         let is_full = self.epochs.backlog.is_full();
         let room = if is_full { 0 } else { BATCH_BYTES_MAX };
@@ -182,20 +184,20 @@ impl Site {
         }
         let forwarded = asked.iter().filter_map(|(place, asked)| match asked.by {
             Asker::Client(_) => None,
-            Asker::Site { site, name, .. } => Some((site, (name, *place))),
+            Asker::Site { site, name, .. } => Some((site, name, *place)),
         });
-        let forwarded: Vec<_> = forwarded.collect();
+        let forwarded = forwarded.collect();
         let desk = self.coordinator.desk(id);
         desk.sealed.insert(epoch, Sealed { asked, reads, orders });
         desk.epoch = epoch;
-        self.append(id, entry, forwarded, fx);
+        Some(agreement::Sealed { entry, forwarded })
     }
 
     /// An entry of a stream of this region is chosen: what became of that which this site has sealed?
-    pub(super) fn resolve_sealed(&mut self, id: StreamId, entry: &Entry, void: bool, fx: &mut Effects<Site>) {
-        let covered = self.streams[id].covered();
+    pub(super) fn resolve_sealed(&mut self, id: StreamId, found: &Found, fx: &mut Effects<Site>) {
+        let Found { entry, covered, void, .. } = found;
         let is_own = id == self.own();
-        if !void
+        if !*void
             && entry.author == self.me
             && let Some(sealed) = self.coordinator.desk(id).sealed.remove(&entry.epoch)
         {

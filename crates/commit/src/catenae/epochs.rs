@@ -100,7 +100,7 @@ impl Site {
 
     /// Takes the epochs as far as what is agreed on allows.
     pub(super) fn execute(&mut self, fx: &mut Effects<Site>) {
-        let complete = self.streams.iter().map(super::stream::Stream::covered).min().unwrap_or_default();
+        let complete = self.streams.iter().map(|stream| stream.view().covered()).min().unwrap_or_default();
         #[cfg(feature = "planted")]
         let complete = if self.has_planted(Planted::AbandonedByTimer) { self.complete_by_timer() } else { complete };
         self.epochs.execution = self.epochs.execution.max(complete);
@@ -154,7 +154,7 @@ impl Site {
     fn close_votes(&mut self) {
         let Epochs { contents, undecided, .. } = &mut self.epochs;
         for region in self.topology.regions() {
-            let covered = self.streams[StreamId::first(region)].covered();
+            let covered = self.streams[StreamId::first(region)].view().covered();
             for epoch in undecided.iter().take_while(|epoch| epoch.plus(self.config.window_epochs) <= covered) {
                 work::add(1);
                 contents.get_mut(epoch).expect("what is undecided is not settled").votes.close(region);

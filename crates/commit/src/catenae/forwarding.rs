@@ -85,7 +85,7 @@ impl Site {
     /// what waits there already.
     pub(super) fn direct(&mut self, asked: Asked, first: bool, fx: &mut Effects<Site>) {
         let stream = StreamId::new(self.me.region, coordinator_of(&asked.transaction, self.config.coordinators));
-        let leader = self.streams[stream].promised().site;
+        let leader = self.streams[stream].view().promised().site;
         let elsewhere = stream != self.own() && leader.region == self.me.region && leader != self.me;
         if let Asker::Client(id) = asked.by
             && elsewhere
@@ -93,14 +93,14 @@ impl Site {
             && let Some(name) = self.forwarding.name()
         {
             let Asked { transaction, since, .. } = asked;
-            let until = self.ending().max(self.streams[stream].last_epoch()).plus(FORWARD_EPOCHS);
+            let until = self.ending().max(self.streams[stream].view().last_epoch()).plus(FORWARD_EPOCHS);
             fx.count("catenae.forwarded");
             fx.send(leader, Note::Forward { stream, name, until, transaction: transaction.clone() });
-            let after = self.streams[stream].chosen();
+            let after = self.streams[stream].view().chosen();
             self.forwarding.away.insert(name, Away::new(id, transaction, since, stream, leader, until, after));
             return;
         }
-        let here = if self.seats[stream].leads_at().is_some() { stream } else { self.own() };
+        let here = if self.streams[stream].leads() { stream } else { self.own() };
         let queue = &mut self.coordinator.desk(here).queue;
         if first { queue.push_front(asked) } else { queue.push_back(asked) }
     }
@@ -115,11 +115,11 @@ impl Site {
         transaction: Transaction,
         fx: &mut Effects<Site>,
     ) {
-        let covered = self.streams[stream].covered();
+        let covered = self.streams[stream].view().covered();
         let is_new = !self.forwarding.taken.contains_key(&(stream, site, name));
         #[cfg(feature = "planted")]
         let is_new = is_new || self.has_planted(super::planted::Planted::ForwardedTwice);
-        let leads = self.seats[stream].leads_at().is_some();
+        let leads = self.streams[stream].leads();
         let (ticks, has_room) = (self.ticks, self.forwarding.taken.len() < QUEUE_MAX);
         let desk = self.coordinator.desk(stream);
         let in_time = until > desk.epoch.max(covered) && until > desk.resumed.plus(FORWARD_EPOCHS_MAX);
@@ -139,9 +139,9 @@ impl Site {
 
     /// An entry of a stream of this region is chosen: does it have what this site forwarded?
     pub(super) fn find_forwarded(&mut self, stream: StreamId, found: &Found, fx: &mut Effects<Site>) {
-        let Found { entry, void } = found;
+        let Found { index, entry, void, .. } = found;
         if !*void {
-            let said = self.forwarding.away.see(stream, self.streams[stream].chosen(), entry);
+            let said = self.forwarding.away.see(stream, *index, entry);
             said.into_iter().for_each(|name| self.find_one(name, fx));
         }
     }
@@ -164,11 +164,11 @@ impl Site {
     pub(super) fn look_after_forwarded(&mut self, fx: &mut Effects<Site>) {
         work::add(self.forwarding.taken.len());
         let streams = &self.streams;
-        self.forwarding.taken.retain(|(stream, ..), until| *until > streams[*stream].covered());
+        self.forwarding.taken.retain(|(stream, ..), until| *until > streams[*stream].view().covered());
         let (region, own) = (self.me.region, self.own());
         for stream in self.stream_ids().filter(|id| id.region() == region && *id != own) {
             self.take_back_forwarded(stream, fx);
-            if self.seats[stream].leads_at().is_none() {
+            if !self.streams[stream].leads() {
                 let mut queue = std::mem::take(&mut self.coordinator.desk(stream).queue);
                 let of_clients = std::iter::from_fn(|| queue.pop()).filter(|asked| matches!(asked.by, Asker::Client(_)));
                 of_clients.for_each(|asked| self.direct(asked, false, fx));
@@ -178,7 +178,7 @@ impl Site {
 
     /// Takes back what was forwarded and can run no more by its name.
     fn take_back_forwarded(&mut self, stream: StreamId, fx: &mut Effects<Site>) {
-        let covered = self.streams[stream].covered();
+        let covered = self.streams[stream].view().covered();
         #[cfg(feature = "planted")]
         let (by_timer, ticks) = (self.has_planted(super::planted::Planted::TakenBackByTimer), self.ticks);
         let is_over = |away: &Away| away.until <= covered;

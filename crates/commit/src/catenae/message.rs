@@ -73,7 +73,7 @@ pub struct Forwarded {
 }
 
 /// How far a site has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Progress {
     /// All up to this epoch is settled here.
     pub settled: Epoch,
@@ -82,7 +82,7 @@ pub struct Progress {
 }
 
 /// A message that promises nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)] // the variants are documented; their fields are named after the types above
 pub enum Note {
     /// A transaction goes to the next chain server of its backward pass.
@@ -108,7 +108,7 @@ pub enum Note {
 }
 
 /// A message that promises something durable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Promise {
     /// Leader of a stream to everybody: its entries from `first` on, at this ballot, as many as fit a page.

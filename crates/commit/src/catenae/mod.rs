@@ -44,9 +44,11 @@
 //! | `forwarding.rs`, `away.rs` | the same where a region has several coordinators: to the one of a transaction's namespace |
 //! | `stream_id.rs` | which streams there are, who leads them, which namespaces they carry |
 //! | `stream.rs` | what a region says, as agreed on: one site's view |
-//! | `replication.rs` | keeping streams alike |
-//! | `pulling.rs` | what is missing, and who is asked for it; catching up |
-//! | `takeover.rs` | who leads a stream; passing over a silent region; the secondary coordinator |
+//! | `agreement/mod.rs` | the agreement on one stream at one site, as a machine: events in, effects out |
+//! | `agreement/replication.rs` | keeping streams alike |
+//! | `agreement/pulling.rs` | what is missing, and who is asked for it; catching up |
+//! | `agreement/takeover.rs` | who leads a stream; passing over a silent region; the secondary coordinator |
+//! | `replication.rs` | what the machines of a site are told, and what is done about their effects |
 //! | `epochs.rs`, `backlog.rs` | from agreed batches to settled epochs, and how much may wait on the way |
 //! | `chain.rs`, `resolver.rs`, `speculation.rs` | transaction chains: servers, implicit dependencies, one epoch's run on one site |
 //! | `crossing.rs` | the same over all sites of a region |
@@ -57,6 +59,7 @@
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
 
 mod access;
+pub mod agreement;
 mod away;
 mod backlog;
 pub mod chain;
@@ -78,7 +81,6 @@ pub mod message;
 pub mod operation;
 #[cfg(feature = "planted")]
 pub mod planted;
-mod pulling;
 mod reads;
 pub mod records;
 mod recovery;
@@ -89,7 +91,6 @@ mod site;
 pub mod speculation;
 pub mod stream;
 pub mod stream_id;
-mod takeover;
 pub mod validation;
 
 pub use config::{ChainSites, Config, Durability};

@@ -1,11 +1,11 @@
 //! Planted bugs, for testing the tests: each breaks one rule of the protocol, most of them as the paper has it printed, and the
 //! simulator must catch each. Compiled only with the feature `planted`, which no product build has.
 
+use super::agreement::Agreement;
 use super::epoch::Epoch;
 use super::fetch::Fetch;
 use super::message::{Entry, Identifier};
 use super::site::Site;
-use super::stream::Stream;
 use super::stream_id::StreamId;
 use rhumb_core::{Effects, RegionId};
 use std::cmp::Ordering;
@@ -72,7 +72,7 @@ impl Site {
         self.planted = bug;
         if self.has_planted(Planted::AnsweredAtHome) {
             let own = self.own();
-            self.streams[own] = Stream::new(own, 1);
+            self.streams[own] = Agreement::new(own, 1);
         }
         self
     }
@@ -96,10 +96,11 @@ impl Site {
 
     /// The last epoch of which all batches are here, but for those of regions that have been silent for long.
     pub(super) fn complete_by_timer(&self) -> Epoch {
-        let patient = |(stream, seat): (&Stream, &super::takeover::Seat)| {
-            if seat.silent > self.config.tolerance_epochs { stream.covered().max(self.coordinator.epoch()) } else { stream.covered() }
+        let patient = |stream: &Agreement| {
+            let covered = stream.view().covered();
+            if stream.silent() > self.config.tolerance_epochs { covered.max(self.coordinator.epoch()) } else { covered }
         };
-        self.streams.iter().zip(self.seats.iter()).map(patient).min().unwrap_or_default()
+        self.streams.iter().map(patient).min().unwrap_or_default()
     }
 }
 

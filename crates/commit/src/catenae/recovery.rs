@@ -2,12 +2,12 @@
 //!
 //! What is settled lies in the rows. Everything after that is worked out again from the entries, as they are found to be chosen.
 
+use super::agreement::Event;
 use super::config::{RECOVERY_BYTES_MAX, RECOVERY_PAGE};
-use super::message::{Ballot, Progress};
+use super::message::Progress;
 use super::records::{self, ENTRIES, PROGRESS, PROMISES};
 use super::site::{Job, Site};
 use super::stream_id::StreamId;
-use super::takeover::{Lead, Seat};
 use bytes::Bytes;
 use rhumb_core::actor::Space;
 use rhumb_core::{Effects, Load, Loaded};
@@ -61,9 +61,9 @@ impl Site {
                 self.recover_stream(self.stream_ids().next(), fx);
             }
             Recovery::Oldest(stream) => {
-                let chosen = self.streams[stream].chosen();
+                let chosen = self.streams[stream].view().chosen();
                 let oldest = records.first().and_then(|(key, _)| records::decode_entry_key(key)).filter(|(of, _)| *of == stream);
-                self.truncated[stream] = oldest.map_or(chosen, |(_, index)| index - 1);
+                self.streams[stream].resume_oldest(oldest.map(|(_, index)| index));
                 self.recover(Recovery::Entries(stream, chosen + 1), fx);
             }
             Recovery::Entries(stream, _) => {
@@ -112,24 +112,13 @@ impl Site {
     fn serve_from_now_on(&mut self, fx: &mut Effects<Site>) {
         self.serving = true;
         for id in self.stream_ids() {
-            let stream = &mut self.streams[id];
-            if id.is_accepted_by(self.me) {
-                stream.resume_held(self.me);
-                #[cfg(feature = "planted")]
-                if self.planted == Some(super::planted::Planted::LearntIsHeld) {
-                    stream.holds(self.me, Ballot::CHOSEN, stream.agrees(Ballot::CHOSEN));
-                }
-            }
-            // Its own first ballot a coordinator keeps over its lives: it has on disk whatever it has said at it.
-            let first = Ballot::first(id);
-            let lead = if stream.promised() == first && first.site == self.me { Lead::Leader { ballot: first } } else { Lead::Follower };
-            self.seats[id] = Seat::new(lead);
             if id.region() == self.me.region {
-                self.coordinator.resume(id, self.streams[id].last_epoch());
+                self.coordinator.resume(id, self.streams[id].view().last_epoch());
             }
+            self.tell_stream(id, Event::Start, fx);
         }
         self.stay_awake();
-        self.advance(fx);
+        self.execute(fx);
         self.wait_for_end_of_epoch(fx);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way.
 
+use super::agreement::{Agreement, Event, Part};
 use super::chains::Chains;
 use super::config::{
     AHEAD_MAX, BACKLOG_MAX, BATCH_MAX, COLLECT_EVERY, Config, FLOODED_FACTOR, PAGE_ENTRIES_MAX, RUN_LOADS_MAX, UNCHOSEN_MAX,
@@ -13,14 +14,11 @@ use super::epochs::Epochs;
 use super::forwarding::Forwarding;
 use super::ledger::Ledger;
 use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
-use super::pulling::Pulling;
 use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
 use super::runs::{Run, Runs};
 use super::speculation::Visit;
-use super::stream::Stream;
 use super::stream_id::{self, PerStream, StreamId};
-use super::takeover::{Lead, Part, Seat};
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
 use rhumb_core::{Actor, Body, Effects, Input, Inspect, Loaded, RegionId, SiteId, Span, Table, Time, Topology};
@@ -85,16 +83,12 @@ pub struct Site {
     pub(super) me: SiteId,
     pub(super) topology: Arc<Topology>,
     pub(super) config: Config,
-    /// Regions that may be lost.
-    pub(super) failures: usize,
     /// This site's clock at the current step.
     pub(super) now: Time,
     /// Ends of epochs in this life.
     pub(super) ticks: u64,
     pub(super) serving: bool,
-    pub(super) streams: PerStream<Stream>,
-    pub(super) seats: PerStream<Seat>,
-    pub(super) pulling: PerStream<Pulling>,
+    pub(super) streams: PerStream<Agreement>,
     pub(super) coordinator: Coordinator,
     pub(super) forwarding: Forwarding,
     pub(super) epochs: Epochs,
@@ -104,8 +98,6 @@ pub struct Site {
     pub(super) reads: Reads,
     /// How far each site has come, as it last said.
     pub(super) progress: BTreeMap<SiteId, Progress>,
-    /// Entries up to here are removed from disk.
-    pub(super) truncated: PerStream<u64>,
     jobs: BTreeMap<Token, Job>,
     next_token: Token,
     #[cfg(feature = "planted")]
@@ -125,13 +117,10 @@ impl Site {
         let failures = config.durability.failures(topology.region_count());
         Site {
             me,
-            failures,
             now: Time::ZERO,
             ticks: 0,
             serving: false,
-            streams: PerStream::new(&topology, config.coordinators, |id| Stream::new(id, failures + 1)),
-            seats: PerStream::new(&topology, config.coordinators, |_| Seat::new(Lead::Follower)),
-            pulling: PerStream::new(&topology, config.coordinators, |_| Pulling::default()),
+            streams: PerStream::new(&topology, config.coordinators, |id| Agreement::new(id, failures + 1)),
             coordinator: Coordinator::new(config.coordinators),
             forwarding: Forwarding::default(),
             epochs: Epochs::default(),
@@ -140,7 +129,6 @@ impl Site {
             chains: Chains::default(),
             reads: Reads::default(),
             progress: BTreeMap::new(),
-            truncated: PerStream::new(&topology, config.coordinators, |_| 0),
             jobs: BTreeMap::new(),
             next_token: 0,
             topology,
@@ -162,14 +150,14 @@ impl Site {
 
     /// Entries of all streams that it keeps in memory.
     pub fn held_entries(&self) -> usize {
-        self.streams.iter().map(Stream::kept).sum()
+        self.streams.iter().map(|stream| stream.view().kept()).sum()
     }
 
     /// How it fares.
     pub fn status(&self) -> Status {
         let passed_over = |region: &RegionId| {
             let far = self.ending().plus(self.config.window_epochs);
-            self.stream_ids().any(|id| id.region() == *region && self.streams[id].covered() > far)
+            self.stream_ids().any(|id| id.region() == *region && self.streams[id].view().covered() > far)
         };
         Status {
             serving: self.serving,
@@ -214,7 +202,7 @@ impl Site {
     fn on_end_of_epoch(&mut self, fx: &mut Effects<Site>) {
         self.ticks += 1;
         self.wait_for_end_of_epoch(fx);
-        self.look_after_seats(fx);
+        self.look_after_streams(fx);
         self.look_after_chains(fx);
         self.pull_gaps(fx);
         self.look_after_forwarded(fx);
@@ -253,20 +241,27 @@ impl Site {
             Note::Claim { crossing, transaction, server, open } => self.on_claim(crossing, Visit { transaction, server }, open, fx),
             Note::Granted { crossing, transaction, server } => self.on_granted(crossing, Visit { transaction, server }, fx),
             Note::Through { crossing, transaction } => self.on_through(crossing, transaction),
-            Note::Pull { stream, after } => self.on_pull(from, stream, after, fx),
-            Note::Chosen { stream, first, entries, more } => self.on_chosen(from, stream, first, entries, more, fx),
-            Note::Prepare { stream, ballot, after } => self.on_prepare(from, stream, ballot, after, fx),
-            Note::Refused { stream, promised } => self.step_down_below(stream, promised),
+            Note::Pull { stream, after } => {
+                self.stay_awake();
+                self.tell_stream(stream, Event::Pull { from, after }, fx);
+            }
+            Note::Chosen { stream, first, entries, more } => self.tell_stream(stream, Event::Chosen { from, first, entries, more }, fx),
+            Note::Prepare { stream, ballot, after } => self.tell_stream(stream, Event::Prepare { from, ballot, after }, fx),
+            Note::Refused { stream, promised } => self.tell_stream(stream, Event::Refused(promised), fx),
             Note::Forward { stream, name, until, transaction } => self.on_forward(from, stream, name, until, transaction, fx),
         }
     }
 
     fn on_promise(&mut self, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
         match promise {
-            Promise::Epoch { stream, ballot, first, entries } => self.on_epoch(from, stream, ballot, first, entries, fx),
-            Promise::Held { stream, ballot, upto } => self.on_held(from, stream, ballot, upto, fx),
+            Promise::Epoch { stream, ballot, first, entries } => {
+                let is_flooded = self.is_flooded(stream);
+                self.tell_stream(stream, Event::Epoch { from, ballot, first, entries, is_flooded }, fx);
+            }
+            Promise::Held { stream, ballot, upto } => self.tell_stream(stream, Event::Held { from, ballot, upto }, fx),
             Promise::Promised { stream, ballot, chosen, accepted, more } => {
-                self.on_promised(from, stream, ballot, Part { chosen, accepted, more }, fx);
+                let part = Part { chosen, accepted, more };
+                self.tell_stream(stream, Event::Promised { from, ballot, part }, fx);
             }
             Promise::Settled { progress } => drop(self.progress.insert(from, progress)),
             Promise::Sealed { name, index, place } => self.on_sealed(from, name, index, place, fx),
@@ -280,17 +275,14 @@ impl Site {
             Job::Read(serving) => self.on_read_loaded(serving, loaded, fx),
             #[cfg(feature = "planted")]
             Job::Early { identifier, transaction, fetch } => self.on_early_loaded(identifier, &transaction, fetch, loaded, fx),
-            Job::Pulled { to, id, after } => self.on_pulled(to, id, after, loaded, fx),
+            Job::Pulled { to, id, after } => self.tell_stream(id, Event::Loaded { to, after, loaded }, fx),
             Job::Held { .. } => unreachable!("nothing is loaded to hold it"),
         }
     }
 
     fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
         let Some(Job::Held { id, ballot, upto }) = self.jobs.remove(&token) else { unreachable!("only entries are waited for") };
-        if id.is_accepted_by(self.me) {
-            self.streams[id].holds(self.me, ballot, upto);
-            self.advance(fx);
-        }
+        self.tell_stream(id, Event::Durable { ballot, upto }, fx);
     }
 }
 
@@ -311,7 +303,7 @@ impl Inspect for Site {
         // Entries go once their epochs are settled and progress is told.
         let settled = PROGRESS_EVERY_QUIET as usize + UNCHOSEN_MAX as usize;
         visit(Table::new("streams", self.held_entries(), streams * (ahead + settled)).resting_at(streams * settled));
-        visit(Table::new("takeovers", self.seats.iter().map(Seat::held).sum(), streams * (ahead + settled)));
+        visit(Table::new("takeovers", self.streams.iter().map(Agreement::held).sum(), streams * (ahead + settled)));
         visit(Table::new("progress", self.progress.len(), sites).stays());
         let loads = RUN_LOADS_MAX + WAITING_READS_MAX + sites * streams;
         visit(Table::new("jobs", self.jobs.len(), loads + streams * UNCHOSEN_MAX as usize).resting_at(streams * UNCHOSEN_MAX as usize));

@@ -59,8 +59,12 @@ struct Accepted {
 /// An entry found to be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
+    /// Its place.
+    pub index: u64,
     /// What it says.
     pub entry: Entry,
+    /// The last epoch covered with it.
+    pub covered: Epoch,
     /// True if it counts for nothing.
     pub void: bool,
 }
@@ -326,7 +330,7 @@ impl Stream {
         self.unchosen_bytes -= bytes;
         let void = entry.epoch <= self.covered;
         self.covered = self.covered.max(entry.epoch);
-        Some(Found { entry: entry.clone(), void })
+        Some(Found { index, entry: entry.clone(), covered: self.covered, void })
     }
 
     /// Forgets the chosen entries that say nothing beyond the epoch `settled`; the disk has them. Returns the last place forgotten

@@ -25,7 +25,7 @@ fn an_entry_is_chosen_once_enough_regions_hold_it_at_its_ballot() {
     stream.holds(OTHER, SECOND, 1);
     assert_eq!(stream.advance(), None, "another leader's first entry may be another one");
     stream.holds(THIRD, FIRST, 1);
-    assert_eq!(stream.advance(), Some(Found { entry: entry(LEADER, 5), void: false }));
+    assert_eq!(stream.advance(), Some(Found { index: 1, entry: entry(LEADER, 5), covered: Epoch(5), void: false }));
     assert_eq!((stream.chosen(), stream.covered()), (1, Epoch(5)));
 }
 
@@ -79,9 +79,9 @@ fn an_entry_whose_epoch_is_covered_is_void() {
     stream.accept(FIRST, 1, [entry(LEADER, 5), entry(LEADER, 6)]).expect("nothing is promised");
     stream.accept(SECOND, 1, [entry(OTHER, 90)]).expect("a higher ballot");
     assert!(stream.learn(1, entry(OTHER, 90)));
-    assert_eq!(stream.advance(), Some(Found { entry: entry(OTHER, 90), void: false }));
+    assert_eq!(stream.advance(), Some(Found { index: 1, entry: entry(OTHER, 90), covered: Epoch(90), void: false }));
     assert!(stream.learn(2, entry(LEADER, 6)));
-    assert_eq!(stream.advance(), Some(Found { entry: entry(LEADER, 6), void: true }));
+    assert_eq!(stream.advance(), Some(Found { index: 2, entry: entry(LEADER, 6), covered: Epoch(90), void: true }));
     assert_eq!(stream.covered(), Epoch(90));
     assert_eq!(stream.settle(Epoch(50)), (0, Epoch::NONE), "a void entry is settled no sooner than what made it void");
     assert_eq!(stream.settle(Epoch(90)), (2, Epoch(90)));
@@ -108,7 +108,7 @@ fn what_is_learnt_counts_for_no_ballot_after_a_restart() {
     assert_eq!(stream.accept(FIRST, 2, [entry(LEADER, 6)]), Ok(vec![2]));
     stream.holds(OTHER, FIRST, 2);
     stream.holds(LEADER, FIRST, 2);
-    assert_eq!(stream.advance(), Some(Found { entry: entry(LEADER, 6), void: false }));
+    assert_eq!(stream.advance(), Some(Found { index: 2, entry: entry(LEADER, 6), covered: Epoch(6), void: false }));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::catenae::lone::{Lone, Said};
 use crate::catenae::operation::{Operation, Transaction};
 #[cfg(feature = "planted")]
 use crate::catenae::planted::Planted;
+use crate::catenae::stream_id::StreamId;
 use rhumb_core::RegionId;
 
 const ME: SiteId = SiteId::new(0, 0);
@@ -59,7 +60,7 @@ fn each_false_alarm_doubles_the_patience_with_a_stream() {
     // Epochs until this site wants to pass over the third region, which then takes its stream back at once.
     let mut alarm = || {
         let waited = (1..=100 * TOLERANCE).find(|_| prepared(&site.end_epoch()).iter().any(|(stream, _)| *stream == SILENT));
-        let round = site.site.seats[SILENT].round + 1;
+        let round = site.site.streams[SILENT].seat.round + 1;
         site.hear_note(THIRD, Note::Prepare { stream: SILENT, ballot: Ballot { round, site: THIRD }, after: 0 });
         waited.expect("it is silent")
     };

@@ -1,11 +1,12 @@
 //! One site misses entries: whom it asks, and when again; and what it tells who misses some.
 
 use super::*;
-use crate::catenae::config::{BACKLOG_MAX, Config, FLOODED_FACTOR, TRUNCATE_PAGE};
+use crate::catenae::config::{BACKLOG_MAX, Config, FLOODED_FACTOR, PAGE_ENTRIES_MAX, TRUNCATE_PAGE};
 use crate::catenae::epoch::Epoch;
 use crate::catenae::lone::{Lone, Said};
 use crate::catenae::message::{Ballot, Promise};
 use crate::catenae::operation::{Operation, Transaction};
+use crate::catenae::stream_id::StreamId;
 use rhumb_core::{RegionId, Value};
 
 const ME: SiteId = SiteId::new(0, 0);
@@ -73,9 +74,9 @@ fn what_does_not_come_to_be_known_as_chosen_is_asked_for() {
 fn chosen_after_restart(mut site: Lone) -> u64 {
     site.hear_note(THIRD, Note::Chosen { stream: TALKS, first: 1, entries: vec![entry(5), entry(6)], more: false });
     site.restart();
-    assert_eq!(site.site.streams[TALKS].chosen(), 2);
+    assert_eq!(site.site.streams[TALKS].view().chosen(), 2);
     site.hear(OTHER, Promise::Epoch { stream: TALKS, ballot: Ballot::first(TALKS), first: 3, entries: vec![entry(7)] });
-    site.site.streams[TALKS].chosen()
+    site.site.streams[TALKS].view().chosen()
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn what_there_is_no_room_for_is_asked_for_later() {
     let waiting = vec![read; FLOODED_FACTOR * BACKLOG_MAX];
     site.site.epochs.backlog.add(&waiting);
     let said = site.hear_entry(TALKS, begin.plus(1), Vec::new());
-    assert_eq!((said, site.site.streams[TALKS].end()), (vec![], 1), "it is not taken, and nobody is told that it is held");
+    assert_eq!((said, site.site.streams[TALKS].view().end()), (vec![], 1), "it is not taken, and nobody is told that it is held");
     assert_eq!(pulls(&site.end_epoch()), []);
     waiting.iter().for_each(|transaction| site.site.epochs.backlog.remove(transaction));
     assert_eq!(pulls(&site.end_epoch()), [(OTHER, 1)]);

@@ -1,0 +1,370 @@
+//! The agreement on one stream at one site: a machine that takes events and returns effects.
+//!
+//! It holds the site's view of the [stream](super::stream), its part in who leads it (`takeover.rs`), and what it has asked others
+//! for (`pulling.rs`). All of that is private, and [`Agreement::on`] is the only way in once the site has recovered. It knows no clock, no
+//! disk and no network, and nothing of what its entries say. So the model checker runs it as it is (`tests/model_catenae.rs`).
+//!
+//! ```text
+//!   messages, end of an epoch, a write is durable, records are loaded ──▶ on(event) ──▶ send, persist (and what waits for it), load,
+//!                                                                                      an entry is chosen, the stream is taken over
+//! ```
+//!
+//! Effects are carried out in their order. What a site promises others waits for its write by type, as it does for every actor: a
+//! [`Promise`] leaves only by [`Effect::Persist`].
+
+mod pulling;
+mod replication;
+mod takeover;
+
+use super::config::Config;
+use super::epoch::Epoch;
+use super::message::{Ballot, Entry, Forwarded, Note, Promise};
+#[cfg(feature = "planted")]
+use super::planted::Planted;
+use super::records;
+use super::stream::{Found, Stream};
+use super::stream_id::StreamId;
+use pulling::Pulling;
+use rhumb_core::{Batch, Loaded, SiteId, Topology};
+use takeover::Seat;
+
+/// One stream at one site.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Agreement {
+    id: StreamId,
+    stream: Stream,
+    seat: Seat,
+    pulling: Pulling,
+    /// Entries up to here are removed from disk.
+    truncated: u64,
+}
+
+/// What an agreement may look at besides its own state.
+#[derive(Clone, Copy, Debug)]
+pub struct Cx<'a> {
+    /// This site.
+    pub me: SiteId,
+    /// The cluster.
+    pub topology: &'a Topology,
+    /// The settings.
+    pub config: &'a Config,
+    /// Ends of epochs in this incarnation of the site.
+    pub tick: u64,
+    /// A rule that is broken on purpose.
+    #[cfg(feature = "planted")]
+    pub planted: Option<Planted>,
+}
+
+/// How the site fares at the end of an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The epoch up to which the stream should have spoken.
+    pub due: Epoch,
+    /// The site asks for what it misses of the stream.
+    pub takes_more: bool,
+    /// So much of the stream waits for other streams that nothing more is to be said in it.
+    pub is_far_ahead: bool,
+    /// Nothing has been asked or told for a while.
+    pub is_quiet: bool,
+}
+
+/// The next entry of a leader, and what others are to hear before it, which they may run as soon as they have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// The entry.
+    pub entry: Entry,
+    /// Other sites' transactions in it, by name and place in the batch.
+    pub forwarded: Vec<(SiteId, Forwarded, u16)>,
+}
+
+/// What an acceptor that promises says of what it has accepted: all of it, or a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The last place that it knows to be chosen.
+    pub chosen: u64,
+    /// Places after that, each with the ballot and the entry.
+    pub accepted: Vec<(u64, Ballot, Entry)>,
+    /// It has more.
+    pub more: bool,
+}
+
+/// What happens to an agreement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// All that earlier incarnations left is read.
+    Start,
+    /// An epoch ends; `sealed` is what the region says then, if the site leads the stream of its own region and has anything to say.
+    EndOfEpoch {
+        /// How the site fares.
+        moment: Moment,
+        /// What a leader says.
+        sealed: Option<Sealed>,
+    },
+    /// After every end of an epoch: it is time to ask for what is missing, if the site `takes_more`.
+    LookForGaps {
+        /// It asks for what it misses.
+        takes_more: bool,
+    },
+    /// This site, which has taken over, says that the region has nothing up to that epoch.
+    PassOver(Epoch),
+    /// The site wants to know of that one what comes next.
+    Ask(SiteId),
+    /// What was written down with [`Effect::Persist`] is durable.
+    Durable {
+        /// At this ballot.
+        ballot: Ballot,
+        /// Up to this place.
+        upto: u64,
+    },
+    /// [`Promise::Epoch`] arrives.
+    Epoch {
+        /// Who leads.
+        from: SiteId,
+        /// At which ballot.
+        ballot: Ballot,
+        /// The place of the first entry.
+        first: u64,
+        /// What it says.
+        entries: Vec<Entry>,
+        /// There is no room for it here.
+        is_flooded: bool,
+    },
+    /// [`Promise::Held`] arrives.
+    Held {
+        /// Who holds it.
+        from: SiteId,
+        /// At which ballot.
+        ballot: Ballot,
+        /// Up to which place.
+        upto: u64,
+    },
+    /// [`Note::Prepare`] arrives.
+    Prepare {
+        /// Who wants to lead.
+        from: SiteId,
+        /// At which ballot.
+        ballot: Ballot,
+        /// It has what is chosen up to here.
+        after: u64,
+    },
+    /// [`Note::Refused`] arrives: that ballot is promised.
+    Refused(Ballot),
+    /// [`Promise::Promised`] arrives.
+    Promised {
+        /// Who promises.
+        from: SiteId,
+        /// Which ballot.
+        ballot: Ballot,
+        /// What it has accepted.
+        part: Part,
+    },
+    /// [`Note::Pull`] arrives.
+    Pull {
+        /// Who misses entries.
+        from: SiteId,
+        /// After which place.
+        after: u64,
+    },
+    /// The records of [`Effect::Load`] are read.
+    Loaded {
+        /// Who misses entries.
+        to: SiteId,
+        /// After which place.
+        after: u64,
+        /// The records.
+        loaded: Loaded,
+    },
+    /// [`Note::Chosen`] arrives.
+    Chosen {
+        /// Who tells.
+        from: SiteId,
+        /// The place of the first entry.
+        first: u64,
+        /// What is chosen.
+        entries: Vec<Entry>,
+        /// There are more.
+        more: bool,
+    },
+}
+
+/// What an agreement wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send a message that promises nothing.
+    Send {
+        /// To whom.
+        to: SiteId,
+        /// What.
+        note: Note,
+    },
+    /// Write, and once that is durable send what waits for it, and tell it by [`Event::Durable`].
+    Persist {
+        /// What to write; nothing, if the messages wait for what was written before.
+        batch: Batch,
+        /// What waits for it.
+        then: Vec<(SiteId, Promise)>,
+        /// The ballot and the place that are durable then.
+        durable: Option<(Ballot, u64)>,
+    },
+    /// Load a page of entries for `to`, which misses them; [`Event::Loaded`] follows.
+    Load {
+        /// Who misses them.
+        to: SiteId,
+        /// After which place.
+        after: u64,
+    },
+    /// The coordinator of the stream's region has sealed that epoch.
+    Heard(Epoch),
+    /// An entry is chosen.
+    Chosen(Found),
+    /// This site leads the stream of another region: it is to pass over what is missing, by [`Event::PassOver`].
+    TookOver,
+    /// What is chosen so far may be run.
+    Advanced,
+    /// That site has more entries that are missing here: it is to be asked, by [`Event::Ask`], if there is room for them.
+    HasMore(SiteId),
+    /// Something worth counting happened.
+    Count(&'static str),
+}
+
+impl Agreement {
+    /// The agreement on stream `id`, of which nothing is known; `quorum` regions must hold an entry.
+    pub fn new(id: StreamId, quorum: usize) -> Agreement {
+        let (stream, seat) = (Stream::new(id, quorum), Seat::follower());
+        Agreement { id, stream, seat, pulling: Pulling::default(), truncated: 0 }
+    }
+
+    /// What is agreed on, as far as this site knows.
+    pub fn view(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// True if this site says what comes next.
+    pub fn leads(&self) -> bool {
+        self.seat.leads_at().is_some()
+    }
+
+    /// Entries of others that this site holds, to say them again once it leads.
+    pub fn held(&self) -> usize {
+        self.seat.held()
+    }
+
+    /// For how many ends of epochs the stream has not come further.
+    pub fn silent(&self) -> u64 {
+        self.seat.silent()
+    }
+
+    /// Takes over what an earlier incarnation had settled: the entries up to `chosen`, which cover `covered`.
+    pub fn resume(&mut self, chosen: u64, covered: Epoch) {
+        self.stream.resume(chosen, covered);
+    }
+
+    /// Takes over a promise of an earlier incarnation.
+    pub fn resume_promise(&mut self, ballot: Ballot) {
+        self.stream.resume_promise(ballot);
+    }
+
+    /// Takes over an entry that an earlier incarnation accepted.
+    pub fn resume_entry(&mut self, index: u64, ballot: Ballot, entry: Entry) {
+        self.stream.resume_entry(index, ballot, entry);
+    }
+
+    /// The first entry on disk is that at place `oldest`; none is there that follows on what is settled.
+    pub fn resume_oldest(&mut self, oldest: Option<u64>) {
+        self.truncated = oldest.map_or(self.stream.chosen(), |index| index - 1);
+    }
+
+    /// Forgets what says nothing beyond the epoch `settled`, see [`Stream::settle`].
+    pub fn settle(&mut self, settled: Epoch) -> (u64, Epoch) {
+        self.stream.settle(settled)
+    }
+
+    /// Removes entries from disk of which every site has settled those up to place `upto`, at most so many at once.
+    pub fn truncate(&mut self, upto: u64, count_max: u64, batch: &mut Batch) {
+        let upto = upto.min(self.truncated + count_max);
+        (self.truncated + 1..=upto).for_each(|index| batch.delete_record(records::ENTRIES, records::entry_key(self.id, index)));
+        self.truncated = upto;
+    }
+
+    /// Takes an event.
+    pub fn on(&mut self, event: Event, cx: &Cx<'_>) -> Vec<Effect> {
+        let mut out = Vec::new();
+        match event {
+            Event::Start => self.start(cx, &mut out),
+            Event::EndOfEpoch { moment, sealed } => self.on_end_of_epoch(moment, sealed, cx, &mut out),
+            Event::LookForGaps { takes_more } => self.look_for_gaps(takes_more, cx, &mut out),
+            Event::PassOver(until) => self.pass_over(until, cx, &mut out),
+            Event::Ask(whom) => self.pull(whom, cx, &mut out),
+            Event::Durable { ballot, upto } => self.on_durable(ballot, upto, cx, &mut out),
+            Event::Epoch { from, ballot, first, entries, is_flooded } if !entries.is_empty() && from == ballot.site => {
+                if is_flooded {
+                    self.pass_by(ballot, first + entries.len() as u64 - 1, &mut out);
+                } else {
+                    self.on_epoch(ballot, first, entries, cx, &mut out);
+                }
+            }
+            Event::Epoch { .. } => {}
+            Event::Held { from, ballot, upto } => self.on_held(from, ballot, upto, cx, &mut out),
+            Event::Prepare { from, ballot, after } => self.on_prepare(from, ballot, after, cx, &mut out),
+            Event::Refused(promised) => self.seat.step_down_below(promised),
+            Event::Promised { from, ballot, part } => self.on_promised(from, ballot, part, cx, &mut out),
+            Event::Pull { from, after } => self.on_pull(from, after, &mut out),
+            Event::Loaded { to, after, loaded } => self.on_loaded(to, after, loaded, &mut out),
+            Event::Chosen { from, first, entries, more } => {
+                self.take_answer(from);
+                let learnt = self.on_chosen(first, entries, cx, &mut out);
+                out.extend((more && learnt > 0).then_some(Effect::HasMore(from)));
+            }
+        }
+        out
+    }
+
+    /// Begins to serve.
+    fn start(&mut self, cx: &Cx<'_>, out: &mut Vec<Effect>) {
+        if self.id.is_accepted_by(cx.me) {
+            self.stream.resume_held(cx.me);
+            #[cfg(feature = "planted")]
+            if cx.breaks(Planted::LearntIsHeld) {
+                self.stream.holds(cx.me, Ballot::CHOSEN, self.stream.agrees(Ballot::CHOSEN));
+            }
+        }
+        // Its own first ballot a coordinator keeps over its incarnations: it has on disk whatever it has said at it.
+        let first = Ballot::first(self.id);
+        self.seat = if self.stream.promised() == first && first.site == cx.me { Seat::leader(first) } else { Seat::follower() };
+        self.advance(cx, out);
+    }
+
+    /// Takes in all that can now be told to be chosen.
+    fn advance(&mut self, cx: &Cx<'_>, out: &mut Vec<Effect>) {
+        while let Some(found) = self.stream.advance() {
+            out.push(Effect::Chosen(found));
+        }
+        self.finish_takeover(cx, out);
+    }
+}
+
+impl Cx<'_> {
+    /// Regions that may be lost.
+    fn failures(&self) -> usize {
+        self.config.durability.failures(self.topology.region_count())
+    }
+
+    /// All sites but this one.
+    fn others(&self) -> Vec<SiteId> {
+        self.topology.sites().filter(|site| *site != self.me).collect()
+    }
+
+    /// True, unless acceptors forget their promises on purpose.
+    fn keeps_promises(&self) -> bool {
+        #[cfg(feature = "planted")]
+        return !self.breaks(Planted::PromiseForgotten);
+        #[cfg(not(feature = "planted"))]
+        true
+    }
+
+    /// True if that rule is broken.
+    #[cfg(feature = "planted")]
+    fn breaks(&self, rule: Planted) -> bool {
+        self.planted == Some(rule)
+    }
+}
