@@ -32,6 +32,10 @@ impl Page {
         self.keys.values().copied().chain(self.ranges.iter().map(|(_, at)| *at)).max().unwrap_or(Timestamp::ZERO)
     }
 
+    fn len(&self) -> usize {
+        self.keys.len() + self.ranges.len()
+    }
+
     fn is_full(&self) -> bool {
         self.keys.len() >= PAGE_KEYS_MAX || self.ranges.len() >= PAGE_RANGES_MAX
     }
@@ -46,6 +50,19 @@ pub struct ReadCeilings {
 }
 
 impl ReadCeilings {
+    /// So many keys and ranges are kept one by one at the most.
+    pub const LEN_MAX: usize = 2 * (PAGE_KEYS_MAX + PAGE_RANGES_MAX);
+
+    /// How many keys and ranges are kept one by one.
+    pub fn len(&self) -> usize {
+        self.newer.len() + self.older.len()
+    }
+
+    /// True if none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The highest timestamp at which `key` may have been read.
     pub fn of(&self, key: &Key) -> Timestamp {
         self.floor.max(self.newer.of(key)).max(self.older.of(key))

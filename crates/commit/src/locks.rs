@@ -46,6 +46,17 @@ pub struct Locks {
 }
 
 impl Locks {
+    /// How many locks there are, those of ranges among them.
+    pub fn len(&self) -> usize {
+        let ranges: usize = self.ranges.values().map(Vec::len).sum();
+        ranges + self.held.values().map(BTreeSet::len).sum::<usize>()
+    }
+
+    /// True if nobody holds any.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// A transaction other than `txn` that holds `key` exclusively.
     pub fn exclusive_holder(&self, key: &Key, txn: Option<TxnId>) -> Option<TxnId> {
         self.exclusive_holders(key).find(|holder| Some(*holder) != txn)

@@ -112,6 +112,16 @@ pub struct WoundWait {
 }
 
 impl WoundWait {
+    /// How many locks are held.
+    pub fn lock_count(&self) -> usize {
+        self.held.len()
+    }
+
+    /// How many requests wait.
+    pub fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Asks for `lock`. The outcomes say who was wounded for it and who was granted what; if `txn` is not among those granted,
     /// it waits and will be among those of a later call. Asking again for what is held or waited for changes nothing.
     ///

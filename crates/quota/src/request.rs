@@ -70,4 +70,6 @@ pub struct Status {
     pub waiting: usize,
     /// Quotas with a redistribution under way at this site.
     pub redistributing: usize,
+    /// Bytes of what is remembered of operations that were done under ids.
+    pub remembered_bytes: usize,
 }

@@ -89,6 +89,11 @@ impl Window {
         self.answers.push_back(Remembered { sequence, tick, answered });
     }
 
+    /// Bytes of what is remembered.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// True if no further id is to be used for now. Operations that wait already are remembered all the same: they are few.
     pub fn is_full(&self) -> bool {
         self.bytes >= self.bytes_max

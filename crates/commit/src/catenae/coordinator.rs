@@ -15,7 +15,7 @@
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
 //! is executed; an offset beyond the delay tolerance starts a [takeover](super::takeover).
 
-use super::config::{BATCH_BYTES_MAX, MEASURED_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
+use super::config::{BATCH_BYTES_MAX, FORWARDED_MAX, MEASURED_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
 use super::desk::{Asked, Asker, Desk, Sealed};
 use super::epoch::Epoch;
 use super::message::{Answer, Entry, Identifier, Order, Settling};
@@ -26,7 +26,7 @@ use super::stream::Stream;
 use super::stream_id::StreamId;
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Time};
+use rhumb_core::{Effects, Occupancy, Time};
 use std::collections::BTreeMap;
 
 /// Requests on their way.
@@ -44,6 +44,20 @@ pub(super) struct Coordinator {
     heard: Epoch,
     /// The tick until which it is not quiet.
     awake_until: u64,
+}
+
+impl Coordinator {
+    /// How full its tables are.
+    pub(super) fn tables(&self) -> Vec<Occupancy> {
+        let of_desks = |count: fn(&Desk) -> usize| self.desks.iter().map(count).sum::<usize>();
+        vec![
+            Occupancy::bounded("queue", of_desks(|desk| desk.queue.len()), (QUEUE_MAX + FORWARDED_MAX) * self.desks.len()),
+            Occupancy::unbounded("sealed_epochs", of_desks(|desk| desk.sealed.len())),
+            Occupancy::unbounded("votes_to_send", of_desks(|desk| desk.orders.len())),
+            Occupancy::bounded("measured_epochs", self.ended.len(), MEASURED_MAX),
+            Occupancy::unbounded("running", self.running.len()),
+        ]
+    }
 }
 
 impl Site {

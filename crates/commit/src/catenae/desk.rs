@@ -78,6 +78,10 @@ impl Queue {
         Some(asked)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.asked.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.asked.is_empty()
     }

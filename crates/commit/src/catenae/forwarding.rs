@@ -59,6 +59,11 @@ impl Forwarding {
         self.away.is_empty()
     }
 
+    /// How many transactions are on their way.
+    pub(super) fn away(&self) -> usize {
+        self.away.len()
+    }
+
     /// An entry that this life of the site has sealed counts.
     pub(super) fn has_spoken(&mut self, epoch: Epoch) {
         self.life.get_or_insert(epoch);

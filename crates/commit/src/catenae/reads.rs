@@ -49,6 +49,13 @@ pub(super) struct Serving {
     fetch: Fetch,
 }
 
+impl Reads {
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+}
+
 impl Site {
     /// A client reads.
     pub(super) fn on_read(&mut self, id: RequestId, wanted: Wanted, freshness: Freshness, fx: &mut Effects<Site>) {

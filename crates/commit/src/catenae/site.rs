@@ -3,7 +3,7 @@
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way.
 
 use super::chains::Chains;
-use super::config::{COLLECT_EVERY, Config};
+use super::config::{BACKLOG_MAX, COLLECT_EVERY, Config, FLOODED_FACTOR, FORWARDED_MAX, WAITING_READS_MAX};
 use super::coordinator::Coordinator;
 use super::epoch::Epoch;
 use super::epochs::Epochs;
@@ -20,7 +20,7 @@ use super::stream_id::{self, PerStream, StreamId};
 use super::takeover::{Lead, Part, Seat};
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{Actor, Body, Effects, Input, Loaded, RegionId, SiteId, Span, Time, Topology};
+use rhumb_core::{Actor, Body, Effects, Input, Loaded, Occupancy, RegionId, SiteId, Span, Time, Topology};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -176,7 +176,25 @@ impl Site {
             unsettled: self.epochs.backlog.len(),
             passed_over: self.topology.regions().filter(passed_over).collect(),
             settling: self.coordinator.settling,
+            tables: self.tables(),
         }
+    }
+
+    /// How full its tables and queues are.
+    fn tables(&self) -> Vec<Occupancy> {
+        let on_disk: u64 = self.stream_ids().map(|id| self.streams[id].chosen().saturating_sub(self.truncated[id])).sum();
+        let mut tables = self.coordinator.tables();
+        tables.extend([
+            Occupancy::bounded("forwarded", self.forwarding.away(), FORWARDED_MAX),
+            Occupancy::bounded("backlog", self.epochs.backlog.len(), FLOODED_FACTOR * BACKLOG_MAX),
+            Occupancy::bounded("waiting_reads", self.reads.len(), WAITING_READS_MAX),
+            Occupancy::unbounded("unsettled_epochs", self.epochs.contents.len()),
+            Occupancy::unbounded("unsettled", self.ledger.len()),
+            Occupancy::unbounded("stream_entries", self.held_entries()),
+            Occupancy::unbounded("log", on_disk as usize),
+            Occupancy::unbounded("loads", self.jobs.len()),
+        ]);
+        tables
     }
 
     /// All streams.

@@ -1,11 +1,13 @@
 //! What a site says of its quorums: who is what, what was measured, what would change now and why. By the same function that decides it
 //! ([`plan`](super::manager::plan)), so that nobody is told another rule than the one that is followed.
 
+use super::config::WAITING_MAX;
 use super::configuration::{Cause, Cores, Epoch};
 use super::manager::{Plan, plan};
 use super::monitor::Heard;
 use super::site::Site;
-use rhumb_core::{SiteId, Time};
+use super::unnamed::UNNAMED_MAX;
+use rhumb_core::{Occupancy, SiteId, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -34,6 +36,8 @@ pub struct Explanation {
     pub unresolved: usize,
     /// What was counted in this life of the site.
     pub tally: Tally,
+    /// How full its tables and queues are.
+    pub tables: Vec<Occupancy>,
 }
 
 /// What a site is in a configuration.
@@ -129,7 +133,20 @@ impl Site {
             plan,
             unresolved: self.unresolved(),
             tally: self.tally.clone(),
+            tables: self.tables(),
         }
+    }
+
+    /// How full its tables and queues are.
+    fn tables(&self) -> Vec<Occupancy> {
+        let mut tables = self.replica.tables();
+        tables.extend(self.gateway.tables());
+        tables.extend([
+            Occupancy::bounded("waiting", self.waiting.len(), WAITING_MAX),
+            Occupancy::bounded("waiting_for_timestamp", self.unnamed.len(), UNNAMED_MAX),
+            Occupancy::unbounded("set_aside", self.aside.len()),
+        ]);
+        tables
     }
 
     fn facts(&self, site: SiteId, up: &BTreeSet<SiteId>, plan: Option<&Plan>) -> SiteFacts {

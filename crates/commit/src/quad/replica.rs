@@ -19,10 +19,10 @@ use super::planted::Planted;
 use super::reconcile::fitting;
 use super::records::{CommitRecord, PREPARED, PreparedRecord, put_ceiling, put_versions, txn_key};
 use super::site::{Loading, Site};
-use crate::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
+use crate::wound_wait::{Lock, Mode, Outcome, Phase, WAITING_MAX, WoundWait, one_key};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::encode;
-use rhumb_core::{Batch, Effects, Key, Row, SiteId, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Batch, Effects, Key, Occupancy, Row, SiteId, Time, Timestamp, TxnId, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
@@ -92,6 +92,16 @@ impl Replica {
     /// How many transactions are prepared here.
     pub(super) fn prepared(&self) -> usize {
         self.prepared.len()
+    }
+
+    /// How full its tables are.
+    pub(super) fn tables(&self) -> Vec<Occupancy> {
+        vec![
+            Occupancy::bounded("sessions", self.sessions.len(), SESSIONS_MAX),
+            Occupancy::bounded("prepared", self.prepared.len(), SESSIONS_MAX),
+            Occupancy::unbounded("locks", self.table.lock_count()),
+            Occupancy::bounded("lock_requests", self.table.waiting_count(), WAITING_MAX),
+        ]
     }
 
     /// The transactions whose commit stands here and is not settled.

@@ -13,7 +13,7 @@ use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, SiteId, Time};
 
 /// So many wait at the most.
-const UNNAMED_MAX: usize = 10_000;
+pub(super) const UNNAMED_MAX: usize = 10_000;
 /// And so many bytes of what they ask and write.
 const UNNAMED_BYTES_MAX: usize = 64 << 20;
 
@@ -37,6 +37,11 @@ impl UnnamedQueue {
     /// True if there is room for so many bytes more.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.waiting.len() < UNNAMED_MAX && self.bytes + bytes <= UNNAMED_BYTES_MAX
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Adds one, for which there is room.

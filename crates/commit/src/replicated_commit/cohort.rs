@@ -14,7 +14,7 @@
 //! that applying twice changes nothing.
 
 use super::config::WAITING_READS_MAX;
-use super::floors::Floors;
+use super::floors::{FLOORS_MAX, Floors};
 use super::message::{Attempt, Meta, Note, Part, Promise, Voted};
 use super::reads::ReadJob;
 use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
@@ -23,7 +23,7 @@ use crate::ceilings::ReadCeilings;
 use crate::locks::{Locks, Strength};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, record};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, Occupancy, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What still has to be looked up before an attempt can be prepared.
@@ -118,6 +118,18 @@ impl Cohort {
         self.entries.values().filter(|entry| entry.is_promised()).count()
     }
 
+    /// How full its tables are.
+    pub(super) fn tables(&self) -> [Occupancy; 6] {
+        [
+            Occupancy::unbounded("attempts", self.entries.len()),
+            Occupancy::unbounded("applied", self.applied.len()),
+            Occupancy::unbounded("locks", self.locks.len()),
+            Occupancy::bounded("read_timestamps", self.ceilings.len(), ReadCeilings::LEN_MAX),
+            Occupancy::bounded("floors", self.floors.len(), FLOORS_MAX),
+            Occupancy::bounded("waiting_reads", self.waiting_reads(), WAITING_READS_MAX),
+        ]
+    }
+
     /// The attempt of `txn` that holds locks here.
     pub(super) fn entry_of(&self, txn: TxnId) -> Option<&Entry> {
         let of_txn = |made| Attempt { txn, made };
@@ -141,7 +153,11 @@ impl Cohort {
 
     /// True if one more read may wait.
     pub(super) fn may_wait(&self) -> bool {
-        self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_ceiling.len() + self.awaiting_safe.len() < WAITING_READS_MAX
+        self.waiting_reads() < WAITING_READS_MAX
+    }
+
+    fn waiting_reads(&self) -> usize {
+        self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_ceiling.len() + self.awaiting_safe.len()
     }
 
     pub(super) fn release(&mut self, txn: TxnId) {

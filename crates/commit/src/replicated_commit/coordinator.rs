@@ -20,7 +20,7 @@ use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
 use crate::placement::Regions;
 use crate::votes::{Decision, Outcome, Refusal, Tally, Vote};
-use rhumb_core::{Batch, Effects, RegionId, SiteId, Time, Timestamp, record};
+use rhumb_core::{Batch, Effects, Occupancy, RegionId, SiteId, Time, Timestamp, record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ballots known only from an outcome that are kept at a time.
@@ -65,6 +65,11 @@ impl Coordinator {
             self.unresolved.insert(meta.attempt);
             Ballot::new(meta.clone(), now)
         })
+    }
+
+    /// How full its tables are.
+    pub(super) fn tables(&self) -> [Occupancy; 2] {
+        [Occupancy::unbounded("votes", self.ballots.len()), Occupancy::unbounded("votes_unresolved", self.unresolved.len())]
     }
 
     /// The attempts of the same transaction made before `attempt`, or after it.

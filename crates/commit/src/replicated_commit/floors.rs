@@ -31,7 +31,7 @@ use rhumb_core::{Batch, Effects, SiteId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Commits whose floors are kept one by one.
-const FLOORS_MAX: usize = 16_384;
+pub(super) const FLOORS_MAX: usize = 16_384;
 
 /// The floors of the commits applied at one shard replica.
 #[derive(Debug, Default)]
@@ -60,6 +60,11 @@ impl Floors {
             self.by_commit.remove(&at);
             self.base = floor.max(self.base);
         }
+    }
+
+    /// How many are kept one by one.
+    pub(super) fn len(&self) -> usize {
+        self.by_floor.len()
     }
 
     /// No commit that is not kept by itself has a floor above `floor`.

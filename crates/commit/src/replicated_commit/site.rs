@@ -22,7 +22,9 @@ use super::recovery::Recovery;
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Key, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology};
+use rhumb_core::{
+    Actor, Batch, Body, Effects, HybridClock, Input, Key, Loaded, Occupancy, RegionId, SiteId, Span, Time, Timestamp, Topology,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -165,7 +167,21 @@ impl Site {
             safe: self.safe(),
             reachable: self.reachable(&self.all_shards()),
             rtts: self.topology.regions().filter_map(|region| Some((region, self.peers.rtt(same_shard(region))?))).collect(),
+            tables: self.tables(),
         }
+    }
+
+    /// How full its tables and queues are.
+    fn tables(&self) -> Vec<Occupancy> {
+        let mut tables = self.gateway.tables();
+        tables.extend(self.coordinator.tables());
+        tables.extend(self.cohort.tables());
+        tables.extend([
+            Occupancy::unbounded("log", self.cohort.log_end.saturating_sub(self.catch_up.truncated) as usize),
+            Occupancy::unbounded("waiting_to_begin", self.waiting_to_begin.len()),
+            Occupancy::unbounded("loads", self.pending.len()),
+        ]);
+        tables
     }
 
     pub(super) fn all_shards(&self) -> Vec<u16> {

@@ -138,6 +138,7 @@ impl Site {
             quotas: self.quotas.len(),
             waiting: self.waiting,
             redistributing: self.active.iter().filter(|id| self.quotas.get(id).is_some_and(|quota| !quota.protocol.is_idle())).count(),
+            remembered_bytes: self.window.bytes(),
         }
     }
 

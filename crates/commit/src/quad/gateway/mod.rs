@@ -16,7 +16,7 @@ use super::unnamed::Unnamed;
 use crate::replicated_commit::{Answer, Request};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, Row, SiteId, Time, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, Occupancy, Row, SiteId, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The transactions of a site's clients.
@@ -125,6 +125,11 @@ impl Gateway {
     /// How many transactions are in progress, as far as their clients know.
     pub(in crate::quad) fn in_progress(&self) -> usize {
         self.open.len() + self.decided.values().filter(|decided| decided.id.is_some()).count()
+    }
+
+    /// How full its tables are.
+    pub(in crate::quad) fn tables(&self) -> [Occupancy; 2] {
+        [Occupancy::bounded("open", self.open.len(), OPEN_MAX), Occupancy::bounded("decided", self.decided.len(), OPEN_MAX)]
     }
 
     /// How many transactions are decided and not known to all who prepared.

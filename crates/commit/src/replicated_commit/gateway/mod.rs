@@ -11,7 +11,7 @@ mod reads;
 pub(super) use handoff::Handoff;
 pub(super) use reads::{ReadRetry, Reply, ScanAsked};
 
-use super::config::TRANSACTIONS_MAX;
+use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
 use super::message::{Answer, Attempt, HandoffId, Note, ReadId};
 use super::site::Site;
 use crate::transaction::{ReadMode, TxnError};
@@ -20,7 +20,7 @@ use commit::Committing;
 use handoff::{Handed, Taken};
 use reads::PendingRead;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, RegionId, SiteId, Timestamp, TxnId};
+use rhumb_core::{Effects, Key, KeyRange, Occupancy, RegionId, SiteId, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a transaction has read of one range, in one shard.
@@ -80,6 +80,17 @@ impl Gateway {
     /// The number of open transactions.
     pub(in crate::replicated_commit) fn open(&self) -> usize {
         self.txns.len() + self.handed.len()
+    }
+
+    /// How full its tables are.
+    pub(in crate::replicated_commit) fn tables(&self) -> Vec<Occupancy> {
+        vec![
+            Occupancy::bounded("transactions", self.txns.len(), TRANSACTIONS_MAX),
+            Occupancy::bounded("ended", self.ended.len(), ENDED_MAX),
+            Occupancy::bounded("taken", self.taken.len(), TAKEN_MAX),
+            Occupancy::unbounded("handed", self.handed.len()),
+            Occupancy::unbounded("reads", self.reads.len()),
+        ]
     }
 
     /// When the oldest open transaction began.

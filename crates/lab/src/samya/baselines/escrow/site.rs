@@ -261,6 +261,7 @@ impl Escrow {
             quotas: self.accounts.len(),
             waiting: self.accounts.values().map(|account| account.waiting.len()).sum(),
             redistributing: self.accounts.values().filter(|account| account.round.is_some()).count(),
+            remembered_bytes: 0,
         }
     }
 

@@ -93,6 +93,7 @@ impl Replica {
                     quotas: self.state.quota_count(),
                     waiting: self.gateway.waiting(),
                     redistributing: 0,
+                    remembered_bytes: 0,
                 }),
             ),
             request => self.gateway.ask(now, id, request, fx),
