@@ -25,7 +25,8 @@ const AT_REST: [(&str, &str, f64); 32] = [
     ("rhumb_safe_timestamp_lag_seconds", "", 15.0),
     ("rhumb_quota_operations_waiting", "", 0.0),
     ("rhumb_mailbox_inputs", "", 64.0),
-    ("rhumb_peer_queue_messages", "", 64.0),
+    // What the emulated wide area delays. Sites of Catenae go on sealing epochs where Held overtakes Epoch, 500 messages a second on a link.
+    ("rhumb_peer_queue_messages", "", 256.0),
     ("rhumb_requests_waiting", "", 8.0),
     ("rhumb_quad_is_sealed", "", 0.0),
     ("rhumb_epoch_regions_passed_over", "", 0.0),
