@@ -1,10 +1,10 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix soak fuzz crosscheck release
+.PHONY: help demo test verify fix soak soak-cluster fuzz crosscheck release
 
 help: ## List the commands.
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" and the like go to `rhumb demo`.
 	cargo build --package rhumb
@@ -40,6 +40,9 @@ soak: ## A thousand seeds of every scenario of the simulator with all faults on,
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim quad --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim quad-cores-lost --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim samya --seeds $${SEEDS:-1000}
+
+soak-cluster: ## An hour of real processes under faults, all protocols. MINUTES=20 for less, SEED=7 for the same faults again.
+	SOAK_MINUTES=$${MINUTES:-60} SOAK_SEED=$${SEED:-$$(date +%s)} cargo test --package rhumb --test soak -- --nocapture
 
 fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame row" for some of them.
 	@fuzz/run $(or $(SECONDS),60) $(TARGETS)

@@ -34,4 +34,11 @@ impl Table {
 pub trait Inspect {
     /// Calls `visit` for each table and queue. Cheap: sizes only.
     fn tables(&self, visit: &mut dyn FnMut(Table));
+
+    /// All of them.
+    fn list_tables(&self) -> Vec<Table> {
+        let mut tables = Vec::new();
+        self.tables(&mut |table| tables.push(table));
+        tables
+    }
 }

@@ -73,6 +73,7 @@ impl Commits for Site {
             safe: status.safe,
             reachable: status.reachable,
             placement: Some(status.placement),
+            tables: status.tables,
         })
     }
 

@@ -12,7 +12,7 @@
 //! - [`models`]: forecasts of the demand for quotas;
 //! - [`client`], [`catenae`], [`quad`], [`quotas`], [`placements`]: transactions by each protocol, quotas and placements for clients in
 //!   this process;
-//! - [`status`], [`vitals`], [`http`], [`metrics`]: what people and machines see of it.
+//! - [`status`], [`vitals`], [`tables`], [`resources`], [`http`], [`metrics`]: what people and machines see of it.
 
 pub mod catenae;
 pub mod client;
@@ -28,8 +28,10 @@ pub mod placements;
 pub mod process;
 pub mod quad;
 pub mod quotas;
+pub mod resources;
 pub mod runtime;
 pub mod secret;
 pub mod status;
+pub mod tables;
 pub mod transport;
 pub mod vitals;

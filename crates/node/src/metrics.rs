@@ -3,6 +3,9 @@
 //! Every handle here is an atomic shared with the registry: counting costs no lock on the paths of messages and commits.
 
 use crate::frame::Service;
+use crate::resources::Resources;
+use crate::runtime::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
+use crate::transport::PEER_QUEUE_MESSAGES_MAX;
 use crate::vitals::VitalMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -76,6 +79,7 @@ pub struct Metrics {
     mailbox: Family<ServiceLabels, Gauge>,
     step: Family<ServiceLabels, Histogram, fn() -> Histogram>,
     requests: Family<ServiceLabels, Gauge>,
+    requests_bound: Gauge,
     busy: Family<ServiceLabels, Counter>,
     events: Family<EventLabels, Counter>,
     aborts: Family<AbortLabels, Counter>,
@@ -214,6 +218,7 @@ impl Metrics {
             mailbox: Family::default(),
             step: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1e-6, 4.0, 10))),
             requests: Family::default(),
+            requests_bound: Gauge::default(),
             busy: Family::default(),
             events: Family::default(),
             aborts: Family::default(),
@@ -228,6 +233,7 @@ impl Metrics {
             vitals: VitalMetrics::default(),
         };
         metrics.register();
+        metrics.register_bounds();
         metrics
     }
 
@@ -278,6 +284,22 @@ impl Metrics {
         registry.register_collector(Box::new(self.vitals.clone()));
     }
 
+    /// The most that queues may hold, under the names of those that say what they hold.
+    fn register_bounds(&mut self) {
+        let constant = |bound: usize| {
+            let gauge = Gauge::<i64>::default();
+            gauge.set(bound as i64);
+            gauge
+        };
+        let registry = &mut self.registry;
+        let peer_queue = constant(PEER_QUEUE_MESSAGES_MAX);
+        registry.register("peer_queue_messages_bound", "How many messages may wait to leave for a peer", peer_queue);
+        let mailbox = constant(MAILBOX_PEERS_MAX + MAILBOX_CLIENTS_MAX);
+        registry.register("mailbox_inputs_bound", "How many inputs of peers and clients may wait for the actor of a service", mailbox);
+        let requests = self.requests_bound.clone();
+        registry.register("requests_waiting_bound", "How many requests of clients may wait at each service", requests);
+    }
+
     /// What is counted about the link to the site `shard` of `region`.
     pub fn link(&self, region: &str, shard: u16) -> LinkMetrics {
         let peer = PeerLabels { region: region.to_owned(), shard };
@@ -316,6 +338,16 @@ impl Metrics {
             },
             writer: WriterMetrics { sync: self.sync.get_or_create_owned(&labels), batches: self.batches.get_or_create_owned(&labels) },
         }
+    }
+
+    /// Shows what the site takes of its machine, too.
+    pub fn measure(&mut self, resources: Resources) {
+        self.registry.register_collector(Box::new(resources));
+    }
+
+    /// Shows how many requests of clients each service lets wait.
+    pub fn bound_requests(&self, requests_max: usize) {
+        self.requests_bound.set(requests_max as i64);
     }
 
     /// All metrics as text.

@@ -21,6 +21,7 @@ use crate::lives::{Lives, LivesError, Past};
 use crate::metrics::Metrics;
 use crate::owner::{Owner, OwnerError};
 use crate::quotas::{Gateway, KeepsQuotas};
+use crate::resources::Resources;
 use crate::runtime::{Clock, Handle, Hosted, Site};
 use crate::secret::{Secret, SecretError};
 use crate::status::Status;
@@ -31,7 +32,7 @@ use rhumb_quota::gateway::Quotas;
 use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -200,9 +201,13 @@ where
     let ports = Ports::bind(&setup).await?;
     let listens = ports.describe(&setup);
     let stores = open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
+    let mut metrics = Metrics::new();
+    let folders = store_folders(&setup, actors.catenae.is_some(), actors.quad.is_some());
+    let files = folders.into_iter().map(|(service, folder)| (service, FjallEngine::files_of(&folder)));
+    metrics.measure(Resources::new(files.collect()));
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };
-    let mut site = Site::new(Arc::clone(&setup), secret, stores.lives, Clock::start(), Arc::new(Metrics::new())).map_err(threads)?;
+    let mut site = Site::new(Arc::clone(&setup), secret, stores.lives, Clock::start(), Arc::new(metrics)).map_err(threads)?;
     let commits = site.host(Service::Commit, stores.commits, actors.commits).map_err(threads)?;
     let quotas = site.host(Service::Quotas, stores.quotas, actors.quotas).map_err(threads)?;
     let catenae = match stores.catenae.zip(actors.catenae) {
@@ -335,15 +340,22 @@ struct Stores {
     quad: Option<Store<FjallEngine>>,
 }
 
+/// The folder of each store of the site.
+fn store_folders(setup: &Setup, with_catenae: bool, with_quad: bool) -> Vec<(Service, PathBuf)> {
+    let folder = &setup.data_dir;
+    let mut folders = vec![(Service::Commit, folder.clone()), (Service::Quotas, folder.join(QUOTAS_FOLDER))];
+    folders.extend(with_catenae.then(|| (Service::Catenae, folder.join(CATENAE_FOLDER))));
+    folders.extend(with_quad.then(|| (Service::Quad, folder.join(QUAD_FOLDER))));
+    folders
+}
+
 /// Opens the stores, and begins a life; reads journals, so off the runtime's threads.
 async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stores, RunError> {
     let (folder, owner) = (setup.data_dir.clone(), Owner::new(setup));
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
+    let folders = store_folders(setup, with_catenae, with_quad);
     let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
     let opened = tokio::task::spawn_blocking(move || -> Result<Stores, RunError> {
-        let mut folders = vec![(Service::Commit, folder.clone()), (Service::Quotas, folder.join(QUOTAS_FOLDER))];
-        folders.extend(with_catenae.then(|| (Service::Catenae, folder.join(CATENAE_FOLDER))));
-        folders.extend(with_quad.then(|| (Service::Quad, folder.join(QUAD_FOLDER))));
         // In this order: a folder is taken for a new one only while it is empty, and nobody else opens it from now on.
         let commits = store(&folder, options)?;
         owner.check(&folder)?;

@@ -4,10 +4,12 @@
 //! They are asked anew for every view, through the same mailboxes as clients. A site that recovers, stops or is stuck
 //! says nothing, and nothing is shown for it: an old number would look like a healthy one.
 
+use crate::frame::Service;
 use crate::placements::Placements;
 use crate::quotas::KeepsQuotas;
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
+use crate::tables;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -18,7 +20,7 @@ use rhumb_commit::catenae::{self, Site as Catenae, Status as CatenaeVitals};
 use rhumb_commit::placement::Placement;
 use rhumb_commit::quad::{self, Explanation, Role, Site as Quad};
 use rhumb_commit::replicated_commit;
-use rhumb_core::{RegionId, Span, Time, Timestamp};
+use rhumb_core::{RegionId, Span, Table, Time, Timestamp};
 use rhumb_quota::request::{Answer, Request, Status as QuotaVitals};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,6 +54,8 @@ pub struct Vitals {
     pub reachable: Vec<RegionId>,
     /// The placement that it has adopted, if it has such a thing.
     pub placement: Option<Placement>,
+    /// How full its tables and queues are.
+    pub tables: Vec<Table>,
 }
 
 impl Vitals {
@@ -139,6 +143,13 @@ impl VitalMetrics {
 impl Collector for VitalMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let Shown { commits, quotas, catenae, quad } = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let tables = [
+            (Service::Commit, commits.as_ref().map(|(vitals, _)| vitals.tables.clone())),
+            (Service::Quotas, quotas.as_ref().map(|quotas| quotas.tables.clone())),
+            (Service::Catenae, catenae.as_ref().map(|vitals| vitals.tables.clone())),
+            (Service::Quad, quad.as_ref().map(|quad| quad.tables.clone())),
+        ];
+        tables::encode(&mut encoder, &tables)?;
         if let Some((vitals, now)) = commits {
             let counts = [
                 ("transactions_open", "Transactions that clients of this site have open.", vitals.open),
@@ -262,7 +273,7 @@ mod tests {
         assert_eq!(shown(), [""; 0]);
         let now = Time::from_micros(10_000_000);
         let safe = Timestamp::from_time(now.minus(Span::from_millis(1_250)));
-        let vitals = Vitals { open: 3, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0), RegionId(2)], placement: None };
+        let vitals = Vitals { open: 3, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0), RegionId(2)], ..Vitals::default() };
         metrics.vitals.show(Said { commits: Some(vitals.clone()), ..Said::default() }, now);
         let expected = [
             "# HELP rhumb_transactions_open Transactions that clients of this site have open.",

@@ -5,7 +5,7 @@ use crate::name::Name;
 use crate::operation::{Done, Operation};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
-use rhumb_core::SiteId;
+use rhumb_core::{SiteId, Table};
 use serde::{Deserialize, Serialize};
 
 /// What a client asks. Each is answered once.
@@ -80,4 +80,7 @@ pub struct Status {
     pub lost: Vec<SiteId>,
     /// Quotas in which it is not booked yet what lost sites have.
     pub unsettled: usize,
+    /// How full its tables and queues are.
+    #[serde(skip)]
+    pub tables: Vec<Table>,
 }

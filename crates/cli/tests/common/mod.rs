@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -16,6 +16,11 @@ use tokio_postgres::{Client, NoTls};
 
 /// Demos choose their ports one after the other.
 static ONE_DEMO: Mutex<()> = Mutex::new(());
+
+/// Where ports of demos that choose none by themselves lie, below those that others choose.
+const PORT_FIRST: u32 = 16_000;
+const PORTS_OF_PROCESS: u32 = 20;
+const PROCESSES: u32 = 400;
 
 /// A port that stays free when it is given up, for a site to bind: below those that systems give to outgoing connections, and each
 /// time another.
@@ -213,4 +218,17 @@ pub fn until(what: &str, mut met: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(20));
     }
     panic!("never happened: {what}");
+}
+
+/// Makes the folder that of a demo that had ports of its own: a demo started elsewhere meanwhile would take those of a
+/// dead site, and its clients with them.
+pub fn take_own_ports(folder: &Path, regions: &[String]) {
+    let first = PORT_FIRST + std::process::id() % PROCESSES * PORTS_OF_PROCESS;
+    let ports = |site: u32| {
+        let first = first + 4 * site;
+        json!({ "sql": first, "http": first + 1, "peer": first + 2, "resp": first + 3 })
+    };
+    let ports: Vec<_> = (0..regions.len() as u32).map(ports).collect();
+    let shape = json!({ "regions": regions, "sites_per_region": 1, "ports": ports });
+    std::fs::write(folder.join("demo.json"), shape.to_string()).expect("written");
 }

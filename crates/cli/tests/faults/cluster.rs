@@ -6,8 +6,6 @@ use crate::{load, majority};
 use rhumb_core::{RegionId, RttMatrix, wan};
 use rhumb_lab::bench::Endpoint;
 use rustix::process::Signal;
-use serde_json::json;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -18,10 +16,6 @@ const PROFILE: &str = "paper_replicated_commit_5";
 const WARM_UP_RAISES: usize = 5;
 const WARM_UP_MAX: Duration = Duration::from_secs(60);
 const BREATH: Duration = Duration::from_millis(50);
-/// Where the ports of the demo lie, below those that demos choose by themselves.
-const PORT_FIRST: u32 = 16_000;
-const PORTS_OF_PROCESS: u32 = 16;
-const PROCESSES: u32 = 500;
 
 /// Five regions at work.
 pub struct Cluster {
@@ -40,7 +34,7 @@ impl Cluster {
         let turn = std::env::var("RHUMB_FAULTS_TURN").map_or(0, |turn| turn.parse().expect("RHUMB_FAULTS_TURN is a number"));
         let matrix = wan::profile(PROFILE).expect("shipped").matrix();
         let data = tempfile::tempdir().expect("a folder");
-        take_own_ports(data.path(), matrix.names());
+        common::take_own_ports(data.path(), matrix.names());
         let demo = Demo::start(&["--wan", PROFILE, "--data", data.path().to_str().expect("text")]);
         let endpoints = Endpoint::from_ready_file(&demo.path("ready.json")).expect("the demo wrote it");
         load::init(&endpoints).await;
@@ -122,14 +116,4 @@ impl Cluster {
         let of_demo = format!("--demo={}", self.demo.state());
         until("all sites are ready", || common::rhumb(&["status", &of_demo]).status.success());
     }
-}
-
-/// Makes the folder that of a demo that had ports of its own: a demo started elsewhere meanwhile would take those of a
-/// dead site, and its clients with them.
-fn take_own_ports(folder: &Path, regions: &[String]) {
-    let first = PORT_FIRST + std::process::id() % PROCESSES * PORTS_OF_PROCESS;
-    let ports = |site: u32| json!({ "sql": first + 3 * site, "http": first + 3 * site + 1, "peer": first + 3 * site + 2 });
-    let ports: Vec<_> = (0..regions.len() as u32).map(ports).collect();
-    let shape = json!({ "regions": regions, "sites_per_region": 1, "ports": ports });
-    std::fs::write(folder.join("demo.json"), shape.to_string()).expect("written");
 }

@@ -6,7 +6,7 @@ use super::operation::{Operation, Transaction};
 use super::stream_id::StreamId;
 use crate::transaction::TxnError;
 use rhumb_core::record::encoded_bytes;
-use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Table, Time, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -199,6 +199,8 @@ pub struct Status {
     pub passed_over: Vec<RegionId>,
     /// How long it took to settle what this site sealed.
     pub settling: Settling,
+    /// How full its tables and queues are.
+    pub tables: Vec<Table>,
 }
 
 /// How long it took, from an epoch's end at a site until all of it was settled there. Of epochs in which a client of the site had asked

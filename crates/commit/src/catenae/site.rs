@@ -167,6 +167,7 @@ impl Site {
             unsettled: self.epochs.backlog.len(),
             passed_over: self.topology.regions().filter(passed_over).collect(),
             settling: self.coordinator.settling,
+            tables: self.list_tables(),
         }
     }
 

@@ -5,7 +5,7 @@ use super::configuration::{Cause, Cores, Epoch};
 use super::manager::{Plan, plan};
 use super::monitor::Heard;
 use super::site::Site;
-use rhumb_core::{SiteId, Time};
+use rhumb_core::{Inspect, SiteId, Table, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -34,6 +34,8 @@ pub struct Explanation {
     pub unresolved: usize,
     /// What was counted in this life of the site.
     pub tally: Tally,
+    /// How full its tables and queues are.
+    pub tables: Vec<Table>,
 }
 
 /// What a site is in a configuration.
@@ -129,6 +131,7 @@ impl Site {
             plan,
             unresolved: self.unresolved(),
             tally: self.tally.clone(),
+            tables: self.list_tables(),
         }
     }
 

@@ -6,7 +6,7 @@ use super::records::PreparedRecord;
 use crate::placement::{Placement, Regions};
 use crate::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use crate::votes::{Decision, Refusal, Vote};
-use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Table, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -373,6 +373,8 @@ pub struct Status {
     pub measured: BTreeMap<SiteId, Measured>,
     /// Round trips to the sites of this site's shard, by region, where measured.
     pub rtts: Vec<(RegionId, rhumb_core::Span)>,
+    /// How full its tables and queues are.
+    pub tables: Vec<Table>,
 }
 
 /// What is [agreed on](rhumb_core::Effects::agree) of an attempt: its commit timestamp, or that it aborted.

@@ -167,6 +167,7 @@ impl Site {
             safe: self.safe(),
             reachable: self.reachable(&self.all_shards()),
             rtts: self.topology.regions().filter_map(|region| Some((region, self.peers.rtt(same_shard(region))?))).collect(),
+            tables: self.list_tables(),
         }
     }
 

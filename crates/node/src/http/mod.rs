@@ -138,7 +138,10 @@ async fn readyz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
 
 async fn metrics<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
     site.status.show_vitals(site.vitals().await);
-    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], site.status.metrics())
+    // Folders are looked through, which takes as long as the disk does.
+    let text = tokio::task::spawn_blocking(move || site.status.metrics()).await;
+    let text = text.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
 }
 
 /// What `/status` shows. Times in milliseconds.

@@ -76,6 +76,7 @@ impl Site {
     /// The site that `setup` describes, in the life that has begun with `lives`, without a service. `secret` is that of its cluster.
     pub fn new(setup: Arc<Setup>, secret: Secret, lives: Lives, clock: Clock, metrics: Arc<Metrics>) -> io::Result<Site> {
         let failure = Failure::default();
+        metrics.bound_requests(setup.limits.requests as usize);
         let common = Common {
             site: setup.site,
             requests_max: setup.limits.requests as usize,

@@ -155,7 +155,7 @@ impl Commits for Toy {
     fn vitals(answer: String) -> Option<Vitals> {
         let open = answer.strip_prefix("heard ")?.parse().ok()?;
         let safe = Timestamp::from_time(Time::from_micros(1_500_000));
-        Some(Vitals { open, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0)], placement: None })
+        Some(Vitals { open, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0)], ..Vitals::default() })
     }
 
     fn placements(_: Handle<Toy>, _: Arc<Status>) -> Arc<dyn Placements> {
@@ -195,7 +195,10 @@ impl Actor for ToyQuotas {
             Input::Start => fx.load(0, Load::Records { space: SPACE, from: Bytes::new(), limit: 10, bytes: usize::MAX }),
             Input::Loaded { loaded: Loaded::Records { records, .. }, .. } => self.asked = records.len(),
             Input::Client { id, request: quotas::Request::Status } => {
-                fx.answer(id, Answer::Status(QuotaVitals { serving: true, quotas: self.asked, waiting: 2, redistributing: 1 }));
+                fx.answer(
+                    id,
+                    Answer::Status(QuotaVitals { serving: true, quotas: self.asked, waiting: 2, redistributing: 1, ..Status::default() }),
+                );
             }
             Input::Client { id, request: quotas::Request::Run(operations) } => {
                 let mut batch = Batch::new();

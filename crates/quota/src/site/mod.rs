@@ -145,6 +145,7 @@ impl Site {
             waiting: self.waiting,
             lost: self.cluster.lost.to_vec(),
             unsettled: self.quotas.keys().filter(|id| !self.is_settled(**id)).count(),
+            tables: self.list_tables(),
             redistributing: self.active.iter().filter(|id| self.quotas.get(id).is_some_and(|quota| !quota.protocol.is_idle())).count(),
         }
     }

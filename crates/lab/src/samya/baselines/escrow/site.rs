@@ -263,6 +263,7 @@ impl Escrow {
             redistributing: self.accounts.values().filter(|account| account.round.is_some()).count(),
             lost: Vec::new(),
             unsettled: 0,
+            tables: Vec::new(),
         }
     }
 

@@ -95,6 +95,7 @@ impl Replica {
                     redistributing: 0,
                     lost: Vec::new(),
                     unsettled: 0,
+                    tables: Vec::new(),
                 }),
             ),
             request => self.gateway.ask(now, id, request, fx),
