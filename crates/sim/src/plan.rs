@@ -398,6 +398,7 @@ impl Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Replacement;
 
     fn topology() -> Topology {
         Topology::new(vec!["a".into(), "b".into(), "c".into()], 2)
@@ -426,10 +427,24 @@ mod tests {
     }
 
     #[test]
+    fn a_region_is_lost_in_many_plans_in_each_way_and_only_where_that_is_asked_for() {
+        let plans: Vec<FaultPlan> = (0..200).map(|seed| plan(&FaultRates::stormy().with_losses(), seed)).collect();
+        let count = |kind: &dyn Fn(&Fault) -> bool| plans.iter().flat_map(|plan| &plan.faults).filter(|(_, fault)| kind(fault)).count();
+        assert!((20..60).contains(&count(&|fault| matches!(fault, Fault::Lose { .. }))));
+        assert!((5..40).contains(&count(&|fault| matches!(fault, Fault::Damage { .. }))));
+        for each in Replacement::ALL {
+            let replaced = count(&|fault| matches!(fault, Fault::ReplaceFolder { with, .. } if *with == each));
+            assert!((3..30).contains(&replaced), "{each:?}: {replaced}");
+        }
+        assert!(plans.iter().all(|plan| plan.clone().without_loss().loss().is_none()));
+        assert!((0..200).all(|seed| plan(&FaultRates::stormy(), seed).loss().is_none()));
+    }
+
+    #[test]
     fn every_kind_is_in_some_plans_and_left_out_of_others() {
         let plans: Vec<FaultPlan> = (0..40).map(|seed| plan(&FaultRates::stormy(), seed)).collect();
         let wrong = |by_micros: i64| by_micros.unsigned_abs() >= WRONG_CLOCKS[0].as_micros() / 2;
-        let kinds: [&dyn Fn(&Fault) -> bool; 10] = [
+        let kinds: [&dyn Fn(&Fault) -> bool; 11] = [
             &|fault| matches!(fault, Fault::Crash { place: Place::Everywhere, .. }),
             &|fault| matches!(fault, Fault::Crash { place: Place::Site(_), down: None }),
             &|fault| matches!(fault, Fault::Crash { place: Place::Region(_), .. }),
@@ -440,6 +455,7 @@ mod tests {
             &|fault| matches!(fault, Fault::ClockJump { by_micros, .. } if !wrong(*by_micros)),
             &|fault| matches!(fault, Fault::ClockJump { by_micros, .. } if wrong(*by_micros)),
             &|fault| matches!(fault, Fault::Disturb { span: Some(_), .. }),
+            &|fault| matches!(fault, Fault::FailSync { .. }),
         ];
         for (index, kind) in kinds.into_iter().enumerate() {
             let with = plans.iter().filter(|plan| plan.faults.iter().any(|(_, fault)| kind(fault))).count();

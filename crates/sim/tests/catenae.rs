@@ -29,7 +29,9 @@ fn promises_hold_under_all_faults() {
     println!("{committed} committed, {unknown} unknown");
     let probes = probes(&reports);
     println!("{probes:#?}");
-    for rare in ["catenae.failed_speculation", "catenae.took_over", "catenae.led_own", "catenae.lost_batch", "catenae.caught_up"] {
+    let struck = ["disk.sync_failed", "folder.refused", "site.lost"];
+    let rare = ["catenae.failed_speculation", "catenae.took_over", "catenae.led_own", "catenae.lost_batch", "catenae.caught_up"];
+    for rare in rare.into_iter().chain(struck) {
         assert!(probes.get(rare).is_some_and(|count| *count > 0), "{rare} never happened");
     }
 }

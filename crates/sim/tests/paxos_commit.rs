@@ -22,7 +22,7 @@ fn hold(concurrency: Concurrency, rare: &[&str]) {
     let reports = run(&of(concurrency), 0..SEEDS);
     let sum = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
     println!("{} committed, {} aborted, {} unknown", sum(|it| it.committed), sum(|it| it.aborted), sum(|it| it.unknown));
-    for event in rare {
+    for event in rare.iter().chain(&["disk.sync_failed", "folder.refused", "site.lost"]) {
         let count: u64 = reports.iter().filter_map(|report| report.probes.get(event)).sum();
         println!("{event}: {count}");
         assert!(count > 0, "{event} never happened");

@@ -12,7 +12,9 @@ fn histories_are_strictly_serializable_and_nothing_acknowledged_is_lost() {
     for report in &reports {
         assert!(report.violation.is_none(), "{report}");
     }
-    for probe in ["quad.wounded", "quad.refused", "quad.adopted", "quad.carried", "quad.reconciled", "quad.taken_over"] {
+    let struck = ["disk.sync_failed", "folder.refused", "site.lost"];
+    let rare = ["quad.wounded", "quad.refused", "quad.adopted", "quad.carried", "quad.reconciled", "quad.taken_over"];
+    for probe in rare.into_iter().chain(struck) {
         assert!(reports.iter().any(|report| report.probes.contains_key(probe)), "{probe} never happened");
     }
     assert!(reports.iter().map(|report| report.committed).sum::<u64>() > SEEDS * 50);

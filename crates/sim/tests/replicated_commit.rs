@@ -25,6 +25,10 @@ const RARE: [&str; 14] = [
     "read.waits_for_prepared",
 ];
 
+/// How a region comes to be lost, and what fails besides.
+const STRUCK: [&str; 7] =
+    ["disk.sync_failed", "folder.empty", "folder.empty_store", "folder.older", "folder.older_store", "folder.refused", "site.lost"];
+
 fn failures(reports: &[Report]) -> String {
     reports.iter().filter(|report| report.violation.is_some()).take(3).map(|report| format!("{report}\n")).collect()
 }
@@ -44,12 +48,12 @@ const RARE_PLACED: [&str; 9] = [
 
 #[test]
 fn no_seed_shows_an_anomaly_under_faults() {
-    check(&ReplicatedCommit::default(), &RARE);
+    check(&ReplicatedCommit::default(), &[&RARE[..], &STRUCK].concat());
 }
 
 #[test]
 fn no_seed_shows_an_anomaly_where_not_every_region_is_active() {
-    check(&ReplicatedCommit::default().with_replicas(Replicas::Placed), &RARE_PLACED);
+    check(&ReplicatedCommit::default().with_replicas(Replicas::Placed), &[&RARE_PLACED[..], &["site.lost"]].concat());
 }
 
 /// The same while replicas move.
@@ -64,7 +68,7 @@ const RARE_MOVING: [&str; 6] = [
 
 #[test]
 fn no_seed_shows_an_anomaly_while_replicas_move() {
-    check(&ReplicatedCommit::default().with_replicas(Replicas::Moving), &RARE_MOVING);
+    check(&ReplicatedCommit::default().with_replicas(Replicas::Moving), &[&RARE_MOVING[..], &["site.lost"]].concat());
 }
 
 fn check(scenario: &ReplicatedCommit, rare: &[&str]) {
