@@ -57,11 +57,14 @@ impl Site {
                 }
             }
             let quota = self.quotas.get_mut(&id).expect("it was there or was just put there");
-            inherit(&self.cluster, &definition, &mut quota.account);
-            #[cfg(feature = "planted")]
-            super::planted::leaves_lost_share(self.planted, &definition, &mut quota.account);
-            let issued = part(&self.cluster, self.catalog.definitions(), &definition, quota.account.settled);
-            quota.account.issue(issued);
+            // A site that is lost has no part in what comes later, and hears of that and of its loss at once.
+            if !self.cluster.is_lost(self.cluster.me) {
+                inherit(&self.cluster, &definition, &mut quota.account);
+                #[cfg(feature = "planted")]
+                super::planted::leaves_lost_share(self.planted, &definition, &mut quota.account);
+                let issued = part(&self.cluster, self.catalog.definitions(), &definition, quota.account.settled);
+                quota.account.issue(issued);
+            }
             quota.granted(&self.config);
             quota.drought.end();
             (quota.debt_in, quota.debt_every) = (0, self.config.debt_ticks);
