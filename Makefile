@@ -13,12 +13,13 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 test: ## All tests.
 	cargo test --workspace
 	cargo test --package rhumb-commit --package rhumb-sim --features planted --test scenarios --test world --test planted --test quad_moves
+	cargo test --package rhumb-sqlsim --features planted --test planted
 	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
 
 verify: ## The read-only gate: format, lints, documentation.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	cargo clippy --package rhumb-commit --package rhumb-quota --package rhumb-sim --all-targets --features planted -- --deny warnings
+	cargo clippy --package rhumb-commit --package rhumb-quota --package rhumb-sim --package rhumb-sql --package rhumb-sqlsim --all-targets --features planted -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
 
 fix: ## Put right what `verify` would complain about, as far as a machine can.
@@ -38,6 +39,7 @@ soak: ## A thousand seeds of every scenario of the simulator with all faults on,
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim quad --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim quad-cores-lost --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim samya --seeds $${SEEDS:-1000}
+	for protocol in replicated-commit catenae quad; do $${CARGO_TARGET_DIR:-target}/debug/rhumb sim sql-$$protocol --seeds $${SEEDS:-1000} || exit 1; done
 
 fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame row" for some of them.
 	@fuzz/run $(or $(SECONDS),60) $(TARGETS)
