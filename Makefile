@@ -19,7 +19,7 @@ test: ## All tests.
 verify: ## The read-only gate: format, lints, documentation.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	cargo clippy --package rhumb-commit --package rhumb-quota --package rhumb-sim --all-targets --features planted -- --deny warnings
+	cargo clippy --package rhumb-commit --package rhumb-quota --package rhumb-sim --package rhumb-sql --package rhumb-sqlsim --all-targets --features planted -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
 
 fix: ## Put right what `verify` would complain about, as far as a machine can.
@@ -40,6 +40,7 @@ soak: ## A thousand seeds of every scenario of the simulator with all faults on,
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim quad --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim quad-cores-lost --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim samya --seeds $${SEEDS:-1000}
+	for protocol in replicated-commit catenae quad; do $${CARGO_TARGET_DIR:-target}/debug/rhumb sim sql-$$protocol --seeds $${SEEDS:-1000} || exit 1; done
 
 soak-cluster: ## An hour of real processes under faults, all protocols. MINUTES=20 for less, SEED=7 for the same faults again.
 	SOAK_MINUTES=$${MINUTES:-60} SOAK_SEED=$${SEED:-$$(date +%s)} cargo test --package rhumb --test soak -- --nocapture

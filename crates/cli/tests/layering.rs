@@ -6,7 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 13] = ["core", "store", "commit", "forecast", "quota", "plan", "sim", "alarm", "node", "resp", "sql", "lab", "cli"];
+const LAYERS: [&str; 14] =
+    ["core", "store", "commit", "forecast", "quota", "plan", "sim", "alarm", "node", "resp", "sql", "sqlsim", "lab", "cli"];
 /// Who may use whom besides: nobody. Who may not, though the order would let them.
 const FORBIDDEN: [(&str, &str, &str); 16] = [
     ("forecast", "store", "a model is bytes; who has files keeps them"),

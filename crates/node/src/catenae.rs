@@ -15,7 +15,7 @@
 //! place in the common order, so that nothing it read can have changed unnoticed: rows by their versions, ranges by the number
 //! of their rows and that none is newer than the snapshot.
 
-use crate::metrics::EpochMetrics;
+use crate::reach::{Here, Reach};
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
 use async_trait::async_trait;
@@ -34,24 +34,30 @@ const SCAN_PAGE: usize = 8_192;
 /// Bytes that a transaction may write; a little more than one that commits may.
 const WRITES_BYTES_MAX: usize = 2 << 20;
 
-/// The gateway of this site.
-pub struct Gateway {
-    handle: Handle<Site>,
-    status: Arc<Status>,
+/// The gateway of a site.
+pub struct Gateway<R: Reach<Site> = Here<Site>> {
+    reach: R,
 }
 
 impl Gateway {
     /// The gateway of the site behind `handle`.
     pub fn new(handle: Handle<Site>, status: Arc<Status>) -> Gateway {
-        Gateway { handle, status }
+        Gateway::over(Here::new(handle, status))
+    }
+}
+
+impl<R: Reach<Site>> Gateway<R> {
+    /// The gateway of the site that is reached so.
+    pub fn over(reach: R) -> Gateway<R> {
+        Gateway { reach }
     }
 }
 
 #[async_trait]
-impl transaction::Gateway for Gateway {
+impl<R: Reach<Site>> transaction::Gateway for Gateway<R> {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
         Ok(Box::new(Transaction {
-            handle: self.handle.clone(),
+            reach: self.reach.clone(),
             mode,
             snapshot: None,
             is_newest: false,
@@ -63,16 +69,15 @@ impl transaction::Gateway for Gateway {
             buffer: WriteBuffer::default(),
             validates: false,
             trips: 0,
-            metrics: self.status.epochs().clone(),
         }))
     }
 
     fn now(&self) -> Timestamp {
-        Timestamp::from_time(self.status.now())
+        Timestamp::from_time(self.reach.now())
     }
 
     fn regions(&self) -> Vec<RegionStatus> {
-        self.status.regions()
+        self.reach.regions()
     }
 
     fn takes_operations(&self) -> bool {
@@ -80,10 +85,9 @@ impl transaction::Gateway for Gateway {
     }
 
     async fn epochs(&self) -> Result<Option<Epochs>, TxnError> {
-        match ask(&self.handle, Request::Status).await? {
+        match ask(&self.reach, Request::Status).await? {
             Answer::Status(status) => {
-                let topology = &self.status.setup().topology;
-                let passed_over = status.passed_over.iter().map(|&region| topology.name(region).to_owned()).collect();
+                let passed_over = status.passed_over.iter().map(|&region| self.reach.region_name(region)).collect();
                 Ok(Some(Epochs { status, passed_over }))
             }
             other => unexpected(&other),
@@ -98,9 +102,9 @@ struct Ranged {
     rows: u32,
 }
 
-/// A transaction of this site's gateway.
-struct Transaction {
-    handle: Handle<Site>,
+/// A transaction of a site's gateway.
+struct Transaction<R> {
+    reach: R,
     mode: ReadMode,
     /// As of when it reads, once it has read.
     snapshot: Option<Timestamp>,
@@ -119,12 +123,10 @@ struct Transaction {
     /// Its end is to find out whether what it read still holds.
     validates: bool,
     trips: u32,
-    /// Where it is counted.
-    metrics: EpochMetrics,
 }
 
-async fn ask(handle: &Handle<Site>, request: Request) -> Result<Answer, TxnError> {
-    match handle.ask(request).await {
+async fn ask(reach: &impl Reach<Site>, request: Request) -> Result<Answer, TxnError> {
+    match reach.ask(request).await {
         Ok(Answer::Failed(error)) => Err(error),
         Ok(answer) => Ok(answer),
         Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
@@ -132,8 +134,8 @@ async fn ask(handle: &Handle<Site>, request: Request) -> Result<Answer, TxnError
 }
 
 /// Has a transaction run; returns its place, and what became of it.
-async fn submit(handle: &Handle<Site>, transaction: OneShot) -> Result<(Timestamp, Outcome), TxnError> {
-    match handle.ask(Request::Run(transaction)).await {
+async fn submit(reach: &impl Reach<Site>, transaction: OneShot) -> Result<(Timestamp, Outcome), TxnError> {
+    match reach.ask(Request::Run(transaction)).await {
         Ok(Answer::Ran { at, outcome }) => Ok((at, outcome)),
         Ok(Answer::Failed(error)) => Err(error),
         Ok(other) => unexpected(&other),
@@ -156,7 +158,7 @@ fn changed() -> TxnError {
     TxnError::Conflict("what the transaction read has changed since".into())
 }
 
-impl Transaction {
+impl<R: Reach<Site>> Transaction<R> {
     /// True if what it reads next must hold all that was acknowledged before.
     fn wants_newest(&self) -> bool {
         !self.is_newest && matches!(self.mode, ReadMode::Locking | ReadMode::Active | ReadMode::Snapshot)
@@ -201,7 +203,7 @@ impl Transaction {
         reverse: bool,
         freshness: Freshness,
     ) -> Result<(Timestamp, Vec<Row>, Vec<Vec<Row>>), TxnError> {
-        match ask(&self.handle, Request::Read { keys, ranges, reverse, freshness }).await? {
+        match ask(&self.reach, Request::Read { keys, ranges, reverse, freshness }).await? {
             Answer::Rows { at, rows, ranges } => Ok((at, rows, ranges)),
             other => unexpected(&other),
         }
@@ -257,7 +259,7 @@ impl Transaction {
 
     /// Commits: validates, writes, and carries out `operations` after that.
     async fn run(self, operations: Vec<Operation>) -> Result<Operated, TxnError> {
-        let (handle, metrics, trips) = (self.handle.clone(), self.metrics.clone(), self.trips + 1);
+        let (reach, trips) = (self.reach.clone(), self.trips + 1);
         let mut one_shot = self.one_shot();
         let own = one_shot.operations.len();
         one_shot.operations.extend(operations);
@@ -266,8 +268,7 @@ impl Transaction {
             invalid => too_large(&invalid.to_string()),
         })?;
         let begun = Instant::now();
-        let ran = submit(&handle, one_shot).await;
-        metrics.wait.observe(begun.elapsed().as_secs_f64());
+        let ran = submit(&reach, one_shot).await;
         let operated = ran.and_then(|(at, outcome)| match outcome {
             Outcome::Done(mut outputs) => Ok(Operated::Done(Committed { at, trips }, outputs.split_off(own))),
             Outcome::Rejected(why) => match why.place().checked_sub(own + 1) {
@@ -275,7 +276,10 @@ impl Transaction {
                 None => Err(changed()),
             },
         });
-        metrics.count(&operated);
+        if let Some(status) = reach.status() {
+            status.epochs().wait.observe(begun.elapsed().as_secs_f64());
+            status.epochs().count(&operated);
+        }
         operated
     }
 
@@ -303,7 +307,7 @@ fn too_large(why: &str) -> TxnError {
 }
 
 #[async_trait]
-impl transaction::Transaction for Transaction {
+impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
     async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
         let mut wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none()).cloned().collect();
         wanted.sort_unstable();

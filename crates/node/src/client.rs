@@ -8,17 +8,20 @@
 //! such, and before anything else if not.
 
 use crate::placements::Placements;
+use crate::reach::{Here, Reach};
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use crate::vitals::{Commits, Vitals};
 use async_trait::async_trait;
+use futures::future::{Either, select};
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::quad;
 use rhumb_commit::replicated_commit::{Answer, Request, Site, Status as ActorStatus};
 use rhumb_commit::transaction::{self, CommitOptions, Committed, QuorumView, ReadMode, RegionStatus, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
+use std::marker::PhantomData;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The most rows that one scan of replicas asks for; a longer scan takes more rounds.
 const SCAN_PAGE: usize = 8_192;
@@ -82,25 +85,32 @@ impl Commits for Site {
     }
 }
 
-/// The gateway of this site.
-pub struct Gateway<A: Serves = Site> {
-    handle: Handle<A>,
-    status: Arc<Status>,
+/// The gateway of a site.
+pub struct Gateway<A: Serves = Site, R: Reach<A> = Here<A>> {
+    reach: R,
+    actor: PhantomData<fn() -> A>,
 }
 
 impl<A: Serves> Gateway<A> {
     /// The gateway of the site behind `handle`.
     pub fn new(handle: Handle<A>, status: Arc<Status>) -> Gateway<A> {
-        Gateway { handle, status }
+        Gateway::over(Here::new(handle, status))
+    }
+}
+
+impl<A: Serves, R: Reach<A>> Gateway<A, R> {
+    /// The gateway of the site that is reached so.
+    pub fn over(reach: R) -> Gateway<A, R> {
+        Gateway { reach, actor: PhantomData }
     }
 }
 
 impl Gateway {
     /// What the actor says of itself.
     pub(crate) async fn actor_status(&self) -> Result<ActorStatus, TxnError> {
-        match ask(&self.handle, &self.status, Request::Status).await? {
+        match ask(&self.reach, Request::Status).await? {
             Answer::Status(status) => {
-                self.status.saw_placement(&status.placement);
+                self.status().saw_placement(&status.placement);
                 Ok(status)
             }
             other => Err(unexpected(other)),
@@ -108,17 +118,18 @@ impl Gateway {
     }
 
     pub(crate) fn status(&self) -> &Status {
-        &self.status
+        self.reach.site()
     }
 }
 
 #[async_trait]
-impl<A: Serves> transaction::Gateway for Gateway<A> {
+impl<A: Serves, R: Reach<A>> transaction::Gateway for Gateway<A, R> {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
-        let answer = ask(&self.handle, &self.status, Request::Begin { mode }).await;
-        match answer.inspect_err(|error| A::count(&self.status, CommitOptions::default(), Err(error), false))? {
+        let answer = ask(&self.reach, Request::Begin { mode }).await;
+        match answer.inspect_err(|error| count::<A>(&self.reach, CommitOptions::default(), Err(error), false))? {
             Answer::Began { txn } => Ok(Box::new(Transaction {
-                handle: self.handle.clone(),
+                reach: self.reach.clone(),
+                actor: PhantomData,
                 txn,
                 mode,
                 buffer: WriteBuffer::default(),
@@ -127,7 +138,6 @@ impl<A: Serves> transaction::Gateway for Gateway<A> {
                 trips: 0,
                 options: CommitOptions::default(),
                 longest_wait: None,
-                status: Arc::clone(&self.status),
                 over: false,
             })),
             other => Err(unexpected(other)),
@@ -135,18 +145,18 @@ impl<A: Serves> transaction::Gateway for Gateway<A> {
     }
 
     fn now(&self) -> Timestamp {
-        Timestamp::from_time(self.status.now())
+        Timestamp::from_time(self.reach.now())
     }
 
     fn regions(&self) -> Vec<RegionStatus> {
-        self.status.regions()
+        self.reach.regions()
     }
 
     async fn quorums(&self) -> Result<Option<QuorumView>, TxnError> {
         let Some(request) = A::explain() else { return Ok(None) };
-        match self.handle.ask(request).await {
-            Ok(Answer::Explained(explanation)) => Ok(Some(self.status.quorum_view(*explanation))),
-            Ok(Answer::Failed(error)) => Err(self.status.told(error)),
+        match self.reach.ask(request).await {
+            Ok(Answer::Explained(explanation)) => Ok(Some(self.reach.quorum_view(*explanation))),
+            Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
             Ok(other) => Err(unexpected(other)),
             Err(rejected) => Err(TxnError::Unavailable(rejected.to_string())),
         }
@@ -154,9 +164,9 @@ impl<A: Serves> transaction::Gateway for Gateway<A> {
 
     async fn set_cores(&self, cores: quad::Cores) -> Result<(), TxnError> {
         let Some(request) = A::cores(cores) else { return Err(TxnError::Invalid("there are no cores here".into())) };
-        match self.handle.ask(request).await {
+        match self.reach.ask(request).await {
             Ok(Answer::Done) => Ok(()),
-            Ok(Answer::Failed(error)) => Err(self.status.told(error)),
+            Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
             Ok(other) => Err(unexpected(other)),
             Err(Rejected::Busy) => Err(TxnError::Unavailable(Rejected::Busy.to_string())),
             Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
@@ -164,9 +174,10 @@ impl<A: Serves> transaction::Gateway for Gateway<A> {
     }
 }
 
-/// A transaction of this site's gateway.
-struct Transaction<A: Serves> {
-    handle: Handle<A>,
+/// A transaction of a site's gateway.
+struct Transaction<A: Serves, R: Reach<A>> {
+    reach: R,
+    actor: PhantomData<fn() -> A>,
     txn: TxnId,
     mode: ReadMode,
     buffer: WriteBuffer,
@@ -178,16 +189,21 @@ struct Transaction<A: Serves> {
     options: CommitOptions,
     /// How long a read may take.
     longest_wait: Option<Span>,
-    /// Where it is counted.
-    status: Arc<Status>,
     over: bool,
 }
 
-async fn ask<A: Serves>(handle: &Handle<A>, status: &Status, request: Request) -> Result<Answer, TxnError> {
-    match handle.ask(request.into()).await {
-        Ok(Answer::Failed(error)) => Err(status.told(error)),
+async fn ask<A: Serves>(reach: &impl Reach<A>, request: Request) -> Result<Answer, TxnError> {
+    match reach.ask(request.into()).await {
+        Ok(Answer::Failed(error)) => Err(reach.told(error)),
         Ok(answer) => Ok(answer),
         Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
+    }
+}
+
+/// Counts a transaction, where that is done.
+fn count<A: Serves>(reach: &impl Reach<A>, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool) {
+    if let Some(status) = reach.status() {
+        A::count(status, options, outcome, wrote);
     }
 }
 
@@ -195,7 +211,7 @@ fn unexpected(answer: Answer) -> TxnError {
     unreachable!("the gateway answered something else than was asked: {answer:?}")
 }
 
-impl<A: Serves> Transaction<A> {
+impl<A: Serves, R: Reach<A>> Transaction<A, R> {
     /// What is expected and did not go along with a read yet; of Replicated Commit only a snapshot has it read, others have it
     /// validated.
     fn expect_now(&mut self) -> Vec<(Key, Timestamp)> {
@@ -219,7 +235,7 @@ impl<A: Serves> Transaction<A> {
         let holds = |(key, version): &(Key, Timestamp)| rows.iter().any(|row| row.key == *key && row.version == *version);
         if !A::VALIDATES && !fresh.iter().all(holds) {
             let error = TxnError::Conflict("what the transaction depends on has changed since".into());
-            A::count(&self.status, self.options, Err(&error), false);
+            count::<A>(&self.reach, self.options, Err(&error), false);
             return Err(error);
         }
         Ok(rows)
@@ -235,15 +251,15 @@ impl<A: Serves> Transaction<A> {
 
     /// Asks the actor for rows; a transaction that cannot go on is counted.
     async fn ask(&self, request: Request) -> Result<Answer, TxnError> {
-        let asked = ask(&self.handle, &self.status, request);
+        let asked = ask(&self.reach, request);
         let answer = match self.longest_wait {
-            Some(longest) if !matches!(self.mode, ReadMode::Stale(_)) => {
-                let late = |_| Err(TxnError::LockTimeout(format!("the read was not answered within {longest}")));
-                tokio::time::timeout(Duration::from_micros(longest.as_micros()), asked).await.unwrap_or_else(late)
-            }
+            Some(longest) if !matches!(self.mode, ReadMode::Stale(_)) => match select(pin!(asked), pin!(self.reach.sleep(longest))).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => Err(TxnError::LockTimeout(format!("the read was not answered within {longest}"))),
+            },
             _ => asked.await,
         };
-        answer.inspect_err(|error| A::count(&self.status, self.options, Err(error), false))
+        answer.inspect_err(|error| count::<A>(&self.reach, self.options, Err(error), false))
     }
 
     fn check_writable(&self) -> Result<(), TxnError> {
@@ -277,7 +293,7 @@ impl<A: Serves> Transaction<A> {
 }
 
 #[async_trait]
-impl<A: Serves> transaction::Transaction for Transaction<A> {
+impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
     async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
         let mut wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none()).cloned().collect();
         wanted.sort_unstable();
@@ -366,9 +382,9 @@ impl<A: Serves> transaction::Transaction for Transaction<A> {
         let read_only = writes.is_empty();
         self.over = true;
         let request = Request::Commit { txn: self.txn, writes, expect, options: self.options };
-        let outcome = match self.handle.ask(request.into()).await {
+        let outcome = match self.reach.ask(request.into()).await {
             Ok(Answer::Committed(committed)) => Ok(committed),
-            Ok(Answer::Failed(error)) => Err(self.status.told(error)),
+            Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
             Ok(other) => Err(unexpected(other)),
             Err(Rejected::Stopped) if !read_only => Err(TxnError::Unknown("the site stopped before it could tell".into())),
             Err(rejected) => {
@@ -376,21 +392,21 @@ impl<A: Serves> transaction::Transaction for Transaction<A> {
                 Err(TxnError::Unavailable(rejected.to_string()))
             }
         };
-        A::count(&self.status, self.options, outcome.as_ref().copied(), !read_only);
+        count::<A>(&self.reach, self.options, outcome.as_ref().copied(), !read_only);
         outcome
     }
 
     async fn rollback(mut self: Box<Self>) {
         self.over = true;
         // A site that cannot hear it is stopping, and its transactions end with it.
-        let _ = self.handle.tell(Request::Rollback { txn: self.txn }.into());
+        let _ = self.reach.tell(Request::Rollback { txn: self.txn }.into());
     }
 }
 
-impl<A: Serves> Drop for Transaction<A> {
+impl<A: Serves, R: Reach<A>> Drop for Transaction<A, R> {
     fn drop(&mut self) {
         if !self.over {
-            let _ = self.handle.tell(Request::Rollback { txn: self.txn }.into());
+            let _ = self.reach.tell(Request::Rollback { txn: self.txn }.into());
         }
     }
 }

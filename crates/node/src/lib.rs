@@ -11,7 +11,7 @@
 //! - [`descriptors`]: the files that a site may have open;
 //! - [`models`]: forecasts of the demand for quotas;
 //! - [`client`], [`catenae`], [`quad`], [`quotas`], [`placements`]: transactions by each protocol, quotas and placements for clients in
-//!   this process;
+//!   this process, over what they [`reach`];
 //! - [`status`], [`vitals`], [`tables`], [`resources`], [`http`], [`metrics`]: what people and machines see of it.
 
 pub mod catenae;
@@ -28,6 +28,7 @@ pub mod placements;
 pub mod process;
 pub mod quad;
 pub mod quotas;
+pub mod reach;
 pub mod resources;
 pub mod runtime;
 pub mod secret;

@@ -1,6 +1,7 @@
 //! What the sessions of one site share: the key spaces of the protocols, the quotas, the query engine's functions and rules.
 
 use crate::bounded;
+use crate::environment::Environment;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::{Gateways, Keyspaces};
 use crate::table::RowIds;
@@ -29,13 +30,15 @@ pub struct Engine {
     pub keyspaces: Keyspaces,
     /// Ids for rows of tables without a primary key.
     pub row_ids: RowIds,
+    /// Timers and randomness.
+    pub environment: Arc<dyn Environment>,
     quotas: Option<Arc<dyn Quotas>>,
     state: SessionState,
 }
 
 impl Engine {
     /// The engine of the site `site`; without `quotas` all statements about them are refused.
-    pub fn new(gateways: Gateways, quotas: Option<Arc<dyn Quotas>>, site: SiteId) -> SqlResult<Engine> {
+    pub fn new(gateways: Gateways, quotas: Option<Arc<dyn Quotas>>, site: SiteId, environment: Arc<dyn Environment>) -> SqlResult<Engine> {
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_limit(QUERY_MEMORY_BYTES_MAX, QUERY_MEMORY_FRACTION)
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
@@ -52,7 +55,7 @@ impl Engine {
             .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .build();
-        Ok(Engine { keyspaces: Keyspaces::new(gateways), row_ids: RowIds::new(site), quotas, state })
+        Ok(Engine { keyspaces: Keyspaces::new(gateways), row_ids: RowIds::new(site), environment, quotas, state })
     }
 
     /// A timestamp of now, by this site's clock.
@@ -171,13 +174,14 @@ fn from_plan_text(text: &str) -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::System;
     use crate::testing::LocalGateway;
 
     #[test]
     fn queries_use_no_disk_and_say_so_when_memory_is_short() {
         let gateway: Arc<dyn rhumb_commit::transaction::Gateway> = Arc::new(LocalGateway::new());
         let gateways = Gateways { replicated_commit: gateway, catenae: None, quad: None };
-        let engine = Engine::new(gateways, None, SiteId::new(0, 0)).expect("an engine");
+        let engine = Engine::new(gateways, None, SiteId::new(0, 0), Arc::new(System::default())).expect("an engine");
         assert!(!engine.timeless_state().runtime_env().disk_manager.tmp_files_enabled());
         let error = from_datafusion(&DataFusionError::ResourcesExhausted("sort".into()));
         assert_eq!((error.state().code(), error.detail(), error.hint().is_some()), ("53200", Some("sort"), true));

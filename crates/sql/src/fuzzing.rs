@@ -2,6 +2,7 @@
 
 use crate::catalog::{Column, DatabaseId, TableDescriptor, TableId};
 use crate::engine::Engine;
+use crate::environment::System;
 use crate::error::SqlResult;
 use crate::session::Described;
 use crate::stack::LargeStack;
@@ -51,7 +52,8 @@ pub fn encode_row(table: &TableDescriptor, row: &Row) -> SqlResult<(Key, Value)>
 
 /// A session over an empty database in memory.
 pub async fn session() -> SqlResult<Session> {
-    let engine = Engine::new(Arc::new(LocalGateway::new()).into(), Some(Arc::new(LocalQuotas::new())), SiteId::new(0, 0))?;
+    let (gateways, quotas) = (Arc::new(LocalGateway::new()).into(), Arc::new(LocalQuotas::new()));
+    let engine = Engine::new(gateways, Some(quotas), SiteId::new(0, 0), Arc::new(System::default()))?;
     Session::open(Arc::new(engine), "fuzzer".into(), crate::catalog::DEFAULT_DATABASE.into(), 1).await
 }
 

@@ -122,14 +122,23 @@ fn held(keyspace: Option<&Arc<Keyspace>>, protocol: Protocol) -> SqlResult<&Arc<
     })
 }
 
+/// The commits, and snapshots, that a session was told of.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The timestamp of the newest.
+    newest: AtomicU64,
+    /// That of the last one told.
+    last: AtomicU64,
+}
+
 /// Where a session's transactions run.
 #[derive(Clone)]
 pub struct Home {
     keyspace: Arc<Keyspace>,
     /// The database, where it is not to be found in the key space itself.
     database: Option<Arc<DatabaseDescriptor>>,
-    /// The last commit that the session was told of.
-    seen: Arc<AtomicU64>,
+    /// Which commits the session was told of.
+    seen: Arc<Seen>,
 }
 
 impl Home {
@@ -157,13 +166,19 @@ impl Home {
         }
     }
 
-    /// The last commit, or snapshot, that the session was told of.
+    /// The newest commit, or snapshot, that the session was told of.
     pub fn seen(&self) -> Timestamp {
-        Timestamp::from_bits(self.seen.load(Ordering::Relaxed))
+        Timestamp::from_bits(self.seen.newest.load(Ordering::Relaxed))
+    }
+
+    /// The one that it was told of last.
+    pub fn last(&self) -> Timestamp {
+        Timestamp::from_bits(self.seen.last.load(Ordering::Relaxed))
     }
 
     /// The session is told of a commit, or of a snapshot.
     pub fn saw(&self, at: Timestamp) {
-        self.seen.fetch_max(at.bits(), Ordering::Relaxed);
+        self.seen.newest.fetch_max(at.bits(), Ordering::Relaxed);
+        self.seen.last.store(at.bits(), Ordering::Relaxed);
     }
 }

@@ -9,13 +9,17 @@
 
 mod bounded;
 pub mod catalog;
+pub mod embedded;
 mod engine;
+pub mod environment;
 pub mod error;
 #[cfg(feature = "testing")]
 pub mod fuzzing;
 pub mod keyspaces;
 pub mod parse;
 mod plan;
+#[cfg(feature = "planted")]
+pub mod planted;
 mod quota;
 pub mod server;
 mod session;

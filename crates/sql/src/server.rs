@@ -5,6 +5,7 @@
 
 use crate::catalog::keep_reclaiming;
 use crate::engine::Engine;
+use crate::environment::{Environment, System};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Gateways;
 use crate::session::{Canceller, Session};
@@ -115,9 +116,10 @@ pub async fn serve_until(
     options: ServerOptions,
 ) -> SqlResult<()> {
     let gateways = gateways.into();
+    let environment: Arc<dyn Environment> = Arc::new(System::default());
     let (stopping, stopped) = watch::channel(false);
     let server = Arc::new(Server {
-        engine: Arc::new(Engine::new(gateways.clone(), quotas, options.site)?),
+        engine: Arc::new(Engine::new(gateways.clone(), quotas, options.site, environment.clone())?),
         sessions: Semaphore::new(options.connections_max),
         statements: Arc::new(Pool::new(options.statement_bytes_max)),
         openings: Semaphore::new(OPENINGS_MAX),
@@ -127,7 +129,7 @@ pub async fn serve_until(
         stop: Stop(stopped),
     });
     let mut background = tokio::task::JoinSet::new();
-    background.spawn(keep_reclaiming(gateways, RECLAIM_EVERY));
+    background.spawn(keep_reclaiming(gateways, RECLAIM_EVERY, environment));
     let mut connections = tokio::task::JoinSet::new();
     let mut stop = pin!(stop);
     loop {

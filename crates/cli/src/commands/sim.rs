@@ -2,12 +2,14 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use rhumb_commit::{catenae, quad, replicated_commit};
 use rhumb_sim::catenae::Catenae;
 use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::quad::{CoresLost, Quad};
 use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
+use rhumb_sqlsim::Sql;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -65,6 +67,12 @@ enum ScenarioName {
     QuadCoresLost,
     /// Quotas: clients never hold more than the limit, and no token is minted, lost or acquired twice.
     Samya,
+    /// SQL in a database of Replicated Commit: statements on tables and indexes that come and go; each index holds the rows of its table.
+    SqlReplicatedCommit,
+    /// The same in a database of Catenae.
+    SqlCatenae,
+    /// The same in a database of QuAD.
+    SqlQuad,
 }
 
 /// Runs the scenario.
@@ -81,6 +89,9 @@ pub fn run(args: &Args) -> ExitCode {
         ScenarioName::Quad => simulate(&Quad::default().with_calm(args.calm), args),
         ScenarioName::QuadCoresLost => simulate(&CoresLost::default(), args),
         ScenarioName::Samya => simulate(&Samya::default().with_calm(args.calm), args),
+        ScenarioName::SqlReplicatedCommit => simulate(&Sql::<replicated_commit::Site>::default().with_calm(args.calm), args),
+        ScenarioName::SqlCatenae => simulate(&Sql::<catenae::Site>::default().with_calm(args.calm), args),
+        ScenarioName::SqlQuad => simulate(&Sql::<quad::Site>::default().with_calm(args.calm), args),
     }
 }
 

@@ -197,7 +197,13 @@ impl Actor for ToyQuotas {
             Input::Client { id, request: quotas::Request::Status } => {
                 fx.answer(
                     id,
-                    Answer::Status(QuotaVitals { serving: true, quotas: self.asked, waiting: 2, redistributing: 1, ..Status::default() }),
+                    Answer::Status(QuotaVitals {
+                        serving: true,
+                        quotas: self.asked,
+                        waiting: 2,
+                        redistributing: 1,
+                        ..QuotaVitals::default()
+                    }),
                 );
             }
             Input::Client { id, request: quotas::Request::Run(operations) } => {

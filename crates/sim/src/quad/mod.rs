@@ -115,8 +115,8 @@ fn settings(policy: Policy, cores: usize) -> Settings {
     Settings { policy, cores, score: ScoreWeights::default(), cost: CostWeights::default() }
 }
 
-/// Some quorums of `sites`.
-fn quorums(config: &Config, sites: Vec<SiteId>, policy: Policy, cores: usize, rng: &mut Rng) -> Quorums {
+/// Some quorums of `sites`, whose loads are drawn.
+pub fn quorums(config: &Config, sites: Vec<SiteId>, policy: Policy, cores: usize, rng: &mut Rng) -> Quorums {
     let row = |from: &SiteId| sites.iter().map(|to| config.rtt.rtt(from.region, to.region).as_millis_f64()).collect();
     let rtt_ms: Vec<Vec<f64>> = sites.iter().map(row).collect();
     let load = sites.iter().map(|_| Some(rng.unit())).collect();

@@ -9,10 +9,12 @@ use crate::catalog::layout::{
     data_prefix, dropped, dropped_database, dropped_key, dropped_value, garbage, garbage_key, garbage_prefix, procedures, relations,
 };
 use crate::catalog::{DatabaseId, Protocol};
+use crate::environment::Environment;
 use crate::error::{SqlError, SqlResult};
 use crate::keyspaces::Gateways;
 use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
 use rhumb_core::{Key, KeyRange, Row, Value};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The most keys that one transaction deletes.
@@ -33,20 +35,21 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Reclaims what was dropped, for ever: looks after it at random moments, `every` apart on the average, so that the
 /// gateways of a cluster rarely meet.
-pub async fn keep_reclaiming(gateways: impl Into<Gateways>, every: Duration) {
+pub async fn keep_reclaiming(gateways: impl Into<Gateways>, every: Duration, environment: Arc<dyn Environment>) {
     let gateways = gateways.into();
     let another_time = |error: SqlError| {
         tracing::debug!(%error, "reclaims what was dropped another time");
         false
     };
     loop {
-        tokio::time::sleep(every.mul_f64(0.5 + rand::random::<f64>())).await;
+        let micros = u64::try_from(every.as_micros()).unwrap_or(u64::MAX);
+        environment.sleep(every / 2 + Duration::from_micros(environment.draw(micros))).await;
         for (protocol, own) in gateways.apart() {
             while hand_over(&*gateways.replicated_commit, protocol, &**own).await.unwrap_or_else(another_time) {}
         }
         for gateway in std::iter::once(&gateways.replicated_commit).chain(gateways.apart().map(|(_, own)| own)) {
             while reclaim(&**gateway).await.unwrap_or_else(another_time) {
-                tokio::time::sleep(PAUSE).await;
+                environment.sleep(PAUSE).await;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::catalog::layout::data_prefix;
 use crate::catalog::*;
+use crate::environment::System;
 use crate::error::{SqlError, SqlResult};
 use crate::table::{BACKFILL_ROWS_MAX, Cursor, OnConflict, Row, RowIds, ScanSpec, SearchedIndex, insert};
 use crate::testing::LocalGateway;
@@ -370,7 +371,8 @@ async fn what_was_dropped_is_reclaimed_and_nothing_else() {
 
     session.drop_table("t").await.expect("drop");
     assert_eq!(code(session.table("t").await), "42P01");
-    let background = tokio::spawn(keep_reclaiming(Arc::new(session.gateway.clone()), Duration::from_millis(1)));
+    let background =
+        tokio::spawn(keep_reclaiming(Arc::new(session.gateway.clone()), Duration::from_millis(1), Arc::new(System::default())));
     while session.gateway.live_keys() > before - 6_000 - 3 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

@@ -50,7 +50,10 @@ impl Session {
     /// Waits before the attempt after `attempt`.
     pub(super) async fn back_off(&self, attempt: u32) -> SqlResult<()> {
         let pause = async {
-            tokio::time::sleep(backoff(attempt)).await;
+            let longest = BACKOFF_MILLIS.saturating_mul(1 << attempt.min(16)).min(BACKOFF_MILLIS_MAX) * 1_000;
+            // By chance, so that two statements in each other's way part.
+            let pause = Duration::from_micros(self.engine.environment.draw(longest + 1));
+            self.engine.environment.sleep(pause).await;
             Ok(())
         };
         self.interrupt.within(pause).await
@@ -122,10 +125,4 @@ impl Session {
 /// True if other rows might not have led to this error: violated constraints and values that do not fit.
 pub(super) fn may_depend_on_rows(error: &SqlError) -> bool {
     matches!(error.state().code().as_bytes(), [b'2', b'2' | b'3', ..])
-}
-
-/// How long to wait before the next attempt: by chance, so that two statements in each other's way part.
-fn backoff(attempt: u32) -> Duration {
-    let longest = BACKOFF_MILLIS.saturating_mul(1 << attempt.min(16)).min(BACKOFF_MILLIS_MAX);
-    Duration::from_micros(rand::random_range(0..=longest * 1_000))
 }

@@ -5,11 +5,12 @@
 //! the work before the commit is run [`within`](Interrupt::within) them, and what follows a commit runs [`unbounded`](Interrupt::disarm).
 
 use super::Timeout;
+use crate::environment::Environment;
 use crate::error::{SqlError, SqlResult, SqlState};
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// The means to cancel the statement that a session runs now, if any.
 #[derive(Clone, Debug)]
@@ -26,18 +27,19 @@ impl Canceller {
 #[derive(Debug)]
 pub struct Interrupt {
     canceller: Canceller,
-    deadline: Option<Instant>,
+    environment: Arc<dyn Environment>,
+    /// By the environment's time.
+    deadline: Option<Duration>,
     /// False once the statement has taken effect: it is too late to end it.
     armed: bool,
 }
 
-impl Default for Interrupt {
-    fn default() -> Interrupt {
-        Interrupt { canceller: Canceller(watch::Sender::new(false)), deadline: None, armed: true }
-    }
-}
-
 impl Interrupt {
+    /// Nothing is bounded yet.
+    pub fn new(environment: Arc<dyn Environment>) -> Interrupt {
+        Interrupt { canceller: Canceller(watch::Sender::new(false)), environment, deadline: None, armed: true }
+    }
+
     /// What others cancel it by.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
@@ -45,7 +47,7 @@ impl Interrupt {
 
     /// A statement begins, with this much time.
     pub fn restart(&mut self, timeout: Option<Duration>) {
-        self.deadline = timeout.map(|timeout| Instant::now() + timeout);
+        self.deadline = timeout.map(|timeout| self.environment.elapsed() + timeout);
         self.armed = true;
     }
 
@@ -64,7 +66,7 @@ impl Interrupt {
         match self.deadline {
             _ if !self.armed => Ok(()),
             _ if *self.canceller.0.borrow() => Err(cancelled()),
-            Some(deadline) if Instant::now() >= deadline => Err(late()),
+            Some(deadline) if self.environment.elapsed() >= deadline => Err(late()),
             _ => Ok(()),
         }
     }
@@ -77,7 +79,7 @@ impl Interrupt {
         let mut requests = self.canceller.0.subscribe();
         let deadline = async {
             match self.deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                Some(deadline) => self.environment.sleep_until(deadline).await,
                 None => std::future::pending().await,
             }
         };
@@ -103,6 +105,7 @@ fn late() -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::System;
 
     async fn step(interrupt: &Interrupt) -> Result<(), &'static str> {
         interrupt.within(async { Ok(()) }).await.map_err(|error| error.state().code())
@@ -110,7 +113,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancel_request_between_two_steps_ends_the_next_and_none_after_the_session_rested() {
-        let mut interrupt = Interrupt::default();
+        let mut interrupt = Interrupt::new(Arc::new(System::default()));
         interrupt.canceller().cancel();
         interrupt.rest();
         interrupt.restart(None);
@@ -126,7 +129,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_deadline_in_the_past_ends_every_step_that_begins() {
-        let mut interrupt = Interrupt::default();
+        let mut interrupt = Interrupt::new(Arc::new(System::default()));
         interrupt.restart(Some(Duration::ZERO));
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert_eq!(step(&interrupt).await, Err("57014"));

@@ -48,6 +48,7 @@ use crate::types::SqlType;
 use interrupt::Interrupt;
 use prepared::Texts;
 use rhumb_commit::transaction::ReadMode;
+use rhumb_core::Timestamp;
 use std::sync::Arc;
 
 /// What the client may do next.
@@ -125,12 +126,12 @@ impl Session {
             settings => Settings::of(&settings?),
         };
         Ok(Session {
-            engine,
             home,
             facts: Facts { user, database, pid, settings },
             state: State::Idle,
             texts: Texts::default(),
-            interrupt: Interrupt::default(),
+            interrupt: Interrupt::new(engine.environment.clone()),
+            engine,
             read_only: false,
             reports: Vec::new(),
             notices,
@@ -149,6 +150,11 @@ impl Session {
     /// True if nothing is lost when it ends: no transaction is open but one that has failed.
     pub fn is_at_rest(&self) -> bool {
         matches!(self.state, State::Idle | State::Failed(_))
+    }
+
+    /// The timestamp of the last transaction that it was told to be committed, or of the last snapshot.
+    pub fn last_commit(&self) -> Timestamp {
+        self.home.last()
     }
 
     /// Its settings.
