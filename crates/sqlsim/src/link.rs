@@ -89,21 +89,21 @@ impl Dialer {
 impl Link {
     /// Runs a text; what each of its statements did.
     pub async fn query(&mut self, sql: &str) -> Result<Vec<Reply>, Failed> {
-        let Link { name, site, .. } = self;
-        self.shared.log(self.time.now(), format_args!("{name}@{site} {}", shortened(sql)));
-        let crashed = self.sites.crashed(self.site, self.life);
-        let result = match select(pin!(self.client.query(sql)), pin!(crashed)).await {
+        let Link { client, name, site, life, sites, time, shared, lost } = self;
+        shared.log(time.now(), format_args!("{name}@{site} {}", shortened(sql)));
+        let crashed = sites.crashed(*site, *life);
+        let result = match select(pin!(client.query(sql)), pin!(crashed)).await {
             Either::Left((result, _)) => result.map_err(|error| {
-                self.shared.log(self.time.now(), format_args!("{name}@{site} fails: {error}"));
-                judge(&self.shared, sql, &error);
+                shared.log(time.now(), format_args!("{name}@{site} fails: {error}"));
+                judge(shared, sql, &error);
                 Failed::Refused(error.state().code())
             }),
             Either::Right(_) => {
-                self.lost = true;
+                *lost = true;
                 Err(Failed::Lost)
             }
         };
-        self.shared.log(self.time.now(), format_args!("{}@{} ← {}", self.name, self.site, shortened(&format!("{result:?}"))));
+        shared.log(time.now(), format_args!("{name}@{site} ← {}", shortened(&format!("{result:?}"))));
         result
     }
 

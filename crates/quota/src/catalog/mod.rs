@@ -129,7 +129,7 @@ impl Catalog {
 
     /// Lists its tables.
     pub fn tables(&self, visit: &mut dyn FnMut(Table)) {
-        let sites = self.cluster.size();
+        let sites = self.cluster.size() + self.definitions.made.lost.len();
         visit(Table::new("catalog.waiting", self.waiting.len(), CHANGES_WAITING_MAX));
         visit(Table::new("catalog.told", self.told.len(), sites).stays());
         visit(Table::new("catalog.made", self.definitions.made.last.len(), sites).stays());

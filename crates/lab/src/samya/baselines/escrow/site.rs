@@ -315,7 +315,9 @@ fn unavailable(request: &Request) -> Answer {
     let refusal = Refusal::Unavailable("this site is recovering".into());
     match request {
         Request::Run(operations) => Answer::Ran(vec![Err(refusal); operations.len()]),
-        Request::Create { .. } | Request::SetLimit { .. } | Request::Drop { .. } => Answer::Changed(Err(refusal)),
+        Request::Create { .. } | Request::SetLimit { .. } | Request::Drop { .. } | Request::DeclareLost { .. } => {
+            Answer::Changed(Err(refusal))
+        }
         Request::Get { .. } => Answer::Got(Err(refusal)),
         Request::List => Answer::Listed(Vec::new()),
         Request::Status => Answer::Status(Status::default()),
