@@ -305,11 +305,12 @@ impl Inspect for Site {
         // A request waits at least for one of its operations, alone or with a retry of it.
         visit(Table::new("running", self.running.len(), waiting_max * RETRIES_ATTACHED_MAX));
         visit(Table::new("reads", self.reads.len(), READS_MAX));
+        let sites = self.cluster.size() + self.cluster.lost.len();
         for quota in self.active.iter().filter_map(|id| self.quotas.get(id)) {
             let (operations, readers) = quota.waiting();
             visit(Table::new("quota.operations", operations, self.config.waiting_per_quota));
             visit(Table::new("quota.readers", readers, READERS_MAX));
-            visit(Table::new("quota.lists", quota.protocol.decided().len(), self.cluster.size()).stays());
+            visit(Table::new("quota.lists", quota.protocol.decided().len(), sites).stays());
         }
     }
 }
