@@ -219,3 +219,19 @@ fn while_a_stream_stands_still_the_others_say_no_more_than_fits_in_memory() {
     assert_eq!(took.len(), asked);
     assert!(held(&world) < 1_000 && all_hold_the_same(&world, &ALL));
 }
+
+#[test]
+fn a_cluster_over_a_wide_area_falls_quiet() {
+    // Where word of an entry, by way of a nearer region, overtakes the entry itself.
+    let config = Config::of_paper(5, 1);
+    let topology = Arc::new(config.topology.clone());
+    let sites: Vec<SiteId> = topology.sites().collect();
+    let mut world = World::new(config, 1, move |site, _| Site::new(site, Arc::clone(&topology), Protocol::default()));
+    add(&mut world, &sites, Span::from_secs(2));
+    run_for(&mut world, Span::from_secs(20));
+    let (events, pulls) = (world.events(), world.probe("catenae.pulled"));
+    run_for(&mut world, Span::from_secs(10));
+    let (events, pulls) = (world.events() - events, world.probe("catenae.pulled") - pulls);
+    // Ticks alone are 5,000.
+    assert!(events < 25_000 && pulls == 0, "{events} events and {pulls} pulls in ten seconds in which nobody asks");
+}

@@ -242,10 +242,8 @@ impl Site {
             Note::Claim { crossing, transaction, server, open } => self.on_claim(crossing, Visit { transaction, server }, open, fx),
             Note::Granted { crossing, transaction, server } => self.on_granted(crossing, Visit { transaction, server }, fx),
             Note::Through { crossing, transaction } => self.on_through(crossing, transaction),
-            Note::Pull { stream, after } => {
-                self.stay_awake();
-                self.tell_stream(stream, Event::Pull { from, after }, fx);
-            }
+            // That keeps nobody awake: over a wide area entries are overtaken by word of them, so that somebody always asks.
+            Note::Pull { stream, after } => self.tell_stream(stream, Event::Pull { from, after }, fx),
             Note::Chosen { stream, first, entries, more } => self.tell_stream(stream, Event::Chosen { from, first, entries, more }, fx),
             Note::Prepare { stream, ballot, after } => self.tell_stream(stream, Event::Prepare { from, ballot, after }, fx),
             Note::Refused { stream, promised } => self.tell_stream(stream, Event::Refused(promised), fx),
