@@ -369,7 +369,7 @@ async fn a_site_is_ready_when_a_majority_of_regions_is_heard_and_says_whom_it_mi
     assert!(
         shown.contains(vitals)
             && shown.ends_with(
-                r#","reachable_regions":["a"]},"quotas":{"quotas":0,"waiting":2,"redistributing":1},"epochs":null,"quorums":null}"#
+                r#","reachable_regions":["a"]},"quotas":{"quotas":0,"waiting":2,"redistributing":1,"lost":0,"unsettled":0},"epochs":null,"quorums":null}"#
             ),
         "{shown}"
     );
