@@ -95,7 +95,6 @@ impl Site {
     }
 
     fn read_at(&mut self, mut job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
-        self.clock.observe(at);
         if at < self.cohort.history_floor || at < self.horizon() {
             return self.deny_collected(&job, fx);
         }
@@ -108,6 +107,10 @@ impl Site {
             self.cohort.awaiting_ceiling.push(job);
             return;
         }
+        match &job.query {
+            Query::Keys(keys) => keys.iter().for_each(|key| self.cohort.ceilings.raise(key, at)),
+            Query::Range { range, .. } => self.cohort.ceilings.raise_range(range, at),
+        }
         for holder in self.exclusive_holders(&job.query) {
             let Some(prepared_at) = self.cohort.entry_of(holder).map(|entry| entry.meta.at) else { continue };
             if prepared_at > at {
@@ -115,10 +118,6 @@ impl Site {
             } else if !self.snapshot_skips_prepared() {
                 return self.block(holder, job, fx);
             }
-        }
-        match &job.query {
-            Query::Keys(keys) => keys.iter().for_each(|key| self.cohort.ceilings.raise(key, at)),
-            Query::Range { range, .. } => self.cohort.ceilings.raise_range(range, at),
         }
         self.load_rows(job, Timestamp::MAX, fx);
     }

@@ -126,6 +126,21 @@ async fn a_table_without_a_primary_key_has_a_hidden_row_id() {
 }
 
 #[tokio::test]
+async fn a_majority_is_asked_again_only_for_what_came_from_nearby() {
+    let session = Session::of(&LocalGateway::new());
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
+    let mut of_memory = Vec::new();
+    for _ in 0..4 {
+        let (mut txn, mut view) = session.begin().await;
+        view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("the table");
+        of_memory.push(view.may_be_stale());
+        view.invalidate(); // as after a conflict
+        txn.rollback().await;
+    }
+    assert_eq!(of_memory, [true, false, true, false], "or a reader of busy rows would read the catalog first, every time");
+}
+
+#[tokio::test]
 async fn names_are_checked() {
     let session = Session::of(&LocalGateway::new());
     let create = |spec: TableSpec| {

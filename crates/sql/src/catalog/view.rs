@@ -30,14 +30,21 @@ pub struct CatalogView {
     /// The one database that there is for it, where the names of databases are in another key space.
     database: Option<Arc<DatabaseDescriptor>>,
     /// What this transaction was told already.
-    used: BTreeMap<Key, Entry>,
+    used: BTreeMap<Key, Used>,
     /// What it created, or dropped (`None`): to be read from its own writes.
     changed: BTreeMap<Key, Option<Entry>>,
     /// True if this region's replica may be asked.
     asks_nearby: bool,
     /// What it showed. Nobody else uses that before a commit has validated it.
     nearby: Vec<(Key, Timestamp, Entry)>,
-    may_be_stale: bool,
+}
+
+/// A descriptor that a transaction uses.
+#[derive(Debug)]
+struct Used {
+    entry: Entry,
+    /// A majority was asked for it in this transaction: what else may be older than that.
+    of_majority: bool,
 }
 
 impl CatalogView {
@@ -49,7 +56,6 @@ impl CatalogView {
             changed: BTreeMap::new(),
             asks_nearby: false,
             nearby: Vec::new(),
-            may_be_stale: false,
         }
     }
 
@@ -110,7 +116,7 @@ impl CatalogView {
     /// True if a descriptor came from the cache or from this region's replica alone, so that an error of planning (class
     /// 42 or 3D) may be the fault of a stale one: then `invalidate` and plan again, once, before telling the client.
     pub fn may_be_stale(&self) -> bool {
-        self.may_be_stale
+        self.used.values().any(|used| !used.of_majority)
     }
 
     /// True if the transaction created or dropped something.
@@ -133,22 +139,23 @@ impl CatalogView {
     }
 
     /// Drops from the cache all that this view used or changed; a majority is asked for it next. Call it when the
-    /// transaction did not commit and [`CatalogView::changed`] holds, or a conflict was the reason.
+    /// transaction did not commit and [`CatalogView::changed`] holds, or a conflict was the reason. What a majority was asked
+    /// for in this transaction stays: run again, the transaction need not ask once more, and reads its rows at once, while
+    /// they are as new as its snapshot.
     pub fn invalidate(&mut self) {
-        self.catalog.suspect(self.used.keys().chain(self.changed.keys()));
+        let stale = self.used.iter().filter(|(_, used)| !used.of_majority).map(|(key, _)| key);
+        self.catalog.suspect(stale.chain(self.changed.keys()));
         self.used.clear();
         self.nearby.clear();
-        self.may_be_stale = false;
     }
 
     pub(super) async fn lookup(&mut self, txn: &mut dyn Transaction, key: Key) -> SqlResult<Option<Entry>> {
-        if let Some(entry) = self.used.get(&key) {
-            return Ok(Some(entry.clone()));
+        if let Some(used) = self.used.get(&key) {
+            return Ok(Some(used.entry.clone()));
         }
         let cacheable = !matches!(txn.mode(), ReadMode::Stale(_)) && !self.changed.contains_key(&key);
         if cacheable && let Some(entry) = self.lookup_nearby(txn, &key).await? {
-            self.used.insert(key, entry.clone());
-            self.may_be_stale = true;
+            self.used.insert(key, Used { entry: entry.clone(), of_majority: false });
             return Ok(Some(entry));
         }
         let row = get_from_majority(txn, std::slice::from_ref(&key)).await?.remove(0);
@@ -158,7 +165,7 @@ impl CatalogView {
             self.catalog.insert(key.clone(), row.version, entry.clone());
         }
         if !self.changed.contains_key(&key) {
-            self.used.insert(key, entry.clone());
+            self.used.insert(key, Used { entry: entry.clone(), of_majority: true });
         }
         Ok(Some(entry))
     }

@@ -8,7 +8,10 @@
 //! A snapshot read whose answers show a version, or a prepared write, above its timestamp is read once more at the
 //! highest timestamp shown. Every commit that ended before the transaction began is prepared or applied at some replica
 //! of any majority, so the second round misses none, whatever the clocks' skew. One that finds a commit whose
-//! [floor](crate::replicated_commit) lies above its timestamp is read again at the floor, as often as need be.
+//! [floor](crate::replicated_commit) lies above its timestamp is read again at the floor or later. Where rows are written
+//! all the time nearly every commit's floor lies above the commit, and the next commit below that floor: so the first move
+//! goes to the present, and those after it as far ahead of the clock as the round before took. Replicas refuse writes
+//! below such a timestamp from when they are asked; no clock follows it.
 
 use super::{RangeEvidence, Txn};
 use crate::placement::Regions;
@@ -87,6 +90,15 @@ enum Whom {
     Missing,
     /// Those that denied a lock.
     Denying,
+}
+
+impl PendingRead {
+    /// Where a snapshot read goes on that has to move to `least` or above: the first time at the present, so that it need not
+    /// climb through the commits of the recent past; then so far ahead that the next round arrives before its time.
+    fn moves_to(&self, least: Timestamp, now: Time) -> Timestamp {
+        let lead = if self.moved == 0 { Span::ZERO } else { now.since(self.sent) };
+        least.max(Timestamp::from_time(now + lead))
+    }
 }
 
 impl How {
@@ -348,7 +360,7 @@ impl Site {
         let Some(txn) = self.gateway.txns.get_mut(&pending.txn) else { return };
         txn.trips += u32::from(wide);
         if let How::At(at) = pending.how {
-            match txn.check_snapshot(at, &pending) {
+            match txn.check_snapshot(at, &pending, self.now) {
                 Ok(None) => {}
                 Ok(Some(higher)) => {
                     fx.count("read.snapshot_second_round");
@@ -358,7 +370,6 @@ impl Site {
                     for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
                         part.replies.clear();
                     }
-                    self.clock.observe(higher);
                     return self.begin_round(pending, fx);
                 }
                 Err(error) => {
@@ -383,7 +394,7 @@ type Merged = (Vec<Row>, Option<KeyRange>, bool);
 
 impl Txn {
     /// Is the snapshot at `at` the right one? `Some(higher)`: read again at that timestamp.
-    fn check_snapshot(&mut self, at: Timestamp, pending: &PendingRead) -> Result<Option<Timestamp>, TxnError> {
+    fn check_snapshot(&mut self, at: Timestamp, pending: &PendingRead, now: Time) -> Result<Option<Timestamp>, TxnError> {
         if at != self.snapshot {
             return Ok(Some(self.snapshot)); // another read of the transaction has moved it
         }
@@ -408,7 +419,7 @@ impl Txn {
         }
         let higher = if pending.moved == 0 && !self.pinned { highest.max(floor) } else { floor };
         self.pinned = higher <= at;
-        Ok((higher > at).then_some(higher))
+        Ok((higher > at).then(|| pending.moves_to(higher, now)))
     }
 
     /// Merges the replies, remembers them as evidence, and returns what the client asked for.
