@@ -122,6 +122,8 @@ impl Decision {
 pub struct Tally {
     votes: BTreeMap<RegionId, Vote>,
     highs: BTreeMap<SiteId, Timestamp>,
+    /// Of each region, the lost ones whose votes it does not know and will not believe.
+    words: BTreeMap<RegionId, Regions>,
 }
 
 impl Tally {
@@ -149,6 +151,18 @@ impl Tally {
     pub fn hear_high(&mut self, site: SiteId, high: Timestamp) {
         let known = self.highs.entry(site).or_default();
         *known = high.max(*known);
+    }
+
+    /// Takes note of the word of `region` that it does not know the votes of `lost` regions, and will not believe them.
+    pub fn hear_word(&mut self, region: RegionId, lost: Regions) {
+        let known = self.words.entry(region).or_default();
+        *known = known.or(lost);
+    }
+
+    /// True if all of `regions` have voted for good, and have given their word to do without the votes of those `lost`.
+    pub fn is_final_without(&self, regions: Regions, lost: Regions) -> bool {
+        let word = |region: RegionId| self.words.get(&region).copied().unwrap_or_default();
+        regions.iter().all(|region| self.of(region).is_some_and(Vote::is_final) && lost.without(word(region)).is_empty())
     }
 
     /// The floor of the attempt if it commits: the highest timestamp heard of. The votes tell that of the coordinators' shard; none as long

@@ -15,6 +15,7 @@ use crate::vitals::{Commits, Vitals};
 use async_trait::async_trait;
 use futures::future::{Either, select};
 use rhumb_commit::buffer::WriteBuffer;
+use rhumb_commit::placement::Regions;
 use rhumb_commit::quad;
 use rhumb_commit::replicated_commit::{Answer, Request, Site, Status as ActorStatus};
 use rhumb_commit::transaction::{self, CommitOptions, Committed, QuorumView, ReadMode, RegionStatus, TxnError};
@@ -113,6 +114,14 @@ impl Gateway {
                 self.status().saw_placement(&status.placement);
                 Ok(status)
             }
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Has changes of the placement that are in doubt settled without regions that are `lost`.
+    pub(crate) async fn settle_without(&self, lost: Regions) -> Result<(), TxnError> {
+        match ask(&self.reach, Request::Settle { lost }).await? {
+            Answer::Done => Ok(()),
             other => Err(unexpected(other)),
         }
     }

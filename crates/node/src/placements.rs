@@ -7,7 +7,13 @@ use rhumb_commit::replicated_commit::{Measured, Status};
 use rhumb_commit::transaction::{self, ReadMode, TxnError};
 use rhumb_core::{Key, RegionId, SiteId, Timestamp};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use thiserror::Error;
+
+/// How often the declaration that regions are lost is tried: a change that is in doubt because of them may have to be settled first.
+const DECLARE_ATTEMPTS_MAX: u32 = 5;
+/// The pause before it is tried again. Sites ask for votes twice a second.
+const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a site knows of the placement and of what one would plan another one from.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +65,23 @@ impl Placements for Gateway {
     }
 
     async fn change(&self, epoch: u64, change: Change) -> Result<Placement, Refused> {
+        let lost = change.lost;
+        for _ in 1..DECLARE_ATTEMPTS_MAX {
+            if lost.is_empty() {
+                break;
+            }
+            self.settle_without(lost).await?;
+            match self.change_once(epoch, change.clone()).await {
+                Err(Refused::Commit(TxnError::Conflict(_))) => tokio::time::sleep(SETTLE_PAUSE).await,
+                result => return result,
+            }
+        }
+        self.change_once(epoch, change).await
+    }
+}
+
+impl Gateway {
+    async fn change_once(&self, epoch: u64, change: Change) -> Result<Placement, Refused> {
         let present = self.view().await?.placement;
         if present.epoch != epoch {
             return Err(Refused::Changed { expected: epoch, found: present.epoch });

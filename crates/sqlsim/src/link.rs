@@ -5,6 +5,7 @@ use crate::sites::Sites;
 use crate::time::VirtualTime;
 use futures::future::{Either, select};
 use rhumb_core::{SiteId, Timestamp};
+use rhumb_sim::history::Mode;
 use rhumb_sql::embedded::{Client, Reply};
 use rhumb_sql::error::SqlError;
 use std::pin::pin;
@@ -66,6 +67,8 @@ pub struct Dialer {
     pub shared: Shared,
     /// In which database.
     pub database: String,
+    /// How a statement that only reads stands in the history.
+    pub reads: Mode,
 }
 
 impl Dialer {

@@ -7,6 +7,7 @@ use rhumb_commit::quad::quorums::Policy;
 use rhumb_commit::transaction::Gateway;
 use rhumb_commit::{catenae, quad, replicated_commit};
 use rhumb_core::{Actor, Rng, SiteId, Span};
+use rhumb_sim::history::Mode;
 use rhumb_sim::{Config, FaultRates, World};
 use rhumb_sql::keyspaces::Gateways;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub trait Protocol: Actor<Request: Send + 'static, Answer: Send + 'static> + 'st
     const NAME: &'static str;
     /// Bytes that a transaction may write, roughly.
     const WRITES_BYTES_MAX: u64;
+    /// How a statement that only reads stands in the history: at the timestamp that it is told, or wherever its locks have put it.
+    const READS: Mode;
 
     /// A world of its actors.
     fn world(config: Config, shape: &Shape, seed: u64, rng: &mut Rng) -> World<Self>;
@@ -46,6 +49,7 @@ pub trait Protocol: Actor<Request: Send + 'static, Answer: Send + 'static> + 'st
 impl Protocol for replicated_commit::Site {
     const NAME: &'static str = "replicated_commit";
     const WRITES_BYTES_MAX: u64 = 12 << 20;
+    const READS: Mode = Mode::ReadOnly;
 
     fn world(config: Config, shape: &Shape, seed: u64, _: &mut Rng) -> World<Self> {
         let topology = Arc::new(config.topology.clone());
@@ -80,6 +84,7 @@ impl Protocol for replicated_commit::Site {
 impl Protocol for catenae::Site {
     const NAME: &'static str = "catenae";
     const WRITES_BYTES_MAX: u64 = 2 << 20;
+    const READS: Mode = Mode::ReadOnly;
 
     fn world(config: Config, shape: &Shape, seed: u64, _: &mut Rng) -> World<Self> {
         let topology = Arc::new(config.topology.clone());
@@ -122,6 +127,7 @@ impl Protocol for catenae::Site {
 impl Protocol for quad::Site {
     const NAME: &'static str = "quad";
     const WRITES_BYTES_MAX: u64 = 12 << 20;
+    const READS: Mode = Mode::ReadWrite;
 
     fn world(config: Config, _: &Shape, seed: u64, rng: &mut Rng) -> World<Self> {
         let sites: Vec<SiteId> = config.topology.sites().collect();

@@ -163,7 +163,7 @@ impl<A: Protocol> Run<A> {
 
     fn dialer(&self) -> Dialer {
         let (sites, time) = (self.cluster.sites.clone(), self.cluster.time.clone());
-        Dialer { sites, time, shared: self.shared.clone(), database: work::setup::DATABASE.into() }
+        Dialer { sites, time, shared: self.shared.clone(), database: work::setup::DATABASE.into(), reads: A::READS }
     }
 
     fn all_sites(&self) -> Vec<SiteId> {

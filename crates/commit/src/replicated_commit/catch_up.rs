@@ -130,6 +130,18 @@ impl CatchUp {
         self.peers.get(&region).map_or(0, |peer| peer.cursor)
     }
 
+    /// Another placement is adopted; up to `safe` all is known. What is promised beyond that, a replica that votes now promises anew once it
+    /// is settled: it may learn of doubts until then that it had no part in.
+    pub(super) fn begin_epoch(&mut self, safe: Timestamp) {
+        self.safe_before = safe;
+        for peer in self.peers.values_mut() {
+            peer.closed = Timestamp::ZERO;
+            if let Some(OpenPage { closed: Some(closed), .. }) = &mut peer.open {
+                *closed = Timestamp::ZERO;
+            }
+        }
+    }
+
     /// Forgets how far the logs of `regions` were taken over: all rows are copied afresh.
     pub(super) fn begin_anew(&mut self, regions: Regions) {
         for region in regions.iter() {
@@ -220,7 +232,12 @@ impl Site {
         }
         if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
             self.catch_up.hurry = false;
-            for region in self.sources().iter() {
+            let sources = self.sources();
+            for (region, peer) in &mut self.catch_up.peers {
+                // Nobody sends the rest of a page of a log that is not wanted any more.
+                peer.open.take_if(|_| !sources.contains(*region));
+            }
+            for region in sources.iter() {
                 self.pull(region, fx);
             }
         }
@@ -292,6 +309,8 @@ impl Site {
 
     fn page(&self, after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Timestamp) -> Page {
         let CatchUp { truncated, collected, .. } = self.catch_up;
+        // What it is in doubt about of earlier epochs it knows once it is settled.
+        let closed = if self.is_settled() { closed } else { Timestamp::ZERO };
         Page { after, heads, end, more, closed, begins: truncated, collected, epoch: self.placement.epoch }
     }
 
@@ -328,7 +347,9 @@ impl Site {
             }
             wanted.insert(head.seq);
         }
-        let closed = (end == page.end && !page.more).then_some(page.closed);
+        // What it promised in an earlier epoch counted beside the promises of those who voted then.
+        let promised = if page.epoch == self.placement.epoch { page.closed } else { Timestamp::ZERO };
+        let closed = (end == page.end && !page.more).then_some(promised);
         if !wanted.is_empty() {
             fx.count("catch_up.fetch");
             fx.send(from, Note::Fetch { seqs: wanted.iter().copied().collect() });

@@ -445,7 +445,7 @@ impl Site {
 
     /// A cohort whose coordinator is another site, or of another region, may work the outcome out by itself.
     pub(super) fn on_vote_as_cohort(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
-        let Voted { meta, region, vote, high } = voted;
+        let Voted { meta, region, vote, high, without } = voted;
         let region = *region;
         let carried = self.is_carried(&meta.attempt);
         if meta.coordinator == self.me.shard && !carried {
@@ -456,6 +456,7 @@ impl Site {
         }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
+        entry.tally.hear_word(region, *without);
         entry.tally.hear_high(voted.coordinator(), *high);
         self.count_as_cohort(meta.attempt, fx);
     }
@@ -487,8 +488,9 @@ impl Site {
 
     pub(super) fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         fx.count("commit.cohort_asks");
+        let lost = self.lost_of(meta);
         for region in meta.electorate.iter() {
-            fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() });
+            fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone(), lost });
         }
         self.ask_highs(meta, fx);
     }

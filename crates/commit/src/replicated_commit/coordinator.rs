@@ -44,6 +44,10 @@ pub(super) struct Ballot {
     over: bool,
     /// Somebody in doubt has asked for this region's vote: it may not reach the others that this region reaches.
     asked: bool,
+    /// Regions that are lost, as an operator says who cannot declare them so before this is settled.
+    presumed_lost: Regions,
+    /// Lost regions whose votes this region does not believe any more, on disk or on its way there.
+    without: Regions,
     resolved: bool,
 }
 
@@ -106,13 +110,15 @@ impl Ballot {
             since,
             over: false,
             asked: false,
+            presumed_lost: Regions::NONE,
+            without: Regions::NONE,
             resolved: false,
         }
     }
 
     fn put_outcome(&self, batch: &mut Batch) {
         if let Some(vote) = &self.vote {
-            let record = VoteRecord { meta: self.meta.clone(), vote: vote.clone(), decision: self.decision };
+            let record = VoteRecord { meta: self.meta.clone(), vote: vote.clone(), decision: self.decision, without: self.without };
             batch.put_record(VOTES, records::attempt_key(&self.meta.attempt), record::encode(&record));
         }
     }
@@ -135,8 +141,12 @@ impl Ballot {
 }
 
 impl Site {
-    pub(super) fn recover_ballot(&mut self, record: VoteRecord) {
+    pub(super) fn recover_ballot(&mut self, record: VoteRecord, fx: &mut Effects<Site>) {
         let mut ballot = Ballot::new(record.meta, self.now);
+        if let Some(decision) = record.decision {
+            fx.agree(ATTEMPT, ballot.meta.attempt, &decision.is_commit().then_some(ballot.meta.at));
+        }
+        ballot.without = record.without;
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
         let applied = record.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [self.me.shard];
         ballot.resolved = applied || record.decision == Some(Decision::Aborted) || !record.vote.is_yes();
@@ -238,8 +248,7 @@ impl Site {
         if ballot.vote.replace(vote.clone()).is_none() {
             self.coordinator.voted += 1;
         }
-        let record = VoteRecord { meta: ballot.meta.clone(), vote: vote.clone(), decision: None };
-        batch.put_record(VOTES, records::attempt_key(&attempt), record::encode(&record));
+        ballot.put_outcome(&mut batch);
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::RefusalNotDurable) && !vote.is_yes() {
             batch = Batch::new();
@@ -261,7 +270,8 @@ impl Site {
     fn tell_vote(&mut self, attempt: Attempt, to: &[SiteId], batch: Batch, fx: &mut Effects<Site>) {
         let ballot = &self.coordinator.ballots[&attempt];
         let vote = ballot.vote.clone().expect("told once cast");
-        let voted = Voted { meta: ballot.meta.clone(), region: self.me.region, vote, high: self.cohort.highest };
+        let (meta, without) = (ballot.meta.clone(), ballot.without);
+        let voted = Voted { meta, region: self.me.region, vote, high: self.cohort.highest, without };
         let mut persist = fx.persist(batch);
         for site in to {
             persist = persist.send(*site, Promise::Vote(voted.clone()));
@@ -275,8 +285,9 @@ impl Site {
         }
     }
 
-    /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
-    pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+    /// Somebody in doubt asks for this region's vote: whatever it is becomes final. It is to do without the votes of regions that are
+    /// `lost`.
+    pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, lost: Regions, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
             fx.count("commit.asked_forgotten");
@@ -286,10 +297,17 @@ impl Site {
         }
         let now = self.now;
         let ballot = self.coordinator.ballot(&meta, now);
+        ballot.presumed_lost = ballot.presumed_lost.or(lost.without(self.me.region.into()));
         if ballot.decision.is_none() {
             ballot.asked = true;
             self.coordinator.unresolved.insert(attempt);
         }
+        if let Some(decision) = self.decided_by_gateway(&attempt)
+            && self.coordinator.ballots[&attempt].decision.is_none()
+        {
+            self.distribute(attempt, decision, fx);
+        }
+        let gives_word = self.give_word(attempt);
         let ballot = &self.coordinator.ballots[&attempt];
         let provisional = ballot.vote == Some(Vote::Yes);
         #[cfg(feature = "planted")]
@@ -301,6 +319,12 @@ impl Site {
                 self.vote(attempt, Vote::Firm, Batch::new(), fx);
                 self.tell_others(attempt, from, fx);
             }
+            (None, Some(_)) if gives_word => {
+                let mut batch = Batch::new();
+                ballot.put_outcome(&mut batch);
+                let to = [from, self.me];
+                self.tell_vote(attempt, if from == self.me { &to[..1] } else { &to }, batch, fx);
+            }
             (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), fx),
             (None, None) if ballot.parts.is_empty() => {
                 self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), fx);
@@ -309,6 +333,38 @@ impl Site {
             // Its cohorts are preparing; the vote is cast soon, and who is in doubt asks again.
             (None, None) => {}
         }
+    }
+
+    /// This region does without the votes of lost regions from now on, if it knows none of them. True if that is new, and has to go to disk
+    /// with its vote.
+    fn give_word(&mut self, attempt: Attempt) -> bool {
+        let ballot = &self.coordinator.ballots[&attempt];
+        let lost = self.lost_of(&ballot.meta);
+        let heard = |region: &RegionId| ballot.tally.of(*region).is_some() || self.gateway_heard(&attempt, *region);
+        if ballot.decision.is_some() || lost.contains(self.me.region) || lost.iter().any(|region| heard(&region)) {
+            return false;
+        }
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("looked at above");
+        let fresh = !lost.without(ballot.without).is_empty();
+        ballot.without = ballot.without.or(lost);
+        fresh
+    }
+
+    /// True if this region has given its word to believe nothing of `region` about `attempt`.
+    pub(super) fn does_without(&self, region: RegionId, attempt: &Attempt) -> bool {
+        self.coordinator.ballots.get(attempt).is_some_and(|ballot| ballot.without.contains(region))
+    }
+
+    /// The gateway at this site knows that `attempt` has aborted, and will say so: puts that on record, if this region has voted.
+    pub(super) fn record_aborted(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.vote.is_some() && ballot.decision.is_none()) {
+            self.distribute(attempt, Decision::Aborted, fx);
+        }
+    }
+
+    /// Regions that are lost, as an operator says who cannot declare them so before `attempt` is settled.
+    pub(super) fn presumed_lost(&self, attempt: &Attempt) -> Regions {
+        self.coordinator.ballots.get(attempt).map_or(Regions::NONE, |ballot| ballot.presumed_lost)
     }
 
     /// The gateway takes the attempt back, as far as that is still possible.
@@ -346,13 +402,14 @@ impl Site {
     }
 
     pub(super) fn on_vote_as_coordinator(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
-        let Voted { meta, region, vote, high } = voted;
+        let Voted { meta, region, vote, high, without } = voted;
         let region = *region;
         let attempt = meta.attempt;
         if meta.coordinator != self.me.shard {
             return;
         }
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        ballot.tally.hear_word(region, *without);
         #[cfg(feature = "planted")]
         ballot.tally.overwrite(region, vote.clone());
         #[cfg(not(feature = "planted"))]
@@ -377,6 +434,7 @@ impl Site {
     /// A region has resolved the attempt and forgotten it.
     pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
         if let Some(entry) = self.cohort.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
+            entry.tally.hear_word(region, entry.meta.electorate);
             if region == self.me.region {
                 entry.tally.record_if_open(region, Vote::No(Refusal::NeverHeard));
             } else {
@@ -400,6 +458,7 @@ impl Site {
         for (region, end) in ballot.forgotten_by.iter().filter(|_| self.moving.copied) {
             if self.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
+                tally.hear_word(*region, ballot.meta.electorate);
             }
         }
         tally
@@ -474,9 +533,11 @@ impl Site {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
-        fx.agree(ATTEMPT, attempt, &decision.is_commit().then_some(ballot.meta.at));
         match decision {
-            Decision::Committed { .. } => self.have_applied(attempt, fx),
+            Decision::Committed { .. } => {
+                fx.agree(ATTEMPT, attempt, &Some(ballot.meta.at));
+                self.have_applied(attempt, fx);
+            }
             Decision::Aborted => {
                 let meta = ballot.meta.clone();
                 self.have_unprepared(&meta, fx);
@@ -616,9 +677,11 @@ impl Site {
             return self.repropose(meta, fx);
         }
         // Those whose votes are known as well: they may know the outcome by now. This region only as long as its vote may still change.
-        let settled = if ballot.vote.as_ref().is_some_and(Vote::is_final) { self.me.region.into() } else { Regions::NONE };
+        let lost = self.lost_of(&meta);
+        let own = ballot.vote.as_ref().is_some_and(Vote::is_final) && lost.without(ballot.without).is_empty();
+        let settled = if own { self.me.region.into() } else { Regions::NONE };
         for region in meta.electorate.without(settled).iter() {
-            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
+            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone(), lost }, fx);
         }
         self.ask_highs(&meta, fx);
     }

@@ -8,7 +8,12 @@
 //!     ├────────────────────────────▶│────────────────────────────────▶│
 //!     │◀────────────────────────────┤ firm yes    yes, no, Decided    │
 //!     │◀──────────────────────────────────────────────────────────────┤
-//!   the votes of X's electorate decide as ever; or its row comes with a log; or a lost region is declared so
+//!   the votes of X's electorate decide as ever; or its row comes with a log; or a region of it is declared lost:
+//!
+//!     │ AskVote X, without the lost │
+//!     ├────────────────────────────▶│ knows no vote of theirs and no outcome: will believe none, on disk
+//!     │◀────────────────────────────┤ firm yes, without the lost
+//!   all others have given that word: the lost count as having voted yes
 //! ```
 //!
 //! A commit of an earlier epoch has the votes of a majority; one of those regions is among any majority that has stopped,
@@ -17,21 +22,26 @@
 //! about, and whoever settles keeps the locks of these attempts along with it: nobody reads or writes their rows before their
 //! outcome is known, and everything else goes on.
 //!
-//! What a *lost* region voted nobody will ever say. An attempt that it can have decided counts as committed by it, as its
-//! client may have been told so; it is aborted if the other regions refused it by themselves. On the change that declares it lost itself a
-//! region does not vote: so that change is decided by the others, whatever becomes of its gateway.
+//! What a *lost* region voted nobody will ever say, unless somebody has heard it. An attempt that it can have decided counts as committed by
+//! it, as its client may have been told so; it is aborted if the other regions refused it by themselves. That holds only once each of the others
+//! has given its word, on disk, that it knows neither the outcome nor what the lost region voted, and will not believe what it may hear of
+//! either: else one that had heard of a refusal in time would decide otherwise. A gateway tells its client of a refusal only once
+//! that is on the disk of its own region. On the change that declares it lost itself a region does not vote: so that change is decided by the
+//! others, whatever becomes of its gateway. Should another change be in doubt and keep the row that the declaration has to read and write,
+//! the operator's word comes before: it has that change settled in the same way.
 //!
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
-//! known or its transaction has another attempt; a vote of a lost region is assumed only where all others are final.
+//! known or its transaction has another attempt; a vote of a lost region is assumed only where all others are final and without it.
 
 use super::cohort::{Carried, Entry, Stage};
 use super::config::PAGE_BYTES_MAX;
-use super::message::{Attempt, Doubt, Meta, Part};
+use super::message::{Answer, Attempt, Doubt, Meta, Note, Part};
 use super::moving::Stop;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
 use super::site::Site;
 use crate::placement::{Placement, Regions};
 use crate::votes::{Refusal, Tally, Vote};
+use rhumb_core::actor::RequestId;
 use rhumb_core::{Batch, Effects, RegionId, record, work};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -186,29 +196,51 @@ impl Site {
         }
     }
 
-    /// Adds to `tally` what lost regions are taken to have voted, if all others are final. True if that decides.
+    /// Adds to `tally` what lost regions are taken to have voted, if all others are final and have given their word to do without them. True
+    /// if that decides.
     pub(super) fn with_lost(&self, mut tally: Tally, meta: &Meta) -> (Tally, bool) {
-        self.declared_lost_by(&meta.attempt).iter().for_each(|region| tally.record_if_open(region, Vote::No(Refusal::Moved)));
+        meta.declares_lost.iter().for_each(|region| tally.record_if_open(region, Vote::No(Refusal::Moved)));
         let open = tally.outcome(meta.electorate).is_none();
-        let lost: Regions = meta.electorate.iter().filter(|region| self.placement.is_lost(*region, meta.epoch)).collect();
-        let is_final = |region: RegionId| tally.of(region).is_some_and(Vote::is_final);
+        let lost = self.lost_of(meta);
         #[cfg(feature = "planted")]
         let assumed = if self.has_planted(super::planted::Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
         #[cfg(not(feature = "planted"))]
         let assumed = Vote::Firm;
-        if meta.electorate.without(lost).iter().all(is_final) {
+        if tally.is_final_without(meta.electorate.without(lost), lost) {
             lost.iter().for_each(|region| tally.record_if_open(region, assumed.clone()));
         }
         let decides = open && tally.outcome(meta.electorate).is_some();
         (tally, decides)
     }
 
-    /// The regions that `attempt` declares lost, if it changes the placement: they do not vote for that, so nobody need wait for their word.
-    fn declared_lost_by(&self, attempt: &Attempt) -> Regions {
-        let writes = self.cohort.entries.get(attempt).into_iter().flat_map(|entry| &entry.part.writes);
-        let placements =
-            writes.filter(|(key, _)| Placement::is_key(key)).filter_map(|(_, value)| value.as_ref().and_then(Placement::decode));
-        placements.fold(Regions::NONE, |all, placement| all.or(placement.declares_lost()))
+    /// The regions of the electorate that are lost, as the placement says, or an operator who is about to declare them so.
+    pub(super) fn lost_of(&self, meta: &Meta) -> Regions {
+        let declared: Regions = meta.electorate.iter().filter(|region| self.is_lost(*region, meta)).collect();
+        declared.or(self.presumed_lost(&meta.attempt)).and(meta.electorate).without(meta.declares_lost)
+    }
+
+    /// An operator says that regions are `lost`: tells all sites, for a change of the placement that is in doubt keeps the row that a
+    /// declaration has to read and write.
+    pub(super) fn on_settle(&mut self, id: RequestId, lost: Regions, fx: &mut Effects<Site>) {
+        for site in self.topology.sites().collect::<Vec<_>>() {
+            self.send(site, Note::Settle { lost }, fx);
+        }
+        fx.answer(id, Answer::Done);
+    }
+
+    /// Has changes of the placement that are in doubt here settled without the votes of regions that are `lost`.
+    pub(super) fn settle_placements(&mut self, lost: Regions, fx: &mut Effects<Site>) {
+        let key = Placement::key(self.me.shard, &self.topology);
+        let holders = self.cohort.locks.exclusive_holders(&key).into_iter().filter_map(|txn| self.cohort.entry_of(txn));
+        let waits_for_lost = |meta: &&Meta| !meta.electorate.without(meta.declares_lost).and(lost).is_empty();
+        let metas = holders.filter(|entry| entry.is_promised()).map(|entry| &entry.meta);
+        let metas: Vec<Meta> = metas.filter(waits_for_lost).cloned().collect();
+        for meta in metas {
+            fx.count("placement.settled_for_declaration");
+            for region in meta.electorate.without(lost).iter() {
+                self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone(), lost }, fx);
+            }
+        }
     }
 
     /// True if what `region` says of an attempt of `meta`'s epoch does not count any more.

@@ -48,12 +48,27 @@ pub struct Meta {
     pub epoch: u64,
     /// The regions whose votes decide it: those that were active in that epoch.
     pub electorate: Regions,
+    /// Those of them that it declares lost: they do not vote for it, and nobody waits for their word.
+    pub declares_lost: Regions,
     /// Its gateway waits to hear that a majority has applied it.
     pub two_rounds: bool,
     /// The shard whose site coordinates in each region.
     pub coordinator: u16,
     /// The shards that it touches, in order; the coordinator's is among them.
     pub participants: Vec<u16>,
+}
+
+impl Part {
+    /// The placement that it writes.
+    pub fn placement(&self) -> Option<Placement> {
+        let mut written = self.writes.iter().filter(|(key, _)| Placement::is_key(key));
+        written.find_map(|(_, value)| value.as_ref().and_then(Placement::decode))
+    }
+
+    /// The regions that it declares lost.
+    pub fn declares_lost(&self) -> Regions {
+        self.placement().map_or(Regions::NONE, |placement| placement.declares_lost())
+    }
 }
 
 /// A row that was read.
@@ -207,7 +222,7 @@ pub enum Note {
     /// Gateway to the site in doubt: not any more, if ever.
     Over { attempt: Attempt },
     /// A site in doubt, whose gateway is silent, to each region's coordinator: what is your vote, for ever?
-    AskVote { meta: Meta },
+    AskVote { meta: Meta, lost: Regions },
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
     /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `handing` when it handed over
@@ -219,6 +234,8 @@ pub enum Note {
     Measured(Measured),
     /// Site to site: which placement have you adopted?
     AskPlacement,
+    /// To all sites: have changes of the placement that are in doubt settled without regions that are `lost`.
+    Settle { lost: Regions },
     /// Replica of this placement to one that was active before, or to the one that it copied from: tell me once you have stopped, and what you
     /// are in doubt about, from the attempt after this one on.
     AskStopped { placement: Placement, after: Option<Attempt> },
@@ -233,6 +250,8 @@ pub enum Note {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Promise {
+    /// The answer to a handoff: it never commits.
+    Refused { id: HandoffId, error: TxnError },
     /// Cohort to its coordinator: prepared.
     Prepared { attempt: Attempt, shard: u16 },
     /// Coordinator to the gateway and to whoever asked: the region's vote.
@@ -272,6 +291,8 @@ pub struct Voted {
     pub vote: Vote,
     /// The highest timestamp that its coordinator's site had prepared or applied when it said so.
     pub high: Timestamp,
+    /// Lost regions whose votes on it this region does not know and will not believe any more.
+    pub without: Regions,
 }
 
 impl Voted {
@@ -325,6 +346,9 @@ pub enum Request {
     Commit { txn: TxnId, writes: Vec<(Key, Option<Value>)>, expect: Vec<(Key, Timestamp)>, options: CommitOptions },
     /// Give up. Answered by `Done`.
     Rollback { txn: TxnId },
+    /// Regions are lost, says an operator who is about to declare them so: changes of the placement that are in doubt are to be settled
+    /// without them. Answered by `Done`, before that has happened.
+    Settle { lost: Regions },
     /// How is this site? Answered by `Status`.
     Status,
 }
@@ -483,7 +507,9 @@ impl fmt::Display for Note {
             }
             Note::AskGateway { meta } => write!(f, "AskGateway {}", meta.attempt),
             Note::Over { attempt } => write!(f, "Over {attempt}"),
-            Note::AskVote { meta } => write!(f, "AskVote {}", meta.attempt),
+            Note::Settle { lost } => write!(f, "Settle without {lost}"),
+            Note::AskVote { meta, lost } if lost.is_empty() => write!(f, "AskVote {}", meta.attempt),
+            Note::AskVote { meta, lost } => write!(f, "AskVote {} without {lost}", meta.attempt),
             Note::Fetch { seqs } => {
                 write!(f, "Fetch ")?;
                 list(f, seqs.iter())
@@ -504,7 +530,13 @@ impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Promise::Prepared { attempt, shard } => write!(f, "Prepared {attempt} shard {shard}"),
-            Promise::Vote(Voted { meta, region, vote, .. }) => write!(f, "Vote {} {region} {vote}", meta.attempt),
+            Promise::Refused { id, error } => write!(f, "Refused {id} {error}"),
+            Promise::Vote(Voted { meta, region, vote, without, .. }) if without.is_empty() => {
+                write!(f, "Vote {} {region} {vote}", meta.attempt)
+            }
+            Promise::Vote(Voted { meta, region, vote, without, .. }) => {
+                write!(f, "Vote {} {region} {vote} without {without}", meta.attempt)
+            }
             Promise::Forgotten { attempt, region, log_end } => write!(f, "Forgotten {attempt} {region} log {log_end}"),
             Promise::Applied { attempt, shard } => write!(f, "Applied {attempt} shard {shard}"),
             Promise::Confirmed { attempt, region } => write!(f, "Confirmed {attempt} {region}"),

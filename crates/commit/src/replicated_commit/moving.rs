@@ -137,8 +137,7 @@ impl Site {
     /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch; whom it declares lost does
     /// not vote for it.
     pub(super) fn check_placement(&self, part: &Part) -> Result<(), Refusal> {
-        let written = part.writes.iter().filter(|(key, _)| Placement::is_key(key));
-        let Some(next) = written.filter_map(|(_, value)| value.as_ref().and_then(Placement::decode)).next() else { return Ok(()) };
+        let Some(next) = part.placement() else { return Ok(()) };
         if next.declares_lost().contains(self.me.region) {
             return Err(Refusal::Moved);
         }
@@ -169,7 +168,7 @@ impl Site {
         fx.count("placement.adopted");
         fx.trace(|| format!("adopts {placement}"));
         fx.agree("placement", placement.epoch, &placement);
-        self.catch_up.safe_before = self.safe();
+        self.catch_up.begin_epoch(self.safe());
         self.placement = placement;
         self.moving.stopped.clear();
         self.moving.stopped_at = self.now;

@@ -97,7 +97,13 @@ impl Site {
         if ballot.vote.as_ref().is_some_and(|vote| *vote != Vote::No(Refusal::Superseded)) {
             ballot.vote = None;
             self.vote(attempt, Vote::Firm, Batch::new(), fx);
-            let accepted = Promise::Vote(Voted { meta: meta.clone(), region: self.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
+            let accepted = Promise::Vote(Voted {
+                meta: meta.clone(),
+                region: self.me.region,
+                vote: Vote::Firm,
+                high: Timestamp::ZERO,
+                without: Regions::NONE,
+            });
             for region in meta.electorate.iter() {
                 fx.persist(Batch::new()).send(self.site(region, meta.coordinator), accepted.clone());
             }

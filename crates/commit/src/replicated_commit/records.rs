@@ -40,6 +40,8 @@ pub struct VoteRecord {
     pub vote: Vote,
     /// The outcome, once it is known and applied by this site's own cohort.
     pub decision: Option<Decision>,
+    /// Lost regions whose votes on it this region will not believe.
+    pub without: Regions,
 }
 
 /// A prepared attempt.

@@ -29,7 +29,7 @@ impl Site {
             let Loaded::Records { records, more } = loaded else { unreachable!("recovery loads records") };
             let stage = self.recovery().stage;
             for (key, bytes) in &records {
-                self.recover_record(ORDER[stage], key, bytes);
+                self.recover_record(ORDER[stage], key, bytes, fx);
             }
             let recovery = self.recovery();
             match records.last() {
@@ -57,7 +57,7 @@ impl Site {
         fx.load(token, load);
     }
 
-    fn recover_record(&mut self, space: Space, key: &[u8], bytes: &[u8]) {
+    fn recover_record(&mut self, space: Space, key: &[u8], bytes: &[u8], fx: &mut Effects<Site>) {
         let damaged = "the store verifies checksums, and records are written by this format version only";
         match space {
             NUMBERS => match Number::decode(key, bytes).expect(damaged) {
@@ -73,7 +73,7 @@ impl Site {
             PLACEMENT => self.recovery().placement = Some(record::decode(bytes).expect(damaged)),
             VOTES => {
                 let record: VoteRecord = record::decode(bytes).expect(damaged);
-                self.recover_ballot(record);
+                self.recover_ballot(record, fx);
             }
             CARRIED => self.recover_carried(record::decode(bytes).expect(damaged)),
             _ => {

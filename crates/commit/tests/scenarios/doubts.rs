@@ -3,7 +3,7 @@
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::replicated_commit::message::Voted;
-use rhumb_commit::replicated_commit::{Note, Promise};
+use rhumb_commit::replicated_commit::{Note, Promise, Request};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::Decision;
 use rhumb_core::actor::RequestId;
@@ -131,6 +131,70 @@ fn a_declaration_whose_gateway_dies_in_its_midst_does_not_keep_the_next_one_away
     let (_, id) = cluster.change(R0, &Placement::everywhere(3), lost);
     cluster.settle();
     cluster.committed(id);
+}
+
+/// r0's client is refused: r1 and r2 have locked the row for others. Then r2 is lost, and r0 crashes, so that nobody is left who heard its
+/// refusal. If r0 has told its client, that holds.
+#[test]
+fn a_refusal_that_a_client_was_told_outlives_the_region_that_refused() {
+    for slow in [false, true] {
+        let mut cluster = Cluster::new(1, "");
+        cluster.hold(|envelope| envelope.is_of(R1) && (envelope.to == R0 || envelope.is_vote()));
+        let other = cluster.begin(R1, ReadMode::Optimistic);
+        cluster.commit(other, &[("k", "1")]);
+        cluster.settle();
+        cluster.advance(Span::from_millis(100));
+        let txn = cluster.begin(R0, ReadMode::Optimistic);
+        let refused = cluster.commit(txn, &[("k", "2")]);
+        cluster.hold(|envelope| envelope.is_of(R1) || envelope.is_vote());
+        cluster.settle();
+        if slow {
+            cluster.stall_disk(R0);
+        }
+        cluster.hold(|envelope| envelope.is_of(R1) || envelope.from == R0 && envelope.to != R0);
+        cluster.settle();
+        assert_eq!(cluster.waits(refused), slow, "it is told once its outcome is on the disk of r0");
+        cluster.kill(R0);
+        cluster.kill(R2);
+        cluster.lose(|_| true);
+        cluster.let_go();
+        cluster.start(R0);
+        cluster.advance(Span::from_secs(6));
+        let lost = Change { lost: WEST.into(), ..change([NORTH, EAST], []) };
+        let (_, id) = cluster.change(R0, &Placement::everywhere(3), lost);
+        cluster.settle();
+        cluster.committed(id);
+        cluster.advance(Span::from_secs(8));
+        for site in [R0, R1] {
+            assert_eq!(cluster.stored(site, "k").1 == Some("2".into()), slow, "{site}: what nobody was told of may have committed");
+            assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+        }
+    }
+}
+
+/// A change of the placement is in doubt, and only the lost region could decide it. It keeps the row that the declaration has to read
+/// and write: the operator's word has it settled first.
+#[test]
+fn a_change_in_doubt_does_not_keep_a_region_from_being_declared_lost() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.hold(|envelope| envelope.from == R0);
+    let (next, _) = cluster.change(R0, &Placement::everywhere(3), change([NORTH, EAST], [WEST]));
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.kill(R0);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    cluster.start(R0);
+    cluster.advance(Span::from_secs(8));
+    assert_eq!(cluster.prepared_and_in_doubt(R0), (1, 1));
+    let settled = cluster.request(R1, Request::Settle { lost: WEST.into() });
+    cluster.advance(Span::from_secs(8));
+    assert!(!cluster.waits(settled));
+    let lost = Change { lost: WEST.into(), ..change([NORTH, EAST], []) };
+    let (_, id) = cluster.change(R1, &next, lost);
+    cluster.settle();
+    cluster.committed(id);
+    assert_eq!(cluster.prepared_and_in_doubt(R0), (0, 0));
 }
 
 #[test]

@@ -85,6 +85,7 @@ enum Errand {
 
 enum Phase {
     Waiting,
+    Settling,
     Beginning,
     Reading,
     Committing,
@@ -131,6 +132,11 @@ impl Mover {
         Next::Wait(Span::from_micros(self.rng.below(PAUSE_MAX.as_micros())).max(self.from.since(now)))
     }
 
+    fn begin(&mut self) -> Next<Request> {
+        self.phase = Phase::Beginning;
+        Next::Request(Request::Begin { mode: ReadMode::Locking })
+    }
+
     fn change(&mut self, txn: TxnId, rows: &[Row]) -> Next<Request> {
         let shown = rows.first().and_then(|row| row.value.as_ref());
         let placement = match shown {
@@ -159,10 +165,14 @@ impl ClientProgram<Site> for Mover {
         match (&self.phase, event) {
             (_, ClientEvent::Started) => self.wait(now),
             (_, ClientEvent::Woken) if now >= self.until => Next::Done,
-            (_, ClientEvent::Woken) => {
-                self.phase = Phase::Beginning;
-                Next::Request(Request::Begin { mode: ReadMode::Locking })
-            }
+            (_, ClientEvent::Woken) => match self.errand {
+                Errand::Declare(region) => {
+                    self.phase = Phase::Settling;
+                    Next::Request(Request::Settle { lost: region.into() })
+                }
+                Errand::Move(_) => self.begin(),
+            },
+            (Phase::Settling, ClientEvent::Answered(Answer::Done)) => self.begin(),
             (Phase::Beginning, ClientEvent::Answered(Answer::Began { txn })) => {
                 self.phase = Phase::Reading;
                 self.txn = Some(txn);

@@ -49,14 +49,7 @@ struct Used {
 
 impl CatalogView {
     pub(super) fn new(catalog: Arc<Catalog>) -> CatalogView {
-        CatalogView {
-            catalog,
-            database: None,
-            used: BTreeMap::new(),
-            changed: BTreeMap::new(),
-            asks_nearby: false,
-            nearby: Vec::new(),
-        }
+        CatalogView { catalog, database: None, used: BTreeMap::new(), changed: BTreeMap::new(), asks_nearby: false, nearby: Vec::new() }
     }
 
     /// The same view, which spares an optimistic transaction the trip to a majority: what the cache lacks it looks up at

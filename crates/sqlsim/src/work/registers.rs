@@ -183,7 +183,7 @@ impl<'a> Record<'a> {
 /// One statement.
 pub async fn single(client: &mut Client, link: &mut Link) {
     let step = Step::draw(client);
-    let mut record = Record::begin(client, if step.is_read() { Mode::ReadOnly } else { Mode::ReadWrite });
+    let mut record = Record::begin(client, if step.is_read() { client.dialer.reads } else { Mode::ReadWrite });
     match link.statement(&step.sql()).await {
         Ok(reply) => {
             record.step(step, &reply);
@@ -216,7 +216,7 @@ pub async fn transaction(client: &mut Client, link: &mut Link) {
 /// All rows, read at once, for the end.
 pub async fn read_all(client: &Client, link: &mut Link) -> Option<TxnNo> {
     let step = Step::ReadRange(0, KEYS - 1);
-    let mut record = Record::begin(client, Mode::ReadOnly);
+    let mut record = Record::begin(client, client.dialer.reads);
     let no = record.no;
     match link.statement(&step.sql()).await {
         Ok(reply) => {

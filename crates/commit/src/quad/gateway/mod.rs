@@ -182,7 +182,7 @@ impl Site {
                 self.fail(txn, None, over(), fx);
                 Ok(Answer::Done)
             }
-            Request::Status => Err(TxnError::Invalid("QuAD has no such status".into())),
+            Request::Status | Request::Settle { .. } => Err(TxnError::Invalid("QuAD has no placements".into())),
         };
         fx.answer(id, answer.unwrap_or_else(Answer::Failed));
     }

@@ -22,7 +22,7 @@ use crate::replicated_commit::site::Site;
 use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record, work};
+use rhumb_core::{Batch, Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record, work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -157,6 +157,7 @@ impl Site {
             at: made.max(newest_read.next()),
             epoch: self.placement.epoch,
             electorate: self.placement.voters,
+            declares_lost: parts.values().map(Part::declares_lost).fold(Regions::NONE, Regions::or),
             two_rounds,
             coordinator,
             participants: parts.keys().copied().collect(),
@@ -318,6 +319,17 @@ impl Site {
         self.send(from, note, fx);
     }
 
+    /// The outcome, if it was concluded here.
+    pub(in crate::replicated_commit) fn decided_by_gateway(&self, attempt: &Attempt) -> Option<Decision> {
+        self.gateway.ended.get(attempt).copied().flatten()
+    }
+
+    /// True if the gateway at this site is deciding `attempt` and has the vote of `region`.
+    pub(in crate::replicated_commit) fn gateway_heard(&self, attempt: &Attempt, region: RegionId) -> bool {
+        let committing = self.gateway.txns.get(&attempt.txn).and_then(|state| state.committing.as_ref());
+        committing.is_some_and(|committing| committing.meta.attempt == *attempt && committing.tally.of(region).is_some())
+    }
+
     fn remember(&mut self, attempt: Attempt, decision: Option<Decision>) {
         let ended = &mut self.gateway.ended;
         ended.insert(attempt, decision);
@@ -332,11 +344,11 @@ impl Site {
     }
 
     fn conclude(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
-        if let Some(Committing { meta, .. }) = self.committing(txn) {
-            fx.agree(ATTEMPT, meta.attempt, &decision.is_commit().then_some(meta.at));
-        }
         match decision {
             Decision::Committed { floor } => {
+                if let Some(Committing { meta, .. }) = self.committing(txn) {
+                    fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
+                }
                 self.tell_decided(txn, decision, fx);
                 self.send_copies(txn, floor, fx);
                 let wide = self.is_wide();
@@ -398,6 +410,9 @@ impl Site {
                 let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
                 fx.count(counted(reason));
+                if let Some(attempt) = self.committing(txn).map(|committing| committing.meta.attempt) {
+                    self.record_aborted(attempt, fx);
+                }
                 self.tell_decided(txn, Decision::Aborted, fx);
                 let reason = match reason {
                     Refusal::NotWhole(region) => {
@@ -434,6 +449,8 @@ impl Site {
         self.end(txn, fx);
         match (whose, result) {
             (Whose::Client(id), Ok(committed)) => fx.answer(id, Answer::Committed(committed)),
+            // A refusal is on the disk of this region first: should a region that voted be lost, it is not decided anew.
+            (Whose::Client(id), Err(error @ TxnError::Conflict(_))) => drop(fx.persist(Batch::new()).answer(id, Answer::Failed(error))),
             (Whose::Client(id), Err(error)) => fx.answer(id, Answer::Failed(error)),
             (Whose::Gateway(id), result) => self.hand_back(id, result, fx),
         }

@@ -335,7 +335,7 @@ impl Cluster {
     }
 
     /// Has a client of `site` ask.
-    fn request(&mut self, site: SiteId, request: Request) -> RequestId {
+    pub fn request(&mut self, site: SiteId, request: Request) -> RequestId {
         self.transcript.requested(site, &request);
         self.requests += 1;
         let id = self.requests;

@@ -74,6 +74,7 @@ impl Transcript {
                 format!("commit{}", writes.collect::<String>())
             }
             Request::Rollback { .. } => "rollback".into(),
+            Request::Settle { lost } => format!("settle without {lost}"),
             Request::Status => "status".into(),
         };
         self.line(format!("client → {site}"), &what);
