@@ -4,6 +4,7 @@
 //!   a list in which the sites offer less than they want
 //!     │ a drought begins: what this site cannot serve itself, it refuses at once if that is known to be of no use
 //!     ├── half of it is over, and somebody was refused: the site asks the others again, while it goes on refusing
+//!     │     │     for what was refused, not for what it expects to need
 //!     │     ├── still too few: it begins anew, twice as long
 //!     │     └── enough: it is over
 //!     └── nobody was refused: it lapses
@@ -38,8 +39,8 @@ pub struct Drought {
     left: Option<u64>,
     /// Why fewer cannot be had either, if that is known.
     why: Option<String>,
-    /// Somebody was refused since this site last had its say.
-    refused: bool,
+    /// Somebody was refused since this site last had its say: the most that one asked for which may be there.
+    refused: Option<u64>,
     /// How long the next one lasts.
     next: u32,
     first: u32,
@@ -49,7 +50,7 @@ pub struct Drought {
 impl Drought {
     /// None yet. The first lasts `first` ticks, each one after it twice as long, and none longer than `max`.
     pub fn none(first: u32, max: u32) -> Drought {
-        Drought { lasts: 0, age: 0, ask_at: 0, left: None, why: None, refused: false, next: first, first, max }
+        Drought { lasts: 0, age: 0, ask_at: 0, left: None, why: None, refused: None, next: first, first, max }
     }
 
     /// True while it lasts.
@@ -69,7 +70,7 @@ impl Drought {
         if left.is_some() {
             self.why = Some(CONTENDED.to_owned());
         }
-        self.refused = false;
+        self.refused = None;
     }
 
     /// An operation was refused although all was done for it, for this reason: no use to try the same for another.
@@ -95,7 +96,7 @@ impl Drought {
 
     /// Time passes; `asking`: a redistribution is under way, and a drought does not lapse just before it is decided.
     pub fn tick(&mut self, asking: bool) {
-        if self.lasts == 1 && !self.refused {
+        if self.lasts == 1 && self.refused.is_none() {
             return self.end();
         }
         self.age = self.age.saturating_add(1);
@@ -118,13 +119,19 @@ impl Drought {
             Some(why) => Refusal::Unreachable { quota, why: why.clone() },
             None => return None,
         };
-        self.refused = true;
+        let may_be_there = if matches!(refusal, Refusal::Unreachable { .. }) { operation.amount } else { 0 };
+        self.refused = self.refused.max(Some(may_be_there));
         Some(refusal)
     }
 
     /// True if it is time to ask the others again.
     pub fn asks_again(&self) -> bool {
-        self.refused && (1..=self.ask_at).contains(&self.lasts)
+        self.refused.is_some() && (1..=self.ask_at).contains(&self.lasts)
+    }
+
+    /// What it then asks for, beside what waits: an operation that may fit and was refused, so that it finds its tokens when it is tried again.
+    pub fn asks_for(&self) -> u64 {
+        if self.asks_again() { self.refused.unwrap_or(0) } else { 0 }
     }
 }
 
@@ -199,6 +206,19 @@ mod tests {
         drought.end();
         drought.begin(Some(0), 6, 0);
         assert_eq!(ticks_until_lapse(&mut drought), 8);
+    }
+
+    #[test]
+    fn it_asks_again_for_what_it_refused_if_that_may_be_there() {
+        let mut drought = Drought::none(10, 100);
+        drought.begin(Some(5), 0, 0);
+        drought.refusal(&acquire(3), &vm()).expect("another one's share");
+        drought.refusal(&acquire(9), &vm()).expect("more than there are");
+        assert_eq!(drought.asks_for(), 0, "not yet");
+        while !drought.asks_again() {
+            drought.tick(false);
+        }
+        assert_eq!(drought.asks_for(), 3);
     }
 
     #[test]

@@ -211,6 +211,11 @@ impl SitePurse<'_> {
         Tokens { left: left.saturating_sub(kept.left), held: held.saturating_sub(kept.held) }
     }
 
+    /// Asks for so many tokens at least, whatever waits.
+    pub fn need_at_least(&mut self, left: u64) {
+        self.needs.left = self.needs.left.max(left);
+    }
+
     /// What this site would ask for as a leader.
     pub fn call(&mut self, all: bool) -> Call {
         let kept = Tokens { left: 0, held: self.account.tokens.held };

@@ -162,8 +162,10 @@ impl Site {
         }
         quota.foresees = false;
         quota.leads = true;
-        let all = std::mem::take(&mut quota.urgent);
+        let refused = quota.drought.asks_for();
+        let all = std::mem::take(&mut quota.urgent) || refused > 0;
         self.with_protocol(id, fx, |protocol, purse, out| {
+            purse.need_at_least(refused);
             let call = purse.call(all);
             protocol.start(call, purse, out);
         });
