@@ -33,7 +33,7 @@ enum Asked {
 #[derive(Debug)]
 enum Stage {
     Executing { found: BTreeMap<RegionId, (Found, Timestamp)> },
-    Preparing { proposal: Proposal, ran: Ran, tally: Tally },
+    Preparing { proposal: Proposal, ran: Ran, tally: Box<Tally> },
 }
 
 /// A client's transaction.
@@ -162,7 +162,7 @@ impl Site {
             ranges: footprint.ranges.into_iter().zip(newest.ranges.iter().map(versions)).collect(),
             writes,
         };
-        running.stage = Stage::Preparing { proposal, ran, tally: Tally::default() };
+        running.stage = Stage::Preparing { proposal, ran, tally: Box::default() };
         self.ask(txn, fx);
     }
 

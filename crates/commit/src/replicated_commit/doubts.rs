@@ -231,7 +231,7 @@ impl Site {
     /// Has changes of the placement that are in doubt here settled without the votes of regions that are `lost`.
     pub(super) fn settle_placements(&mut self, lost: Regions, fx: &mut Effects<Site>) {
         let key = Placement::key(self.me.shard, &self.topology);
-        let holders = self.cohort.locks.exclusive_holders(&key).into_iter().filter_map(|txn| self.cohort.entry_of(txn));
+        let holders = self.cohort.locks.exclusive_holders(&key).filter_map(|txn| self.cohort.entry_of(txn));
         let waits_for_lost = |meta: &&Meta| !meta.electorate.without(meta.declares_lost).and(lost).is_empty();
         let metas = holders.filter(|entry| entry.is_promised()).map(|entry| &entry.meta);
         let metas: Vec<Meta> = metas.filter(waits_for_lost).cloned().collect();

@@ -3,6 +3,7 @@
 
 use super::message::{Meta, Note, Part, Promise, Voted};
 use super::site::Site;
+use crate::placement::Regions;
 use crate::votes::{Refusal, Vote};
 use rhumb_core::{Batch, Effects, Timestamp, work};
 

@@ -450,7 +450,9 @@ impl Site {
         match (whose, result) {
             (Whose::Client(id), Ok(committed)) => fx.answer(id, Answer::Committed(committed)),
             // A refusal is on the disk of this region first: should a region that voted be lost, it is not decided anew.
-            (Whose::Client(id), Err(error @ TxnError::Conflict(_))) => drop(fx.persist(Batch::new()).answer(id, Answer::Failed(error))),
+            (Whose::Client(id), Err(error @ TxnError::Conflict(_))) => {
+                fx.persist(Batch::new()).answer(id, Answer::Failed(error));
+            }
             (Whose::Client(id), Err(error)) => fx.answer(id, Answer::Failed(error)),
             (Whose::Gateway(id), result) => self.hand_back(id, result, fx),
         }

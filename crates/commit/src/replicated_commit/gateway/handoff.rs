@@ -127,7 +127,7 @@ impl Site {
         self.gateway.taken.insert(name, Some(result.clone()));
         match result {
             Err(error @ TxnError::Conflict(_)) => {
-                drop(fx.persist(Batch::new()).send(name.gateway, Promise::Refused { id: name, error }));
+                fx.persist(Batch::new()).send(name.gateway, Promise::Refused { id: name, error });
             }
             result => fx.send(name.gateway, Note::HandedBack { id: name, result }),
         }
