@@ -246,7 +246,12 @@ impl<A: Actor> World<A> {
 
     /// Compares from now on what actors [record](rhumb_core::Effects::agree) as agreed on.
     pub fn compare_agreed(&mut self) {
-        self.agreements = Some(Agreements::default());
+        self.compare_agreed_but(None);
+    }
+
+    /// The same, but for what is recorded of a topic.
+    pub fn compare_agreed_but(&mut self, topic: Option<&'static str>) {
+        self.agreements = Some(Agreements::but(topic));
     }
 
     /// Connects a client to `site`; it starts now.

@@ -17,7 +17,7 @@
 
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
 use super::doubts::ASSUMED;
-use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
+use super::message::{ATTEMPT, Attempt, Meta, Note, OUTCOME, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
 use crate::placement::Regions;
@@ -533,6 +533,7 @@ impl Site {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
+        fx.agree(OUTCOME, attempt, &decision.is_commit().then_some(ballot.meta.at));
         match decision {
             Decision::Committed { .. } => {
                 fx.agree(ATTEMPT, attempt, &Some(ballot.meta.at));

@@ -401,8 +401,10 @@ pub struct Status {
     pub tables: Vec<Table>,
 }
 
-/// What is [agreed on](rhumb_core::Effects::agree) of an attempt: its commit timestamp, or that it aborted.
+/// What is [agreed on](rhumb_core::Effects::agree) of an attempt: its commit timestamp, or, once that is on disk, that it aborted.
 pub const ATTEMPT: &str = "attempt";
+/// The same, by what its votes say. That it aborted may be known to nobody any more once a region is lost for good.
+pub const OUTCOME: &str = "outcome of attempt";
 
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -25,6 +25,7 @@ use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, Wo
 use client::{Client, Shared};
 use mover::{Bounds, Mover};
 use rhumb_commit::placement::{Placement, Regions};
+use rhumb_commit::replicated_commit::message::OUTCOME;
 use rhumb_commit::replicated_commit::{self as protocol, Site};
 use rhumb_core::{RegionId, Rng, Row, SiteId, Span, Time};
 use std::cell::RefCell;
@@ -136,6 +137,8 @@ impl Scenario for ReplicatedCommit {
         let mut world = self.world(&shape, seed, tracing);
         world.follow(&plan);
         let loss = plan.loss();
+        // What a lost region refused may be known to nobody any more: then it counts as committed.
+        world.compare_agreed_but(loss.map(|_| OUTCOME));
         let shared = Rc::new(RefCell::new(Shared::default()));
         let reads = if self.replicas == Replicas::Everywhere { Reads::Everywhere } else { Reads::Placed };
         let mut number = 0;
@@ -240,7 +243,6 @@ impl ReplicatedCommit {
         if let Some(driver) = self.driver {
             world.plant(driver);
         }
-        world.compare_agreed();
         world.observe(bounded_state::observer());
         world
     }

@@ -17,7 +17,7 @@
 use super::Txn;
 use crate::placement::Regions;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
-use crate::replicated_commit::message::{ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
+use crate::replicated_commit::message::{ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, OUTCOME, Part, RangeCheck, ReadCheck, Voted};
 use crate::replicated_commit::site::Site;
 use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Decision, Refusal, Tally, Vote};
@@ -344,6 +344,9 @@ impl Site {
     }
 
     fn conclude(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
+        if let Some(Committing { meta, .. }) = self.committing(txn) {
+            fx.agree(OUTCOME, meta.attempt, &decision.is_commit().then_some(meta.at));
+        }
         match decision {
             Decision::Committed { floor } => {
                 if let Some(Committing { meta, .. }) = self.committing(txn) {
