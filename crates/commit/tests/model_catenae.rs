@@ -149,8 +149,8 @@ mod planted {
     }
 
     #[test]
-    fn a_gap_that_others_holdings_do_not_show_is_caught() {
-        refute_stream(Streams::new(1, TURNS).without(2).with_progress().with_planted(Planted::HeldIsNoGap), PROGRESS);
+    fn a_gap_that_nobody_asks_for_is_caught() {
+        refute_stream(Streams::new(1, TURNS).without(2).with_progress().with_planted(Planted::GapUnasked), PROGRESS);
     }
 }
 

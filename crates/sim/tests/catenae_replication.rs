@@ -134,27 +134,14 @@ fn a_batch_without_a_bound_is_caught() {
     assert!(lost > 0);
 }
 
-/// Clients ask while a link is cut. Returns how many asked, how long each took that ran, and how often a stream was to be taken over.
-fn around_a_cut(bug: Bug) -> (usize, Vec<Span>, u64) {
-    let mut world = broken(3, Protocol::default(), bug);
+#[test]
+fn one_cut_link_costs_no_region_its_stream() {
+    let mut world = world_of(3, Protocol::default());
     add(&mut world, &ALL, Span::from_secs(2));
     let before = world.probe("catenae.prepare");
     cut(&mut world, A, B, Span::from_secs(30));
     let (asked, took) = add(&mut world, &ALL, Span::from_secs(20));
-    (asked, took, world.probe("catenae.prepare") - before)
-}
-
-#[cfg(feature = "planted")]
-#[test]
-fn a_gap_that_is_overheard_is_caught() {
-    let (_, _, prepared) = around_a_cut(Some(rhumb_commit::catenae::planted::Planted::HeldIsNoGap));
-    assert!(prepared > 0);
-}
-
-#[test]
-fn one_cut_link_costs_no_region_its_stream() {
-    let (asked, took, prepared) = around_a_cut(None);
-    assert_eq!((took.len(), prepared), (asked, 0));
+    assert_eq!((took.len(), world.probe("catenae.prepare") - before), (asked, 0));
     let slowest = took.iter().max().expect("some ran");
     assert!(*slowest < Span::from_millis(500), "{slowest}");
 }

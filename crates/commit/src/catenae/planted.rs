@@ -37,8 +37,8 @@ pub enum Planted {
     ForwardedTwice,
     /// A batch takes whatever waits, however much that is encoded.
     BatchUnbounded,
-    /// Who holds more of a stream than a site has is not asked for it.
-    HeldIsNoGap,
+    /// A site that misses entries of a stream asks nobody for them.
+    GapUnasked,
     /// A site that has learnt entries counts itself, after a restart, as holding them at a ballot above all leaders'.
     LearntIsHeld,
     /// A stream that is not asked for is found to be silent.

@@ -13,6 +13,8 @@
 
 use super::{Agreement, Cx, Effect};
 use crate::catenae::message::{Entry, Note};
+#[cfg(feature = "planted")]
+use crate::catenae::planted::Planted;
 use crate::catenae::records;
 use rhumb_core::{Batch, Loaded, SiteId};
 
@@ -42,6 +44,8 @@ impl Agreement {
 
     /// Asks for what is missing, if something is.
     pub(super) fn look_for_gaps(&mut self, takes_more: bool, cx: &Cx<'_>, out: &mut Vec<Effect>) {
+        #[cfg(feature = "planted")]
+        let takes_more = takes_more && !cx.breaks(Planted::GapUnasked);
         if let Some(to) = self.whom_to_ask(takes_more, cx) {
             self.pull(to, cx, out);
         }

@@ -8,8 +8,6 @@ use super::{Agreement, Cx, Effect, Sealed};
 use crate::catenae::config::REPEATED_BYTES_MAX;
 use crate::catenae::epoch::Epoch;
 use crate::catenae::message::{Ballot, Entry, Note, Promise};
-#[cfg(feature = "planted")]
-use crate::catenae::planted::Planted;
 use crate::catenae::records;
 use rhumb_core::{Batch, SiteId};
 
@@ -120,13 +118,7 @@ impl Agreement {
             return;
         }
         self.stream.holds(site, ballot, upto);
-        #[cfg(feature = "planted")]
-        let is_minded = !cx.breaks(Planted::HeldIsNoGap);
-        #[cfg(not(feature = "planted"))]
-        let is_minded = true;
-        if is_minded {
-            self.stream.hear(site, ballot, upto);
-        }
+        self.stream.hear(site, ballot, upto);
         self.advance(cx, out);
         out.push(Effect::Advanced);
     }
