@@ -8,6 +8,7 @@ pub mod paxos_commit;
 pub mod placement;
 pub mod quad;
 pub mod replicated_commit;
+pub mod resolution;
 pub mod transaction;
 pub mod votes;
 pub mod wound_wait;

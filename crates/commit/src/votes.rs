@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// A region's vote on an attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Vote {
     /// It holds all locks, found all reads current, and is prepared on disk. Provisional: its gateway may count it and
     /// may withdraw it, until somebody else asks for it.
@@ -45,7 +45,7 @@ pub enum Vote {
 }
 
 /// Why a region votes no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Refusal {
     /// Another transaction holds a lock in the way.
     Locked,
@@ -82,7 +82,7 @@ impl Vote {
 }
 
 /// What all votes together say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Outcome {
     /// A majority voted yes.
     Committed,
@@ -91,7 +91,7 @@ pub enum Outcome {
 }
 
 /// An outcome, with the floor that readers of a commit must reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Decision {
     /// A majority voted yes.
     Committed {
@@ -122,8 +122,6 @@ impl Decision {
 pub struct Tally {
     votes: BTreeMap<RegionId, Vote>,
     highs: BTreeMap<SiteId, Timestamp>,
-    /// Of each region, the lost ones whose votes it does not know and will not believe.
-    words: BTreeMap<RegionId, Regions>,
 }
 
 impl Tally {
@@ -151,18 +149,6 @@ impl Tally {
     pub fn hear_high(&mut self, site: SiteId, high: Timestamp) {
         let known = self.highs.entry(site).or_default();
         *known = high.max(*known);
-    }
-
-    /// Takes note of the word of `region` that it does not know the votes of `lost` regions, and will not believe them.
-    pub fn hear_word(&mut self, region: RegionId, lost: Regions) {
-        let known = self.words.entry(region).or_default();
-        *known = known.or(lost);
-    }
-
-    /// True if all of `regions` have voted for good, and have given their word to do without the votes of those `lost`.
-    pub fn is_final_without(&self, regions: Regions, lost: Regions) -> bool {
-        let word = |region: RegionId| self.words.get(&region).copied().unwrap_or_default();
-        regions.iter().all(|region| self.of(region).is_some_and(Vote::is_final) && lost.without(word(region)).is_empty())
     }
 
     /// The floor of the attempt if it commits: the highest timestamp heard of. The votes tell that of the coordinators' shard; none as long
@@ -206,6 +192,11 @@ impl Tally {
     /// The vote of `region`, if it was seen.
     pub fn of(&self, region: RegionId) -> Option<&Vote> {
         self.votes.get(&region)
+    }
+
+    /// The final votes seen.
+    pub fn final_votes(&self) -> impl Iterator<Item = (RegionId, &Vote)> {
+        self.votes.iter().filter(|(_, vote)| vote.is_final()).map(|(region, vote)| (*region, vote))
     }
 
     /// The number of votes seen.

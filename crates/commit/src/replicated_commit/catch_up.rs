@@ -157,6 +157,11 @@ impl CatchUp {
         self.peers.get(&region).map_or(0, |peer| peer.settled)
     }
 
+    /// Whatever the replica in that region has a part in, up to this timestamp, is in its log, which is taken over that far.
+    pub(super) fn closed(&self, region: RegionId) -> Timestamp {
+        self.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed)
+    }
+
     /// Something is known to be missing here.
     pub(super) fn hurry(&mut self) {
         self.hurry = true;

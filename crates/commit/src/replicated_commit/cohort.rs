@@ -25,6 +25,7 @@ use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Table, Time, Timestamp, TxnId, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 /// What still has to be looked up before an attempt can be prepared.
 #[derive(Debug, Default)]
@@ -135,6 +136,12 @@ impl Cohort {
     pub(super) fn entry_of(&self, txn: TxnId) -> Option<&Entry> {
         let of_txn = |made| Attempt { txn, made };
         self.entries.range(of_txn(Timestamp::ZERO)..=of_txn(Timestamp::MAX)).next_back().map(|(_, entry)| entry)
+    }
+
+    /// True if a later attempt of the same transaction is applied here.
+    pub(super) fn has_applied_later(&self, attempt: &Attempt) -> bool {
+        let last = Attempt { txn: attempt.txn, made: Timestamp::MAX };
+        self.applied.range((Bound::Excluded(*attempt), Bound::Included(last))).next().is_some()
     }
 
     /// What `attempt` is, if it is prepared here, or carried.
@@ -445,7 +452,7 @@ impl Site {
 
     /// A cohort whose coordinator is another site, or of another region, may work the outcome out by itself.
     pub(super) fn on_vote_as_cohort(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
-        let Voted { meta, region, vote, high, without } = voted;
+        let Voted { meta, region, vote, high } = voted;
         let region = *region;
         let carried = self.is_carried(&meta.attempt);
         if meta.coordinator == self.me.shard && !carried {
@@ -456,20 +463,29 @@ impl Site {
         }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
-        entry.tally.hear_word(region, *without);
         entry.tally.hear_high(voted.coordinator(), *high);
         self.count_as_cohort(meta.attempt, fx);
     }
 
-    /// The outcome, told to a cohort that had asked because its coordinator was silent.
+    /// The outcome, as this cohort has worked it out, or as it is told that had asked because its coordinator was silent. A commit it applies.
+    /// An abort is its coordinator's to put on record: half a transaction would remain if that one came to another end.
     pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
-        let asked = meta.coordinator != self.me.shard || self.is_carried(&meta.attempt);
-        if !asked || !self.cohort.entries.contains_key(&meta.attempt) {
+        let coordinator = self.site(self.me.region, meta.coordinator);
+        let is_remote = coordinator != self.me;
+        if !self.cohort.entries.contains_key(&meta.attempt) || !(is_remote || self.is_carried(&meta.attempt)) {
             return;
         }
         match decision {
             Decision::Committed { floor } => self.on_apply(meta, None, floor, fx),
-            Decision::Aborted => self.unprepare(meta.attempt, fx),
+            Decision::Aborted if is_remote => self.send(coordinator, Note::Decided { meta: meta.clone(), decision }, fx),
+            Decision::Aborted => {}
+        }
+    }
+
+    /// The coordinator of a region has it on record that the attempt aborted.
+    pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
+        if from == self.site(self.me.region, meta.coordinator) {
+            self.unprepare(meta.attempt, fx);
         }
     }
 
@@ -488,9 +504,8 @@ impl Site {
 
     pub(super) fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         fx.count("commit.cohort_asks");
-        let lost = self.lost_of(meta);
         for region in meta.electorate.iter() {
-            fx.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone(), lost });
+            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }
         self.ask_highs(meta, fx);
     }

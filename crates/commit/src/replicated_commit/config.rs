@@ -69,6 +69,8 @@ impl Config {
 pub const ORPHANS_MAX: usize = 10_000;
 /// Ballots that a coordinator forgets in one tick.
 pub const FORGET_MAX: usize = 10_000;
+/// Ballots of attempts that did not commit which a coordinator keeps beyond `forget_after`, for regions that may be prepared for them still.
+pub const REFUSALS_KEPT_MAX: usize = 100_000;
 /// Attempts that a gateway makes at one commit before it reports a conflict.
 pub const ATTEMPTS_MAX: u32 = 6;
 /// Attempts whose end a gateway remembers, for sites in doubt.

@@ -15,12 +15,12 @@
 //! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
 //! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
 
-use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
-use super::doubts::ASSUMED;
+use super::config::{Config, FORGET_MAX, ORPHANS_MAX, REFUSALS_KEPT_MAX};
 use super::message::{ATTEMPT, Attempt, Meta, Note, OUTCOME, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
 use crate::placement::Regions;
+use crate::resolution::{Acceptor, Leader};
 use crate::votes::{Decision, Outcome, Refusal, Tally, Vote};
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub(super) struct Ballot {
     parts: BTreeMap<u16, Part>,
     /// This region's vote, on disk or on its way there.
     pub(super) vote: Option<Vote>,
-    tally: Tally,
+    pub(super) tally: Tally,
     pub(super) decision: Option<Decision>,
     prepared: BTreeSet<u16>,
     applied: BTreeSet<u16>,
@@ -46,9 +46,27 @@ pub(super) struct Ballot {
     asked: bool,
     /// Regions that are lost, as an operator says who cannot declare them so before this is settled.
     presumed_lost: Regions,
-    /// Lost regions whose votes this region does not believe any more, on disk or on its way there.
-    without: Regions,
+    /// This region's part in its resolution, on disk or on its way there.
+    pub(super) acceptor: Acceptor,
+    /// The round that this region leads, and when it may begin another.
+    pub(super) leader: Option<Leader>,
+    pub(super) leads_from: Time,
+    /// The number of the highest round of others that was in the way of one of this region's.
+    pub(super) outranked_by: u32,
+    /// It stays on record though this region has no vote: others here have acted on its outcome.
+    kept: bool,
     resolved: bool,
+}
+
+/// What an attempt finds of the earlier ones of its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Supersedes {
+    /// There are none.
+    First,
+    /// They have aborted.
+    Aborted,
+    /// One has committed, or others are agreeing on its outcome: there is no room for another.
+    Nothing,
 }
 
 /// The ballots of one coordinator.
@@ -88,6 +106,18 @@ impl Coordinator {
         })
     }
 
+    /// The round of `attempt` that this region leads, if its outcome is still open.
+    pub(super) fn leader(&mut self, attempt: &Attempt) -> Option<&mut Leader> {
+        self.ballots.get_mut(attempt)?.leader.as_mut()
+    }
+
+    /// An operator says that regions are `lost`. True if this region is in doubt about `attempt`, and waits for one of them.
+    pub(super) fn presume_lost(&mut self, attempt: Attempt, lost: Regions) -> bool {
+        let Some(ballot) = self.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt()) else { return false };
+        ballot.presumed_lost = ballot.presumed_lost.or(lost);
+        !ballot.meta.electorate.without(ballot.meta.declares_lost).and(lost).is_empty()
+    }
+
     /// The attempts of the same transaction made before `attempt`, or after it.
     fn siblings(&self, attempt: Attempt) -> (Vec<Attempt>, Vec<Attempt>) {
         let of_txn = |made| Attempt { txn: attempt.txn, made };
@@ -111,27 +141,48 @@ impl Ballot {
             over: false,
             asked: false,
             presumed_lost: Regions::NONE,
-            without: Regions::NONE,
+            acceptor: Acceptor::default(),
+            leader: None,
+            leads_from: Time::ZERO,
+            outranked_by: 0,
+            kept: false,
             resolved: false,
         }
     }
 
-    fn put_outcome(&self, batch: &mut Batch) {
-        if let Some(vote) = &self.vote {
-            let record = VoteRecord { meta: self.meta.clone(), vote: vote.clone(), decision: self.decision, without: self.without };
-            batch.put_record(VOTES, records::attempt_key(&self.meta.attempt), record::encode(&record));
+    pub(super) fn put_record(&self, batch: &mut Batch) {
+        if self.vote.is_some() || self.kept || self.acceptor.is_bound() {
+            let Ballot { meta, vote, decision, acceptor, .. } = self;
+            let record = VoteRecord { meta: meta.clone(), vote: vote.clone(), decision: *decision, acceptor: acceptor.clone() };
+            batch.put_record(VOTES, records::attempt_key(&meta.attempt), record::encode(&record));
         }
     }
 
     /// True if this region has promised to commit and does not know whether to.
-    fn is_in_doubt(&self) -> bool {
+    pub(super) fn is_in_doubt(&self) -> bool {
         self.has_yes() && self.decision.is_none()
     }
 
     /// True if this region has no part in it any more. A vote whose outcome was only copied stays: whoever asks for it is not to take it for
     /// a refusal.
     fn is_over(&self) -> bool {
-        !self.has_yes() || (self.resolved && self.decision.is_some())
+        let may_commit = self.has_yes() || self.acceptor.is_bound();
+        !may_commit || (self.resolved && self.decision.is_some())
+    }
+
+    /// True if the cohorts of this region are asked whether they can prepare.
+    pub(super) fn is_preparing(&self) -> bool {
+        self.vote.is_none() && !self.parts.is_empty()
+    }
+
+    /// The final votes that were heard.
+    pub(super) fn final_votes(&self) -> impl Iterator<Item = (RegionId, Vote)> {
+        self.tally.final_votes().map(|(region, vote)| (region, vote.clone()))
+    }
+
+    /// True if another region that is prepared for it is to learn from this one that it aborted.
+    fn is_refused(&self) -> bool {
+        self.decision.map_or(!self.has_yes(), |decision| !decision.is_commit())
     }
 
     /// True if this region is prepared by its vote.
@@ -146,21 +197,24 @@ impl Site {
         if let Some(decision) = record.decision {
             fx.agree(ATTEMPT, ballot.meta.attempt, &decision.is_commit().then_some(ballot.meta.at));
         }
-        ballot.without = record.without;
-        // A commit is on disk with the first cohort's rows; the others may still wait for it.
-        let applied = record.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [self.me.shard];
-        ballot.resolved = applied || record.decision == Some(Decision::Aborted) || !record.vote.is_yes();
+        ballot.acceptor = record.acceptor;
+        ballot.kept = true;
         ballot.decision = record.decision;
-        ballot.tally.record(self.me.region, record.vote.clone());
-        ballot.vote = Some(record.vote);
+        ballot.vote = record.vote;
+        // A commit is on disk with the first cohort's rows; the others may still wait for it.
+        let applied = ballot.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [self.me.shard];
+        ballot.resolved = applied || ballot.decision == Some(Decision::Aborted) || !ballot.has_yes();
+        if let Some(vote) = &ballot.vote {
+            ballot.tally.record(self.me.region, vote.clone());
+            self.coordinator.voted += 1;
+        }
         if !ballot.resolved {
             self.coordinator.unresolved.insert(ballot.meta.attempt);
         }
-        self.coordinator.voted += 1;
         self.coordinator.ballots.insert(ballot.meta.attempt, ballot);
     }
 
-    fn is_forgotten(&self, attempt: &Attempt) -> bool {
+    pub(super) fn is_forgotten(&self, attempt: &Attempt) -> bool {
         attempt.made <= self.forgotten && !self.coordinator.ballots.contains_key(attempt)
     }
 
@@ -177,14 +231,8 @@ impl Site {
         if !known && (meta.epoch > self.placement.epoch || (meta.epoch == self.placement.epoch && !self.is_settled())) {
             return self.wait_until_settled(attempt.txn.gateway, Note::Accept { meta, parts }, fx);
         }
-        let (earlier, later) = self.coordinator.siblings(attempt);
-        for earlier in earlier {
-            // Its gateway would not have made another attempt, had this one not certainly aborted.
-            if self.coordinator.ballots[&earlier].decision.is_none() {
-                self.distribute(earlier, Decision::Aborted, fx);
-            }
-        }
-        let superseded = !later.is_empty();
+        let supersedes = self.abort_earlier(attempt, fx);
+        let superseded = supersedes == Supersedes::Nothing || self.is_superseded(&attempt);
         let now = self.now;
         let ballot = self.coordinator.ballot(&meta, now);
         if ballot.vote.is_some() {
@@ -201,12 +249,43 @@ impl Site {
             None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), fx),
             None => {
                 let prepares: Vec<_> = ballot.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
-                for (shard, part) in prepares {
-                    let to = self.site(self.me.region, shard);
-                    self.send(to, Note::Prepare { meta: meta.clone(), part }, fx);
-                }
+                self.have_prepared(&meta, prepares, supersedes, fx);
             }
         }
+    }
+
+    /// Has the cohorts of this region prepare their parts. They let go of an earlier attempt for this one: not before it is on record
+    /// that it aborted.
+    fn have_prepared(&mut self, meta: &Meta, parts: Vec<(u16, Part)>, supersedes: Supersedes, fx: &mut Effects<Site>) {
+        for (shard, part) in parts {
+            let (to, meta) = (self.site(self.me.region, shard), meta.clone());
+            if supersedes == Supersedes::Aborted && to != self.me {
+                fx.persist(Batch::new()).send(to, Promise::PrepareNext { meta, part });
+            } else {
+                self.send(to, Note::Prepare { meta, part }, fx);
+            }
+        }
+    }
+
+    /// Earlier attempts of a transaction of which there is a later one have aborted: its gateway would not have made that otherwise.
+    fn abort_earlier(&mut self, attempt: Attempt, fx: &mut Effects<Site>) -> Supersedes {
+        let mut supersedes = Supersedes::First;
+        for earlier in self.coordinator.siblings(attempt).0 {
+            let ballot = &self.coordinator.ballots[&earlier];
+            match ballot.decision {
+                None if ballot.acceptor.is_bound() => return Supersedes::Nothing,
+                Some(decision) if decision.is_commit() => return Supersedes::Nothing,
+                None => self.distribute(earlier, Decision::Aborted, fx),
+                Some(_) => {}
+            }
+            supersedes = Supersedes::Aborted;
+        }
+        supersedes
+    }
+
+    /// True if a later attempt of the same transaction is known: `attempt` has aborted.
+    pub(super) fn is_superseded(&self, attempt: &Attempt) -> bool {
+        !self.coordinator.siblings(*attempt).1.is_empty() || self.cohort.has_applied_later(attempt)
     }
 
     pub(super) fn on_prepared(&mut self, attempt: Attempt, shard: u16, fx: &mut Effects<Site>) {
@@ -248,7 +327,7 @@ impl Site {
         if ballot.vote.replace(vote.clone()).is_none() {
             self.coordinator.voted += 1;
         }
-        ballot.put_outcome(&mut batch);
+        ballot.put_record(&mut batch);
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::RefusalNotDurable) && !vote.is_yes() {
             batch = Batch::new();
@@ -270,8 +349,7 @@ impl Site {
     fn tell_vote(&mut self, attempt: Attempt, to: &[SiteId], batch: Batch, fx: &mut Effects<Site>) {
         let ballot = &self.coordinator.ballots[&attempt];
         let vote = ballot.vote.clone().expect("told once cast");
-        let (meta, without) = (ballot.meta.clone(), ballot.without);
-        let voted = Voted { meta, region: self.me.region, vote, high: self.cohort.highest, without };
+        let voted = Voted { meta: ballot.meta.clone(), region: self.me.region, vote, high: self.cohort.highest };
         let mut persist = fx.persist(batch);
         for site in to {
             persist = persist.send(*site, Promise::Vote(voted.clone()));
@@ -285,9 +363,8 @@ impl Site {
         }
     }
 
-    /// Somebody in doubt asks for this region's vote: whatever it is becomes final. It is to do without the votes of regions that are
-    /// `lost`.
-    pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, lost: Regions, fx: &mut Effects<Site>) {
+    /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
+    pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
             fx.count("commit.asked_forgotten");
@@ -295,35 +372,21 @@ impl Site {
             fx.persist(Batch::new()).send(from, promise);
             return;
         }
-        let now = self.now;
-        let ballot = self.coordinator.ballot(&meta, now);
-        ballot.presumed_lost = ballot.presumed_lost.or(lost.without(self.me.region.into()));
+        self.look_up(&meta, fx);
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
         if ballot.decision.is_none() {
             ballot.asked = true;
             self.coordinator.unresolved.insert(attempt);
         }
-        if let Some(decision) = self.decided_by_gateway(&attempt)
-            && self.coordinator.ballots[&attempt].decision.is_none()
-        {
-            self.distribute(attempt, decision, fx);
-        }
-        let gives_word = self.give_word(attempt);
         let ballot = &self.coordinator.ballots[&attempt];
         let provisional = ballot.vote == Some(Vote::Yes);
         #[cfg(feature = "planted")]
         let provisional = provisional && !self.has_planted(super::planted::Planted::ProvisionalCounts);
-        let ballot = &self.coordinator.ballots[&attempt];
         match (ballot.decision, &ballot.vote) {
             (Some(decision), _) => self.send(from, Note::Decided { meta, decision }, fx),
             (None, Some(_)) if provisional => {
                 self.vote(attempt, Vote::Firm, Batch::new(), fx);
                 self.tell_others(attempt, from, fx);
-            }
-            (None, Some(_)) if gives_word => {
-                let mut batch = Batch::new();
-                ballot.put_outcome(&mut batch);
-                let to = [from, self.me];
-                self.tell_vote(attempt, if from == self.me { &to[..1] } else { &to }, batch, fx);
             }
             (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), fx),
             (None, None) if ballot.parts.is_empty() => {
@@ -335,29 +398,22 @@ impl Site {
         }
     }
 
-    /// This region does without the votes of lost regions from now on, if it knows none of them. True if that is new, and has to go to disk
-    /// with its vote.
-    fn give_word(&mut self, attempt: Attempt) -> bool {
-        let ballot = &self.coordinator.ballots[&attempt];
-        let lost = self.lost_of(&ballot.meta);
-        let heard = |region: &RegionId| ballot.tally.of(*region).is_some() || self.gateway_heard(&attempt, *region);
-        if ballot.decision.is_some() || lost.contains(self.me.region) || lost.iter().any(|region| heard(&region)) {
-            return false;
+    /// The ballot of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
+    pub(super) fn look_up(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        let (attempt, now) = (meta.attempt, self.now);
+        let ballot = self.coordinator.ballot(meta, now);
+        if ballot.decision.is_some() {
+            return;
         }
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("looked at above");
-        let fresh = !lost.without(ballot.without).is_empty();
-        ballot.without = ballot.without.or(lost);
-        fresh
-    }
-
-    /// True if this region has given its word to believe nothing of `region` about `attempt`.
-    pub(super) fn does_without(&self, region: RegionId, attempt: &Attempt) -> bool {
-        self.coordinator.ballots.get(attempt).is_some_and(|ballot| ballot.without.contains(region))
-    }
-
-    /// The gateway at this site knows that `attempt` has aborted, and will say so: puts that on record, if this region has voted.
-    pub(super) fn record_aborted(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.vote.is_some() && ballot.decision.is_none()) {
+        let is_bound = ballot.acceptor.is_bound();
+        let concluded = self.decided_by_gateway(&attempt);
+        if concluded.is_some_and(Decision::is_commit) {
+            self.distribute(attempt, concluded.expect("just looked at"), fx);
+        } else if self.cohort.applied.contains(&attempt) {
+            // Its rows came with a log.
+            let floor = self.cohort.highest_applied.max(meta.at);
+            self.distribute(attempt, Decision::Committed { floor }, fx);
+        } else if !is_bound && (concluded.is_some() || self.is_superseded(&attempt)) {
             self.distribute(attempt, Decision::Aborted, fx);
         }
     }
@@ -377,39 +433,78 @@ impl Site {
         let ballot = self.coordinator.ballot(&meta, now);
         match (ballot.decision, &ballot.vote) {
             (Some(decision), _) => self.send(from, Note::Decided { meta, decision }, fx),
+            (None, None) if !meta.electorate.contains(self.me.region) => {}
             (None, Some(vote)) if vote.is_final() => self.tell_vote(attempt, &[from], Batch::new(), fx),
             (None, _) => self.vote(attempt, Vote::No(Refusal::Withdrawn), Batch::new(), fx),
         }
     }
 
-    /// The outcome, from the gateway or from whoever worked it out.
-    pub(super) fn on_decided_as_coordinator(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+    /// The outcome, from the gateway or from whoever worked it out. What this region's own sites are to act on goes on record.
+    pub(super) fn on_decided_as_coordinator(&mut self, from: SiteId, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
-        if meta.coordinator != self.me.shard || self.is_forgotten(&attempt) {
+        if meta.coordinator != self.me.shard {
             return;
         }
+        let is_own = from.region == self.me.region;
         let ballots = &self.coordinator.ballots;
-        if !ballots.contains_key(&attempt) && ballots.len() >= ORPHANS_MAX + self.coordinator.voted {
+        let is_unknown = !ballots.contains_key(&attempt);
+        if is_unknown && !is_own && (self.is_forgotten(&attempt) || ballots.len() >= ORPHANS_MAX + self.coordinator.voted) {
             return fx.count("commit.orphan_dropped");
         }
+        let has_entry = self.cohort.entries.contains_key(&attempt);
         let now = self.now;
         let ballot = self.coordinator.ballot(meta, now);
-        if ballot.decision.is_none() {
-            self.distribute(attempt, decision, fx);
-        } else if decision.is_commit() && ballot.resolved && ballot.has_yes() {
-            self.confirm(meta, Batch::new(), fx); // it did not hear so the first time
+        match (ballot.decision, decision) {
+            (None, Decision::Aborted) if ballot.acceptor.is_bound() => fx.count("commit.abort_claimed"),
+            (None, _) => {
+                ballot.kept |= decision == Decision::Aborted && (is_own || has_entry);
+                self.distribute(attempt, decision, fx);
+            }
+            (Some(Decision::Aborted), Decision::Aborted) if is_own || from == attempt.txn.gateway => self.tell_aborted(meta, &[from], fx),
+            (Some(Decision::Aborted), Decision::Aborted) => {}
+            (Some(known), Decision::Aborted) => self.send(from, Note::Decided { meta: meta.clone(), decision: known }, fx),
+            // It did not hear so the first time.
+            (Some(_), Decision::Committed { .. }) if ballot.resolved && ballot.has_yes() => self.confirm(meta, Batch::new(), fx),
+            _ => {}
+        }
+    }
+
+    /// True if this site knows as coordinator that the attempt aborted.
+    pub(super) fn has_aborted(&self, attempt: &Attempt) -> bool {
+        self.coordinator.ballots.get(attempt).is_some_and(|ballot| ballot.decision == Some(Decision::Aborted))
+    }
+
+    /// Tells that the attempt aborted, once that is on record.
+    pub(super) fn tell_aborted(&mut self, meta: &Meta, to: &[SiteId], fx: &mut Effects<Site>) {
+        let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("it aborted here");
+        let mut batch = Batch::new();
+        if !std::mem::replace(&mut ballot.kept, true) {
+            ballot.put_record(&mut batch);
+        }
+        let mut persist = fx.persist(batch);
+        for site in to {
+            persist = persist.send(*site, Promise::Aborted { meta: meta.clone() });
+        }
+    }
+
+    /// The coordinator of another region has it on record that the attempt aborted. Those bound believe it of the regions that take part in the
+    /// rounds: no round ends without them.
+    pub(super) fn on_aborted_as_coordinator(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
+        let Some(ballot) = self.coordinator.ballots.get(&meta.attempt) else { return };
+        let is_told = from.region != self.me.region && from.shard == meta.coordinator && meta.coordinator == self.me.shard;
+        if is_told && ballot.decision.is_none() && !ballot.acceptor.without().contains(from.region) && !self.is_lost(from.region, meta) {
+            self.distribute(meta.attempt, Decision::Aborted, fx);
         }
     }
 
     pub(super) fn on_vote_as_coordinator(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
-        let Voted { meta, region, vote, high, without } = voted;
+        let Voted { meta, region, vote, high } = voted;
         let region = *region;
         let attempt = meta.attempt;
         if meta.coordinator != self.me.shard {
             return;
         }
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        ballot.tally.hear_word(region, *without);
         #[cfg(feature = "planted")]
         ballot.tally.overwrite(region, vote.clone());
         #[cfg(not(feature = "planted"))]
@@ -434,7 +529,6 @@ impl Site {
     /// A region has resolved the attempt and forgotten it.
     pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
         if let Some(entry) = self.cohort.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
-            entry.tally.hear_word(region, entry.meta.electorate);
             if region == self.me.region {
                 entry.tally.record_if_open(region, Vote::No(Refusal::NeverHeard));
             } else {
@@ -444,7 +538,8 @@ impl Site {
             // Its own coordinator would remember a commit until this cohort had applied it.
             self.unprepare(attempt, fx);
         }
-        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) {
+        let is_lost = self.coordinator.ballots.get(&attempt).is_some_and(|ballot| self.is_lost(region, &ballot.meta));
+        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|_| !is_lost) {
             // What it says first suffices: it had forgotten the attempt then.
             ballot.forgotten_by.entry(region).or_insert(log_end);
             self.count_votes(attempt, fx);
@@ -455,10 +550,10 @@ impl Site {
     /// commit it and never will vote yes: that is known only where its log was read without a gap, and not while rows are copied.
     fn tally(&self, ballot: &Ballot) -> Tally {
         let mut tally = ballot.tally.clone();
+        ballot.meta.refuse_for_lost(&mut tally);
         for (region, end) in ballot.forgotten_by.iter().filter(|_| self.moving.copied) {
             if self.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
-                tally.hear_word(*region, ballot.meta.electorate);
             }
         }
         tally
@@ -489,8 +584,7 @@ impl Site {
         match outcome {
             Outcome::Aborted => Some(Decision::Aborted),
             Outcome::Committed => {
-                let lost = meta.electorate.iter().filter(|region| self.is_lost(*region, meta)).collect();
-                let floor = tally.floor(meta.electorate, lost, self.other_shards(meta))?.max(meta.at);
+                let floor = tally.floor(meta.electorate, self.lost_of(meta), self.other_shards(meta))?.max(meta.at);
                 #[cfg(feature = "planted")]
                 let floor = if self.has_planted(super::planted::Planted::FloorsIgnored) { meta.at } else { floor };
                 Some(Decision::Committed { floor })
@@ -500,10 +594,10 @@ impl Site {
 
     fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
-        if self.is_lost(self.me.region, &ballot.meta) {
-            return; // the others have decided it without this region
+        if ballot.acceptor.is_bound() || self.is_lost(self.me.region, &ballot.meta) {
+            return; // only a round decides it; or the others have done so without this region
         }
-        let (tally, assumed) = self.with_lost(self.tally(ballot), &ballot.meta);
+        let tally = self.tally(ballot);
         let electorate = ballot.meta.electorate;
         let outcome = tally.outcome(electorate);
         #[cfg(feature = "planted")]
@@ -513,11 +607,16 @@ impl Site {
         let Some(outcome) = outcome else { return };
         let meta = ballot.meta.clone();
         let Some(decision) = self.decision(outcome, &tally, &meta) else { return };
-        fx.count(if assumed { ASSUMED } else { "commit.worked_out" });
+        fx.count("commit.worked_out");
+        self.conclude_as_coordinator(&meta, decision, fx);
+    }
+
+    /// This site has found the outcome: tells all regions that vote.
+    pub(super) fn conclude_as_coordinator(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
         for region in meta.electorate.without(self.me.region.into()).iter() {
             fx.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), decision });
         }
-        self.distribute(attempt, decision, fx);
+        self.distribute(meta.attempt, decision, fx);
     }
 
     /// A peer's log tells that the attempt committed.
@@ -528,11 +627,12 @@ impl Site {
         }
     }
 
-    /// The outcome is known: tell the cohorts of this region.
-    fn distribute(&mut self, attempt: Attempt, decision: Decision, fx: &mut Effects<Site>) {
+    /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
+    pub(super) fn distribute(&mut self, attempt: Attempt, decision: Decision, fx: &mut Effects<Site>) {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
+        ballot.leader = None;
         fx.agree(OUTCOME, attempt, &decision.is_commit().then_some(ballot.meta.at));
         match decision {
             Decision::Committed { .. } => {
@@ -541,11 +641,13 @@ impl Site {
             }
             Decision::Aborted => {
                 let meta = ballot.meta.clone();
-                self.have_unprepared(&meta, fx);
+                let mut told: BTreeSet<SiteId> = meta.participants.iter().map(|shard| self.site(self.me.region, *shard)).collect();
+                told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == self.me.region));
                 let mut batch = Batch::new();
                 self.resolve(attempt, &mut batch);
-                if !batch.ops.is_empty() {
-                    fx.persist(batch);
+                let mut persist = fx.persist(batch);
+                for site in told {
+                    persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
                 }
             }
         }
@@ -603,7 +705,7 @@ impl Site {
         {
             ballot.resolved = true;
             ballot.parts.clear();
-            ballot.put_outcome(batch);
+            ballot.put_record(batch);
             self.coordinator.unresolved.remove(&attempt);
         }
     }
@@ -611,7 +713,7 @@ impl Site {
     /// Adds the outcome of a ballot that is not resolved yet to `batch`: the next life need not ask for it.
     pub(super) fn note_outcome(&self, attempt: Attempt, batch: &mut Batch) {
         if let Some(ballot) = self.coordinator.ballots.get(&attempt) {
-            ballot.put_outcome(batch);
+            ballot.put_record(batch);
         }
     }
 
@@ -665,7 +767,7 @@ impl Site {
         self.on_over_as_cohort(attempt, fx);
     }
 
-    fn ask_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    pub(super) fn ask_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         self.count_votes(attempt, fx);
         let ballot = &self.coordinator.ballots[&attempt];
         if ballot.decision.is_some() {
@@ -678,20 +780,28 @@ impl Site {
             return self.repropose(meta, fx);
         }
         // Those whose votes are known as well: they may know the outcome by now. This region only as long as its vote may still change.
-        let lost = self.lost_of(&meta);
-        let own = ballot.vote.as_ref().is_some_and(Vote::is_final) && lost.without(ballot.without).is_empty();
+        let own = ballot.vote.as_ref().is_some_and(Vote::is_final);
         let settled = if own { self.me.region.into() } else { Regions::NONE };
         for region in meta.electorate.without(settled).iter() {
-            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone(), lost }, fx);
+            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }
         self.ask_highs(&meta, fx);
+        self.lead_resolution(attempt, fx);
     }
 
-    /// Drops the ballots that are resolved, or that this region has no part in, once they are old.
+    /// Drops the ballots that are resolved, or that this region has no part in, once they are old. One that was refused stays, within bounds, as
+    /// long as another region may be prepared for it: should that one be away now, it has to hear of the refusal.
     fn forget(&mut self, fx: &mut Effects<Site>) {
         let age = self.config.forget_after;
         let old = self.coordinator.forgettable(self.now.minus(age), age, self.now);
-        let gone: Vec<Attempt> = old.inspect(|_| work::add(1)).take(FORGET_MAX).collect();
+        let mut kept = 0;
+        let is_done = |attempt: &Attempt| {
+            let ballot = &self.coordinator.ballots[attempt];
+            let stays = kept < REFUSALS_KEPT_MAX && ballot.is_refused() && self.may_be_prepared_elsewhere(&ballot.meta);
+            kept += usize::from(stays);
+            !stays
+        };
+        let gone: Vec<Attempt> = old.inspect(|_| work::add(1)).filter(is_done).take(FORGET_MAX).collect();
         if gone.is_empty() {
             return;
         }
@@ -705,5 +815,11 @@ impl Site {
         }
         Number::Forgotten.put(&mut batch, self.forgotten.bits());
         fx.persist(batch);
+    }
+
+    /// True unless every other region with a vote on it and a copy is known to have no part in what it has not in its log.
+    fn may_be_prepared_elsewhere(&self, meta: &Meta) -> bool {
+        let others = meta.electorate.and(self.placement.copies()).without(self.me.region.into()).without(self.lost_of(meta));
+        self.moving.copied && others.iter().any(|region| self.catch_up.closed(region) < meta.at)
     }
 }

@@ -35,19 +35,15 @@
 
 use super::cohort::{Carried, Entry, Stage};
 use super::config::PAGE_BYTES_MAX;
-use super::message::{Answer, Attempt, Doubt, Meta, Note, Part};
+use super::message::{Attempt, Doubt, Meta, Part};
 use super::moving::Stop;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
 use super::site::Site;
-use crate::placement::{Placement, Regions};
-use crate::votes::{Refusal, Tally, Vote};
-use rhumb_core::actor::RequestId;
+use crate::placement::Regions;
+use crate::votes::{Decision, Refusal, Vote};
 use rhumb_core::{Batch, Effects, RegionId, record, work};
 use std::collections::BTreeSet;
 use std::ops::Bound;
-
-/// Outcomes that rest on what a lost region is taken to have voted are counted under this name.
-pub(super) const ASSUMED: &str = "commit.assumed_of_lost";
 
 impl Site {
     /// True if this replica is in doubt about an attempt of an epoch before the present one.
@@ -181,65 +177,18 @@ impl Site {
     pub(super) fn count_as_cohort(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let Some(entry) = self.cohort.entries.get(&attempt) else { return };
         let mut tally = entry.tally.clone();
+        entry.meta.refuse_for_lost(&mut tally);
         for (region, end) in entry.as_carried().into_iter().flat_map(|carried| &carried.without) {
             if self.catch_up.cursor(*region) >= *end || *region == self.me.region {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
             }
         }
         let meta = entry.meta.clone();
-        let (tally, assumed) = self.with_lost(tally, &meta);
-        if let Some(decision) = tally.outcome(meta.electorate).and_then(|outcome| self.decision(outcome, &tally, &meta)) {
-            if assumed {
-                fx.count(ASSUMED);
-            }
+        let Some(decision) = tally.outcome(meta.electorate).and_then(|outcome| self.decision(outcome, &tally, &meta)) else { return };
+        if decision == Decision::Aborted && meta.coordinator == self.me.shard {
+            self.on_decided_as_coordinator(self.me, &meta, decision, fx);
+        } else {
             self.on_decided_as_cohort(&meta, decision, fx);
-        }
-    }
-
-    /// Adds to `tally` what lost regions are taken to have voted, if all others are final and have given their word to do without them. True
-    /// if that decides.
-    pub(super) fn with_lost(&self, mut tally: Tally, meta: &Meta) -> (Tally, bool) {
-        meta.declares_lost.iter().for_each(|region| tally.record_if_open(region, Vote::No(Refusal::Moved)));
-        let open = tally.outcome(meta.electorate).is_none();
-        let lost = self.lost_of(meta);
-        #[cfg(feature = "planted")]
-        let assumed = if self.has_planted(super::planted::Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
-        #[cfg(not(feature = "planted"))]
-        let assumed = Vote::Firm;
-        if tally.is_final_without(meta.electorate.without(lost), lost) {
-            lost.iter().for_each(|region| tally.record_if_open(region, assumed.clone()));
-        }
-        let decides = open && tally.outcome(meta.electorate).is_some();
-        (tally, decides)
-    }
-
-    /// The regions of the electorate that are lost, as the placement says, or an operator who is about to declare them so.
-    pub(super) fn lost_of(&self, meta: &Meta) -> Regions {
-        let declared: Regions = meta.electorate.iter().filter(|region| self.is_lost(*region, meta)).collect();
-        declared.or(self.presumed_lost(&meta.attempt)).and(meta.electorate).without(meta.declares_lost)
-    }
-
-    /// An operator says that regions are `lost`: tells all sites, for a change of the placement that is in doubt keeps the row that a
-    /// declaration has to read and write.
-    pub(super) fn on_settle(&mut self, id: RequestId, lost: Regions, fx: &mut Effects<Site>) {
-        for site in self.topology.sites().collect::<Vec<_>>() {
-            self.send(site, Note::Settle { lost }, fx);
-        }
-        fx.answer(id, Answer::Done);
-    }
-
-    /// Has changes of the placement that are in doubt here settled without the votes of regions that are `lost`.
-    pub(super) fn settle_placements(&mut self, lost: Regions, fx: &mut Effects<Site>) {
-        let key = Placement::key(self.me.shard, &self.topology);
-        let holders = self.cohort.locks.exclusive_holders(&key).filter_map(|txn| self.cohort.entry_of(txn));
-        let waits_for_lost = |meta: &&Meta| !meta.electorate.without(meta.declares_lost).and(lost).is_empty();
-        let metas = holders.filter(|entry| entry.is_promised()).map(|entry| &entry.meta);
-        let metas: Vec<Meta> = metas.filter(waits_for_lost).cloned().collect();
-        for meta in metas {
-            fx.count("placement.settled_for_declaration");
-            for region in meta.electorate.without(lost).iter() {
-                self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone(), lost }, fx);
-            }
         }
     }
 

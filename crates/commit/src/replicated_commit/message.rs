@@ -4,8 +4,9 @@
 use super::measure::Measured;
 use super::records::PreparedRecord;
 use crate::placement::{Placement, Regions};
+use crate::resolution::{Round, Testimony};
 use crate::transaction::{CommitOptions, Committed, ReadMode, TxnError};
-use crate::votes::{Decision, Refusal, Vote};
+use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Table, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -56,6 +57,13 @@ pub struct Meta {
     pub coordinator: u16,
     /// The shards that it touches, in order; the coordinator's is among them.
     pub participants: Vec<u16>,
+}
+
+impl Meta {
+    /// Adds to `tally` that the regions which the attempt itself declares lost do not vote for it.
+    pub fn refuse_for_lost(&self, tally: &mut Tally) {
+        self.declares_lost.iter().for_each(|region| tally.record_if_open(region, Vote::No(Refusal::Moved)));
+    }
 }
 
 impl Part {
@@ -203,13 +211,14 @@ pub enum Note {
     Prepare { meta: Meta, part: Part },
     /// Cohort to its coordinator: cannot prepare.
     CannotPrepare { attempt: Attempt, refusal: Refusal },
-    /// Coordinator to the cohorts of its region: the region has voted no, or all regions together; let go of the locks.
+    /// Coordinator to the cohorts of its region: the region has voted no, which is on disk; let go of the locks.
     Unprepare { attempt: Attempt },
     /// Coordinator to the cohorts of its region: committed, apply it. A cohort that is not prepared gets its part too.
     Apply { meta: Meta, part: Option<Part>, floor: Timestamp },
     /// Gateway to each region's coordinator: take your vote back if it is provisional, vote no if there is none.
     Withdraw { meta: Meta },
-    /// Gateway, or whoever worked it out, to each region's coordinator: the outcome.
+    /// Gateway, or whoever worked it out, to each region's coordinator: the outcome, by the votes. That it aborted is a claim, which those who
+    /// are bound by a round of its [resolution](crate::resolution) do not believe.
     Decided { meta: Meta, decision: Decision },
     /// Gateway to the passive replicas of a shard: committed, this is what it wrote there.
     Copy { attempt: Attempt, at: Timestamp, floor: Timestamp, writes: Vec<(Key, Option<Value>)> },
@@ -222,7 +231,13 @@ pub enum Note {
     /// Gateway to the site in doubt: not any more, if ever.
     Over { attempt: Attempt },
     /// A site in doubt, whose gateway is silent, to each region's coordinator: what is your vote, for ever?
-    AskVote { meta: Meta, lost: Regions },
+    AskVote { meta: Meta },
+    /// Leader of a resolution to each survivor's coordinator: what do you know? Count no votes any more, and promise this round.
+    Inquire { meta: Meta, round: Round, lost: Regions },
+    /// The same to all of them, once it has heard them: accept this.
+    Propose { meta: Meta, round: Round, decision: Decision },
+    /// The answer to either, of a coordinator that has promised a higher round.
+    Outranked { attempt: Attempt, promised: Round },
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
     /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `handing` when it handed over
@@ -250,10 +265,16 @@ pub enum Note {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Promise {
-    /// The answer to a handoff: it never commits.
-    Refused { id: HandoffId, error: TxnError },
+    /// As [`Note::Prepare`], where earlier attempts of the transaction are on record as aborted.
+    PrepareNext { meta: Meta, part: Part },
     /// Cohort to its coordinator: prepared.
     Prepared { attempt: Attempt, shard: u16 },
+    /// Coordinator to the cohorts of its region and to the gateway: that it aborted is on record here.
+    Aborted { meta: Meta },
+    /// Coordinator to the leader of a round: promised, and this is what the region knows.
+    Testified { attempt: Attempt, region: RegionId, round: Round, testimony: Testimony },
+    /// The same: what that round proposes is accepted.
+    Accepted { attempt: Attempt, region: RegionId, round: Round },
     /// Coordinator to the gateway and to whoever asked: the region's vote.
     Vote(Voted),
     /// Coordinator to whoever asked: resolved here long ago. If it committed, the log up to `log_end` has it.
@@ -291,8 +312,6 @@ pub struct Voted {
     pub vote: Vote,
     /// The highest timestamp that its coordinator's site had prepared or applied when it said so.
     pub high: Timestamp,
-    /// Lost regions whose votes on it this region does not know and will not believe any more.
-    pub without: Regions,
 }
 
 impl Voted {
@@ -510,8 +529,10 @@ impl fmt::Display for Note {
             Note::AskGateway { meta } => write!(f, "AskGateway {}", meta.attempt),
             Note::Over { attempt } => write!(f, "Over {attempt}"),
             Note::Settle { lost } => write!(f, "Settle without {lost}"),
-            Note::AskVote { meta, lost } if lost.is_empty() => write!(f, "AskVote {}", meta.attempt),
-            Note::AskVote { meta, lost } => write!(f, "AskVote {} without {lost}", meta.attempt),
+            Note::AskVote { meta } => write!(f, "AskVote {}", meta.attempt),
+            Note::Inquire { meta, round, lost } => write!(f, "Inquire {} round {round} without {lost}", meta.attempt),
+            Note::Propose { meta, round, decision } => write!(f, "Propose {} round {round} {decision}", meta.attempt),
+            Note::Outranked { attempt, promised } => write!(f, "Outranked {attempt} by round {promised}"),
             Note::Fetch { seqs } => {
                 write!(f, "Fetch ")?;
                 list(f, seqs.iter())
@@ -532,13 +553,11 @@ impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Promise::Prepared { attempt, shard } => write!(f, "Prepared {attempt} shard {shard}"),
-            Promise::Refused { id, error } => write!(f, "Refused {id} {error}"),
-            Promise::Vote(Voted { meta, region, vote, without, .. }) if without.is_empty() => {
-                write!(f, "Vote {} {region} {vote}", meta.attempt)
-            }
-            Promise::Vote(Voted { meta, region, vote, without, .. }) => {
-                write!(f, "Vote {} {region} {vote} without {without}", meta.attempt)
-            }
+            Promise::PrepareNext { meta, part } => write!(f, "PrepareNext {} at {} {part}", meta.attempt, meta.at),
+            Promise::Aborted { meta } => write!(f, "Aborted {}", meta.attempt),
+            Promise::Testified { attempt, region, round, testimony } => write!(f, "Testified {attempt} {region} round {round} {testimony}"),
+            Promise::Accepted { attempt, region, round } => write!(f, "Accepted {attempt} {region} round {round}"),
+            Promise::Vote(Voted { meta, region, vote, .. }) => write!(f, "Vote {} {region} {vote}", meta.attempt),
             Promise::Forgotten { attempt, region, log_end } => write!(f, "Forgotten {attempt} {region} log {log_end}"),
             Promise::Applied { attempt, shard } => write!(f, "Applied {attempt} shard {shard}"),
             Promise::Confirmed { attempt, region } => write!(f, "Confirmed {attempt} {region}"),

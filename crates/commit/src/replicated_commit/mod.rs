@@ -67,6 +67,7 @@ pub mod planted;
 mod reads;
 pub mod records;
 mod recovery;
+mod resolving;
 mod site;
 
 pub use config::Config;

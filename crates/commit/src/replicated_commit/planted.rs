@@ -3,7 +3,6 @@
 
 use super::message::{Meta, Note, Part, Promise, Voted};
 use super::site::Site;
-use crate::placement::Regions;
 use crate::votes::{Refusal, Vote};
 use rhumb_core::{Batch, Effects, Timestamp, work};
 
@@ -98,13 +97,7 @@ impl Site {
         if ballot.vote.as_ref().is_some_and(|vote| *vote != Vote::No(Refusal::Superseded)) {
             ballot.vote = None;
             self.vote(attempt, Vote::Firm, Batch::new(), fx);
-            let accepted = Promise::Vote(Voted {
-                meta: meta.clone(),
-                region: self.me.region,
-                vote: Vote::Firm,
-                high: Timestamp::ZERO,
-                without: Regions::NONE,
-            });
+            let accepted = Promise::Vote(Voted { meta: meta.clone(), region: self.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
             for region in meta.electorate.iter() {
                 fx.persist(Batch::new()).send(self.site(region, meta.coordinator), accepted.clone());
             }

@@ -2,7 +2,7 @@
 //!
 //! | space | key | holds |
 //! |---|---|---|
-//! | [`VOTES`] | attempt | [`VoteRecord`]: this region's vote, and the outcome once known |
+//! | [`VOTES`] | attempt | [`VoteRecord`]: this region's vote, the outcome once known, and its part in a resolution |
 //! | [`PREPARED`] | attempt | [`PreparedRecord`]: the locks and writes of a prepared attempt |
 //! | [`CARRIED`] | attempt | [`PreparedRecord`]: the same of an attempt that other replicas are in doubt about |
 //! | [`LOG`] | sequence number, big-endian | [`LogRecord`]: a commit applied by this site's own vote or decision |
@@ -13,6 +13,7 @@
 
 use super::message::{Attempt, Meta, Part};
 use crate::placement::{Placement, Regions};
+use crate::resolution::Acceptor;
 use crate::votes::{Decision, Vote};
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, RegionId, Timestamp};
@@ -31,17 +32,17 @@ pub const NUMBERS: Space = Space(4);
 /// The placement.
 pub const PLACEMENT: Space = Space(5);
 
-/// A vote of this region.
+/// What this region has on record of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VoteRecord {
     /// On what.
     pub meta: Meta,
-    /// The vote; once final, never changed.
-    pub vote: Vote,
+    /// The vote, if the region has cast one; once final, never changed.
+    pub vote: Option<Vote>,
     /// The outcome, once it is known and applied by this site's own cohort.
     pub decision: Option<Decision>,
-    /// Lost regions whose votes on it this region will not believe.
-    pub without: Regions,
+    /// What it has promised and accepted in its resolution.
+    pub acceptor: Acceptor,
 }
 
 /// A prepared attempt.

@@ -311,11 +311,11 @@ impl Site {
             Note::Unprepare { attempt } => self.on_unprepare(attempt, fx),
             Note::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, fx),
             Note::Withdraw { meta } => self.on_withdraw(from, meta, fx),
-            Note::Decided { meta, .. } if self.is_lost(from.region, &meta) || self.does_without(from.region, &meta.attempt) => {
+            Note::Decided { meta, .. } | Note::Inquire { meta, .. } | Note::Propose { meta, .. } if self.is_lost(from.region, &meta) => {
                 fx.count("commit.outcome_of_lost")
             }
             Note::Decided { meta, decision } => {
-                self.on_decided_as_coordinator(&meta, decision, fx);
+                self.on_decided_as_coordinator(from, &meta, decision, fx);
                 self.on_decided_as_cohort(&meta, decision, fx);
                 self.on_decided_as_gateway(&meta, decision, fx);
             }
@@ -326,7 +326,10 @@ impl Site {
             }
             Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),
-            Note::AskVote { meta, lost } => self.on_ask_vote(from, meta, lost, fx),
+            Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
+            Note::Inquire { meta, round, lost } => self.on_inquire(from, meta, round, lost, fx),
+            Note::Propose { meta, round, decision } => self.on_propose(from, meta, round, decision, fx),
+            Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
             Note::Handoff { id, life, parts, two_rounds } => self.on_handoff(from, Handoff { id, life, parts, two_rounds }, fx),
             Note::HandedBack { id, result } => self.on_handed_back(id, result, fx),
@@ -349,16 +352,21 @@ impl Site {
     fn on_promise(&mut self, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
         match promise {
             Promise::Prepared { attempt, shard } => self.on_prepared(attempt, shard, fx),
-            Promise::Vote(voted) if self.is_lost(voted.region, &voted.meta) || self.does_without(voted.region, &voted.meta.attempt) => {
-                fx.count("commit.vote_of_lost");
-            }
+            Promise::PrepareNext { meta, part } => self.on_prepare(meta, part, fx),
+            Promise::Vote(voted) if self.is_lost(voted.region, &voted.meta) => fx.count("commit.vote_of_lost"),
             Promise::Vote(voted) => {
                 // One message serves all roles that this site may have in the attempt.
                 self.on_vote_as_coordinator(&voted, fx);
                 self.on_vote_as_cohort(&voted, fx);
                 self.on_vote_as_gateway(&voted, fx);
             }
-            Promise::Refused { id, error } => self.on_handed_back(id, Err(error), fx),
+            Promise::Aborted { meta } => {
+                self.on_aborted_as_coordinator(from, &meta, fx);
+                self.on_aborted_as_cohort(from, &meta, fx);
+                self.on_aborted_as_gateway(from, &meta, fx);
+            }
+            Promise::Testified { attempt, region, round, testimony } => self.on_testified(attempt, region, round, testimony, fx),
+            Promise::Accepted { attempt, region, round } => self.on_accepted(attempt, region, round, fx),
             Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, fx),
             Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, fx),
             Promise::Confirmed { attempt, region } => self.on_confirmed(attempt, region, fx),

@@ -22,7 +22,7 @@ use crate::replicated_commit::site::Site;
 use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record, work};
+use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record, work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -35,6 +35,15 @@ pub(super) enum Whose {
     Gateway(HandoffId),
 }
 
+/// An abort that a client is not told yet: should a region that voted be lost, nobody else may know of it.
+#[derive(Debug)]
+struct Aborted {
+    /// What it is to be told.
+    error: TxnError,
+    /// The regions that have it on record.
+    on_record: Regions,
+}
+
 /// A commit in progress.
 #[derive(Debug)]
 pub(super) struct Committing {
@@ -44,6 +53,8 @@ pub(super) struct Committing {
     tally: Tally,
     /// `Withdraw` was sent.
     withdrawn: bool,
+    /// Aborted by the votes that were seen. None until then.
+    aborted: Option<Aborted>,
     /// Committed, with this floor; the regions that have confirmed that they applied it. None until then.
     confirmed: Option<(Timestamp, Regions)>,
     attempts: u32,
@@ -57,6 +68,13 @@ impl Committing {
     /// True if the votes decide nothing, and none was taken back.
     fn is_undecided(&self) -> bool {
         !self.withdrawn && self.tally.outcome_at_gateway(self.meta.electorate).is_none()
+    }
+
+    /// True if the abort outlives the loss of as many regions as may be lost, or of the gateway's own with its clients.
+    fn is_on_record(&self, own: RegionId) -> bool {
+        let electorate = self.meta.electorate;
+        let spare = electorate.len() - electorate.majority();
+        self.aborted.as_ref().is_some_and(|aborted| aborted.on_record.contains(own) || aborted.on_record.len() > spare)
     }
 }
 
@@ -168,6 +186,7 @@ impl Site {
             meta,
             tally: Tally::default(),
             withdrawn: false,
+            aborted: None,
             confirmed: None,
             attempts: 1,
             since: self.now,
@@ -298,15 +317,63 @@ impl Site {
 
     /// Sites in doubt have worked the outcome out while this gateway was silent.
     pub(in crate::replicated_commit) fn on_decided_as_gateway(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+        if decision.is_commit()
+            && let Some(committing) = self.committing(meta.attempt.txn).filter(|committing| committing.meta.attempt == meta.attempt)
+        {
+            // The survivors of a region whose refusal was seen here have agreed otherwise.
+            committing.aborted = None;
+        }
         if self.deciding(meta.attempt).is_some() {
             self.conclude(meta.attempt.txn, decision, fx);
+        }
+    }
+
+    /// A region has it on record that the attempt aborted.
+    pub(in crate::replicated_commit) fn on_aborted_as_gateway(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
+        if from.shard != meta.coordinator {
+            return;
+        }
+        self.on_decided_as_gateway(meta, Decision::Aborted, fx);
+        let own = self.me.region;
+        let Some(committing) = self.committing(meta.attempt.txn).filter(|committing| committing.meta.attempt == meta.attempt) else {
+            return;
+        };
+        let Some(aborted) = &mut committing.aborted else { return };
+        aborted.on_record = aborted.on_record.or(from.region.into());
+        if committing.is_on_record(own) {
+            self.finish_aborted(meta.attempt, fx);
+        }
+    }
+
+    /// The client is told that its transaction aborted.
+    fn finish_aborted(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(aborted) = self.committing(attempt.txn).and_then(|committing| committing.aborted.take()) else { return };
+        fx.agree(OUTCOME, attempt, &None::<Timestamp>);
+        self.remember(attempt, Some(Decision::Aborted));
+        self.finish_commit(attempt.txn, Err(aborted.error), fx);
+    }
+
+    /// Tells the regions that the attempt aborted, and waits until that is on record: in this region, or, should that not answer, in
+    /// enough others.
+    fn put_abort_on_record(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+        let now = self.now;
+        let Some(committing) = self.committing(txn) else { return };
+        committing.sent = now;
+        let meta = committing.meta.clone();
+        if self.has_aborted(&meta.attempt) {
+            // The coordinator at this very site has found it out, and told the others.
+            return self.tell_aborted(&meta, &[self.me], fx);
+        }
+        for region in meta.electorate.or(self.me.region.into()).iter() {
+            let note = Note::Decided { meta: meta.clone(), decision: Decision::Aborted };
+            self.send(self.site(region, meta.coordinator), note, fx);
         }
     }
 
     /// A site in doubt asks whether this gateway is still deciding.
     pub(in crate::replicated_commit) fn on_ask_gateway(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
-        if self.deciding(attempt).is_some() {
+        if self.committing(attempt.txn).is_some_and(|committing| committing.meta.attempt == attempt) {
             return;
         }
         let note = match self.gateway.ended.get(&attempt) {
@@ -324,10 +391,11 @@ impl Site {
         self.gateway.ended.get(attempt).copied().flatten()
     }
 
-    /// True if the gateway at this site is deciding `attempt` and has the vote of `region`.
-    pub(in crate::replicated_commit) fn gateway_heard(&self, attempt: &Attempt, region: RegionId) -> bool {
+    /// The final votes that the gateway at this site has seen, if it is deciding `attempt`.
+    pub(in crate::replicated_commit) fn votes_at_gateway(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
         let committing = self.gateway.txns.get(&attempt.txn).and_then(|state| state.committing.as_ref());
-        committing.is_some_and(|committing| committing.meta.attempt == *attempt && committing.tally.of(region).is_some())
+        let seen = committing.filter(|committing| committing.meta.attempt == *attempt).map(|committing| &committing.tally);
+        seen.into_iter().flat_map(Tally::final_votes).map(|(region, vote)| (region, vote.clone())).collect()
     }
 
     fn remember(&mut self, attempt: Attempt, decision: Option<Decision>) {
@@ -340,19 +408,18 @@ impl Site {
 
     /// The commit whose present attempt is `attempt`.
     fn deciding(&mut self, attempt: Attempt) -> Option<&mut Committing> {
-        self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt && committing.confirmed.is_none())
+        self.committing(attempt.txn)
+            .filter(|committing| committing.meta.attempt == attempt && committing.confirmed.is_none() && committing.aborted.is_none())
     }
 
     fn conclude(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
-        if let Some(Committing { meta, .. }) = self.committing(txn) {
-            fx.agree(OUTCOME, meta.attempt, &decision.is_commit().then_some(meta.at));
-        }
         match decision {
             Decision::Committed { floor } => {
                 if let Some(Committing { meta, .. }) = self.committing(txn) {
+                    fx.agree(OUTCOME, meta.attempt, &Some(meta.at));
                     fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
                 }
-                self.tell_decided(txn, decision, fx);
+                self.tell_committed(txn, decision, fx);
                 self.send_copies(txn, floor, fx);
                 let wide = self.is_wide();
                 let Some(state) = self.gateway.txns.get_mut(&txn) else { return };
@@ -368,7 +435,7 @@ impl Site {
         }
     }
 
-    fn tell_decided(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
+    fn tell_committed(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
         let Some(meta) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
         self.remember(meta.attempt, Some(decision));
         for region in meta.electorate.iter() {
@@ -413,17 +480,16 @@ impl Site {
                 let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
                 fx.count(counted(reason));
-                if let Some(attempt) = self.committing(txn).map(|committing| committing.meta.attempt) {
-                    self.record_aborted(attempt, fx);
-                }
-                self.tell_decided(txn, Decision::Aborted, fx);
                 let reason = match reason {
                     Refusal::NotWhole(region) => {
                         format!("{} has not copied all rows yet, and cannot become active before it has", self.topology.name(region))
                     }
                     reason => reason.to_string(),
                 };
-                self.finish_commit(txn, Err(TxnError::Conflict(reason)), fx);
+                if let Some(committing) = self.committing(txn) {
+                    committing.aborted = Some(Aborted { error: TxnError::Conflict(reason), on_record: Regions::NONE });
+                }
+                self.put_abort_on_record(txn, fx);
             }
         }
     }
@@ -452,10 +518,6 @@ impl Site {
         self.end(txn, fx);
         match (whose, result) {
             (Whose::Client(id), Ok(committed)) => fx.answer(id, Answer::Committed(committed)),
-            // A refusal is on the disk of this region first: should a region that voted be lost, it is not decided anew.
-            (Whose::Client(id), Err(error @ TxnError::Conflict(_))) => {
-                fx.persist(Batch::new()).answer(id, Answer::Failed(error));
-            }
             (Whose::Client(id), Err(error)) => fx.answer(id, Answer::Failed(error)),
             (Whose::Gateway(id), result) => self.hand_back(id, result, fx),
         }
@@ -475,6 +537,10 @@ impl Site {
                 self.confirm_tick(txn, fx);
             } else if now.since(committing.since) >= config.outcome_deadline {
                 self.give_up(txn, fx);
+            } else if committing.aborted.is_some() {
+                if now.since(committing.sent) >= config.resend_after {
+                    self.put_abort_on_record(txn, fx);
+                }
             } else if committing.withdrawn || (age >= config.withdraw_after && (refused || late)) {
                 self.withdraw(txn, fx);
             } else if now.since(committing.sent) >= config.resend_after {

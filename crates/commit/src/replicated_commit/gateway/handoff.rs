@@ -24,11 +24,11 @@
 use super::Txn;
 use super::commit::Whose;
 use crate::replicated_commit::config::TAKEN_MAX;
-use crate::replicated_commit::message::{Answer, HandoffId, Note, Part, Promise};
+use crate::replicated_commit::message::{Answer, HandoffId, Note, Part};
 use crate::replicated_commit::site::{Begin, Site};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, SiteId, Time, Timestamp, TxnId};
+use rhumb_core::{Effects, SiteId, Time, Timestamp, TxnId};
 use std::collections::BTreeMap;
 
 /// The commit of another gateway's transaction.
@@ -125,12 +125,7 @@ impl Site {
     /// A commit that this gateway ran for another one has ended.
     pub(super) fn hand_back(&mut self, name: HandoffId, result: Result<Committed, TxnError>, fx: &mut Effects<Site>) {
         self.gateway.taken.insert(name, Some(result.clone()));
-        match result {
-            Err(error @ TxnError::Conflict(_)) => {
-                fx.persist(Batch::new()).send(name.gateway, Promise::Refused { id: name, error });
-            }
-            result => fx.send(name.gateway, Note::HandedBack { id: name, result }),
-        }
+        fx.send(name.gateway, Note::HandedBack { id: name, result });
     }
 
     /// The other gateway says how it ended.

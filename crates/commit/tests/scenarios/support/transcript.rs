@@ -158,7 +158,8 @@ fn describe(op: &Op) -> Option<String> {
         Op::PutRecord { space: VOTES, bytes, .. } => {
             let record: VoteRecord = record::decode(bytes).expect("a vote decodes");
             let outcome = record.decision.map_or(String::new(), |decision| format!(", {decision}"));
-            Some(format!("vote {}{outcome}", record.vote))
+            let vote = record.vote.map_or("none".into(), |vote| vote.to_string());
+            Some(format!("vote {vote}{outcome}"))
         }
         Op::PutRecord { space: PREPARED, .. } => Some("prepared".into()),
         Op::PutRecord { space: LOG, .. } => Some("log entry".into()),

@@ -1,0 +1,282 @@
+//! Resolving: a site's part in the [resolution](crate::resolution) of attempts that lost regions may have decided.
+//!
+//! The coordinators of all regions that are not lost take part, voters or not: each of them may have put on record that the attempt
+//! aborted. Any that is in doubt leads; where several do, the first region of the electorate has the shortest wait between two rounds.
+//!
+//! On the change that declares it lost a region does not vote: so that change is decided by the others, whatever becomes of its gateway.
+//! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
+//! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
+
+use super::message::{Answer, Attempt, Meta, Note, Promise};
+use super::site::Site;
+use crate::placement::{Placement, Regions};
+use crate::resolution::{Leader, Round, Testimony, Verdict};
+use crate::votes::{Decision, Refusal, Tally, Vote};
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Batch, Effects, RegionId, SiteId, Span};
+use std::collections::BTreeSet;
+
+/// Outcomes that rest on what a lost region is taken to have voted are counted under this name.
+pub(super) const ASSUMED: &str = "commit.assumed_of_lost";
+
+impl Site {
+    /// Leads the resolution of an attempt that this region is in doubt about, if regions of its electorate are lost: asks whoever has not
+    /// answered yet.
+    pub(super) fn lead_resolution(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let now = self.now;
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt()) else { return };
+        let meta = ballot.meta.clone();
+        let lost = self.lost_of(&meta);
+        if lost.is_empty() || self.is_lost(self.me.region, &meta) {
+            return;
+        }
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("looked at above");
+        if ballot.leader.is_none() && now >= ballot.leads_from {
+            fx.count("commit.resolution_led");
+            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, self.me.region)));
+        }
+        self.ask_survivors(&meta, fx);
+        self.go_on_resolving(attempt, fx);
+    }
+
+    /// The leader asks those survivors that it has not heard in this phase of its round.
+    fn ask_survivors(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        let survivors = self.survivors(meta);
+        let lost = self.lost_of(meta);
+        let Some(leader) = &self.coordinator.ballots[&meta.attempt].leader else { return };
+        let (round, awaited) = (leader.round(), leader.awaited(survivors));
+        let note = match leader.proposed() {
+            None => Note::Inquire { meta: meta.clone(), round, lost },
+            Some(decision) => Note::Propose { meta: meta.clone(), round, decision },
+        };
+        for region in awaited.iter() {
+            self.send(self.site(region, meta.coordinator), note.clone(), fx);
+        }
+    }
+
+    /// All regions that may know something of the attempt, and may yet say so.
+    fn survivors(&self, meta: &Meta) -> Regions {
+        let gone = |region: RegionId| self.placement.lost.contains_key(&region) && !self.placement.copies().contains(region);
+        let all = Regions::first(self.topology.region_count());
+        let dead: Regions = all.iter().filter(|region| self.is_lost(*region, meta) || gone(*region)).collect();
+        all.without(dead).without(self.presumed_lost(&meta.attempt)).without(meta.declares_lost)
+    }
+
+    /// The regions of the electorate that are lost, as the placement says, or an operator who is about to declare them so.
+    pub(super) fn lost_of(&self, meta: &Meta) -> Regions {
+        let declared: Regions = meta.electorate.iter().filter(|region| self.is_lost(*region, meta)).collect();
+        declared.or(self.presumed_lost(&meta.attempt)).and(meta.electorate).without(meta.declares_lost)
+    }
+
+    /// A leader asks what this region knows.
+    pub(super) fn on_inquire(&mut self, from: SiteId, meta: Meta, round: Round, lost: Regions, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        if meta.coordinator != self.me.shard || lost.contains(self.me.region) {
+            return;
+        }
+        if self.is_forgotten(&attempt) {
+            return self.testify(from, attempt, round, fx);
+        }
+        self.look_up(&meta, fx);
+        let (now, wait) = (self.now, self.wait_to_lead(&meta));
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
+        if let Some(decision) = ballot.decision {
+            return self.tell_outcome(from, &meta, decision, fx);
+        }
+        let votes = meta.electorate.contains(self.me.region);
+        if votes && ballot.vote.is_none() && ballot.is_preparing() {
+            return; // the vote is cast soon, and the leader asks again
+        }
+        if let Err(promised) = ballot.acceptor.promise(round, lost) {
+            return self.send(from, Note::Outranked { attempt, promised }, fx);
+        }
+        ballot.leader = ballot.leader.take().filter(|leader| leader.round() == round);
+        ballot.leads_from = now + wait;
+        let last = match ballot.vote {
+            _ if !votes => None,
+            None => Some(Vote::No(Refusal::NeverHeard)),
+            Some(Vote::Yes) => Some(Vote::Firm),
+            Some(_) => None,
+        };
+        match last {
+            Some(vote) => self.vote(attempt, vote, Batch::new(), fx),
+            None => self.put_on_record(attempt, fx),
+        }
+        self.testify(from, attempt, round, fx);
+    }
+
+    /// How long this region lets another one lead.
+    fn wait_to_lead(&self, meta: &Meta) -> Span {
+        let before = meta.electorate.iter().take_while(|region| *region < self.me.region).count() as u64;
+        self.config.ask_after * (before + 2)
+    }
+
+    /// The outcome is known here: so no round can end otherwise.
+    fn tell_outcome(&mut self, to: SiteId, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+        match decision {
+            Decision::Committed { .. } => self.send(to, Note::Decided { meta: meta.clone(), decision }, fx),
+            Decision::Aborted => self.tell_aborted(meta, &[to], fx),
+        }
+    }
+
+    fn put_on_record(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let mut batch = Batch::new();
+        self.coordinator.ballots[&attempt].put_record(&mut batch);
+        fx.persist(batch);
+    }
+
+    /// Says what this region knows, once that is on disk.
+    fn testify(&mut self, to: SiteId, attempt: Attempt, round: Round, fx: &mut Effects<Site>) {
+        let region = self.me.region;
+        let testimony = match self.coordinator.ballots.get(&attempt) {
+            Some(ballot) => {
+                let mut votes = self.votes_at_gateway(&attempt);
+                votes.extend(ballot.final_votes());
+                votes.extend(ballot.vote.clone().map(|vote| (region, vote)));
+                Testimony { votes, accepted: ballot.acceptor.accepted(), forgotten: None }
+            }
+            None => {
+                let votes = [(region, Vote::No(Refusal::NeverHeard))].into();
+                Testimony { votes, accepted: None, forgotten: Some(self.cohort.log_end) }
+            }
+        };
+        fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony });
+    }
+
+    /// A survivor testifies.
+    pub(super) fn on_testified(&mut self, attempt: Attempt, region: RegionId, round: Round, testimony: Testimony, fx: &mut Effects<Site>) {
+        let Some(leader) = self.coordinator.leader(&attempt) else { return };
+        leader.hear(region, round, testimony);
+        self.go_on_resolving(attempt, fx);
+    }
+
+    /// The leader has heard something: it proposes once it has heard all survivors, and concludes once all have accepted.
+    pub(super) fn go_on_resolving(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        let Some(leader) = &ballot.leader else { return };
+        let meta = ballot.meta.clone();
+        if !leader.awaited(self.survivors(&meta)).is_empty() {
+            return;
+        }
+        if let Some(decision) = leader.proposed() {
+            return self.conclude_resolution(&meta, decision, fx);
+        }
+        // What is forgotten elsewhere and committed is in a log that has to be read first.
+        let is_read = |(region, log_end)| self.catch_up.cursor(region) >= log_end;
+        if leader.forgotten().next().is_some() && !(self.moving.copied && leader.forgotten().all(is_read)) {
+            return;
+        }
+        if let Some(decision) = self.judge(&meta, leader, fx) {
+            let leader = self.coordinator.leader(&attempt).expect("it leads");
+            leader.propose(decision);
+            self.ask_survivors(&meta, fx);
+        }
+    }
+
+    /// All survivors have accepted `decision`.
+    fn conclude_resolution(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+        let others = self.survivors(meta).without(self.me.region.into());
+        let mut told: BTreeSet<SiteId> = others.iter().map(|region| self.site(region, meta.coordinator)).collect();
+        told.insert(meta.attempt.txn.gateway);
+        told.remove(&self.me);
+        self.distribute(meta.attempt, decision, fx);
+        for site in told {
+            self.tell_outcome(site, meta, decision, fx);
+        }
+    }
+
+    /// What follows from all testimonies; none as long as too few sites have said how high they had prepared.
+    fn judge(&self, meta: &Meta, leader: &Leader, fx: &mut Effects<Site>) -> Option<Decision> {
+        let mut refusing = Tally::default();
+        meta.refuse_for_lost(&mut refusing);
+        #[cfg(feature = "planted")]
+        let assumed = if self.has_planted(super::planted::Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
+        #[cfg(not(feature = "planted"))]
+        let assumed = Vote::Firm;
+        let tally = &self.coordinator.ballots[&meta.attempt].tally;
+        if self.is_superseded(&meta.attempt) {
+            return Some(Decision::Aborted);
+        }
+        match leader.verdict(meta.electorate, refusing, &assumed)? {
+            Verdict::Accepted(decision) => Some(decision),
+            Verdict::Counted(outcome) => self.decision(outcome, tally, meta),
+            Verdict::Assumed(outcome) => {
+                let decision = self.decision(outcome, tally, meta)?;
+                fx.count(ASSUMED);
+                Some(decision)
+            }
+        }
+    }
+
+    /// A leader proposes.
+    pub(super) fn on_propose(&mut self, from: SiteId, meta: Meta, round: Round, decision: Decision, fx: &mut Effects<Site>) {
+        let (attempt, region) = (meta.attempt, self.me.region);
+        if meta.coordinator != self.me.shard {
+            return;
+        }
+        let accepted = Promise::Accepted { attempt, region, round };
+        if self.is_forgotten(&attempt) {
+            fx.persist(Batch::new()).send(from, accepted);
+            return;
+        }
+        self.look_up(&meta, fx);
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
+        if let Some(decision) = ballot.decision {
+            return self.tell_outcome(from, &meta, decision, fx);
+        }
+        match ballot.acceptor.accept(round, decision) {
+            Ok(()) => {
+                let mut batch = Batch::new();
+                ballot.put_record(&mut batch);
+                fx.persist(batch).send(from, accepted);
+            }
+            Err(promised) => self.send(from, Note::Outranked { attempt, promised }, fx),
+        }
+    }
+
+    /// A survivor accepts what this site proposes.
+    pub(super) fn on_accepted(&mut self, attempt: Attempt, region: RegionId, round: Round, fx: &mut Effects<Site>) {
+        let Some(leader) = self.coordinator.leader(&attempt) else { return };
+        leader.hear_accepted(region, round);
+        self.go_on_resolving(attempt, fx);
+    }
+
+    /// Another leads a higher round: it is given the time to conclude.
+    pub(super) fn on_outranked(&mut self, attempt: Attempt, promised: Round, fx: &mut Effects<Site>) {
+        let Some(meta) = self.coordinator.ballots.get(&attempt).map(|ballot| ballot.meta.clone()) else { return };
+        let (now, wait) = (self.now, self.wait_to_lead(&meta));
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        if ballot.leader.as_ref().is_none_or(|leader| leader.round() >= promised) {
+            return;
+        }
+        fx.count("commit.resolution_outranked");
+        ballot.leader = None;
+        ballot.leads_from = now + wait;
+        ballot.outranked_by = ballot.outranked_by.max(promised.number);
+    }
+
+    /// An operator says that regions are `lost`: tells all sites, for a change of the placement that is in doubt keeps the row that a
+    /// declaration has to read and write.
+    pub(super) fn on_settle(&mut self, id: RequestId, lost: Regions, fx: &mut Effects<Site>) {
+        for site in self.topology.sites().collect::<Vec<_>>() {
+            self.send(site, Note::Settle { lost }, fx);
+        }
+        fx.answer(id, Answer::Done);
+    }
+
+    /// Has changes of the placement that this region is in doubt about resolved without regions that are `lost`.
+    pub(super) fn settle_placements(&mut self, lost: Regions, fx: &mut Effects<Site>) {
+        if lost.contains(self.me.region) {
+            return;
+        }
+        let key = Placement::key(self.me.shard, &self.topology);
+        let holders = self.cohort.locks.exclusive_holders(&key).filter_map(|txn| self.cohort.entry_of(txn));
+        let attempts: Vec<Attempt> = holders.filter(|entry| entry.is_promised()).map(|entry| entry.meta.attempt).collect();
+        for attempt in attempts {
+            if self.coordinator.presume_lost(attempt, lost) {
+                fx.count("placement.settled_for_declaration");
+                self.ask_votes(attempt, fx);
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Resolution: what the surviving regions make of an attempt that only the votes of lost regions could decide.
+//!
+//! ```text
+//!   leader: the coordinator of a region that is in doubt        every surviving region, the leader's too
+//!     ├── Inquire (round) ─────────────────────────────────────────▶│ makes its vote final, counts no votes by itself from now on,
+//!     │◀────────────────────────────────── Testified, once on disk ─┤ and says what it knows: votes, or what it has accepted
+//!     │ counts, the votes of lost regions that nobody knows as yes
+//!     ├── Propose (round, decision) ───────────────────────────────▶│ accepts it, unless it has promised a higher round
+//!     │◀─────────────────────────────────── Accepted, once on disk ─┤
+//!     │ all have accepted: decided
+//! ```
+//!
+//! A region that is lost for good took its votes along. Where they could decide, the survivors see the same whether it voted yes, and
+//! a client was told so, or no. So they agree on one of the two. This is single-decree Paxos (Lamport, "The part-time parliament"), in
+//! which both quorums are *all* survivors: whoever of them knows how the attempt ended, or a vote of a lost region, is heard before
+//! anything is proposed; and should more regions be lost later, each that is left knows what was decided.
+//!
+//! Who has promised a round is *bound*: it concludes nothing from votes any more, and believes no claim of an abort. A commit by votes needs no
+//! such care: the survivors among those who voted yes still do, and the lost ones count as yes, so a round finds the commit again.
+//!
+//! Invariants: a region promises and accepts rounds in their order, on disk before it says so; a leader proposes one decision in a round;
+//! what all survivors have accepted in one round is the outcome of every later one.
+
+use crate::placement::Regions;
+use crate::votes::{Decision, Outcome, Tally, Vote};
+use rhumb_core::RegionId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A round of one attempt's resolution: what Paxos calls a ballot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Round {
+    /// Counted from 1.
+    pub number: u32,
+    /// The region that leads it.
+    pub leader: RegionId,
+}
+
+/// What a region has promised and accepted: kept on disk with its vote.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Acceptor {
+    promised: Option<Round>,
+    accepted: Option<(Round, Decision)>,
+    without: Regions,
+}
+
+/// What a region knows of an attempt whose outcome it does not know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Testimony {
+    /// The final votes that it has seen, its own among them if it has one.
+    pub votes: BTreeMap<RegionId, Vote>,
+    /// What it has accepted last.
+    pub accepted: Option<(Round, Decision)>,
+    /// It had resolved and forgotten the attempt: if that committed, the log up to here has it.
+    pub forgotten: Option<u64>,
+}
+
+/// What the testimonies of all survivors say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This was accepted before.
+    Accepted(Decision),
+    /// The votes decide.
+    Counted(Outcome),
+    /// The votes decide once those that nobody knows count as yes.
+    Assumed(Outcome),
+}
+
+/// A region that leads a round.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Leader {
+    round: Round,
+    phase: Phase,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Inquiring { heard: BTreeMap<RegionId, Testimony> },
+    Proposing { decision: Decision, accepted: Regions },
+}
+
+impl Acceptor {
+    /// True if it has promised a round: nothing else than a round decides from now on.
+    pub fn is_bound(&self) -> bool {
+        self.promised.is_some()
+    }
+
+    /// What it has accepted last.
+    pub fn accepted(&self) -> Option<(Round, Decision)> {
+        self.accepted
+    }
+
+    /// The regions that the rounds which it has promised do without: what they say now comes too late.
+    pub fn without(&self) -> Regions {
+        self.without
+    }
+
+    /// Promises to take part in no round below `round`, which does without the regions that are `lost`.
+    ///
+    /// # Errors
+    ///
+    /// It has promised a higher one.
+    pub fn promise(&mut self, round: Round, lost: Regions) -> Result<(), Round> {
+        match self.promised {
+            Some(promised) if promised > round => Err(promised),
+            _ => {
+                self.promised = Some(round);
+                self.without = self.without.or(lost);
+                Ok(())
+            }
+        }
+    }
+
+    /// Accepts what the leader of `round` proposes.
+    ///
+    /// # Errors
+    ///
+    /// It has promised a higher one.
+    pub fn accept(&mut self, round: Round, decision: Decision) -> Result<(), Round> {
+        self.promise(round, Regions::NONE)?;
+        self.accepted = Some((round, decision));
+        Ok(())
+    }
+
+    /// The first round after all that it has promised, and after `heard`, led by `leader`.
+    pub fn next_round(&self, heard: u32, leader: RegionId) -> Round {
+        Round { number: self.promised.map_or(0, |promised| promised.number).max(heard) + 1, leader }
+    }
+}
+
+impl Leader {
+    /// The leader of `round`, which has asked nobody yet.
+    pub fn new(round: Round) -> Leader {
+        Leader { round, phase: Phase::Inquiring { heard: BTreeMap::new() } }
+    }
+
+    /// The round that it leads.
+    pub fn round(&self) -> Round {
+        self.round
+    }
+
+    /// What it proposes, if it has come that far.
+    pub fn proposed(&self) -> Option<Decision> {
+        match self.phase {
+            Phase::Inquiring { .. } => None,
+            Phase::Proposing { decision, .. } => Some(decision),
+        }
+    }
+
+    /// Those of `survivors` whose answer in this phase is still to come.
+    pub fn awaited(&self, survivors: Regions) -> Regions {
+        match &self.phase {
+            Phase::Inquiring { heard } => survivors.without(heard.keys().copied().collect()),
+            Phase::Proposing { accepted, .. } => survivors.without(*accepted),
+        }
+    }
+
+    /// A region testifies in `round`.
+    pub fn hear(&mut self, region: RegionId, round: Round, testimony: Testimony) {
+        if let Phase::Inquiring { heard } = &mut self.phase
+            && round == self.round
+        {
+            heard.insert(region, testimony);
+        }
+    }
+
+    /// The regions that have forgotten the attempt, each with the end of its log.
+    pub fn forgotten(&self) -> impl Iterator<Item = (RegionId, u64)> {
+        let heard = match &self.phase {
+            Phase::Inquiring { heard } => Some(heard),
+            Phase::Proposing { .. } => None,
+        };
+        heard.into_iter().flatten().filter_map(|(region, testimony)| Some((*region, testimony.forgotten?)))
+    }
+
+    /// What all testimonies say about the attempt of `electorate`, of which those `refusing` have no vote; once each of the survivors has been
+    /// heard. A vote that nobody has seen counts as `assumed`.
+    pub fn verdict(&self, electorate: Regions, refusing: Tally, assumed: &Vote) -> Option<Verdict> {
+        let Phase::Inquiring { heard } = &self.phase else { return None };
+        let accepted = heard.values().filter_map(|testimony| testimony.accepted).max_by_key(|(round, _)| *round);
+        if let Some((_, decision)) = accepted {
+            return Some(Verdict::Accepted(decision));
+        }
+        let mut tally = refusing;
+        for (region, vote) in heard.values().flat_map(|testimony| &testimony.votes) {
+            tally.record_if_open(*region, vote.clone());
+        }
+        if let Some(outcome) = tally.outcome(electorate) {
+            return Some(Verdict::Counted(outcome));
+        }
+        electorate.iter().for_each(|region| tally.record_if_open(region, assumed.clone()));
+        tally.outcome(electorate).map(Verdict::Assumed)
+    }
+
+    /// Goes on to propose `decision`.
+    pub fn propose(&mut self, decision: Decision) {
+        self.phase = Phase::Proposing { decision, accepted: Regions::NONE };
+    }
+
+    /// A region has accepted what this leader proposes in `round`.
+    pub fn hear_accepted(&mut self, region: RegionId, round: Round) {
+        if let Phase::Proposing { accepted, .. } = &mut self.phase
+            && round == self.round
+        {
+            *accepted = accepted.or(region.into());
+        }
+    }
+}
+
+impl fmt::Display for Round {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.number, self.leader)
+    }
+}
+
+impl fmt::Display for Testimony {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(log_end) = self.forgotten {
+            return write!(f, "forgotten, log {log_end}");
+        }
+        if let Some((round, decision)) = self.accepted {
+            write!(f, "accepted {decision} in round {round}, ")?;
+        }
+        write!(f, "knows {{")?;
+        for (index, (region, vote)) in self.votes.iter().enumerate() {
+            write!(f, "{}{region} {vote}", if index > 0 { "," } else { "" })?;
+        }
+        write!(f, "}}")
+    }
+}
