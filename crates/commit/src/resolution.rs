@@ -18,6 +18,11 @@
 //! Who has promised a round is *bound*: it concludes nothing from votes any more, and believes no claim of an abort. A commit by votes needs no
 //! such care: the survivors among those who voted yes still do, and the lost ones count as yes, so a round finds the commit again.
 //!
+//! What is assumed may contradict what else is assumed: two attempts that write one row, one prepared in each of two survivors, had at the
+//! most one vote of the lost region. So a proposal to commit by assumption says what the attempt reads and writes. A region that is prepared
+//! for an earlier attempt in its way *contests* it, and one that accepts it contests each later attempt of its own in the way of it, on disk. What is contested
+//! aborts in the next round.
+//!
 //! Invariants: a region promises and accepts rounds in their order, on disk before it says so; a leader proposes one decision in a round;
 //! what all survivors have accepted in one round is the outcome of every later one.
 
@@ -43,6 +48,7 @@ pub struct Acceptor {
     promised: Option<Round>,
     accepted: Option<(Round, Decision)>,
     without: Regions,
+    contested: bool,
 }
 
 /// What a region knows of an attempt whose outcome it does not know.
@@ -52,6 +58,8 @@ pub struct Testimony {
     pub votes: BTreeMap<RegionId, Vote>,
     /// What it has accepted last.
     pub accepted: Option<(Round, Decision)>,
+    /// Another attempt is in the way of it here, and counts as committed, or may.
+    pub contested: bool,
     /// It had resolved and forgotten the attempt: if that committed, the log up to here has it.
     pub forgotten: Option<u64>,
 }
@@ -89,6 +97,16 @@ impl Acceptor {
     /// What it has accepted last.
     pub fn accepted(&self) -> Option<(Round, Decision)> {
         self.accepted
+    }
+
+    /// True if it must not commit by assumption, as another attempt may.
+    pub fn is_contested(&self) -> bool {
+        self.contested
+    }
+
+    /// Another attempt is in the way of it, and may commit by assumption.
+    pub fn contest(&mut self) {
+        self.contested = true;
     }
 
     /// The regions that the rounds which it has promised do without: what they say now comes too late.
@@ -178,8 +196,9 @@ impl Leader {
     /// heard. A vote that nobody has seen counts as `assumed`.
     pub fn verdict(&self, electorate: Regions, refusing: Tally, assumed: &Vote) -> Option<Verdict> {
         let Phase::Inquiring { heard } = &self.phase else { return None };
-        let accepted = heard.values().filter_map(|testimony| testimony.accepted).max_by_key(|(round, _)| *round);
-        if let Some((_, decision)) = accepted {
+        // What one of them has not accepted is not decided, and never will be.
+        let accepted = heard.values().filter(|testimony| testimony.forgotten.is_none()).map(|testimony| testimony.accepted);
+        if let Some((_, decision)) = accepted.min_by_key(|accepted| accepted.map(|(round, _)| round)).flatten() {
             return Some(Verdict::Accepted(decision));
         }
         let mut tally = refusing;
@@ -190,7 +209,8 @@ impl Leader {
             return Some(Verdict::Counted(outcome));
         }
         electorate.iter().for_each(|region| tally.record_if_open(region, assumed.clone()));
-        tally.outcome(electorate).map(Verdict::Assumed)
+        let contested = heard.values().any(|testimony| testimony.contested);
+        tally.outcome(electorate).map(|outcome| Verdict::Assumed(if contested { Outcome::Aborted } else { outcome }))
     }
 
     /// Goes on to propose `decision`.
@@ -221,6 +241,9 @@ impl fmt::Display for Testimony {
         }
         if let Some((round, decision)) = self.accepted {
             write!(f, "accepted {decision} in round {round}, ")?;
+        }
+        if self.contested {
+            write!(f, "contested, ")?;
         }
         write!(f, "knows {{")?;
         for (index, (region, vote)) in self.votes.iter().enumerate() {

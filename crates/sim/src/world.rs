@@ -19,9 +19,11 @@ use crate::plan::FaultPlan;
 use crate::schedule::Schedule;
 use crate::site::Site;
 use crate::trace::Trace;
-use rhumb_core::actor::{Actor, Input, RequestId};
-use rhumb_core::{KeyRange, Load, Loaded, Rng, Row, SiteId, Span, Time, Timestamp, Topology};
+use bytes::Bytes;
+use rhumb_core::actor::{Actor, Input, RequestId, Space};
+use rhumb_core::{KeyRange, Load, Loaded, RegionId, Rng, Row, SiteId, Span, Time, Timestamp, Topology, record};
 use rhumb_store::{MemoryEngine, Store};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The last events before a livelock is declared are traced even in a run that is not.
@@ -143,6 +145,14 @@ impl<A: Actor> World<A> {
         rows
     }
 
+    /// The records of `site` in `space`.
+    pub fn records(&self, site: SiteId, space: Space) -> Vec<Bytes> {
+        let load = Load::Records { space, from: Bytes::new(), limit: usize::MAX, bytes: usize::MAX };
+        let loaded = self.store(site).load(&load).expect("the store of a site can be read");
+        let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
+        records.into_iter().map(|(_, bytes)| bytes).collect()
+    }
+
     /// True if `site` is up.
     pub fn is_up(&self, site: SiteId) -> bool {
         self.site(site).life.is_some()
@@ -246,12 +256,17 @@ impl<A: Actor> World<A> {
 
     /// Compares from now on what actors [record](rhumb_core::Effects::agree) as agreed on.
     pub fn compare_agreed(&mut self) {
-        self.compare_agreed_but(None);
+        self.agreements = Some(Agreements::default());
     }
 
-    /// The same, but for what is recorded of a topic.
-    pub fn compare_agreed_but(&mut self, topic: Option<&'static str>) {
-        self.agreements = Some(Agreements::but(topic));
+    /// The same, unless a site of `region` says that it is `value`.
+    pub fn compare_agreed_but(&mut self, region: RegionId, value: &impl Serialize) {
+        self.agreements = Some(Agreements::but(region, record::encode(value).to_vec()));
+    }
+
+    /// The keys under which actors have recorded something of `topic`, if that is compared.
+    pub fn agreed(&self, topic: &'static str) -> impl Iterator<Item = &str> {
+        self.agreements.iter().flat_map(move |agreements| agreements.keys(topic))
     }
 
     /// Connects a client to `site`; it starts now.

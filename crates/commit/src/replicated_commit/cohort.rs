@@ -15,7 +15,7 @@
 
 use super::config::{Config, WAITING_READS_MAX};
 use super::floors::Floors;
-use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
+use super::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::reads::ReadJob;
 use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use super::site::{Pending, Site};
@@ -45,6 +45,20 @@ pub(super) struct Validation {
 pub(super) struct Carried {
     /// The regions that are not prepared for it, and the ends of their logs: if it is not there, they never voted for it.
     pub(super) without: BTreeMap<RegionId, u64>,
+    /// Whether its rows are here: it may have committed, and been taken over, before it was carried.
+    pub(super) rows: RowsOfCarried,
+}
+
+/// Whether what a carried attempt writes is among the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum RowsOfCarried {
+    /// Nobody has looked.
+    #[default]
+    Unknown,
+    /// They are being looked for.
+    Awaited,
+    /// They are not here.
+    Absent,
 }
 
 #[derive(Debug)]
@@ -485,6 +499,7 @@ impl Site {
     /// The coordinator of a region has it on record that the attempt aborted.
     pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
         if from == self.site(self.me.region, meta.coordinator) {
+            fx.agree(ATTEMPT, meta.attempt, &ABORTED);
             self.unprepare(meta.attempt, fx);
         }
     }

@@ -15,8 +15,9 @@
 //! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
 //! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
 
+use super::cohort::Stage;
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX, REFUSALS_KEPT_MAX};
-use super::message::{ATTEMPT, Attempt, Meta, Note, OUTCOME, Part, Promise, Voted};
+use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
 use crate::placement::Regions;
@@ -50,6 +51,8 @@ pub(super) struct Ballot {
     pub(super) acceptor: Acceptor,
     /// The round that this region leads, and when it may begin another.
     pub(super) leader: Option<Leader>,
+    /// What the attempt reads and writes in this shard, as a region says that is prepared for it.
+    pub(super) contents: Option<Part>,
     pub(super) leads_from: Time,
     /// The number of the highest round of others that was in the way of one of this region's.
     pub(super) outranked_by: u32,
@@ -111,6 +114,13 @@ impl Coordinator {
         self.ballots.get_mut(attempt)?.leader.as_mut()
     }
 
+    /// A region that is prepared for `attempt` says what that reads and writes in this shard.
+    pub(super) fn hear_contents(&mut self, attempt: &Attempt, contents: Option<Part>) {
+        if let Some(ballot) = self.ballots.get_mut(attempt).filter(|ballot| ballot.leader.is_some()) {
+            ballot.contents = contents.or(ballot.contents.take());
+        }
+    }
+
     /// An operator says that regions are `lost`. True if this region is in doubt about `attempt`, and waits for one of them.
     pub(super) fn presume_lost(&mut self, attempt: Attempt, lost: Regions) -> bool {
         let Some(ballot) = self.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt()) else { return false };
@@ -143,6 +153,7 @@ impl Ballot {
             presumed_lost: Regions::NONE,
             acceptor: Acceptor::default(),
             leader: None,
+            contents: None,
             leads_from: Time::ZERO,
             outranked_by: 0,
             kept: false,
@@ -418,9 +429,9 @@ impl Site {
         }
     }
 
-    /// Regions that are lost, as an operator says who cannot declare them so before `attempt` is settled.
+    /// Regions that are lost, as an operator says who cannot declare them so before `attempt` is settled, or a round that is promised.
     pub(super) fn presumed_lost(&self, attempt: &Attempt) -> Regions {
-        self.coordinator.ballots.get(attempt).map_or(Regions::NONE, |ballot| ballot.presumed_lost)
+        self.coordinator.ballots.get(attempt).map_or(Regions::NONE, |ballot| ballot.presumed_lost.or(ballot.acceptor.without()))
     }
 
     /// The gateway takes the attempt back, as far as that is still possible.
@@ -447,11 +458,11 @@ impl Site {
         }
         let is_own = from.region == self.me.region;
         let ballots = &self.coordinator.ballots;
-        let is_unknown = !ballots.contains_key(&attempt);
-        if is_unknown && !is_own && (self.is_forgotten(&attempt) || ballots.len() >= ORPHANS_MAX + self.coordinator.voted) {
+        let has_entry = self.cohort.entries.contains_key(&attempt);
+        let is_nothing_here = !ballots.contains_key(&attempt) && !is_own && !has_entry;
+        if is_nothing_here && (self.is_forgotten(&attempt) || ballots.len() >= ORPHANS_MAX + self.coordinator.voted) {
             return fx.count("commit.orphan_dropped");
         }
-        let has_entry = self.cohort.entries.contains_key(&attempt);
         let now = self.now;
         let ballot = self.coordinator.ballot(meta, now);
         match (ballot.decision, decision) {
@@ -490,9 +501,14 @@ impl Site {
     /// The coordinator of another region has it on record that the attempt aborted. Those bound believe it of the regions that take part in the
     /// rounds: no round ends without them.
     pub(super) fn on_aborted_as_coordinator(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
-        let Some(ballot) = self.coordinator.ballots.get(&meta.attempt) else { return };
         let is_told = from.region != self.me.region && from.shard == meta.coordinator && meta.coordinator == self.me.shard;
-        if is_told && ballot.decision.is_none() && !ballot.acceptor.without().contains(from.region) && !self.is_lost(from.region, meta) {
+        if !is_told {
+            return;
+        }
+        let Some(ballot) = self.coordinator.ballots.get(&meta.attempt) else {
+            return self.on_decided_as_coordinator(from, meta, Decision::Aborted, fx);
+        };
+        if ballot.decision.is_none() && !ballot.acceptor.without().contains(from.region) && !self.is_lost(from.region, meta) {
             self.distribute(meta.attempt, Decision::Aborted, fx);
         }
     }
@@ -529,10 +545,10 @@ impl Site {
     /// A region has resolved the attempt and forgotten it.
     pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
         if let Some(entry) = self.cohort.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
-            if region == self.me.region {
-                entry.tally.record_if_open(region, Vote::No(Refusal::NeverHeard));
-            } else {
+            if region != self.me.region {
                 self.ask_to_stop(region, None, fx);
+            } else if let Stage::Carried(carried) = &mut entry.stage {
+                carried.without.entry(region).or_default();
             }
         } else if region == self.me.region {
             // Its own coordinator would remember a commit until this cohort had applied it.
@@ -632,8 +648,7 @@ impl Site {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
-        ballot.leader = None;
-        fx.agree(OUTCOME, attempt, &decision.is_commit().then_some(ballot.meta.at));
+        (ballot.leader, ballot.contents) = (None, None);
         match decision {
             Decision::Committed { .. } => {
                 fx.agree(ATTEMPT, attempt, &Some(ballot.meta.at));
@@ -817,9 +832,14 @@ impl Site {
         fx.persist(batch);
     }
 
-    /// True unless every other region with a vote on it and a copy is known to have no part in what it has not in its log.
+    /// True unless every other region with a vote on it has closed its timestamp, or, if its log is not read here, is there to ask.
     fn may_be_prepared_elsewhere(&self, meta: &Meta) -> bool {
-        let others = meta.electorate.and(self.placement.copies()).without(self.me.region.into()).without(self.lost_of(meta));
-        self.moving.copied && others.iter().any(|region| self.catch_up.closed(region) < meta.at)
+        let read = if self.is_settled() && self.has_copy() { self.placement.voters } else { Regions::NONE };
+        let is_done = |region: RegionId| match read.contains(region) {
+            true => self.catch_up.closed(region) >= meta.at,
+            false => self.peers.is_alive(self.site(region, self.me.shard), self.now, self.config.suspect_after),
+        };
+        let others = meta.electorate.without(self.me.region.into()).without(self.lost_of(meta));
+        others.iter().any(|region| !is_done(region))
     }
 }

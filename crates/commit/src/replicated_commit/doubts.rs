@@ -33,15 +33,15 @@
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
 //! known or its transaction has another attempt; a vote of a lost region is assumed only where all others are final and without it.
 
-use super::cohort::{Carried, Entry, Stage};
+use super::cohort::{Carried, Entry, RowsOfCarried, Stage};
 use super::config::PAGE_BYTES_MAX;
-use super::message::{Attempt, Doubt, Meta, Part};
+use super::message::{Attempt, Doubt, Meta, Note, Part};
 use super::moving::Stop;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
-use super::site::Site;
+use super::site::{Pending, Site};
 use crate::placement::Regions;
 use crate::votes::{Decision, Refusal, Vote};
-use rhumb_core::{Batch, Effects, RegionId, record, work};
+use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, record, work};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
@@ -184,12 +184,56 @@ impl Site {
             }
         }
         let meta = entry.meta.clone();
+        let by_votes = entry.tally.outcome(meta.electorate);
         let Some(decision) = tally.outcome(meta.electorate).and_then(|outcome| self.decision(outcome, &tally, &meta)) else { return };
+        if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, fx) {
+            return;
+        }
         if decision == Decision::Aborted && meta.coordinator == self.me.shard {
             self.on_decided_as_coordinator(self.me, &meta, decision, fx);
         } else {
             self.on_decided_as_cohort(&meta, decision, fx);
         }
+    }
+
+    /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
+    /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
+    fn are_rows_absent(&mut self, attempt: Attempt, fx: &mut Effects<Site>) -> bool {
+        #[cfg(feature = "planted")]
+        if self.has_planted(super::planted::Planted::CarriedUnseen) {
+            return true;
+        }
+        let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.cohort.entries.get_mut(&attempt) else { return false };
+        match carried.rows {
+            RowsOfCarried::Absent => return true,
+            RowsOfCarried::Awaited => return false,
+            RowsOfCarried::Unknown => carried.rows = RowsOfCarried::Awaited,
+        }
+        let versions: Vec<_> = part.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
+        if versions.is_empty() {
+            self.unprepare(attempt, fx);
+            return false;
+        }
+        let token = self.token(Pending::RowsOfCarried(attempt));
+        fx.load(token, Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        false
+    }
+
+    /// The rows of what is carried were looked for.
+    pub(super) fn on_rows_of_carried(&mut self, attempt: Attempt, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return };
+        let meta = entry.meta.clone();
+        let Stage::Carried(carried) = &mut entry.stage else { return };
+        if rows.is_empty() {
+            carried.rows = RowsOfCarried::Absent;
+            return self.count_as_cohort(attempt, fx);
+        }
+        fx.count("placement.carried_known");
+        let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
+        let coordinator = self.site(self.me.region, meta.coordinator);
+        self.send(coordinator, Note::Decided { meta: meta.clone(), decision }, fx);
+        self.unprepare(attempt, fx);
     }
 
     /// True if what `region` says of an attempt of `meta`'s epoch does not count any more.

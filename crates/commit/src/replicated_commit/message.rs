@@ -9,7 +9,7 @@ use crate::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Table, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One attempt to commit a transaction. A gateway makes another only when the one before has certainly aborted.
@@ -67,6 +67,17 @@ impl Meta {
 }
 
 impl Part {
+    /// True if one of the two writes what the other reads or writes.
+    pub fn conflicts(&self, other: &Part) -> bool {
+        self.writes_into(other) || other.writes_into(self)
+    }
+
+    fn writes_into(&self, other: &Part) -> bool {
+        let keys: BTreeSet<&Key> = other.reads.iter().map(|read| &read.key).chain(other.writes.iter().map(|(key, _)| key)).collect();
+        let within = |key: &Key| other.ranges.iter().any(|check| check.range.contains(key));
+        self.writes.iter().any(|(key, _)| keys.contains(key) || within(key))
+    }
+
     /// The placement that it writes.
     pub fn placement(&self) -> Option<Placement> {
         let mut written = self.writes.iter().filter(|(key, _)| Placement::is_key(key));
@@ -235,7 +246,7 @@ pub enum Note {
     /// Leader of a resolution to each survivor's coordinator: what do you know? Count no votes any more, and promise this round.
     Inquire { meta: Meta, round: Round, lost: Regions },
     /// The same to all of them, once it has heard them: accept this.
-    Propose { meta: Meta, round: Round, decision: Decision },
+    Propose { meta: Meta, round: Round, decision: Decision, contents: Option<Part> },
     /// The answer to either, of a coordinator that has promised a higher round.
     Outranked { attempt: Attempt, promised: Round },
     /// Replica to a peer: the rows of these log entries.
@@ -272,7 +283,9 @@ pub enum Promise {
     /// Coordinator to the cohorts of its region and to the gateway: that it aborted is on record here.
     Aborted { meta: Meta },
     /// Coordinator to the leader of a round: promised, and this is what the region knows.
-    Testified { attempt: Attempt, region: RegionId, round: Round, testimony: Testimony },
+    Testified { attempt: Attempt, region: RegionId, round: Round, testimony: Testimony, contents: Option<Part> },
+    /// The same: another attempt that may commit is in the way here.
+    Contested { attempt: Attempt, region: RegionId, round: Round },
     /// The same: what that round proposes is accepted.
     Accepted { attempt: Attempt, region: RegionId, round: Round },
     /// Coordinator to the gateway and to whoever asked: the region's vote.
@@ -422,8 +435,10 @@ pub struct Status {
 
 /// What is [agreed on](rhumb_core::Effects::agree) of an attempt: its commit timestamp, or, once that is on disk, that it aborted.
 pub const ATTEMPT: &str = "attempt";
-/// The same, by what its votes say. That it aborted may be known to nobody any more once a region is lost for good.
-pub const OUTCOME: &str = "outcome of attempt";
+/// Attempts are recorded under this topic that may count as committed because a lost region may have voted for them.
+pub const ASSUMED: &str = "assumed";
+/// What is recorded of an attempt that aborted.
+pub const ABORTED: Option<Timestamp> = None;
 
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -531,7 +546,7 @@ impl fmt::Display for Note {
             Note::Settle { lost } => write!(f, "Settle without {lost}"),
             Note::AskVote { meta } => write!(f, "AskVote {}", meta.attempt),
             Note::Inquire { meta, round, lost } => write!(f, "Inquire {} round {round} without {lost}", meta.attempt),
-            Note::Propose { meta, round, decision } => write!(f, "Propose {} round {round} {decision}", meta.attempt),
+            Note::Propose { meta, round, decision, .. } => write!(f, "Propose {} round {round} {decision}", meta.attempt),
             Note::Outranked { attempt, promised } => write!(f, "Outranked {attempt} by round {promised}"),
             Note::Fetch { seqs } => {
                 write!(f, "Fetch ")?;
@@ -555,7 +570,10 @@ impl fmt::Display for Promise {
             Promise::Prepared { attempt, shard } => write!(f, "Prepared {attempt} shard {shard}"),
             Promise::PrepareNext { meta, part } => write!(f, "PrepareNext {} at {} {part}", meta.attempt, meta.at),
             Promise::Aborted { meta } => write!(f, "Aborted {}", meta.attempt),
-            Promise::Testified { attempt, region, round, testimony } => write!(f, "Testified {attempt} {region} round {round} {testimony}"),
+            Promise::Contested { attempt, region, round } => write!(f, "Contested {attempt} {region} round {round}"),
+            Promise::Testified { attempt, region, round, testimony, .. } => {
+                write!(f, "Testified {attempt} {region} round {round} {testimony}")
+            }
             Promise::Accepted { attempt, region, round } => write!(f, "Accepted {attempt} {region} round {round}"),
             Promise::Vote(Voted { meta, region, vote, .. }) => write!(f, "Vote {} {region} {vote}", meta.attempt),
             Promise::Forgotten { attempt, region, log_end } => write!(f, "Forgotten {attempt} {region} log {log_end}"),

@@ -33,6 +33,10 @@ pub enum Planted {
     DoubtsNotDurable,
     /// The vote of a lost region counts as a refusal.
     LostRefuses,
+    /// Two attempts in each other's way both commit by assumption.
+    RivalsBothCommit,
+    /// A commit that a carrier has taken over before is taken for an abort.
+    CarriedUnseen,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
     /// Readers of a commit need not reach beyond its timestamp.

@@ -1,13 +1,14 @@
 //! Resolving: a site's part in the [resolution](crate::resolution) of attempts that lost regions may have decided.
 //!
 //! The coordinators of all regions that are not lost take part, voters or not: each of them may have put on record that the attempt
-//! aborted. Any that is in doubt leads; where several do, the first region of the electorate has the shortest wait between two rounds.
+//! aborted. Any voter leads that is in doubt, or is asked by one that is: a cut link must not keep a leader from the last survivor. Where
+//! several lead, the first region of the electorate has the shortest wait between two rounds.
 //!
 //! On the change that declares it lost a region does not vote: so that change is decided by the others, whatever becomes of its gateway.
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
-use super::message::{Answer, Attempt, Meta, Note, Promise};
+use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise};
 use super::site::Site;
 use crate::placement::{Placement, Regions};
 use crate::resolution::{Leader, Round, Testimony, Verdict};
@@ -16,15 +17,21 @@ use rhumb_core::actor::RequestId;
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Span};
 use std::collections::BTreeSet;
 
-/// Outcomes that rest on what a lost region is taken to have voted are counted under this name.
-pub(super) const ASSUMED: &str = "commit.assumed_of_lost";
+/// What the leader of a round proposes, and, if it is a commit, what the attempt reads and writes in the coordinators' shard.
+#[derive(Debug)]
+pub(super) struct Proposal {
+    pub(super) meta: Meta,
+    pub(super) round: Round,
+    pub(super) decision: Decision,
+    pub(super) contents: Option<Part>,
+}
 
 impl Site {
-    /// Leads the resolution of an attempt that this region is in doubt about, if regions of its electorate are lost: asks whoever has not
+    /// Leads the resolution of an attempt that somebody is in doubt about, if regions of its electorate are lost: asks whoever has not
     /// answered yet.
     pub(super) fn lead_resolution(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let now = self.now;
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt()) else { return };
+        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         let meta = ballot.meta.clone();
         let lost = self.lost_of(&meta);
         if lost.is_empty() || self.is_lost(self.me.region, &meta) {
@@ -47,7 +54,10 @@ impl Site {
         let (round, awaited) = (leader.round(), leader.awaited(survivors));
         let note = match leader.proposed() {
             None => Note::Inquire { meta: meta.clone(), round, lost },
-            Some(decision) => Note::Propose { meta: meta.clone(), round, decision },
+            Some(decision) => {
+                let contents = self.coordinator.ballots[&meta.attempt].contents.clone().filter(|_| decision.is_commit());
+                Note::Propose { meta: meta.clone(), round, decision, contents }
+            }
         };
         for region in awaited.iter() {
             self.send(self.site(region, meta.coordinator), note.clone(), fx);
@@ -62,7 +72,7 @@ impl Site {
         all.without(dead).without(self.presumed_lost(&meta.attempt)).without(meta.declares_lost)
     }
 
-    /// The regions of the electorate that are lost, as the placement says, or an operator who is about to declare them so.
+    /// The regions of the electorate that are lost, as the placement says, an operator who is about to declare them so, or a round.
     pub(super) fn lost_of(&self, meta: &Meta) -> Regions {
         let declared: Regions = meta.electorate.iter().filter(|region| self.is_lost(*region, meta)).collect();
         declared.or(self.presumed_lost(&meta.attempt)).and(meta.electorate).without(meta.declares_lost)
@@ -133,14 +143,15 @@ impl Site {
                 let mut votes = self.votes_at_gateway(&attempt);
                 votes.extend(ballot.final_votes());
                 votes.extend(ballot.vote.clone().map(|vote| (region, vote)));
-                Testimony { votes, accepted: ballot.acceptor.accepted(), forgotten: None }
+                Testimony { votes, accepted: ballot.acceptor.accepted(), contested: ballot.acceptor.is_contested(), forgotten: None }
             }
             None => {
                 let votes = [(region, Vote::No(Refusal::NeverHeard))].into();
-                Testimony { votes, accepted: None, forgotten: Some(self.cohort.log_end) }
+                Testimony { votes, accepted: None, contested: false, forgotten: Some(self.cohort.log_end) }
             }
         };
-        fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony });
+        let contents = self.cohort.entries.get(&attempt).filter(|entry| entry.is_promised()).map(|entry| entry.part.clone());
+        fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
     }
 
     /// A survivor testifies.
@@ -202,14 +213,18 @@ impl Site {
             Verdict::Counted(outcome) => self.decision(outcome, tally, meta),
             Verdict::Assumed(outcome) => {
                 let decision = self.decision(outcome, tally, meta)?;
-                fx.count(ASSUMED);
+                if decision.is_commit() {
+                    fx.count("commit.assumed_of_lost");
+                    fx.agree(ASSUMED, meta.attempt, &());
+                }
                 Some(decision)
             }
         }
     }
 
     /// A leader proposes.
-    pub(super) fn on_propose(&mut self, from: SiteId, meta: Meta, round: Round, decision: Decision, fx: &mut Effects<Site>) {
+    pub(super) fn on_propose(&mut self, from: SiteId, proposal: Proposal, fx: &mut Effects<Site>) {
+        let Proposal { meta, round, decision, contents } = proposal;
         let (attempt, region) = (meta.attempt, self.me.region);
         if meta.coordinator != self.me.shard {
             return;
@@ -224,13 +239,59 @@ impl Site {
         if let Some(decision) = ballot.decision {
             return self.tell_outcome(from, &meta, decision, fx);
         }
-        match ballot.acceptor.accept(round, decision) {
-            Ok(()) => {
-                let mut batch = Batch::new();
-                ballot.put_record(&mut batch);
-                fx.persist(batch).send(from, accepted);
+        if let Err(promised) = ballot.acceptor.promise(round, Regions::NONE) {
+            return self.send(from, Note::Outranked { attempt, promised }, fx);
+        }
+        let mut batch = Batch::new();
+        if let Some(contents) = contents.filter(|_| decision.is_commit())
+            && !self.make_way(attempt, &contents, &mut batch)
+        {
+            fx.count("commit.resolution_contested");
+            fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
+            return;
+        }
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
+        ballot.acceptor.accept(round, decision).expect("this very round is promised");
+        ballot.put_record(&mut batch);
+        fx.persist(batch).send(from, accepted);
+    }
+
+    /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
+    /// prepared for an earlier one in its way. Later ones are contested from now on, by what is added to `batch`.
+    fn make_way(&mut self, attempt: Attempt, contents: &Part, batch: &mut Batch) -> bool {
+        #[cfg(feature = "planted")]
+        if self.has_planted(super::planted::Planted::RivalsBothCommit) {
+            return true;
+        }
+        let rivals = self.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == self.me.shard);
+        let rivals = rivals.filter(|entry| entry.meta.attempt != attempt && entry.part.conflicts(contents));
+        let rivals: Vec<Attempt> = rivals.map(|entry| entry.meta.attempt).collect();
+        let ballots = &mut self.coordinator.ballots;
+        let has_priority = |rival: &Attempt| {
+            let ballot = ballots.get(rival);
+            let accepted = ballot.and_then(|ballot| ballot.decision.or(ballot.acceptor.accepted().map(|(_, decision)| decision)));
+            accepted.map_or(*rival < attempt, Decision::is_commit)
+        };
+        let contested = ballots[&attempt].acceptor.is_contested() || rivals.iter().any(has_priority);
+        let losers = if contested { vec![attempt] } else { rivals };
+        for loser in losers {
+            if let Some(ballot) = ballots.get_mut(&loser).filter(|ballot| ballot.decision.is_none()) {
+                ballot.acceptor.contest();
+                ballot.put_record(batch);
             }
-            Err(promised) => self.send(from, Note::Outranked { attempt, promised }, fx),
+        }
+        !contested
+    }
+
+    /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
+    pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, fx: &mut Effects<Site>) {
+        let own = self.me.region;
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        if ballot.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
+            fx.trace(|| format!("{region} contests {attempt}"));
+            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, own)));
+            let meta = ballot.meta.clone();
+            self.ask_survivors(&meta, fx);
         }
     }
 

@@ -19,6 +19,7 @@ use super::peers::Peers;
 use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
+use super::resolving::Proposal;
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
@@ -56,6 +57,8 @@ pub(super) enum Pending {
     Recover,
     /// The newest rows for a prepare.
     Validate(Attempt),
+    /// The rows of an attempt that is carried here.
+    RowsOfCarried(Attempt),
     /// Rows for a read.
     Read(ReadJob),
     /// Heads of the log for a peer.
@@ -286,6 +289,7 @@ impl Site {
         match self.pending.remove(&token).expect("every load was asked for by this life") {
             Pending::Recover => self.recover(Some(loaded), fx),
             Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, fx),
+            Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, fx),
             Pending::Read(job) => self.on_read_loaded(job, loaded, fx),
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
             Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
@@ -328,7 +332,7 @@ impl Site {
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
             Note::Inquire { meta, round, lost } => self.on_inquire(from, meta, round, lost, fx),
-            Note::Propose { meta, round, decision } => self.on_propose(from, meta, round, decision, fx),
+            Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision, contents }, fx),
             Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
             Note::Handoff { id, life, parts, two_rounds } => self.on_handoff(from, Handoff { id, life, parts, two_rounds }, fx),
@@ -365,7 +369,11 @@ impl Site {
                 self.on_aborted_as_cohort(from, &meta, fx);
                 self.on_aborted_as_gateway(from, &meta, fx);
             }
-            Promise::Testified { attempt, region, round, testimony } => self.on_testified(attempt, region, round, testimony, fx),
+            Promise::Testified { attempt, region, round, testimony, contents } => {
+                self.coordinator.hear_contents(&attempt, contents);
+                self.on_testified(attempt, region, round, testimony, fx);
+            }
+            Promise::Contested { attempt, region, round } => self.on_contested(attempt, region, round, fx),
             Promise::Accepted { attempt, region, round } => self.on_accepted(attempt, region, round, fx),
             Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, fx),
             Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, fx),

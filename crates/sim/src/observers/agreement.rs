@@ -3,8 +3,8 @@
 
 use crate::error::SimError;
 use crate::world::World;
-use rhumb_core::SiteId;
 use rhumb_core::actor::{Actor, Agreed};
+use rhumb_core::{RegionId, SiteId};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,20 +12,25 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 #[derive(Debug, Default)]
 pub(crate) struct Agreements {
     known: BTreeMap<(&'static str, String), (SiteId, u64)>,
-    /// Of this topic nothing is compared.
-    but: Option<&'static str>,
+    /// What the sites of this region record with this value is not compared.
+    but: Option<(RegionId, Vec<u8>)>,
 }
 
 impl Agreements {
-    /// All is compared but what is recorded of the topic `but`.
-    pub(crate) fn but(but: Option<&'static str>) -> Agreements {
-        Agreements { but, ..Agreements::default() }
+    /// All is compared, unless a site of `region` says that it is `value`.
+    pub(crate) fn but(region: RegionId, value: Vec<u8>) -> Agreements {
+        Agreements { but: Some((region, value)), ..Agreements::default() }
+    }
+
+    /// The keys under which something is recorded of `topic`.
+    pub(crate) fn keys(&self, topic: &'static str) -> impl Iterator<Item = &str> {
+        self.known.keys().filter(move |(known, _)| *known == topic).map(|(_, key)| key.as_str())
     }
 
     /// `site` records something.
     fn take(&mut self, site: SiteId, agreed: Agreed) -> Result<(), String> {
         let Agreed { topic, key, value } = agreed;
-        if self.but == Some(topic) {
+        if self.but.as_ref().is_some_and(|(region, but)| *region == site.region && *but == value) {
             return Ok(());
         }
         let mut digest = DefaultHasher::new();

@@ -25,11 +25,13 @@ use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, Wo
 use client::{Client, Shared};
 use mover::{Bounds, Mover};
 use rhumb_commit::placement::{Placement, Regions};
-use rhumb_commit::replicated_commit::message::OUTCOME;
+use rhumb_commit::replicated_commit::message::{ABORTED, ASSUMED};
+use rhumb_commit::replicated_commit::records::{VOTES, VoteRecord};
 use rhumb_commit::replicated_commit::{self as protocol, Site};
-use rhumb_core::{RegionId, Rng, Row, SiteId, Span, Time};
+use rhumb_commit::votes::Vote;
+use rhumb_core::{RegionId, Rng, Row, SiteId, Span, Time, record};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use workload::{Reads, Workload};
@@ -46,9 +48,6 @@ const RUN_END: Time = Time::from_micros(82_000_000);
 const GRACE: Span = Span::from_secs(5);
 /// At most so long after a region was lost an operator says so.
 const DECLARED_AFTER_MAX: Span = Span::from_secs(6);
-/// What only a lost region could decide was taken to be committed, though a survivor had refused it, never heard of it, or committed
-/// what contradicts it. What is serializable then, and what an acknowledged write is worth, is not known: see `rhumb_commit`'s `doubts.rs`.
-const ASSUMED: &str = "commit.assumed_of_lost";
 /// How soon versions are collected in the runs that do so.
 const KEEP_VERSIONS_SHORT: Span = Span::from_secs(14);
 /// How far ceilings are ahead in the runs in which they hardly are.
@@ -138,7 +137,10 @@ impl Scenario for ReplicatedCommit {
         world.follow(&plan);
         let loss = plan.loss();
         // What a lost region refused may be known to nobody any more: then it counts as committed.
-        world.compare_agreed_but(loss.map(|_| OUTCOME));
+        match loss {
+            Some((_, region)) => world.compare_agreed_but(region, &ABORTED),
+            None => world.compare_agreed(),
+        }
         let shared = Rc::new(RefCell::new(Shared::default()));
         let reads = if self.replicas == Replicas::Everywhere { Reads::Everywhere } else { Reads::Placed };
         let mut number = 0;
@@ -304,7 +306,7 @@ impl Run<'_> {
 fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape, plan: &FaultPlan) -> Result<(), String> {
     let text = |violation: crate::checkers::Violation| violation.to_string();
     bounded_clocks::check(history).map_err(text)?;
-    if world.probe(ASSUMED) == 0 {
+    if assumed_rightly(world) {
         strict_serializability::check(history).map_err(text)?;
         no_phantom::check(history).map_err(text)?;
         no_lost_write::check(history, finals).map_err(text)?;
@@ -320,6 +322,16 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape
     let dumps = placement.copies().iter().map(|region| (region, dump(world, region, shape))).collect();
     convergence::check(&dumps).map_err(text)?;
     unresolved(world)
+}
+
+/// True if all that was taken to be committed for the vote of a lost region has that vote, on a disk that only the simulator can still read.
+/// Where the region had refused, what it knew then may contradict what counts as committed now: that is a limit, see decision 0013.
+fn assumed_rightly(world: &World<Site>) -> bool {
+    let lost = world.topology().sites().filter(|site| world.is_lost(*site));
+    let votes = lost.flat_map(|site| world.records(site, VOTES)).map(|bytes| record::decode::<VoteRecord>(&bytes).expect("a vote decodes"));
+    let yes: BTreeSet<String> =
+        votes.filter(|record| record.vote.as_ref().is_some_and(Vote::is_yes)).map(|record| record.meta.attempt.to_string()).collect();
+    world.agreed(ASSUMED).all(|attempt| yes.contains(attempt))
 }
 
 /// The newest versions of a region. Where old versions are collected, or copied, deletions are left out: replicas drop them at

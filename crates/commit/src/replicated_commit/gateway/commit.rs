@@ -17,7 +17,7 @@
 use super::Txn;
 use crate::placement::Regions;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
-use crate::replicated_commit::message::{ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, OUTCOME, Part, RangeCheck, ReadCheck, Voted};
+use crate::replicated_commit::message::{ABORTED, ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
 use crate::replicated_commit::site::Site;
 use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Decision, Refusal, Tally, Vote};
@@ -348,7 +348,7 @@ impl Site {
     /// The client is told that its transaction aborted.
     fn finish_aborted(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let Some(aborted) = self.committing(attempt.txn).and_then(|committing| committing.aborted.take()) else { return };
-        fx.agree(OUTCOME, attempt, &None::<Timestamp>);
+        fx.agree(ATTEMPT, attempt, &ABORTED);
         self.remember(attempt, Some(Decision::Aborted));
         self.finish_commit(attempt.txn, Err(aborted.error), fx);
     }
@@ -416,7 +416,6 @@ impl Site {
         match decision {
             Decision::Committed { floor } => {
                 if let Some(Committing { meta, .. }) = self.committing(txn) {
-                    fx.agree(OUTCOME, meta.attempt, &Some(meta.at));
                     fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
                 }
                 self.tell_committed(txn, decision, fx);
