@@ -3,17 +3,21 @@
 //! ```text
 //!   Accept ─▶ Preparing ─▶ all cohorts prepared ─▶ Yes on disk ─▶ told to the gateway
 //!                      └─▶ one cannot, or time is up, or asked first ─▶ No on disk ─▶ told likewise
-//!   Decided ─▶ Apply or Unprepare to the cohorts ─▶ all applied ─▶ resolved ─▶ forgotten after a while
+//!   Decided: committed ─▶ Apply to the cohorts ─▶ all applied ─▶ resolved ─▶ forgotten after a while
+//!            aborted ─▶ on disk ─▶ Aborted to the cohorts, and to a gateway of this region: its client may be told
 //!
 //!   no Decided for long ─▶ AskGateway ─▶ no answer: it is deciding still
 //!                               └─▶ Over, or the gateway is dead ─▶ AskVote to all regions ─▶ Firm, or No, on disk there
 //!                                                                   ─▶ enough final votes: Decided to all
+//!                                                                   ─▶ regions are lost: a resolution, see `resolving.rs`
 //! ```
 //!
 //! Whoever is asked for a vote asks the others, too, until the outcome is known: one link that is cut must not keep a site in doubt.
 //!
-//! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which it is cast or becomes final; it is tallied, here as elsewhere,
-//! only when it comes back from disk; a ballot with a yes-vote is kept until it is resolved.
+//! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which
+//! it is cast or becomes final; it is tallied, here as elsewhere, only when it comes back from disk; a ballot with a yes-vote is kept until
+//! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
+//! nothing by votes once it has promised a round of a resolution.
 
 use super::cohort::Stage;
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX, REFUSALS_KEPT_MAX};

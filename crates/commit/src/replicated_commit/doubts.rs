@@ -8,12 +8,7 @@
 //!     ├────────────────────────────▶│────────────────────────────────▶│
 //!     │◀────────────────────────────┤ firm yes    yes, no, Decided    │
 //!     │◀──────────────────────────────────────────────────────────────┤
-//!   the votes of X's electorate decide as ever; or its row comes with a log; or a region of it is declared lost:
-//!
-//!     │ AskVote X, without the lost │
-//!     ├────────────────────────────▶│ knows no vote of theirs and no outcome: will believe none, on disk
-//!     │◀────────────────────────────┤ firm yes, without the lost
-//!   all others have given that word: the lost count as having voted yes
+//!   the votes of X's electorate decide as ever; or its row comes with a log; or a region of it is declared lost: see `resolving.rs`
 //! ```
 //!
 //! A commit of an earlier epoch has the votes of a majority; one of those regions is among any majority that has stopped,
@@ -22,16 +17,12 @@
 //! about, and whoever settles keeps the locks of these attempts along with it: nobody reads or writes their rows before their
 //! outcome is known, and everything else goes on.
 //!
-//! What a *lost* region voted nobody will ever say, unless somebody has heard it. An attempt that it can have decided counts as committed by
-//! it, as its client may have been told so; it is aborted if the other regions refused it by themselves. That holds only once each of the others
-//! has given its word, on disk, that it knows neither the outcome nor what the lost region voted, and will not believe what it may hear of
-//! either: else one that had heard of a refusal in time would decide otherwise. A gateway tells its client of a refusal only once
-//! that is on the disk of its own region. On the change that declares it lost itself a region does not vote: so that change is decided by the
-//! others, whatever becomes of its gateway. Should another change be in doubt and keep the row that the declaration has to read and write,
-//! the operator's word comes before: it has that change settled in the same way.
+//! Who carries an attempt may find from votes, or from all who have stopped, that nobody is prepared for it. Then it has aborted, unless it
+//! was taken over before it was carried: so its rows are looked for first. The coordinator of the region puts the abort on record, and the
+//! locks are let go of after that.
 //!
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
-//! known or its transaction has another attempt; a vote of a lost region is assumed only where all others are final and without it.
+//! known or its transaction has another attempt.
 
 use super::cohort::{Carried, Entry, RowsOfCarried, Stage};
 use super::config::PAGE_BYTES_MAX;
@@ -199,10 +190,6 @@ impl Site {
     /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
     /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
     fn are_rows_absent(&mut self, attempt: Attempt, fx: &mut Effects<Site>) -> bool {
-        #[cfg(feature = "planted")]
-        if self.has_planted(super::planted::Planted::CarriedUnseen) {
-            return true;
-        }
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.cohort.entries.get_mut(&attempt) else { return false };
         match carried.rows {
             RowsOfCarried::Absent => return true,

@@ -35,8 +35,6 @@ pub enum Planted {
     LostRefuses,
     /// Two attempts in each other's way both commit by assumption.
     RivalsBothCommit,
-    /// A commit that a carrier has taken over before is taken for an abort.
-    CarriedUnseen,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
     /// Readers of a commit need not reach beyond its timestamp.

@@ -10,4 +10,5 @@ mod floors;
 mod locks;
 mod placements;
 mod reads;
+mod resolutions;
 mod support;
