@@ -67,6 +67,8 @@ pub(super) struct Seat {
     /// Likewise the last entry that is chosen, here or elsewhere.
     chosen: u64,
     silent: u64,
+    /// For how many ends of epochs a higher ballot than that promised is known.
+    unheard: u64,
     /// The tick in which promises were asked for last, and how often without success.
     asked: Option<u64>,
     tries: u32,
@@ -118,7 +120,7 @@ impl Seat {
     /// A site that listens.
     pub(super) fn follower() -> Seat {
         let (covered, alarms) = (Epoch::NONE, FalseAlarms::default());
-        Seat { lead: Lead::Follower, round: 0, covered, chosen: 0, silent: 0, asked: None, tries: 0, alarms }
+        Seat { lead: Lead::Follower, round: 0, covered, chosen: 0, silent: 0, asked: None, tries: 0, alarms, unheard: 0 }
     }
 
     /// Entries that it holds of others, to be said again.
@@ -182,6 +184,8 @@ impl Agreement {
             seat.silent += 1;
         }
         (seat.covered, seat.chosen) = (covered, chosen);
+        let promised = self.stream.promised();
+        seat.unheard = if seat.round > promised.round { seat.unheard + 1 } else { 0 };
         seat.alarms.fade(cx.tick, cx.config.tolerance_epochs);
         if seat.leads_at().is_some() {
             self.keep_leading(moment, sealed, cx, out);
@@ -216,7 +220,7 @@ impl Agreement {
         let has_waited = seat.asked.is_none_or(|asked| cx.tick - asked > tolerance << seat.tries.min(DOUBLINGS_MAX));
         // What belongs to it a coordinator wants back as soon as it has all that was said: while it asks for promises and catches up, the
         // stream stands still, and everybody waits. Who leads at a ballot that it has only been told of has a moment to be heard.
-        let may_hear_more = seat.round > stream.promised().round && seat.silent <= tolerance / HEARING_PART;
+        let may_hear_more = seat.round > stream.promised().round && seat.unheard <= tolerance / HEARING_PART;
         let has_heard_all = stream.gap().is_none() && !may_hear_more;
         #[cfg(feature = "planted")]
         let has_heard_all = has_heard_all || cx.breaks(Planted::ReclaimedAtOnce);
