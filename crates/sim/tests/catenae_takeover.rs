@@ -7,10 +7,11 @@ use rhumb_sim::{Config, Fault, Links, Place, World};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The coordinators of three regions.
+/// The coordinators of three regions, and the secondary of the first.
 const A: SiteId = SiteId::new(0, 0);
 const B: SiteId = SiteId::new(1, 0);
 const C: SiteId = SiteId::new(2, 0);
+const SECOND: SiteId = SiteId::new(0, 1);
 
 fn world(sites: u16) -> World<Site> {
     let config = Config::new(RttMatrix::uniform(["a", "b", "c"].map(String::from).to_vec(), Span::from_millis(60)), sites);
@@ -76,4 +77,18 @@ fn a_region_that_was_away_takes_its_stream_back_though_the_link_to_who_leads_it_
         })
         .collect();
     assert!(stuck.is_empty(), "clients of one region wait for ever if it is back after any of {stuck:?} epochs");
+}
+
+#[test]
+fn a_secondary_that_comes_back_alone_leads_although_others_are_busy() {
+    let mut world = world(2);
+    served_at_last(&mut world, &[A, B, C], Span::from_secs(1));
+    crash(&mut world, 0, 2);
+    served_at_last(&mut world, &[B, C], Span::from_secs(2));
+    restart(&mut world, SECOND);
+    let all = [SECOND, B, C];
+    assert_eq!(served_at_last(&mut world, &all, Span::from_secs(5)), BTreeSet::from(all));
+    restart(&mut world, A);
+    let all = [A, B, C];
+    assert_eq!(served_at_last(&mut world, &all, Span::from_secs(5)), BTreeSet::from(all), "the coordinator takes it back");
 }

@@ -69,6 +69,8 @@ pub(super) struct Seat {
     silent: u64,
     /// For how many ends of epochs a higher ballot than that promised is known.
     unheard: u64,
+    /// For how many ends of epochs a site has led that comes after this one in the order of the stream's sites.
+    outranked: u64,
     /// The tick in which promises were asked for last, and how often without success.
     asked: Option<u64>,
     tries: u32,
@@ -120,7 +122,7 @@ impl Seat {
     /// A site that listens.
     pub(super) fn follower() -> Seat {
         let (covered, alarms) = (Epoch::NONE, FalseAlarms::default());
-        Seat { lead: Lead::Follower, round: 0, covered, chosen: 0, silent: 0, asked: None, tries: 0, alarms, unheard: 0 }
+        Seat { lead: Lead::Follower, round: 0, covered, chosen: 0, silent: 0, asked: None, tries: 0, alarms, unheard: 0, outranked: 0 }
     }
 
     /// Entries that it holds of others, to be said again.
@@ -186,6 +188,8 @@ impl Agreement {
         (seat.covered, seat.chosen) = (covered, chosen);
         let promised = self.stream.promised();
         seat.unheard = if seat.round > promised.round { seat.unheard + 1 } else { 0 };
+        let outranks = self.id.region() == cx.me.region && self.id.rank(cx.me, cx.topology) < self.id.rank(promised.site, cx.topology);
+        seat.outranked = if outranks { seat.outranked + 1 } else { 0 };
         seat.alarms.fade(cx.tick, cx.config.tolerance_epochs);
         if seat.leads_at().is_some() {
             self.keep_leading(moment, sealed, cx, out);
@@ -230,7 +234,9 @@ impl Agreement {
         #[cfg(feature = "planted")]
         let is_behind = is_behind && !cx.breaks(Planted::BehindLeads);
         let may_lead = rank == 0 || (cx.failures() > 0 && !is_behind);
-        let is_due = (rank == 0 && has_heard_all) || (may_lead && seat.silent > seat.alarms.patience(tolerance) * rank.max(1));
+        // The first to take back what a lower one has taken over is the coordinator, if it is up.
+        let reclaims = has_heard_all && (rank == 0 || seat.outranked > tolerance * rank);
+        let is_due = may_lead && (reclaims || seat.silent > seat.alarms.patience(tolerance) * rank.max(1));
         is_due && has_waited && !seat.is_behind()
     }
 
