@@ -212,6 +212,12 @@ impl Site {
         for action in [Action::Release, Action::Acquire] {
             let mut index = 0;
             while let Some(operation) = self.waiting_at(id, action, index) {
+                // Others may have been freed since it came.
+                if let Err(refusal) = self.check_free(id, &operation) {
+                    let waiting = self.quotas.get_mut(&id).and_then(|quota| queue(quota, action).remove(index));
+                    self.finish(waiting.expect("it was just looked at"), Err(refusal));
+                    continue;
+                }
                 match self.carry_out(id, &operation) {
                     Ok(done) => {
                         let quota = self.quotas.get_mut(&id).expect("it has a queue");

@@ -93,7 +93,7 @@ impl Site {
     }
 
     /// No more can be freed than is booked for lost sites.
-    fn check_free(&self, id: QuotaId, operation: &Operation) -> Result<(), Refusal> {
+    pub(super) fn check_free(&self, id: QuotaId, operation: &Operation) -> Result<(), Refusal> {
         let (quota, amount) = (&self.quotas[&id], operation.amount);
         let (booked, freed) = (quota.definition.settled.booked, quota.account.freed);
         if operation.action != Action::Free || booked >= freed.saturating_add(amount) {

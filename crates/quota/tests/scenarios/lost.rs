@@ -327,6 +327,38 @@ fn no_more_is_freed_than_is_booked() {
     assert_eq!(cluster.outcome(more), Err(Refusal::NotBooked { quota: vm(), amount: 3, booked: 10, freed: 8 }));
 }
 
+/// How many of the 30 booked tokens are freed by operations that wait, each within what is booked by itself, all told.
+fn freed(site: SiteId, amounts: &[u64], counts: bool) -> u64 {
+    let mut cluster = Cluster::new(3, "A lost site's 30 tokens are booked; clients hold 45 of the others.");
+    cluster.create_vm(90, Majority);
+    cluster.kill(R2);
+    cluster.declare_lost(R1, R2);
+    cluster.acquire(R0, "vm", 30);
+    cluster.acquire(R1, "vm", 15);
+    assert_eq!(cluster.all_tokens(), [has(0, 60), has(15, 15)]);
+    if counts {
+        // No count follows at once on the one that settled the loss.
+        cluster.advance(PATIENCE);
+        cluster.hold(|envelope| envelope.from == R0 && envelope.is_of_a_count());
+        cluster.get(R1, "vm", Read::Exact);
+        cluster.settle();
+    }
+    let asked: Vec<_> = amounts.iter().map(|amount| (*amount, cluster.free(site, "vm", *amount))).collect();
+    assert!(asked.iter().all(|(_, free)| cluster.waits(*free)));
+    cluster.let_go();
+    cluster.advance(PATIENCE);
+    let done = asked.into_iter().filter(|(_, free)| cluster.outcome(*free).is_ok()).map(|(amount, _)| amount).sum();
+    let left: u64 = cluster.all_tokens().iter().map(|has| has.left).sum();
+    assert_eq!(left, 15 + done, "what is freed is left");
+    done
+}
+
+#[test]
+fn no_more_is_freed_than_is_booked_by_operations_that_waited() {
+    assert_eq!(freed(R1, &[30, 30], false), 30, "too few tokens are held there, and the operator asks again");
+    assert_eq!(freed(R0, &[20, 20], true), 20, "the site stands still for a count");
+}
+
 #[test]
 fn a_quota_made_after_a_loss_is_whole() {
     let mut cluster = Cluster::new(3, "A quota is made when a site is lost already: the others have all of it.");

@@ -279,6 +279,11 @@ impl Envelope {
         matches!(self.body, Body::Note(Note::Seen(..)))
     }
 
+    /// True for all that is said in a count.
+    pub fn is_of_a_count(&self) -> bool {
+        matches!(self.body, Body::Promise(Promise::Count(..)) | Body::Note(Note::Count(..)))
+    }
+
     /// True for the outcome of a count.
     pub fn is_counted(&self) -> bool {
         matches!(self.body, Body::Promise(Promise::Count(_, count::Promise::Counted { .. })))
