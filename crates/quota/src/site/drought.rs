@@ -73,12 +73,14 @@ impl Drought {
         self.refused = None;
     }
 
-    /// An operation was refused although all was done for it, for this reason: no use to try the same for another.
-    pub fn tried(&mut self, why: String, rank: u32) {
+    /// An operation was refused although all was done for it, for this reason: no use to try the same for another. `may_be_there`: what it
+    /// asked for, if enough sites were heard.
+    pub fn tried(&mut self, may_be_there: Option<u64>, why: String, rank: u32) {
         if !self.is_on() {
             self.begin(None, 0, rank);
         }
         self.why = Some(why);
+        self.refused = self.refused.max(may_be_there);
     }
 
     /// There are tokens enough, or nobody has asked for a while.
@@ -187,7 +189,7 @@ mod tests {
         let mut drought = Drought::none(8, 40);
         drought.begin(None, 0, 0);
         assert_eq!(drought.refusal(&acquire(100), &vm()), None);
-        drought.tried("nobody answers".into(), 0);
+        drought.tried(None, "nobody answers".into(), 0);
         assert_eq!(drought.refusal(&acquire(1), &vm()), Some(Refusal::Unreachable { quota: vm(), why: "nobody answers".into() }));
     }
 

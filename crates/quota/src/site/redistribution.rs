@@ -369,7 +369,7 @@ impl Site {
                     if let Refusal::Unreachable { why, .. } = &refusal
                         && action == Action::Acquire
                     {
-                        quota.drought.tried(why.clone(), rank);
+                        quota.drought.tried(verdict.contended.then_some(amount), why.clone(), rank);
                     }
                     self.finish(waiting, Err(refusal));
                 }

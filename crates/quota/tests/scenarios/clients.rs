@@ -52,6 +52,24 @@ fn what_a_scarce_redistribution_brought_and_is_taken_counts_as_gone() {
 }
 
 #[test]
+fn who_asks_once_a_second_gets_what_is_left_elsewhere_although_more_is_forecast() {
+    let mut cluster = Cluster::new(3, "30 tokens are left at another site, nobody else wants any, and the site expects to need 50.");
+    cluster.create_vm(3_000, Majority);
+    cluster.acquire(R0, "vm", 970);
+    cluster.acquire(R2, "vm", 1_000);
+    cluster.advance(Span::from_secs(180));
+    cluster.acquire(R1, "vm", 1_000);
+    cluster.advance(Span::from_secs(1));
+    assert_eq!(cluster.all_tokens(), [has(30, 970), has(0, 1_000), has(0, 1_000)]);
+    let served = (1..=60).find(|_| {
+        let acquire = cluster.acquire(R1, "vm", 30);
+        cluster.advance(Span::from_secs(1));
+        cluster.outcome(acquire).is_ok()
+    });
+    assert!(served.is_some_and(|tries| tries <= 2), "served at try {served:?}");
+}
+
+#[test]
 fn a_retry_after_a_crash_is_answered_again() {
     let mut cluster = Cluster::new(
         3,
