@@ -252,3 +252,84 @@ impl fmt::Display for Testimony {
         write!(f, "}}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::votes::Refusal;
+    use rhumb_core::Timestamp;
+
+    const COMMIT: Decision = Decision::Committed { floor: Timestamp::ZERO };
+    const NO: Vote = Vote::No(Refusal::NeverHeard);
+    const A: RegionId = RegionId(0);
+    const B: RegionId = RegionId(1);
+    const C: RegionId = RegionId(2);
+
+    fn round(number: u32, leader: RegionId) -> Round {
+        Round { number, leader }
+    }
+
+    fn testimony<const N: usize>(votes: [(RegionId, Vote); N]) -> Testimony {
+        Testimony { votes: votes.into(), accepted: None, contested: false, forgotten: None }
+    }
+
+    /// What A, leading the first round, makes of these testimonies about an attempt of three regions, of which C is lost.
+    fn verdict<const N: usize>(testimonies: [(RegionId, Testimony); N]) -> Option<Verdict> {
+        let mut leader = Leader::new(round(1, A));
+        testimonies.into_iter().for_each(|(region, testimony)| leader.hear(region, round(1, A), testimony));
+        leader.verdict(Regions::first(3), Tally::default(), &Vote::Firm)
+    }
+
+    #[test]
+    fn rounds_are_promised_and_accepted_in_their_order() {
+        let mut acceptor = Acceptor::default();
+        assert_eq!(acceptor.next_round(0, B), round(1, B));
+        assert_eq!(acceptor.promise(round(1, B), C.into()), Ok(()));
+        assert_eq!(acceptor.promise(round(1, A), Regions::NONE), Err(round(1, B)));
+        assert_eq!(acceptor.accept(round(1, A), COMMIT), Err(round(1, B)));
+        assert_eq!(acceptor.accept(round(1, B), COMMIT), Ok(()));
+        assert_eq!(acceptor.promise(round(2, A), Regions::NONE), Ok(()));
+        assert_eq!(acceptor.accept(round(1, B), Decision::Aborted), Err(round(2, A)));
+        assert_eq!((acceptor.accepted(), acceptor.without()), (Some((round(1, B), COMMIT)), C.into()));
+        assert_eq!((acceptor.next_round(0, A), acceptor.next_round(7, A)), (round(3, A), round(8, A)));
+    }
+
+    #[test]
+    fn a_vote_of_a_lost_region_counts_as_yes_unless_somebody_has_seen_it() {
+        let own = testimony([(A, Vote::Firm)]);
+        assert_eq!(verdict([(A, own.clone()), (B, testimony([(B, NO)]))]), Some(Verdict::Assumed(Outcome::Committed)));
+        assert_eq!(verdict([(A, own.clone()), (B, testimony([(B, NO), (C, NO)]))]), Some(Verdict::Counted(Outcome::Aborted)));
+        assert_eq!(verdict([(A, own.clone()), (B, testimony([(B, Vote::Firm)]))]), Some(Verdict::Counted(Outcome::Committed)));
+        let contested = Testimony { contested: true, ..testimony([(B, NO)]) };
+        assert_eq!(verdict([(A, own), (B, contested)]), Some(Verdict::Assumed(Outcome::Aborted)));
+    }
+
+    #[test]
+    fn what_all_survivors_have_accepted_is_proposed_again() {
+        let accepted = |votes, number, decision| Testimony { accepted: Some((round(number, B), decision)), ..votes };
+        let (own, other) = (testimony([(A, Vote::Firm)]), testimony([(B, NO)]));
+        let all = [(A, accepted(own.clone(), 2, Decision::Aborted)), (B, accepted(other.clone(), 2, Decision::Aborted))];
+        assert_eq!(verdict(all), Some(Verdict::Accepted(Decision::Aborted)));
+        let some = [(A, own.clone()), (B, accepted(other.clone(), 2, Decision::Aborted))];
+        assert_eq!(verdict(some), Some(Verdict::Assumed(Outcome::Committed)), "A has accepted nothing: it is not decided");
+        let forgotten = Testimony { forgotten: Some(7), ..other };
+        let all = [(A, accepted(own, 2, Decision::Aborted)), (B, forgotten)];
+        assert_eq!(verdict(all), Some(Verdict::Accepted(Decision::Aborted)), "who has forgotten it accepts whatever is proposed");
+    }
+
+    #[test]
+    fn a_leader_goes_on_once_all_survivors_have_answered_in_its_round() {
+        let survivors: Regions = [A, B].into_iter().collect();
+        let mut leader = Leader::new(round(2, A));
+        leader.hear(A, round(2, A), testimony([(A, Vote::Firm)]));
+        leader.hear(B, round(1, A), testimony([(B, NO)]));
+        assert_eq!(leader.awaited(survivors), B.into(), "what was said in an earlier round does not count");
+        leader.hear(B, round(2, A), testimony([(B, NO)]));
+        assert!(leader.awaited(survivors).is_empty() && leader.proposed().is_none());
+        leader.propose(COMMIT);
+        assert_eq!((leader.proposed(), leader.awaited(survivors)), (Some(COMMIT), survivors));
+        leader.hear_accepted(A, round(2, A));
+        leader.hear_accepted(B, round(1, A));
+        assert_eq!(leader.awaited(survivors), B.into());
+    }
+}
