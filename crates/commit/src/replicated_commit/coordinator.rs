@@ -57,6 +57,8 @@ pub(super) struct Ballot {
     pub(super) leader: Option<Leader>,
     /// What the attempt reads and writes in this shard, as a region says that is prepared for it.
     pub(super) contents: Option<Part>,
+    /// What this region proposes rests on votes of lost regions that nobody has seen.
+    pub(super) assumes: bool,
     pub(super) leads_from: Time,
     /// The number of the highest round of others that was in the way of one of this region's.
     pub(super) outranked_by: u32,
@@ -158,6 +160,7 @@ impl Ballot {
             acceptor: Acceptor::default(),
             leader: None,
             contents: None,
+            assumes: false,
             leads_from: Time::ZERO,
             outranked_by: 0,
             kept: false,

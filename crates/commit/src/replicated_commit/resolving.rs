@@ -17,7 +17,7 @@ use rhumb_core::actor::RequestId;
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Span};
 use std::collections::BTreeSet;
 
-/// What the leader of a round proposes, and, if it is a commit, what the attempt reads and writes in the coordinators' shard.
+/// What the leader of a round proposes, and, if that is a commit by assumption, what the attempt reads and writes in the coordinators' shard.
 #[derive(Debug)]
 pub(super) struct Proposal {
     pub(super) meta: Meta,
@@ -55,7 +55,8 @@ impl Site {
         let note = match leader.proposed() {
             None => Note::Inquire { meta: meta.clone(), round, lost },
             Some(decision) => {
-                let contents = self.coordinator.ballots[&meta.attempt].contents.clone().filter(|_| decision.is_commit());
+                let ballot = &self.coordinator.ballots[&meta.attempt];
+                let contents = ballot.contents.clone().filter(|_| ballot.assumes);
                 Note::Propose { meta: meta.clone(), round, decision, contents }
             }
         };
@@ -177,9 +178,10 @@ impl Site {
         if leader.forgotten().next().is_some() && !(self.moving.copied && leader.forgotten().all(is_read)) {
             return;
         }
-        if let Some(decision) = self.judge(&meta, leader, fx) {
-            let leader = self.coordinator.leader(&attempt).expect("it leads");
-            leader.propose(decision);
+        if let Some((decision, assumes)) = self.judge(&meta, leader, fx) {
+            let ballot = self.coordinator.ballots.get_mut(&attempt).expect("it leads");
+            ballot.assumes = assumes && decision.is_commit();
+            ballot.leader.as_mut().expect("it leads").propose(decision);
             self.ask_survivors(&meta, fx);
         }
     }
@@ -196,8 +198,9 @@ impl Site {
         }
     }
 
-    /// What follows from all testimonies; none as long as too few sites have said how high they had prepared.
-    fn judge(&self, meta: &Meta, leader: &Leader, fx: &mut Effects<Site>) -> Option<Decision> {
+    /// What follows from all testimonies, and whether that rests on votes that nobody has seen; none as long as too few sites have said how
+    /// high they had prepared.
+    fn judge(&self, meta: &Meta, leader: &Leader, fx: &mut Effects<Site>) -> Option<(Decision, bool)> {
         let mut refusing = Tally::default();
         meta.refuse_for_lost(&mut refusing);
         #[cfg(feature = "planted")]
@@ -206,18 +209,18 @@ impl Site {
         let assumed = Vote::Firm;
         let tally = &self.coordinator.ballots[&meta.attempt].tally;
         if self.is_superseded(&meta.attempt) {
-            return Some(Decision::Aborted);
+            return Some((Decision::Aborted, false));
         }
         match leader.verdict(meta.electorate, refusing, &assumed)? {
-            Verdict::Accepted(decision) => Some(decision),
-            Verdict::Counted(outcome) => self.decision(outcome, tally, meta),
+            Verdict::Accepted(decision) => Some((decision, false)),
+            Verdict::Counted(outcome) => Some((self.decision(outcome, tally, meta)?, false)),
             Verdict::Assumed(outcome) => {
                 let decision = self.decision(outcome, tally, meta)?;
                 if decision.is_commit() {
                     fx.count("commit.assumed_of_lost");
                     fx.agree(ASSUMED, meta.attempt, &());
                 }
-                Some(decision)
+                Some((decision, true))
             }
         }
     }
@@ -243,7 +246,7 @@ impl Site {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
         let mut batch = Batch::new();
-        if let Some(contents) = contents.filter(|_| decision.is_commit())
+        if let Some(contents) = contents
             && !self.make_way(attempt, &contents, &mut batch)
         {
             fx.count("commit.resolution_contested");
