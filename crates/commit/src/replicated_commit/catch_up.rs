@@ -183,6 +183,13 @@ impl CatchUp {
     }
 }
 
+/// Up to where a replica can promise to commit nothing more, and the epoch in which it was settled then, if it was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closed {
+    upto: Timestamp,
+    in_epoch: Option<u64>,
+}
+
 impl Site {
     /// The regions whose logs together hold every commit that may be missing here.
     fn sources(&self) -> Regions {
@@ -289,7 +296,7 @@ impl Site {
         peer.acked = after;
         peer.safe = safe.max(peer.safe);
         peer.settled = settled;
-        let closed = self.own_closed();
+        let closed = Closed { upto: self.own_closed(), in_epoch: self.is_settled().then_some(self.placement.epoch) };
         if after >= self.cohort.log_end {
             let page = self.page(after, Vec::new(), self.cohort.log_end, false, closed);
             return self.tell_log(from, page, fx);
@@ -299,7 +306,7 @@ impl Site {
         fx.load(token, Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: PAGE_BYTES_MAX });
     }
 
-    pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Closed, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
         work::add(records.len());
         let heads: Vec<LogHead> = records
@@ -312,10 +319,11 @@ impl Site {
         self.tell_log(to, page, fx);
     }
 
-    fn page(&self, after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Timestamp) -> Page {
+    fn page(&self, after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Closed) -> Page {
         let CatchUp { truncated, collected, .. } = self.catch_up;
-        // What it is in doubt about of earlier epochs it knows once it is settled.
-        let closed = if self.is_settled() { closed } else { Timestamp::ZERO };
+        // What it is in doubt about of earlier epochs it knows once it is settled: it may have settled since it was asked.
+        let holds = self.is_settled() && closed.in_epoch == Some(self.placement.epoch);
+        let closed = if holds { closed.upto } else { Timestamp::ZERO };
         Page { after, heads, end, more, closed, begins: truncated, collected, epoch: self.placement.epoch }
     }
 

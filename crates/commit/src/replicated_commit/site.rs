@@ -6,7 +6,7 @@
 //! Invariant kept here: the *ceiling*. No transaction begins at a timestamp, and no read is answered at one, that lies
 //! above the ceiling on disk; a new life starts its clock, and refuses writes, at the ceiling of the lives before.
 
-use super::catch_up::CatchUp;
+use super::catch_up::{CatchUp, Closed};
 use super::cohort::Cohort;
 use super::config::{Config, TRANSACTIONS_MAX};
 use super::coordinator::Coordinator;
@@ -62,7 +62,7 @@ pub(super) enum Pending {
     /// Rows for a read.
     Read(ReadJob),
     /// Heads of the log for a peer.
-    Log { to: SiteId, after: u64, closed: Timestamp },
+    Log { to: SiteId, after: u64, closed: Closed },
     /// Log records whose rows a peer fetches.
     FetchRecords { to: SiteId, seqs: BTreeSet<u64> },
     /// Rows of log records for a peer.
