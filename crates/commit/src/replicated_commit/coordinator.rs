@@ -663,6 +663,8 @@ impl Site {
             }
             Decision::Aborted => {
                 let meta = ballot.meta.clone();
+                // Where an earlier life had refused it, its record is without the outcome.
+                ballot.resolved = false;
                 let mut told: BTreeSet<SiteId> = meta.participants.iter().map(|shard| self.site(self.me.region, *shard)).collect();
                 told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == self.me.region));
                 let mut batch = Batch::new();

@@ -208,11 +208,9 @@ impl Site {
         #[cfg(not(feature = "planted"))]
         let assumed = Vote::Firm;
         let tally = &self.coordinator.ballots[&meta.attempt].tally;
-        if self.is_superseded(&meta.attempt) {
-            return Some((Decision::Aborted, false));
-        }
         match leader.verdict(meta.electorate, refusing, &assumed)? {
             Verdict::Accepted(decision) => Some((decision, false)),
+            _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
             Verdict::Counted(outcome) => Some((self.decision(outcome, tally, meta)?, false)),
             Verdict::Assumed(outcome) => {
                 let decision = self.decision(outcome, tally, meta)?;
