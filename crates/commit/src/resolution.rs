@@ -13,10 +13,10 @@
 //! A region that is lost for good took its votes along. Where they could decide, the survivors see the same whether it voted yes, and
 //! a client was told so, or no. So they agree on one of the two. This is single-decree Paxos (Lamport, "The part-time parliament"), in
 //! which both quorums are *all* survivors: whoever of them knows how the attempt ended, or a vote of a lost region, is heard before
-//! anything is proposed; and should more regions be lost later, each that is left knows what was decided.
+//! anything is proposed; and should more regions be lost later, each that is left knows what was decided, unless it had forgotten the attempt.
 //!
-//! Who has promised a round is *bound*: it concludes nothing from votes any more, and believes no claim of an abort. A commit by votes needs no
-//! such care: the survivors among those who voted yes still do, and the lost ones count as yes, so a round finds the commit again.
+//! Who has promised a round is *bound*: it concludes nothing from votes any more, and believes no claim of an abort. A round finds a
+//! commit by votes again, unless it is contested: the survivors among those who voted yes still do, and the lost ones count as yes.
 //!
 //! What is assumed may contradict what else is assumed: two attempts that write one row, one prepared in each of two survivors, had at the
 //! most one vote of the lost region. So a proposal to commit by assumption says what the attempt reads and writes. A region that is prepared
