@@ -10,11 +10,11 @@ use rhumb_core::actor::RequestId;
 use rhumb_core::{Body, RegionId, Span, Timestamp};
 use std::collections::BTreeMap;
 
-const NORTH: RegionId = RegionId(0);
-const EAST: RegionId = RegionId(1);
-const WEST: RegionId = RegionId(2);
+pub const NORTH: RegionId = RegionId(0);
+pub const EAST: RegionId = RegionId(1);
+pub const WEST: RegionId = RegionId(2);
 
-fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
+pub fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
     let (voters, passives) = (voters.into_iter().collect(), passives.into_iter().collect());
     Change { voters, passives, coordinators: BTreeMap::new(), lost: Regions::NONE }
 }

@@ -1,23 +1,15 @@
 //! Resolutions: survivors of a lost region agree on what it may have decided, also where one of them knows more than the others, where
 //! several attempts are in doubt, and where a transaction has parts in two shards.
 
+use crate::doubts::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, R0, R1, R2};
-use rhumb_commit::placement::{Change, Placement, Regions};
+use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::replicated_commit::{Note, Promise, Request};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::{Decision, Vote};
-use rhumb_core::{Body, Key, RegionId, SiteId, Span, Topology};
-use std::collections::BTreeMap;
+use rhumb_core::{Body, Key, SiteId, Span, Topology};
 
-const NORTH: RegionId = RegionId(0);
-const EAST: RegionId = RegionId(1);
-const WEST: RegionId = RegionId(2);
 const LONG: Span = Span::from_secs(12);
-
-fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
-    let (voters, passives) = (voters.into_iter().collect(), passives.into_iter().collect());
-    Change { voters, passives, coordinators: BTreeMap::new(), lost: Regions::NONE }
-}
 
 /// An operator at r1 declares r2 lost.
 fn declare(cluster: &mut Cluster, placement: &Placement) {
