@@ -631,7 +631,7 @@ fn check_rows(meta: &Meta, part: &Part, newest: &[Row], timestamps_checked: bool
 }
 
 /// Is every row found in a range known to the reader, at that version or a newer one?
-fn check_range(read: &[(Key, Timestamp)], newest: &[Row]) -> Result<(), Refusal> {
+pub(super) fn check_range(read: &[(Key, Timestamp)], newest: &[Row]) -> Result<(), Refusal> {
     let known = |row: &Row| read.binary_search_by(|(key, _)| key.cmp(&row.key)).is_ok_and(|index| row.version <= read[index].1);
     if newest.iter().all(known) { Ok(()) } else { Err(Refusal::Stale) }
 }

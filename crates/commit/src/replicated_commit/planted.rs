@@ -35,6 +35,8 @@ pub enum Planted {
     LostRefuses,
     /// Two attempts in each other's way both commit by assumption.
     RivalsBothCommit,
+    /// Nobody looks whether what is committed by assumption had read the newest versions.
+    StaleUnseen,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
     /// Readers of a commit need not reach beyond its timestamp.

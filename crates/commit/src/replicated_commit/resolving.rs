@@ -8,14 +8,15 @@
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
+use super::cohort::{Stage, check_range};
 use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise};
-use super::site::Site;
+use super::site::{Pending, Site};
 use crate::placement::{Placement, Regions};
 use crate::resolution::{Leader, Round, Testimony, Verdict};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, RegionId, SiteId, Span};
-use std::collections::BTreeSet;
+use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Span, work};
+use std::collections::{BTreeSet, VecDeque};
 
 /// What the leader of a round proposes, and, if that is a commit by assumption, what the attempt reads and writes in the coordinators' shard.
 #[derive(Debug)]
@@ -24,6 +25,33 @@ pub(super) struct Proposal {
     pub(super) round: Round,
     pub(super) decision: Decision,
     pub(super) contents: Option<Part>,
+}
+
+/// A proposal whose reads are being looked up, at a survivor.
+#[derive(Debug)]
+pub(super) struct Examination {
+    from: SiteId,
+    proposal: Proposal,
+    /// The ranges, as indices into the contents, that are still to be read, in order, and the one whose rows are awaited.
+    ranges: VecDeque<usize>,
+    current: Option<usize>,
+    keys_are_known: bool,
+}
+
+impl Examination {
+    fn contents(&self) -> &Part {
+        self.proposal.contents.as_ref().expect("else there is nothing to examine")
+    }
+}
+
+/// What other attempts leave to one that is to be committed by assumption.
+enum Way {
+    /// None is in its way that may commit.
+    Free,
+    /// One may.
+    Barred,
+    /// One is still to be decided by its votes.
+    Open,
 }
 
 impl Site {
@@ -151,7 +179,9 @@ impl Site {
                 Testimony { votes, accepted: None, contested: false, forgotten: Some(self.cohort.log_end) }
             }
         };
-        let contents = self.cohort.entries.get(&attempt).filter(|entry| entry.is_promised()).map(|entry| entry.part.clone());
+        // Who carries it has not what it read.
+        let prepared = self.cohort.entries.get(&attempt).filter(|entry| matches!(entry.stage, Stage::Prepared));
+        let contents = prepared.map(|entry| entry.part.clone());
         fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
     }
 
@@ -230,9 +260,8 @@ impl Site {
         if meta.coordinator != self.me.shard {
             return;
         }
-        let accepted = Promise::Accepted { attempt, region, round };
         if self.is_forgotten(&attempt) {
-            fx.persist(Batch::new()).send(from, accepted);
+            fx.persist(Batch::new()).send(from, Promise::Accepted { attempt, region, round });
             return;
         }
         self.look_up(&meta, fx);
@@ -243,26 +272,91 @@ impl Site {
         if let Err(promised) = ballot.acceptor.promise(round, Regions::NONE) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
-        let mut batch = Batch::new();
-        if let Some(contents) = contents
-            && !self.make_way(attempt, &contents, &mut batch)
-        {
-            fx.count("commit.resolution_contested");
-            fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
-            return;
+        let proposal = Proposal { meta, round, decision, contents };
+        match &proposal.contents {
+            Some(contents) => {
+                let ranges = (0..contents.ranges.len()).collect();
+                self.examine(Examination { from, proposal, ranges, current: None, keys_are_known: false }, fx);
+            }
+            None => self.accept_proposal(from, &proposal, Batch::new(), fx),
         }
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
-        ballot.acceptor.accept(round, decision).expect("this very round is promised");
+    }
+
+    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, mut batch: Batch, fx: &mut Effects<Site>) {
+        let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        if ballot.acceptor.accept(round, proposal.decision).is_ok() {
+            ballot.put_record(&mut batch);
+            fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
+        }
+    }
+
+    /// Looks whether what is to be committed by assumption had read the newest versions below its timestamp: else whoever refused it, and be it a
+    /// lost region, was right.
+    fn examine(&mut self, mut examination: Examination, fx: &mut Effects<Site>) {
+        let at = examination.proposal.meta.at.previous();
+        let contents = examination.contents();
+        let load = if !examination.keys_are_known && !contents.reads.is_empty() {
+            Load::Get { keys: contents.reads.iter().map(|read| read.key.clone()).collect(), at }
+        } else if let Some(index) = examination.ranges.pop_front() {
+            examination.current = Some(index);
+            let check = &examination.contents().ranges[index];
+            Load::Scan { range: check.range.clone(), at, limit: check.rows.len() + 1, bytes: usize::MAX, reverse: false }
+        } else {
+            return self.end_examination(examination, fx);
+        };
+        let token = self.token(Pending::Examine(examination));
+        fx.load(token, load);
+    }
+
+    /// What is to be committed by assumption had read these rows.
+    pub(super) fn on_examined(&mut self, mut examination: Examination, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        work::add(rows.len());
+        let contents = examination.contents();
+        let is_stale = match examination.current {
+            Some(index) => check_range(&contents.ranges[index].rows, &rows).is_err(),
+            None => contents.reads.iter().zip(&rows).any(|(read, row)| row.version > read.version),
+        };
+        examination.keys_are_known = true;
+        #[cfg(feature = "planted")]
+        let is_stale = is_stale && !self.has_planted(super::planted::Planted::StaleUnseen);
+        if is_stale {
+            fx.count("commit.resolution_stale");
+            return self.contest(examination.from, &examination.proposal, fx);
+        }
+        self.examine(examination, fx);
+    }
+
+    fn end_examination(&mut self, examination: Examination, fx: &mut Effects<Site>) {
+        let Examination { from, proposal, .. } = examination;
+        let contents = proposal.contents.as_ref().expect("else there is nothing to examine");
+        let mut batch = Batch::new();
+        match self.make_way(proposal.meta.attempt, contents, &mut batch) {
+            Way::Free => self.accept_proposal(from, &proposal, batch, fx),
+            Way::Barred => self.contest(from, &proposal, fx),
+            Way::Open => fx.count("commit.resolution_waits"),
+        }
+    }
+
+    /// Says that the attempt must not be committed by assumption, for good.
+    fn contest(&mut self, from: SiteId, proposal: &Proposal, fx: &mut Effects<Site>) {
+        let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        fx.count("commit.resolution_contested");
+        ballot.acceptor.contest();
+        let mut batch = Batch::new();
         ballot.put_record(&mut batch);
-        fx.persist(batch).send(from, accepted);
+        fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
     /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
-    /// prepared for an earlier one in its way. Later ones are contested from now on, by what is added to `batch`.
-    fn make_way(&mut self, attempt: Attempt, contents: &Part, batch: &mut Batch) -> bool {
+    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks again as long as
+    /// one is still to be decided by its votes.
+    fn make_way(&mut self, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::RivalsBothCommit) {
-            return true;
+            return Way::Free;
         }
         let rivals = self.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == self.me.shard);
         let rivals = rivals.filter(|entry| entry.meta.attempt != attempt && entry.part.conflicts(contents));
@@ -273,15 +367,23 @@ impl Site {
             let accepted = ballot.and_then(|ballot| ballot.decision.or(ballot.acceptor.accepted().map(|(_, decision)| decision)));
             accepted.map_or(*rival < attempt, Decision::is_commit)
         };
-        let contested = ballots[&attempt].acceptor.is_contested() || rivals.iter().any(has_priority);
-        let losers = if contested { vec![attempt] } else { rivals };
-        for loser in losers {
-            if let Some(ballot) = ballots.get_mut(&loser).filter(|ballot| ballot.decision.is_none()) {
+        let is_open = |rival: &Attempt| ballots.get(rival).is_some_and(|ballot| ballot.is_in_doubt() && !ballot.acceptor.is_bound());
+        if ballots[&attempt].acceptor.is_contested() {
+            return Way::Barred;
+        }
+        if rivals.iter().any(is_open) {
+            return Way::Open;
+        }
+        if rivals.iter().any(has_priority) {
+            return Way::Barred;
+        }
+        for rival in rivals {
+            if let Some(ballot) = ballots.get_mut(&rival).filter(|ballot| ballot.decision.is_none()) {
                 ballot.acceptor.contest();
                 ballot.put_record(batch);
             }
         }
-        !contested
+        Way::Free
     }
 
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.

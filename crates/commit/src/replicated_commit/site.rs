@@ -19,7 +19,7 @@ use super::peers::Peers;
 use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
-use super::resolving::Proposal;
+use super::resolving::{Examination, Proposal};
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
@@ -59,6 +59,8 @@ pub(super) enum Pending {
     Validate(Attempt),
     /// The rows of an attempt that is carried here.
     RowsOfCarried(Attempt),
+    /// What was read by an attempt that is to be committed by assumption.
+    Examine(Examination),
     /// Rows for a read.
     Read(ReadJob),
     /// Heads of the log for a peer.
@@ -290,6 +292,7 @@ impl Site {
             Pending::Recover => self.recover(Some(loaded), fx),
             Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, fx),
             Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, fx),
+            Pending::Examine(examination) => self.on_examined(examination, loaded, fx),
             Pending::Read(job) => self.on_read_loaded(job, loaded, fx),
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
             Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
