@@ -15,8 +15,9 @@
 //! which both quorums are *all* survivors: whoever of them knows how the attempt ended, or a vote of a lost region, is heard before
 //! anything is proposed; and should more regions be lost later, each that is left knows what was decided, unless it had forgotten the attempt.
 //!
-//! Who has promised a round is *bound*: it concludes nothing from votes any more, and believes no claim of an abort. A round finds a
-//! commit by votes again, unless it is contested: the survivors among those who voted yes still do, and the lost ones count as yes.
+//! Who has promised a round is *bound*: it concludes nothing from votes any more, and believes no claim of an abort. A claim of a commit it
+//! believes unless it has accepted an abort: those who voted yes still do, and the lost ones count as yes, so a round finds a commit again
+//! if nothing contests it.
 //!
 //! What is assumed may contradict what else is assumed: two attempts that write one row, one prepared in each of two survivors, had at the
 //! most one vote of the lost region. So a proposal to commit by assumption says what the attempt reads and writes. A region that is prepared
@@ -51,24 +52,26 @@ pub struct Acceptor {
     contested: bool,
 }
 
-/// What a region knows of an attempt whose outcome it does not know.
+/// What a region knows of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Testimony {
+    /// The outcome, if it knows that.
+    pub known: Option<Decision>,
     /// The final votes that it has seen, its own among them if it has one.
     pub votes: BTreeMap<RegionId, Vote>,
     /// What it has accepted last.
     pub accepted: Option<(Round, Decision)>,
     /// Another attempt is in the way of it here, and counts as committed, or may.
     pub contested: bool,
-    /// It had resolved and forgotten the attempt: if that committed, the log up to here has it.
+    /// It had resolved and forgotten the attempt when it was asked: if that committed by its vote, the log up to here has it.
     pub forgotten: Option<u64>,
 }
 
 /// What the testimonies of all survivors say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// This was accepted before.
-    Accepted(Decision),
+    /// One of them knows it, or all have accepted it before.
+    Known(Decision),
     /// The votes decide.
     Counted(Outcome),
     /// The votes decide once those that nobody knows count as yes.
@@ -92,6 +95,11 @@ impl Acceptor {
     /// True if it has promised a round: nothing else than a round decides from now on.
     pub fn is_bound(&self) -> bool {
         self.promised.is_some()
+    }
+
+    /// True if it has accepted last that the attempt aborted.
+    pub fn has_accepted_abort(&self) -> bool {
+        self.accepted.is_some_and(|(_, decision)| !decision.is_commit())
     }
 
     /// What it has accepted last.
@@ -197,9 +205,10 @@ impl Leader {
     pub fn verdict(&self, electorate: Regions, refusing: Tally, assumed: &Vote) -> Option<Verdict> {
         let Phase::Inquiring { heard } = &self.phase else { return None };
         // What one of them has not accepted is not decided, and never will be.
-        let accepted = heard.values().filter(|testimony| testimony.forgotten.is_none()).map(|testimony| testimony.accepted);
-        if let Some((_, decision)) = accepted.min_by_key(|accepted| accepted.map(|(round, _)| round)).flatten() {
-            return Some(Verdict::Accepted(decision));
+        let accepted = heard.values().map(|testimony| testimony.accepted);
+        let by_all = accepted.min_by_key(|accepted| accepted.map(|(round, _)| round)).flatten().map(|(_, decision)| decision);
+        if let Some(decision) = heard.values().find_map(|testimony| testimony.known).or(by_all) {
+            return Some(Verdict::Known(decision));
         }
         let mut tally = refusing;
         for (region, vote) in heard.values().flat_map(|testimony| &testimony.votes) {
@@ -236,8 +245,11 @@ impl fmt::Display for Round {
 
 impl fmt::Display for Testimony {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(decision) = self.known {
+            write!(f, "{decision}, ")?;
+        }
         if let Some(log_end) = self.forgotten {
-            return write!(f, "forgotten, log {log_end}");
+            write!(f, "forgotten, log {log_end}, ")?;
         }
         if let Some((round, decision)) = self.accepted {
             write!(f, "accepted {decision} in round {round}, ")?;
@@ -270,7 +282,7 @@ mod tests {
     }
 
     fn testimony<const N: usize>(votes: [(RegionId, Vote); N]) -> Testimony {
-        Testimony { votes: votes.into(), accepted: None, contested: false, forgotten: None }
+        Testimony { known: None, votes: votes.into(), accepted: None, contested: false, forgotten: None }
     }
 
     /// What A, leading the first round, makes of these testimonies about an attempt of three regions, of which C is lost.
@@ -309,12 +321,11 @@ mod tests {
         let accepted = |votes, number, decision| Testimony { accepted: Some((round(number, B), decision)), ..votes };
         let (own, other) = (testimony([(A, Vote::Firm)]), testimony([(B, NO)]));
         let all = [(A, accepted(own.clone(), 2, Decision::Aborted)), (B, accepted(other.clone(), 2, Decision::Aborted))];
-        assert_eq!(verdict(all), Some(Verdict::Accepted(Decision::Aborted)));
+        assert_eq!(verdict(all), Some(Verdict::Known(Decision::Aborted)));
         let some = [(A, own.clone()), (B, accepted(other.clone(), 2, Decision::Aborted))];
         assert_eq!(verdict(some), Some(Verdict::Assumed(Outcome::Committed)), "A has accepted nothing: it is not decided");
-        let forgotten = Testimony { forgotten: Some(7), ..other };
-        let all = [(A, accepted(own, 2, Decision::Aborted)), (B, forgotten)];
-        assert_eq!(verdict(all), Some(Verdict::Accepted(Decision::Aborted)), "who has forgotten it accepts whatever is proposed");
+        let knows = Testimony { known: Some(Decision::Aborted), ..other };
+        assert_eq!(verdict([(A, own), (B, knows)]), Some(Verdict::Known(Decision::Aborted)));
     }
 
     #[test]

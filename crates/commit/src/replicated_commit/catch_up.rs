@@ -511,6 +511,7 @@ impl Site {
             false => entry,
         };
         fx.agree(ATTEMPT, entry.attempt, &Some(entry.at));
+        self.supersede_earlier(entry.attempt, batch, fx);
         work::add(1 + entry.writes.len());
         let kept = entry.at > self.catch_up.collected;
         for (key, value) in entry.writes.into_iter().filter(|_| kept) {

@@ -434,6 +434,7 @@ impl Site {
             return self.tell_applied(meta, batch, fx);
         };
         fx.agree(ATTEMPT, attempt, &Some(meta.at));
+        self.supersede_earlier(attempt, &mut batch, fx);
         let kept = meta.at > self.catch_up.collected;
         for (key, value) in part.writes.iter().filter(|_| kept) {
             self.cohort.locks.take_over(key, Some(attempt.txn));
@@ -481,18 +482,16 @@ impl Site {
         self.count_as_cohort(meta.attempt, fx);
     }
 
-    /// The outcome, as this cohort has worked it out, or as it is told that had asked because its coordinator was silent. A commit it applies.
-    /// An abort is its coordinator's to put on record: half a transaction would remain if that one came to another end.
+    /// The outcome, as this cohort has worked it out, or as it is told that had asked because its coordinator was silent. It tells that one, which
+    /// may be bound to another outcome: half a transaction would remain if each went by itself.
     pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
         let coordinator = self.site(self.me.region, meta.coordinator);
         let is_remote = coordinator != self.me;
         if !self.cohort.entries.contains_key(&meta.attempt) || !(is_remote || self.is_carried(&meta.attempt)) {
             return;
         }
-        match decision {
-            Decision::Committed { floor } => self.on_apply(meta, None, floor, fx),
-            Decision::Aborted if is_remote => self.send(coordinator, Note::Decided { meta: meta.clone(), decision }, fx),
-            Decision::Aborted => {}
+        if is_remote {
+            self.send(coordinator, Note::Decided { meta: meta.clone(), decision }, fx);
         }
     }
 

@@ -57,13 +57,15 @@ pub(super) struct Ballot {
     pub(super) leader: Option<Leader>,
     /// What the attempt reads and writes in this shard, as a region says that is prepared for it.
     pub(super) contents: Option<Part>,
+    /// It was forgotten here, and is kept again for what it has promised: it has no vote.
+    pub(super) stands_in: bool,
     /// What this region proposes rests on votes of lost regions that nobody has seen.
     pub(super) assumes: bool,
     pub(super) leads_from: Time,
     /// The number of the highest round of others that was in the way of one of this region's.
     pub(super) outranked_by: u32,
     /// It stays on record though this region has no vote: others here have acted on its outcome.
-    kept: bool,
+    pub(super) kept: bool,
     resolved: bool,
 }
 
@@ -107,8 +109,15 @@ impl Coordinator {
             .map(|(attempt, _)| *attempt)
     }
 
+    /// Somebody looks after `attempt` until its outcome is known.
+    pub(super) fn keep_open(&mut self, attempt: Attempt) {
+        if self.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) {
+            self.unresolved.insert(attempt);
+        }
+    }
+
     /// The ballot of `meta`'s attempt, a new one if need be.
-    fn ballot(&mut self, meta: &Meta, now: Time) -> &mut Ballot {
+    pub(super) fn ballot(&mut self, meta: &Meta, now: Time) -> &mut Ballot {
         self.ballots.entry(meta.attempt).or_insert_with(|| {
             self.unresolved.insert(meta.attempt);
             Ballot::new(meta.clone(), now)
@@ -127,9 +136,9 @@ impl Coordinator {
         }
     }
 
-    /// An operator says that regions are `lost`. True if this region is in doubt about `attempt`, and waits for one of them.
+    /// An operator says that regions are `lost`. True if the outcome of `attempt` is open, and waits for one of them.
     pub(super) fn presume_lost(&mut self, attempt: Attempt, lost: Regions) -> bool {
-        let Some(ballot) = self.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt()) else { return false };
+        let Some(ballot) = self.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return false };
         ballot.presumed_lost = ballot.presumed_lost.or(lost);
         !ballot.meta.electorate.without(ballot.meta.declares_lost).and(lost).is_empty()
     }
@@ -161,6 +170,7 @@ impl Ballot {
             leader: None,
             contents: None,
             assumes: false,
+            stands_in: false,
             leads_from: Time::ZERO,
             outranked_by: 0,
             kept: false,
@@ -170,8 +180,10 @@ impl Ballot {
 
     pub(super) fn put_record(&self, batch: &mut Batch) {
         if self.vote.is_some() || self.kept || self.acceptor.is_bound() {
-            let Ballot { meta, vote, decision, acceptor, .. } = self;
-            let record = VoteRecord { meta: meta.clone(), vote: vote.clone(), decision: *decision, acceptor: acceptor.clone() };
+            let Ballot { meta, vote, acceptor, .. } = self;
+            // A commit goes on record with its rows: the next life applies it otherwise.
+            let decision = self.decision.filter(|decision| !decision.is_commit() || self.resolved);
+            let record = VoteRecord { meta: meta.clone(), vote: vote.clone(), decision, acceptor: acceptor.clone() };
             batch.put_record(VOTES, records::attempt_key(&meta.attempt), record::encode(&record));
         }
     }
@@ -221,7 +233,9 @@ impl Site {
         ballot.vote = record.vote;
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
         let applied = ballot.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [self.me.shard];
-        ballot.resolved = applied || ballot.decision == Some(Decision::Aborted) || !ballot.has_yes();
+        let is_bound = ballot.acceptor.is_bound() && ballot.decision.is_none();
+        ballot.stands_in = ballot.vote.is_none() && ballot.meta.electorate.contains(self.me.region);
+        ballot.resolved = applied || ballot.decision == Some(Decision::Aborted) || !(ballot.has_yes() || is_bound);
         if let Some(vote) = &ballot.vote {
             ballot.tally.record(self.me.region, vote.clone());
             self.coordinator.voted += 1;
@@ -233,7 +247,7 @@ impl Site {
     }
 
     pub(super) fn is_forgotten(&self, attempt: &Attempt) -> bool {
-        attempt.made <= self.forgotten && !self.coordinator.ballots.contains_key(attempt)
+        attempt.made <= self.forgotten && self.coordinator.ballots.get(attempt).is_none_or(|ballot| ballot.stands_in)
     }
 
     /// The gateway asks this region to vote.
@@ -299,6 +313,21 @@ impl Site {
             supersedes = Supersedes::Aborted;
         }
         supersedes
+    }
+
+    /// `attempt` has committed: the earlier ones of its transaction have not, and that stays known when it is forgotten.
+    pub(super) fn supersede_earlier(&mut self, attempt: Attempt, batch: &mut Batch, fx: &mut Effects<Site>) {
+        for earlier in self.coordinator.siblings(attempt).0 {
+            let ballot = self.coordinator.ballots.get_mut(&earlier).expect("a sibling is a ballot");
+            match ballot.decision {
+                Some(_) => {}
+                None if ballot.acceptor.is_bound() => {
+                    ballot.acceptor.contest();
+                    ballot.put_record(batch);
+                }
+                None => self.distribute(earlier, Decision::Aborted, fx),
+            }
+        }
     }
 
     /// True if a later attempt of the same transaction is known: `attempt` has aborted.
@@ -474,8 +503,9 @@ impl Site {
         let ballot = self.coordinator.ballot(meta, now);
         match (ballot.decision, decision) {
             (None, Decision::Aborted) if ballot.acceptor.is_bound() => fx.count("commit.abort_claimed"),
+            (None, Decision::Committed { .. }) if ballot.acceptor.has_accepted_abort() => fx.count("commit.commit_claimed"),
             (None, _) => {
-                ballot.kept |= decision == Decision::Aborted && (is_own || has_entry);
+                ballot.kept |= is_own || has_entry;
                 self.distribute(attempt, decision, fx);
             }
             (Some(Decision::Aborted), Decision::Aborted) if is_own || from == attempt.txn.gateway => self.tell_aborted(meta, &[from], fx),
@@ -502,21 +532,6 @@ impl Site {
         let mut persist = fx.persist(batch);
         for site in to {
             persist = persist.send(*site, Promise::Aborted { meta: meta.clone() });
-        }
-    }
-
-    /// The coordinator of another region has it on record that the attempt aborted. Those bound believe it of the regions that take part in the
-    /// rounds: no round ends without them.
-    pub(super) fn on_aborted_as_coordinator(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
-        let is_told = from.region != self.me.region && from.shard == meta.coordinator && meta.coordinator == self.me.shard;
-        if !is_told {
-            return;
-        }
-        let Some(ballot) = self.coordinator.ballots.get(&meta.attempt) else {
-            return self.on_decided_as_coordinator(from, meta, Decision::Aborted, fx);
-        };
-        if ballot.decision.is_none() && !ballot.acceptor.without().contains(from.region) && !self.is_lost(from.region, meta) {
-            self.distribute(meta.attempt, Decision::Aborted, fx);
         }
     }
 
@@ -597,8 +612,11 @@ impl Site {
     pub(super) fn forgetting(&self) -> Regions {
         work::add(self.coordinator.unresolved.len());
         let ballots = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
+        let ballots_led = ballots.clone().filter_map(|ballot| ballot.leader.as_ref());
         let open = ballots.filter(|ballot| ballot.is_in_doubt()).flat_map(|ballot| &ballot.forgotten_by);
-        let open = open.filter(|(region, end)| self.catch_up.cursor(**region) < **end).map(|(region, _)| *region);
+        let led = ballots_led.flat_map(Leader::forgotten);
+        let open = open.map(|(region, end)| (*region, *end)).chain(led);
+        let open = open.filter(|(region, end)| self.catch_up.cursor(*region) < *end).map(|(region, _)| region);
         open.collect::<Regions>().or(self.logs_of_carried())
     }
 
@@ -682,10 +700,18 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         let Some(Decision::Committed { floor }) = ballot.decision else { return };
         if !ballot.has_yes() && ballot.parts.is_empty() {
-            // Nothing of it is here: catch-up brings the rows.
+            // Catch-up brings the rows, unless they are carried here.
             fx.count("commit.outcome_without_rows");
-            ballot.resolved = true;
-            self.coordinator.unresolved.remove(&attempt);
+            let carriers = if ballot.kept { ballot.meta.participants.clone() } else { Vec::new() };
+            let (meta, mut batch) = (ballot.meta.clone(), Batch::new());
+            for shard in carriers {
+                let cohort = self.site(self.me.region, shard);
+                self.send(cohort, Note::Apply { meta: meta.clone(), part: None, floor }, fx);
+            }
+            self.resolve(attempt, &mut batch);
+            if !batch.ops.is_empty() {
+                fx.persist(batch);
+            }
             return self.catch_up.hurry();
         }
         let meta = ballot.meta.clone();
@@ -755,7 +781,8 @@ impl Site {
         for attempt in attempts {
             let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| !ballot.resolved || ballot.asked) else { continue };
             let age = now.since(ballot.since);
-            if ballot.asked && ballot.decision.is_none() && ballot.vote.is_some() {
+            let is_wanted = ballot.asked || (ballot.acceptor.is_bound() && age >= self.config.ask_after);
+            if is_wanted && ballot.decision.is_none() && (ballot.vote.is_some() || ballot.acceptor.is_bound()) {
                 self.ask_votes(attempt, fx);
             } else if ballot.is_in_doubt() && age >= self.config.ask_after {
                 self.ask(attempt, fx);

@@ -180,7 +180,7 @@ impl Site {
         if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, fx) {
             return;
         }
-        if decision == Decision::Aborted && meta.coordinator == self.me.shard {
+        if meta.coordinator == self.me.shard {
             self.on_decided_as_coordinator(self.me, &meta, decision, fx);
         } else {
             self.on_decided_as_cohort(&meta, decision, fx);
@@ -239,6 +239,12 @@ impl Site {
         let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
         for meta in &metas {
             self.ask_votes_as_cohort(meta, fx);
+            if meta.coordinator == self.me.shard && !self.lost_of(meta).is_empty() {
+                // All who voted on it may have forgotten it.
+                let now = self.now;
+                self.coordinator.ballot(meta, now);
+                self.lead_resolution(meta.attempt, fx);
+            }
         }
         if !metas.is_empty() {
             self.count_carried(fx);

@@ -244,10 +244,12 @@ pub enum Note {
     /// A site in doubt, whose gateway is silent, to each region's coordinator: what is your vote, for ever?
     AskVote { meta: Meta },
     /// Leader of a resolution to each survivor's coordinator: what do you know? Count no votes any more, and promise this round.
-    Inquire { meta: Meta, round: Round, lost: Regions },
+    Inquire { meta: Meta, round: Round, without: Regions },
     /// The same to all of them, once it has heard them: accept this.
     Propose { meta: Meta, round: Round, decision: Decision, contents: Option<Part> },
-    /// The answer to either, of a coordinator that has promised a higher round.
+    /// The same to all of them, and to the gateway: all have accepted this.
+    Concluded { meta: Meta, decision: Decision },
+    /// The answer to `Inquire` or `Propose` of a coordinator that has promised a higher round.
     Outranked { attempt: Attempt, promised: Round },
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
@@ -545,7 +547,8 @@ impl fmt::Display for Note {
             Note::Over { attempt } => write!(f, "Over {attempt}"),
             Note::Settle { lost } => write!(f, "Settle without {lost}"),
             Note::AskVote { meta } => write!(f, "AskVote {}", meta.attempt),
-            Note::Inquire { meta, round, lost } => write!(f, "Inquire {} round {round} without {lost}", meta.attempt),
+            Note::Inquire { meta, round, without } => write!(f, "Inquire {} round {round} without {without}", meta.attempt),
+            Note::Concluded { meta, decision } => write!(f, "Concluded {} {decision}", meta.attempt),
             Note::Propose { meta, round, decision, .. } => write!(f, "Propose {} round {round} {decision}", meta.attempt),
             Note::Outranked { attempt, promised } => write!(f, "Outranked {attempt} by round {promised}"),
             Note::Fetch { seqs } => {

@@ -77,11 +77,11 @@ impl Site {
     /// The leader asks those survivors that it has not heard in this phase of its round.
     fn ask_survivors(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         let survivors = self.survivors(meta);
-        let lost = self.lost_of(meta);
+        let without = Regions::first(self.topology.region_count()).without(survivors);
         let Some(leader) = &self.coordinator.ballots[&meta.attempt].leader else { return };
         let (round, awaited) = (leader.round(), leader.awaited(survivors));
         let note = match leader.proposed() {
-            None => Note::Inquire { meta: meta.clone(), round, lost },
+            None => Note::Inquire { meta: meta.clone(), round, without },
             Some(decision) => {
                 let ballot = &self.coordinator.ballots[&meta.attempt];
                 let contents = ballot.contents.clone().filter(|_| ballot.assumes);
@@ -93,7 +93,7 @@ impl Site {
         }
     }
 
-    /// All regions that may know something of the attempt, and may yet say so.
+    /// All regions that may know something of the attempt, and may yet say so: they only become fewer.
     fn survivors(&self, meta: &Meta) -> Regions {
         let gone = |region: RegionId| self.placement.lost.contains_key(&region) && !self.placement.copies().contains(region);
         let all = Regions::first(self.topology.region_count());
@@ -108,25 +108,22 @@ impl Site {
     }
 
     /// A leader asks what this region knows.
-    pub(super) fn on_inquire(&mut self, from: SiteId, meta: Meta, round: Round, lost: Regions, fx: &mut Effects<Site>) {
+    pub(super) fn on_inquire(&mut self, from: SiteId, meta: Meta, round: Round, without: Regions, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
-        if meta.coordinator != self.me.shard || lost.contains(self.me.region) {
+        if meta.coordinator != self.me.shard || without.contains(self.me.region) {
             return;
         }
-        if self.is_forgotten(&attempt) {
-            return self.testify(from, attempt, round, fx);
-        }
+        let is_forgotten = self.is_forgotten(&attempt);
         self.look_up(&meta, fx);
         let (now, wait) = (self.now, self.wait_to_lead(&meta));
+        self.coordinator.keep_open(attempt);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
-        if let Some(decision) = ballot.decision {
-            return self.tell_outcome(from, &meta, decision, fx);
+        ballot.stands_in |= is_forgotten;
+        let votes = meta.electorate.contains(self.me.region) && !ballot.stands_in && ballot.decision.is_none();
+        if (votes && ballot.vote.is_none() && ballot.is_preparing()) || ballot.acceptor.without().contains(round.leader) {
+            return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
-        let votes = meta.electorate.contains(self.me.region);
-        if votes && ballot.vote.is_none() && ballot.is_preparing() {
-            return; // the vote is cast soon, and the leader asks again
-        }
-        if let Err(promised) = ballot.acceptor.promise(round, lost) {
+        if let Err(promised) = ballot.acceptor.promise(round, without) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
         ballot.leader = ballot.leader.take().filter(|leader| leader.round() == round);
@@ -150,14 +147,6 @@ impl Site {
         self.config.ask_after * (before + 2)
     }
 
-    /// The outcome is known here: so no round can end otherwise.
-    fn tell_outcome(&mut self, to: SiteId, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
-        match decision {
-            Decision::Committed { .. } => self.send(to, Note::Decided { meta: meta.clone(), decision }, fx),
-            Decision::Aborted => self.tell_aborted(meta, &[to], fx),
-        }
-    }
-
     fn put_on_record(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let mut batch = Batch::new();
         self.coordinator.ballots[&attempt].put_record(&mut batch);
@@ -167,17 +156,17 @@ impl Site {
     /// Says what this region knows, once that is on disk.
     fn testify(&mut self, to: SiteId, attempt: Attempt, round: Round, fx: &mut Effects<Site>) {
         let region = self.me.region;
-        let testimony = match self.coordinator.ballots.get(&attempt) {
-            Some(ballot) => {
-                let mut votes = self.votes_at_gateway(&attempt);
-                votes.extend(ballot.final_votes());
-                votes.extend(ballot.vote.clone().map(|vote| (region, vote)));
-                Testimony { votes, accepted: ballot.acceptor.accepted(), contested: ballot.acceptor.is_contested(), forgotten: None }
-            }
-            None => {
-                let votes = [(region, Vote::No(Refusal::NeverHeard))].into();
-                Testimony { votes, accepted: None, contested: false, forgotten: Some(self.cohort.log_end) }
-            }
+        let ballot = &self.coordinator.ballots[&attempt];
+        let mut votes = self.votes_at_gateway(&attempt);
+        votes.extend(ballot.final_votes());
+        votes.extend(ballot.vote.clone().map(|vote| (region, vote)));
+        votes.extend(ballot.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
+        let testimony = Testimony {
+            known: ballot.decision,
+            votes,
+            accepted: ballot.acceptor.accepted(),
+            contested: ballot.acceptor.is_contested(),
+            forgotten: ballot.stands_in.then_some(self.cohort.log_end),
         };
         // Who carries it has not what it read.
         let prepared = self.cohort.entries.get(&attempt).filter(|entry| matches!(entry.stage, Stage::Prepared));
@@ -218,14 +207,24 @@ impl Site {
 
     /// All survivors have accepted `decision`.
     fn conclude_resolution(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
-        let others = self.survivors(meta).without(self.me.region.into());
-        let mut told: BTreeSet<SiteId> = others.iter().map(|region| self.site(region, meta.coordinator)).collect();
+        let mut told: BTreeSet<SiteId> = self.survivors(meta).iter().map(|region| self.site(region, meta.coordinator)).collect();
         told.insert(meta.attempt.txn.gateway);
-        told.remove(&self.me);
-        self.distribute(meta.attempt, decision, fx);
         for site in told {
-            self.tell_outcome(site, meta, decision, fx);
+            self.send(site, Note::Concluded { meta: meta.clone(), decision }, fx);
         }
+    }
+
+    /// All survivors have accepted `decision`.
+    pub(super) fn on_concluded(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+        if meta.coordinator == self.me.shard {
+            let now = self.now;
+            let ballot = self.coordinator.ballot(meta, now);
+            if ballot.decision.is_none() {
+                ballot.kept = true;
+                self.distribute(meta.attempt, decision, fx);
+            }
+        }
+        self.on_decided_as_gateway(meta, decision, fx);
     }
 
     /// What follows from all testimonies, and whether that rests on votes that nobody has seen; none as long as too few sites have said how
@@ -239,7 +238,7 @@ impl Site {
         let assumed = Vote::Firm;
         let tally = &self.coordinator.ballots[&meta.attempt].tally;
         match leader.verdict(meta.electorate, refusing, &assumed)? {
-            Verdict::Accepted(decision) => Some((decision, false)),
+            Verdict::Known(decision) => Some((decision, false)),
             _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
             Verdict::Counted(outcome) => Some((self.decision(outcome, tally, meta)?, false)),
             Verdict::Assumed(outcome) => {
@@ -260,14 +259,11 @@ impl Site {
         if meta.coordinator != self.me.shard {
             return;
         }
-        if self.is_forgotten(&attempt) {
-            fx.persist(Batch::new()).send(from, Promise::Accepted { attempt, region, round });
-            return;
-        }
         self.look_up(&meta, fx);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
-        if let Some(decision) = ballot.decision {
-            return self.tell_outcome(from, &meta, decision, fx);
+        if ballot.decision.is_some_and(|known| known.outcome() != decision.outcome()) {
+            fx.persist(Batch::new()).send(from, Promise::Contested { attempt, region, round });
+            return;
         }
         if let Err(promised) = ballot.acceptor.promise(round, Regions::NONE) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
@@ -284,7 +280,7 @@ impl Site {
 
     fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, mut batch: Batch, fx: &mut Effects<Site>) {
         let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.acceptor.accept(round, proposal.decision).is_ok() {
             ballot.put_record(&mut batch);
             fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
@@ -374,7 +370,10 @@ impl Site {
         if rivals.iter().any(is_open) {
             return Way::Open;
         }
-        if rivals.iter().any(has_priority) {
+        // One that is carried here has no ballot on which to put that it is contested. And what is in force is committed.
+        let is_foreign = |rival: &Attempt| !ballots.contains_key(rival);
+        let in_force = contents.placement().is_some_and(|next| next.epoch <= self.placement.epoch && next != self.placement);
+        if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
             return Way::Barred;
         }
         for rival in rivals {
@@ -428,18 +427,21 @@ impl Site {
         fx.answer(id, Answer::Done);
     }
 
-    /// Has changes of the placement that this region is in doubt about resolved without regions that are `lost`.
+    /// Has changes of the placement that are in doubt here resolved without regions that are `lost`.
     pub(super) fn settle_placements(&mut self, lost: Regions, fx: &mut Effects<Site>) {
         if lost.contains(self.me.region) {
             return;
         }
         let key = Placement::key(self.me.shard, &self.topology);
         let holders = self.cohort.locks.exclusive_holders(&key).filter_map(|txn| self.cohort.entry_of(txn));
-        let attempts: Vec<Attempt> = holders.filter(|entry| entry.is_promised()).map(|entry| entry.meta.attempt).collect();
-        for attempt in attempts {
-            if self.coordinator.presume_lost(attempt, lost) {
+        let own = holders.filter(|entry| entry.is_promised() && entry.meta.coordinator == self.me.shard);
+        let metas: Vec<Meta> = own.map(|entry| entry.meta.clone()).collect();
+        for meta in metas {
+            let now = self.now;
+            self.coordinator.ballot(&meta, now);
+            if self.coordinator.presume_lost(meta.attempt, lost) {
                 fx.count("placement.settled_for_declaration");
-                self.ask_votes(attempt, fx);
+                self.ask_votes(meta.attempt, fx);
             }
         }
     }

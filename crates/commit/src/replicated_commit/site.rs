@@ -318,7 +318,9 @@ impl Site {
             Note::Unprepare { attempt } => self.on_unprepare(attempt, fx),
             Note::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, fx),
             Note::Withdraw { meta } => self.on_withdraw(from, meta, fx),
-            Note::Decided { meta, .. } | Note::Inquire { meta, .. } | Note::Propose { meta, .. } if self.is_lost(from.region, &meta) => {
+            Note::Decided { meta, .. } | Note::Inquire { meta, .. } | Note::Propose { meta, .. } | Note::Concluded { meta, .. }
+                if self.is_lost(from.region, &meta) =>
+            {
                 fx.count("commit.outcome_of_lost")
             }
             Note::Decided { meta, decision } => {
@@ -334,7 +336,8 @@ impl Site {
             Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
-            Note::Inquire { meta, round, lost } => self.on_inquire(from, meta, round, lost, fx),
+            Note::Inquire { meta, round, without } => self.on_inquire(from, meta, round, without, fx),
+            Note::Concluded { meta, decision } => self.on_concluded(&meta, decision, fx),
             Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision, contents }, fx),
             Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
@@ -368,7 +371,6 @@ impl Site {
                 self.on_vote_as_gateway(&voted, fx);
             }
             Promise::Aborted { meta } => {
-                self.on_aborted_as_coordinator(from, &meta, fx);
                 self.on_aborted_as_cohort(from, &meta, fx);
                 self.on_aborted_as_gateway(from, &meta, fx);
             }

@@ -325,6 +325,19 @@ impl Site {
         }
         if self.deciding(meta.attempt).is_some() {
             self.conclude(meta.attempt.txn, decision, fx);
+        } else if decision.is_commit() {
+            self.finish_by_earlier(meta, fx);
+        }
+    }
+
+    /// The survivors of lost regions have agreed to commit an attempt whose refusals were seen here, and after which another was made: that
+    /// one they refuse.
+    fn finish_by_earlier(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        let trips = self.gateway.txns.get(&meta.attempt.txn).map_or(0, |state| state.trips);
+        let is_later = |committing: &&mut Committing| committing.meta.attempt > meta.attempt && committing.confirmed.is_none();
+        if self.committing(meta.attempt.txn).filter(is_later).is_some() {
+            fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
+            self.finish_commit(meta.attempt.txn, Ok(Committed { at: meta.at, trips }), fx);
         }
     }
 
@@ -478,6 +491,7 @@ impl Site {
             reason => {
                 let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
+                let is_superseded = reason == Refusal::Superseded;
                 fx.count(counted(reason));
                 let reason = match reason {
                     Refusal::NotWhole(region) => {
@@ -485,8 +499,9 @@ impl Site {
                     }
                     reason => reason.to_string(),
                 };
+                let error = if is_superseded { TxnError::Unknown(format!("{EARLIER_OPEN}: {reason}")) } else { TxnError::Conflict(reason) };
                 if let Some(committing) = self.committing(txn) {
-                    committing.aborted = Some(Aborted { error: TxnError::Conflict(reason), on_record: Regions::NONE });
+                    committing.aborted = Some(Aborted { error, on_record: Regions::NONE });
                 }
                 self.put_abort_on_record(txn, fx);
             }
@@ -604,6 +619,10 @@ impl Site {
         self.finish_commit(txn, Err(error), fx);
     }
 }
+
+/// Why the outcome of a transaction is unknown whose last attempt was refused for an earlier one.
+const EARLIER_OPEN: &str =
+    "an earlier attempt, which a lost region refused, may have been committed or may yet be; check before you repeat it";
 
 impl Txn {
     fn is_committing(state: &Txn) -> bool {
