@@ -179,10 +179,13 @@ impl Ballot {
     }
 
     pub(super) fn put_record(&self, batch: &mut Batch) {
+        // A commit goes on record with its rows: the next life applies it otherwise.
+        self.put_record_with(self.decision.filter(|decision| !decision.is_commit() || self.resolved), batch);
+    }
+
+    fn put_record_with(&self, decision: Option<Decision>, batch: &mut Batch) {
         if self.vote.is_some() || self.kept || self.acceptor.is_bound() {
             let Ballot { meta, vote, acceptor, .. } = self;
-            // A commit goes on record with its rows: the next life applies it otherwise.
-            let decision = self.decision.filter(|decision| !decision.is_commit() || self.resolved);
             let record = VoteRecord { meta: meta.clone(), vote: vote.clone(), decision, acceptor: acceptor.clone() };
             batch.put_record(VOTES, records::attempt_key(&meta.attempt), record::encode(&record));
         }
@@ -763,7 +766,7 @@ impl Site {
     /// Adds the outcome of a ballot that is not resolved yet to `batch`: the next life need not ask for it.
     pub(super) fn note_outcome(&self, attempt: Attempt, batch: &mut Batch) {
         if let Some(ballot) = self.coordinator.ballots.get(&attempt) {
-            ballot.put_record(batch);
+            ballot.put_record_with(ballot.decision, batch);
         }
     }
 
