@@ -511,12 +511,26 @@ impl Site {
                 ballot.kept |= is_own || has_entry;
                 self.distribute(attempt, decision, fx);
             }
-            (Some(Decision::Aborted), Decision::Aborted) if is_own || from == attempt.txn.gateway => self.tell_aborted(meta, &[from], fx),
-            (Some(Decision::Aborted), Decision::Aborted) => {}
+            (Some(Decision::Aborted), Decision::Aborted) => {
+                // Whoever keeps its locks here may have begun to do so after this site had heard of the outcome.
+                let waits = [(is_own || from == attempt.txn.gateway, from), (has_entry, self.me)];
+                let told: BTreeSet<SiteId> = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| site).collect();
+                if !told.is_empty() {
+                    self.tell_aborted(meta, told, fx);
+                }
+            }
             (Some(known), Decision::Aborted) => self.send(from, Note::Decided { meta: meta.clone(), decision: known }, fx),
-            // It did not hear so the first time.
-            (Some(_), Decision::Committed { .. }) if ballot.resolved && ballot.has_yes() => self.confirm(meta, Batch::new(), fx),
-            _ => {}
+            (Some(Decision::Committed { floor }), Decision::Committed { .. }) => {
+                let confirms = ballot.resolved && ballot.has_yes();
+                let waits = [(is_own && from != self.me && meta.participants.contains(&from.shard), from), (has_entry, self.me)];
+                for (_, site) in waits.into_iter().filter(|(waits, _)| *waits) {
+                    self.send(site, Note::Apply { meta: meta.clone(), part: None, floor }, fx);
+                }
+                if confirms {
+                    self.confirm(meta, Batch::new(), fx); // the gateway did not hear so the first time
+                }
+            }
+            (Some(Decision::Aborted), Decision::Committed { .. }) => {}
         }
     }
 
@@ -526,7 +540,7 @@ impl Site {
     }
 
     /// Tells that the attempt aborted, once that is on record.
-    pub(super) fn tell_aborted(&mut self, meta: &Meta, to: &[SiteId], fx: &mut Effects<Site>) {
+    pub(super) fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, fx: &mut Effects<Site>) {
         let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("it aborted here");
         let mut batch = Batch::new();
         if !std::mem::replace(&mut ballot.kept, true) {
@@ -534,7 +548,7 @@ impl Site {
         }
         let mut persist = fx.persist(batch);
         for site in to {
-            persist = persist.send(*site, Promise::Aborted { meta: meta.clone() });
+            persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
         }
     }
 

@@ -11,4 +11,5 @@ mod locks;
 mod placements;
 mod reads;
 mod resolutions;
+mod rivals;
 mod support;

@@ -9,10 +9,10 @@ use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::{Decision, Vote};
 use rhumb_core::{Body, Key, SiteId, Span, Topology};
 
-const LONG: Span = Span::from_secs(12);
+pub const LONG: Span = Span::from_secs(12);
 
 /// An operator at r1 declares r2 lost.
-fn declare(cluster: &mut Cluster, placement: &Placement) {
+pub fn declare(cluster: &mut Cluster, placement: &Placement) {
     let (_, id) = cluster.change(R1, placement, Change { lost: WEST.into(), ..change([NORTH, EAST], []) });
     cluster.advance(Span::from_secs(2));
     cluster.committed(id);
@@ -20,7 +20,7 @@ fn declare(cluster: &mut Cluster, placement: &Placement) {
 }
 
 /// A key of each of two shards, the coordinator's first.
-fn keys_of_two_shards() -> (String, String) {
+pub fn keys_of_two_shards() -> (String, String) {
     let topology = Topology::new(vec!["north".into(), "east".into(), "west".into()], 2);
     let of = |shard| (0..).map(|n| format!("k{n}")).find(|name| topology.shard_of(&Key::from(name.as_str())) == shard).expect("some");
     (of(0), of(1))

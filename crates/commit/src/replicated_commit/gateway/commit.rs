@@ -375,7 +375,7 @@ impl Site {
         let meta = committing.meta.clone();
         if self.has_aborted(&meta.attempt) {
             // The coordinator at this very site has found it out, and told the others.
-            return self.tell_aborted(&meta, &[self.me], fx);
+            return self.tell_aborted(&meta, [self.me], fx);
         }
         for region in meta.electorate.or(self.me.region.into()).iter() {
             let note = Note::Decided { meta: meta.clone(), decision: Decision::Aborted };

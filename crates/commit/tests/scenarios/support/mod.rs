@@ -13,7 +13,7 @@ use rhumb_commit::replicated_commit::message::Voted;
 use rhumb_commit::replicated_commit::{Answer, Config, Note, Promise, Request, Site, Timer};
 use rhumb_commit::transaction::CommitOptions;
 use rhumb_core::actor::{Effect, Gated, MESSAGE_BYTES_MAX, RequestId, Space, Token};
-use rhumb_core::{Actor, Body, Effects, Input, Key, Load, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology, record};
+use rhumb_core::{Actor, Body, Effects, Input, Key, Load, Loaded, RegionId, SiteId, Span, Time, Timestamp, Topology, Value, record};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -89,16 +89,22 @@ impl Cluster {
 
     /// The same with one site in each region, of which not all are active.
     pub fn placed(placement: Placement, goal: &str) -> Cluster {
-        Cluster::build(1, placement, goal, |site| site)
+        Cluster::build(3, 1, placement, goal, |site| site)
+    }
+
+    /// The same with one site in each of `regions`, all active.
+    pub fn of_regions(regions: usize) -> Cluster {
+        Cluster::build(regions, 1, Placement::everywhere(regions), "", |site| site)
     }
 
     /// The same of sites that `make` has changed: it can plant a bug in them.
     pub fn with_sites(shards: u16, goal: &str, make: fn(Site) -> Site) -> Cluster {
-        Cluster::build(shards, Placement::everywhere(3), goal, make)
+        Cluster::build(3, shards, Placement::everywhere(3), goal, make)
     }
 
-    fn build(shards: u16, placement: Placement, goal: &str, make: fn(Site) -> Site) -> Cluster {
-        let topology = Arc::new(Topology::new(vec!["north".into(), "east".into(), "west".into()], shards));
+    fn build(regions: usize, shards: u16, placement: Placement, goal: &str, make: fn(Site) -> Site) -> Cluster {
+        let names = ["north", "east", "west", "south", "middle"][..regions].iter().map(ToString::to_string).collect();
+        let topology = Arc::new(Topology::new(names, shards));
         let machine = || Machine {
             store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
             life: None,
@@ -345,11 +351,26 @@ impl Cluster {
 
     /// The newest value of `key` at `site`, and its version; nothing is asked of the actor.
     pub fn stored(&self, site: SiteId, key: &str) -> (Timestamp, Option<String>) {
-        let load = Load::Get { keys: vec![Key::from(key)], at: Timestamp::MAX };
+        self.stored_at(site, key, Timestamp::MAX)
+    }
+
+    /// The newest value of `key` up to `at`, and its version.
+    pub fn stored_at(&self, site: SiteId, key: &str, at: Timestamp) -> (Timestamp, Option<String>) {
+        let (version, value) = self.stored_row(site, Key::from(key), at);
+        (version, value.map(|value| String::from_utf8_lossy(&value.0).into_owned()))
+    }
+
+    /// The placement that the row on the disk of `site` shows.
+    pub fn stored_placement(&self, site: SiteId) -> Placement {
+        let (_, value) = self.stored_row(site, Placement::key(0, &self.topology), Timestamp::MAX);
+        Placement::decode(&value.expect("it was changed")).expect("a placement decodes")
+    }
+
+    fn stored_row(&self, site: SiteId, key: Key, at: Timestamp) -> (Timestamp, Option<Value>) {
+        let load = Load::Get { keys: vec![key], at };
         let loaded = self.machines[&site].store.load(&load).expect("a store in memory does not fail");
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        let value = rows[0].value.as_ref().map(|value| String::from_utf8_lossy(&value.0).into_owned());
-        (rows[0].version, value)
+        (rows[0].version, rows[0].value.clone())
     }
 }
 
