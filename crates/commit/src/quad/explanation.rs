@@ -115,7 +115,7 @@ impl Site {
         let adaptation = self.config.adaptation.as_ref();
         let plan = adaptation.and_then(|adaptation| {
             let (known, age) = (self.known(adaptation), self.age(adaptation));
-            plan(&self.configuration, age, adaptation, &known, &up, &joining, true)
+            plan(&self.configuration, age, adaptation, &known, &self.fit(&up), &joining, true)
         });
         let members = self.configuration.members();
         let all: BTreeSet<SiteId> = members.iter().copied().chain([self.me]).chain(joining).collect();

@@ -1,7 +1,7 @@
 //! Which configuration is to come, from what was measured: a function of the members' last reports.
 //!
 //! ```text
-//!   a core is silent ────────────────────────────────▶ its place is filled, at once
+//!   a core is not heard by all ──────────────────────▶ its place is filled, at once
 //!   a site asks to join ─────────────────────────────▶ it becomes a slave
 //!   a period ends: fewer cores than are asked for ───▶ as many as are
 //!   a period ends: scores, cores, assignment ────────▶ if the gain is worth the reconciliation and the interruption
@@ -102,7 +102,7 @@ pub(super) fn plan(
         }
         if !gone.is_empty() && settings.policy.replaces_failed() {
             let is_better = !best.cores().iter().any(|core| failed.contains(core));
-            let silent = format!("{} is silent", listed(gone.iter()));
+            let silent = format!("{} is silent to some or all", listed(gone.iter()));
             return if is_better { Ok((Cause::Silence, silent)) } else { Err(format!("{silent}, and no site is up to take its place")) };
         }
         if !settled || !settings.policy.is_adaptive() {
@@ -316,7 +316,7 @@ mod tests {
     fn a_silent_core_is_replaced_and_a_silent_slave_is_not() {
         let old = first(&[0.1, 0.1, 0.5, 0.9]);
         let goal = planned(&old, &[0.1, 0.1, 0.5, 0.9], &[1, 2, 3], &[]).expect("a core is silent");
-        assert_eq!((goal.quorums.cores(), &goal.why[..]), (&[site(1), site(2)][..], "r0.0 is silent"));
+        assert_eq!((goal.quorums.cores(), &goal.why[..]), (&[site(1), site(2)][..], "r0.0 is silent to some or all"));
         assert_eq!(goal.members, set(&[0, 1, 2, 3]), "it is a member still");
         assert_eq!(planned(&old, &[0.1, 0.1, 0.5, 0.9], &[0, 1, 2], &[]), None);
     }

@@ -135,8 +135,8 @@ pub enum Query {
 pub enum Note {
     /// Is the receiver up? What the sender's clock showed when it asked.
     Ping { sent: Time },
-    /// To a ping: it is, and hears the other.
-    Pong { sent: Time },
+    /// To a ping: it is, and hears the other, and these.
+    Pong { sent: Time, hears: Vec<SiteId> },
     /// To all members: what the sender measured in a period.
     Measured { measured: Measured },
     /// Of a site that is no member: it asks to become one.

@@ -48,6 +48,7 @@
 //! | `mover.rs`, `acceptor.rs` | a change: who brings it about; who seals, accepts and adopts |
 //! | `reconcile.rs` | difference objects: a site gets what it lacks |
 //! | `monitor.rs`, `manager.rs` | what is measured; which change is due |
+//! | `links.rs` | who is fit to be a core while links are cut |
 //! | `leaving.rs` | a site leaves, as an operator says |
 //! | `explanation.rs` | what a site says of all that to operators |
 //! | `unnamed.rs` | what waits for the ceiling of timestamps |
@@ -60,6 +61,7 @@ mod configuration;
 mod explanation;
 mod gateway;
 mod leaving;
+mod links;
 mod manager;
 pub mod message;
 mod monitor;

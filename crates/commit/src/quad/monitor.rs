@@ -19,6 +19,7 @@
 
 use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, PAGE_BYTES_MAX, RTT_MAX};
 use super::configuration::{Cores, Epoch};
+use super::links::Ears;
 use super::manager::{Known, plan, plan_cores};
 use super::message::{Measured, Note};
 use super::quorums::{Distance, Forecast, HeardDistance, LatencyModel};
@@ -144,12 +145,14 @@ impl Site {
                 self.monitor.own = (count + 1, sum + took, if count == 0 { took } else { took.min(least) });
             }
         } else {
-            fx.send(from, self.configuration.epoch.says(Note::Pong { sent }));
+            let hears = self.reachable().into_iter().collect();
+            fx.send(from, self.configuration.epoch.says(Note::Pong { sent, hears }));
         }
     }
 
-    pub(super) fn on_pong(&mut self, now: Time, from: SiteId, sent: Time) {
+    pub(super) fn on_pong(&mut self, now: Time, from: SiteId, sent: Time, hears: Vec<SiteId>) {
         self.answered.insert(from, self.ticks);
+        self.hears.insert(from, hears);
         // A clock that was set meanwhile measures nothing.
         if sent <= now && now.since(sent) <= RTT_MAX {
             let micros = now.since(sent).as_micros();
@@ -236,6 +239,26 @@ impl Site {
         }
     }
 
+    /// The sites that may be cores: those that all hear, if they are enough. Else whoever is alive stays in its place, and only a core
+    /// that finds no quorum goes by its own ears.
+    pub(super) fn fit(&self, up: &BTreeSet<SiteId>) -> BTreeSet<SiteId> {
+        let (members, quorums) = (self.configuration.members(), &self.configuration.quorums);
+        let ears = Ears { me: self.me, up, hears: &self.hears };
+        let (alive, fit) = (ears.alive(&members), ears.heard_by_all(&members));
+        let wanted = match self.configuration.cores {
+            Cores::Fixed(cores) => cores,
+            Cores::Auto => quorums.cores().len(),
+        };
+        let found = if fit.len() >= wanted.min(alive.len()) {
+            fit
+        } else if quorums.cores().contains(&self.me) && quorums.write(self.me, up, 0).is_none() {
+            up.clone()
+        } else {
+            alive
+        };
+        found.union(&up.difference(&members).copied().collect()).copied().collect()
+    }
+
     fn plan(&mut self, adaptation: &Adaptation, is_settled: bool, fx: &mut Effects<Site>) {
         let up = self.reachable();
         let before_me = self.configuration.bases.keys().take_while(|site| **site != self.me).filter(|site| up.contains(site)).count();
@@ -248,14 +271,17 @@ impl Site {
         self.monitor.joining.retain(|_, at| *at + silent_ticks >= ticks);
         let (known, age) = (self.known(adaptation), self.age(adaptation));
         let joining: BTreeSet<SiteId> = self.monitor.joining().collect();
-        let plan = plan(&self.configuration, age, adaptation, &known, &up, &joining, is_settled);
+        let fit = self.fit(&up);
+        // Of a silence not all learn in the same tick: that looks like a cut link for a moment.
+        let may_pass = self.configuration.members().intersection(&up).any(|site| !fit.contains(site));
+        let plan = plan(&self.configuration, age, adaptation, &known, &fit, &joining, is_settled);
         let due = &mut self.monitor.due[usize::from(is_settled)];
         let Some(goal) = plan.and_then(|plan| plan.goal) else {
             *due = 0;
             return;
         };
         *due += 1;
-        if *due > before_me as u64 {
+        if *due > (before_me + usize::from(may_pass)) as u64 {
             *due = 0;
             fx.count("quad.planned");
             self.change(goal, None, fx);

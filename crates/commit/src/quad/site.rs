@@ -97,6 +97,8 @@ pub struct Site {
     pub(super) told: BTreeMap<SiteId, u64>,
     /// The tick at which each last answered a ping.
     pub(super) answered: BTreeMap<SiteId, u64>,
+    /// Whom each of them heard then.
+    pub(super) hears: BTreeMap<SiteId, Vec<SiteId>>,
     serving: bool,
     loads: BTreeMap<Token, Loading>,
     pub(super) tokens: Token,
@@ -137,6 +139,7 @@ impl Site {
             heard: BTreeMap::new(),
             told: BTreeMap::new(),
             answered: BTreeMap::new(),
+            hears: BTreeMap::new(),
             serving: false,
             loads: BTreeMap::new(),
             tokens: 0,
@@ -377,7 +380,7 @@ impl Site {
             Note::Fetch { number, keys } => self.on_fetch(from, number, keys, fx),
             _ if !self.is_of_now(from, epoch, fx) => {}
             Note::Ping { sent } => self.on_ping(now, from, sent, fx),
-            Note::Pong { sent } => self.on_pong(now, from, sent),
+            Note::Pong { sent, hears } => self.on_pong(now, from, sent, hears),
             Note::Measured { measured } => self.on_measured(from, measured, fx),
             Note::Join => self.on_join(from),
             Note::Seal { ballot, goal } => self.on_seal(from, ballot, goal, fx),
@@ -438,6 +441,7 @@ impl Inspect for Site {
         visit(Table::new("heard", self.heard.len(), SITES_MAX).stays());
         visit(Table::new("told", self.told.len(), SITES_MAX).stays());
         visit(Table::new("answered", self.answered.len(), SITES_MAX).stays());
+        visit(Table::new("hears", self.hears.values().map(Vec::len).sum(), SITES_MAX * SITES_MAX).stays());
         // A read each, and a page for each site that pulls.
         visit(Table::new("loads", self.loads.len(), SESSIONS_MAX + SITES_MAX).resting_at(SITES_MAX));
         visit(Table::new("ceilings", self.ceilings.len(), CEILINGS_MAX).resting_at(1));
