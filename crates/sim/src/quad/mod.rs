@@ -8,7 +8,8 @@
 //! The seed also decides the shape: three regions or five, one full copy in each or two, how quorums are built and how many
 //! cores there are, the loads that they are built from, a storm of all kinds of faults or many short crashes, whether quorums
 //! follow what sites measure, and whether operators change the configuration all the time (`operator.rs`). Where only operators change
-//! it, a region may be lost for good, which one declares some seconds later.
+//! it, a region may be lost for good, which one declares some seconds later. Where only what is measured changes it, one link may stay cut
+//! until 32 s.
 
 mod configurations;
 mod holders;
@@ -99,6 +100,13 @@ impl Shape {
         Shape { adaptation, ..shape }
     }
 
+    /// True if enough sites are heard by all for the cores to be among them, whatever link is cut, and quorums follow that alone: operators
+    /// take sites out, and choose cores that not all hear.
+    fn bears_a_cut_link(&self, calm: bool) -> bool {
+        let follows = self.adaptation.is_some() && self.policy == Policy::Quad;
+        !calm && follows && self.operators == 0 && self.copies == 1 && self.cores + 2 <= self.regions
+    }
+
     /// Periods so short and capacities so low that a few clients make a difference within a run.
     fn draw_adaptation(&self, rng: &mut Rng) -> Adaptation {
         Adaptation {
@@ -167,7 +175,8 @@ impl Scenario for Quad {
         let goal = lost::without(world.config(), lost.into_iter().collect(), &left, &mut rng);
         let loss = plan.loss().map(|(at, region)| (at, region, goal));
         let reader = |site: SiteId| Client::final_reader(clients, site.region, shape.is_bulky, Rc::clone(&shared));
-        let end = drive(&mut world, &shared, reader, loss);
+        let link_cut = shape.bears_a_cut_link(self.calm).then_some(seed);
+        let end = drive(&mut world, &shared, reader, loss, link_cut);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
@@ -215,12 +224,14 @@ impl Quad {
     }
 }
 
-/// Faults, heal, progress, quiet, final reads; returns the final reads. A region that is lost then is declared so by `loss`.
+/// Faults, heal, progress, quiet, final reads; returns the final reads. A region that is lost then is declared so by `loss`. A link may stay
+/// cut.
 fn drive(
     world: &mut World<Site>,
     shared: &Rc<RefCell<Shared>>,
     reader: impl FnOnce(SiteId) -> Client,
     loss: Option<(Time, RegionId, Goal)>,
+    link_cut: Option<u64>,
 ) -> Result<Vec<TxnNo>, SimError> {
     if let Some((at, region, goal)) = loss {
         world.run_until(at)?;
@@ -230,7 +241,10 @@ fn drive(
         }
     }
     world.run_until(FAULTS_END)?;
-    world.heal();
+    match link_cut {
+        Some(seed) => world.heal_but_one_link(seed, &world.topology().regions().collect::<Vec<_>>(), CLIENTS_END),
+        None => world.heal(),
+    }
     world.run_until(QUIET_END)?;
     bounded_state::come_to_rest(world)?;
     let before = shared.borrow().history.txns().len();
