@@ -82,6 +82,8 @@ pub(super) struct Heard {
     pub(super) last: Measured,
     /// The tick at which it was heard.
     pub(super) at: u64,
+    /// The tick at which what is expected of it last followed a report: it follows none of a period in which the configuration changed.
+    observed: u64,
 }
 
 impl Heard {
@@ -175,6 +177,7 @@ impl Site {
         if !measured.changing {
             heard.forecast.observe(load);
             heard.latency.observe(load, measured.latency_micros as f64 / 1e3);
+            heard.observed = self.ticks;
         }
         heard.distances.retain(|to, _| measured.rtt_micros.contains_key(to));
         (heard.last, heard.at) = (measured, self.ticks);
@@ -274,7 +277,8 @@ impl Site {
         let fit = self.fit(&up);
         // Of a silence not all learn in the same tick: that looks like a cut link for a moment.
         let may_pass = self.configuration.members().intersection(&up).any(|site| !fit.contains(site));
-        let plan = plan(&self.configuration, age, adaptation, &known, &fit, &joining, is_settled);
+        let compares = is_settled && self.has_measured(&fit);
+        let plan = plan(&self.configuration, age, adaptation, &known, &fit, &joining, compares);
         let due = &mut self.monitor.due[usize::from(is_settled)];
         let Some(goal) = plan.and_then(|plan| plan.goal) else {
             *due = 0;
@@ -284,8 +288,16 @@ impl Site {
         if *due > (before_me + usize::from(may_pass)) as u64 {
             *due = 0;
             fx.count("quad.planned");
+            fx.trace(|| format!("plans a change: {}", goal.why));
             self.change(goal, None, fx);
         }
+    }
+
+    /// True if each of these members has measured a whole period of this configuration: what is expected of them else may be so old that sites
+    /// which heard different reports would undo each other's changes for ever.
+    fn has_measured(&self, up: &BTreeSet<SiteId>) -> bool {
+        let has = |site: &SiteId| self.monitor.heard.get(site).is_some_and(|heard| heard.observed > self.monitor.since.1);
+        self.configuration.members().intersection(up).all(has)
     }
 
     /// What was heard of each site lately.
@@ -410,6 +422,21 @@ mod tests {
         assert_eq!(expected(900_000, true), None);
         assert_eq!(expected(100_000, false), Some(0.1));
         assert_eq!((expected(900_000, true), expected(900_000, true)), (Some(0.1), Some(0.1)), "however often");
+    }
+
+    #[test]
+    fn scores_are_compared_once_all_have_measured_the_configuration() {
+        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
+        let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
+        site.monitor.since.1 = 10;
+        let mut reports = |from: usize, tick: u64, changing| {
+            site.ticks = tick;
+            site.on_measured(sites[from], Measured { load_ppm: 500_000, changing, ..Measured::default() }, &mut Effects::new(false));
+            site.has_measured(&sites.iter().copied().collect())
+        };
+        assert!(!reports(0, 9, false) && !reports(1, 9, false), "that was another configuration");
+        assert!(!reports(0, 20, true) && !reports(1, 20, true), "it changed in that period");
+        assert!(!reports(0, 30, false) && reports(1, 30, false));
     }
 
     #[test]
