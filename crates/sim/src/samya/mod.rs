@@ -5,6 +5,8 @@
 //!   0 s ─ quotas are made ─ 6 s ─── faults ─── 20 s ─── healed, clients go on ─── 30 s ─── quiet ─── 40 s: all is counted
 //! ```
 //!
+//! Where no site is lost, one link between two regions may stay cut until 30 s: what clients ask for has its outcome all the same.
+//!
 //! The seed also decides the shape: three regions or five, one site in each or two, which protocol, what is offered, who
 //! gets what, whether quotas stand above one another, whether limits change, and whether sites are lost for ever: out of reach from some moment
 //! on, dead or alive, declared lost by the others, and perhaps back when nobody reckons with them any more.
@@ -162,7 +164,7 @@ impl Scenario for Samya {
         let sites: Vec<SiteId> = world.topology().sites().collect();
         let lost = if shape.loses && !self.calm { Lost::draw(&sites, LOSSES_BEGIN, LOSSES_END, &mut rng) } else { Vec::new() };
         lost.iter().for_each(|lost| lost.strike(&mut world, FAULTS_END));
-        let end = self.drive(&mut world, (&shape, &lost), &ledger, &mut rng);
+        let end = self.drive(&mut world, (&shape, &lost, seed), &ledger, &mut rng);
         let ledger = ledger.borrow();
         let mut report = Report::of(&world, end);
         report.committed = ledger.done;
@@ -214,7 +216,7 @@ impl Samya {
     fn drive(
         &self,
         world: &mut World<Site>,
-        (shape, lost): (&Shape, &[Lost]),
+        (shape, lost, seed): (&Shape, &[Lost], u64),
         ledger: &Rc<RefCell<Ledger>>,
         rng: &mut Rng,
     ) -> Result<(), SimError> {
@@ -239,7 +241,10 @@ impl Samya {
         world.run_until(FAULTS_BEGIN)?;
         Self::add_clients(world, (shape, lost), ledger, rng);
         world.run_until(FAULTS_END)?;
-        world.heal();
+        match lost {
+            [] => world.heal_but_one_link(seed, &world.topology().regions().collect::<Vec<_>>(), CLIENTS_END),
+            _ => world.heal(),
+        }
         for lost in lost.iter().filter(|lost| !lost.returns) {
             world.strike(&Fault::Crash { place: Place::Site(lost.site), down: None });
         }
