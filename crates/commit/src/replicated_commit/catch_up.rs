@@ -157,11 +157,6 @@ impl CatchUp {
         self.peers.get(&region).map_or(0, |peer| peer.settled)
     }
 
-    /// Whatever the replica in that region has a part in, up to this timestamp, is in its log, which is taken over that far.
-    pub(super) fn closed(&self, region: RegionId) -> Timestamp {
-        self.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed)
-    }
-
     /// Something is known to be missing here.
     pub(super) fn hurry(&mut self) {
         self.hurry = true;
@@ -204,7 +199,7 @@ impl Site {
 
     /// The timestamp up to which this replica can promise to commit nothing more: where its hybrid clock stood a while ago,
     /// which a crash or a peer can have put ahead of the time of day, and below all that is prepared.
-    fn own_closed(&mut self) -> Timestamp {
+    pub(super) fn own_closed(&mut self) -> Timestamp {
         let then = self.now.minus(self.config.closed_lag);
         let stood = &mut self.catch_up.clock_stood;
         while stood.get(1).is_some_and(|(at, _)| *at <= then) {

@@ -88,6 +88,8 @@ pub(super) struct Coordinator {
     unresolved: BTreeSet<Attempt>,
     /// How many ballots have this region's vote.
     voted: usize,
+    /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier life.
+    pub(super) closed: Timestamp,
 }
 
 impl Coordinator {
@@ -268,7 +270,7 @@ impl Site {
         }
         let supersedes = self.abort_earlier(attempt, fx);
         let superseded = supersedes == Supersedes::Nothing || self.is_superseded(&attempt);
-        let now = self.now;
+        let (now, closed) = (self.now, self.coordinator.closed);
         let ballot = self.coordinator.ballot(&meta, now);
         if ballot.vote.is_some() {
             fx.count("commit.accept_again");
@@ -282,6 +284,7 @@ impl Site {
             Some(decision) => self.distribute(attempt, decision, fx), // it overtook the Accept
             None if meta.epoch < self.placement.epoch => self.vote(attempt, Vote::No(Refusal::Moved), Batch::new(), fx),
             None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), fx),
+            None if meta.at <= closed => self.vote(attempt, Vote::No(Refusal::TooOld(closed)), Batch::new(), fx),
             None => {
                 let prepares: Vec<_> = ballot.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
                 self.have_prepared(&meta, prepares, supersedes, fx);
@@ -885,14 +888,20 @@ impl Site {
         fx.persist(batch);
     }
 
-    /// True unless every other region with a vote on it has closed its timestamp, or, if its log is not read here, is there to ask.
+    /// True unless every other region with a vote on it has closed its timestamp, by the word of its coordinator.
     fn may_be_prepared_elsewhere(&self, meta: &Meta) -> bool {
-        let read = if self.is_settled() && self.has_copy() { self.placement.voters } else { Regions::NONE };
-        let is_done = |region: RegionId| match read.contains(region) {
-            true => self.catch_up.closed(region) >= meta.at,
-            false => self.peers.is_alive(self.site(region, self.me.shard), self.now, self.config.suspect_after),
-        };
         let others = meta.electorate.without(self.me.region.into()).without(self.lost_of(meta));
-        others.iter().any(|region| !is_done(region))
+        others.iter().any(|region| self.peers.closed(self.site(region, self.me.shard)) < meta.at)
+    }
+
+    /// The timestamp up to which this region is in doubt about nothing that this site coordinates, nor will be: a crash changes nothing of that, as
+    /// a new life takes no timestamp below those that this one reached.
+    pub(super) fn closed_as_coordinator(&mut self) -> Timestamp {
+        let closed = self.own_closed();
+        let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
+        let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing());
+        let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
+        self.coordinator.closed = closed.max(self.coordinator.closed);
+        closed
     }
 }

@@ -13,6 +13,7 @@ struct Peer {
     oldest: Timestamp,
     handing: Timestamp,
     life: Timestamp,
+    closed: Timestamp,
 }
 
 /// What a site knows of the others.
@@ -32,7 +33,7 @@ impl Peers {
     /// A message of `from` arrived.
     pub fn heard(&mut self, from: SiteId, now: Time) {
         let nothing = Timestamp::ZERO;
-        let new = Peer { heard: now, heard_in: 0, rtt: None, oldest: nothing, handing: nothing, life: nothing };
+        let new = Peer { heard: now, heard_in: 0, rtt: None, oldest: nothing, handing: nothing, life: nothing, closed: nothing };
         let peer = self.peers.entry(from).or_insert(new);
         peer.heard = now;
         peer.heard_in = self.ticks;
@@ -62,6 +63,18 @@ impl Peers {
             peer.handing = handing.max(peer.handing);
             peer.life = life.max(peer.life);
         }
+    }
+
+    /// A ping of `from` arrived: of what commits at or below `closed` nothing is in doubt there, nor will be.
+    pub fn closes(&mut self, from: SiteId, closed: Timestamp) {
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.closed = closed.max(peer.closed);
+        }
+    }
+
+    /// The timestamp up to which nothing is in doubt at `site`, nor will be.
+    pub fn closed(&self, site: SiteId) -> Timestamp {
+        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.closed)
     }
 
     /// An answer to the ping sent at `sent` arrived.

@@ -348,9 +348,10 @@ impl Site {
             Note::AskPlacement => self.tell_placement(from, fx),
             Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, fx),
             Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, fx),
-            Note::Ping { sent, oldest, handing, life, epoch } => {
+            Note::Ping { sent, oldest, handing, life, epoch, closed } => {
                 self.compare_epoch(from, epoch, fx);
                 self.peers.running_since(from, oldest, handing, life);
+                self.peers.closes(from, closed);
                 self.send(from, Note::Pong { sent }, fx);
             }
             Note::Pong { sent } => self.peers.measured(from, sent, self.now),
@@ -440,8 +441,9 @@ impl Site {
         let handing = self.gateway.handing().unwrap_or(self.clock.last());
         // A read that waited here may have taken locks after its transaction was over.
         self.peers.running_since(self.me, oldest, handing, self.life);
+        let closed = self.closed_as_coordinator();
         for site in self.topology.sites().filter(|site| *site != self.me) {
-            fx.send(site, Note::Ping { sent: self.now, oldest, handing, life: self.life, epoch: self.placement.epoch });
+            fx.send(site, Note::Ping { sent: self.now, oldest, handing, life: self.life, epoch: self.placement.epoch, closed });
         }
         self.gateway_tick(fx);
         self.coordinator_tick(fx);
@@ -458,6 +460,7 @@ impl Site {
         // A life that begins anything puts a higher ceiling on disk first, so the next life has another name.
         self.life = self.ceiling;
         self.cohort.ceilings.raise_floor(self.ceiling.max(self.catch_up.collected));
+        self.coordinator.closed = self.ceiling;
         self.ceiling_asked = self.ceiling;
         self.ceiling_written = self.ceiling;
         fx.trace(|| format!("serves above {}", self.ceiling));

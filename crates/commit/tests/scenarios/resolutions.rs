@@ -7,7 +7,7 @@ use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::replicated_commit::{Note, Promise, Request};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::{Decision, Vote};
-use rhumb_core::{Body, Key, SiteId, Span, Topology};
+use rhumb_core::{Body, Key, RegionId, SiteId, Span, Topology};
 
 pub const LONG: Span = Span::from_secs(12);
 
@@ -120,6 +120,45 @@ fn a_refusal_is_remembered_for_a_region_that_is_away() {
     cluster.start(R0);
     cluster.advance(Span::from_secs(3));
     declare(&mut cluster, &Placement::everywhere(3));
+    for site in [R0, R1] {
+        assert_ne!(cluster.stored(site, "k").1, Some("2".into()), "{site}: its client was told that it aborted");
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
+}
+
+/// The same where r0, which is away, has no vote any more when it comes back: it is heard before it asks.
+#[test]
+fn a_refusal_is_remembered_until_who_was_away_has_asked() {
+    let south = RegionId(3);
+    let first = Placement::first(change([NORTH, EAST, WEST], [south])).expect("three active regions");
+    let mut cluster = Cluster::of_regions(4, first.clone());
+    cluster.hold(|envelope| envelope.is_of(R2) && (envelope.to == R0 || envelope.is_vote()));
+    let other = cluster.begin(R2, ReadMode::Optimistic);
+    cluster.commit(other, &[("k", "1")]);
+    cluster.settle();
+    let txn = cluster.begin(R1, ReadMode::Optimistic);
+    let refused = cluster.commit(txn, &[("k", "2")]);
+    cluster.hold(|envelope| envelope.is_of(R2) && (envelope.to == R0 || envelope.is_vote()) || envelope.to == R0 && !envelope.is_accept());
+    cluster.settle();
+    assert!(matches!(cluster.failed(refused), TxnError::Conflict(_)));
+    cluster.kill(R0);
+    cluster.lose(|envelope| envelope.to == R0 || envelope.from == R0);
+    cluster.let_go();
+    let (next, id) = cluster.change(R1, &first, change([EAST, WEST, south], [NORTH]));
+    cluster.advance(Span::from_secs(150));
+    cluster.committed(id);
+    // Its pings arrive, its questions do not for a while.
+    cluster.hold(|envelope| envelope.from == R0 && !matches!(envelope.body, Body::Note(Note::Ping { .. })));
+    cluster.start(R0);
+    cluster.advance(Span::from_secs(10));
+    cluster.kill(R2);
+    cluster.lose(|envelope| envelope.from == R0);
+    cluster.let_go();
+    let lost = Change { lost: WEST.into(), ..change([EAST, south], [NORTH]) };
+    let (_, id) = cluster.change(R1, &next, lost);
+    cluster.advance(Span::from_secs(2));
+    cluster.committed(id);
+    cluster.advance(LONG);
     for site in [R0, R1] {
         assert_ne!(cluster.stored(site, "k").1, Some("2".into()), "{site}: its client was told that it aborted");
         assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));

@@ -59,8 +59,8 @@ fn a_placement_in_force_bars_another_of_its_epoch() {
 /// All regions carry a change of the epoch before, which keeps the row of the placement; a majority of those that could decide it is lost.
 #[test]
 fn a_change_that_is_carried_does_not_keep_regions_from_being_declared_lost() {
-    let mut cluster = Cluster::of_regions(5);
     let all = Placement::everywhere(5);
+    let mut cluster = Cluster::of_regions(5, all.clone());
     let [south, middle] = [RegionId(3), RegionId(4)];
     cluster.cut(middle);
     cluster.hold(|envelope| envelope.from == R2 && (envelope.is_accept() || envelope.is_vote()));

@@ -92,9 +92,9 @@ impl Cluster {
         Cluster::build(3, 1, placement, goal, |site| site)
     }
 
-    /// The same with one site in each of `regions`, all active.
-    pub fn of_regions(regions: usize) -> Cluster {
-        Cluster::build(regions, 1, Placement::everywhere(regions), "", |site| site)
+    /// The same with one site in each of `regions`.
+    pub fn of_regions(regions: usize, placement: Placement) -> Cluster {
+        Cluster::build(regions, 1, placement, "", |site| site)
     }
 
     /// The same of sites that `make` has changed: it can plant a bug in them.
