@@ -213,6 +213,24 @@ fn a_region_that_was_declared_lost_is_not_believed_when_it_comes_back() {
     }
 }
 
+/// r2 is declared lost and added again while it is down: what it was in doubt about the others have decided without it.
+#[test]
+fn a_region_that_was_declared_lost_and_is_wanted_again_is_in_doubt_about_nothing() {
+    let mut cluster = lost_in_the_midst("", true);
+    let lost = Change { lost: WEST.into(), ..change([NORTH, EAST], []) };
+    let (next, id) = cluster.change(R0, &Placement::everywhere(3), lost);
+    cluster.advance(Span::from_secs(5));
+    cluster.committed(id);
+    let (_, id) = cluster.change(R0, &next, change([NORTH, EAST], [WEST]));
+    cluster.advance(Span::from_secs(5));
+    cluster.committed(id);
+    cluster.put(R0, &[("k", "2")]);
+    cluster.start(R2);
+    cluster.advance(Span::from_secs(12));
+    assert!(cluster.placement_at(R2).1, "its copy is whole");
+    assert_eq!((cluster.stored(R2, "k").1, cluster.prepared_and_in_doubt(R2)), (Some("2".into()), (0, 0)));
+}
+
 #[test]
 fn a_region_that_comes_back_decides_what_was_in_doubt() {
     for (voted, expected) in [(true, Some("1".to_string())), (false, None)] {
