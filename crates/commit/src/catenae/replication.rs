@@ -37,9 +37,9 @@ impl Site {
                     persist = persist.send(to, promise);
                 }
             }
-            Effect::Load { to, after } => {
-                let from = records::entry_key(id, after + 1).into();
-                let token = self.job(Job::Pulled { to, id, after });
+            Effect::Load(pulled) => {
+                let from = records::entry_key(id, pulled.after + 1).into();
+                let token = self.job(Job::Pulled { id, pulled });
                 fx.load(token, Load::Records { space: records::ENTRIES, from, limit: PAGE_ENTRIES_MAX, bytes: PAGE_BYTES_MAX });
             }
             Effect::Heard(epoch) => self.heard_of(epoch),

@@ -2,7 +2,7 @@
 //!
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way.
 
-use super::agreement::{Agreement, Event, Part};
+use super::agreement::{Agreement, Event, Part, Pulled};
 use super::chains::Chains;
 use super::config::{
     AHEAD_MAX, BACKLOG_MAX, BATCH_MAX, COLLECT_EVERY, Config, FLOODED_FACTOR, PAGE_ENTRIES_MAX, RUN_LOADS_MAX, UNCHOSEN_MAX,
@@ -69,12 +69,10 @@ pub(super) enum Job {
     },
     /// Entries that another site misses.
     Pulled {
-        /// Who.
-        to: SiteId,
         /// Of which stream.
         id: StreamId,
-        /// After which place.
-        after: u64,
+        /// Which.
+        pulled: Pulled,
     },
 }
 
@@ -274,7 +272,7 @@ impl Site {
             Job::Read(serving) => self.on_read_loaded(serving, loaded, fx),
             #[cfg(feature = "planted")]
             Job::Early { identifier, transaction, fetch } => self.on_early_loaded(identifier, &transaction, fetch, loaded, fx),
-            Job::Pulled { to, id, after } => self.tell_stream(id, Event::Loaded { to, after, loaded }, fx),
+            Job::Pulled { id, pulled } => self.tell_stream(id, Event::Loaded { pulled, loaded }, fx),
             Job::Held { .. } => unreachable!("nothing is loaded to hold it"),
         }
     }

@@ -167,10 +167,8 @@ pub enum Event {
     },
     /// The records of [`Effect::Load`] are read.
     Loaded {
-        /// Who misses entries.
-        to: SiteId,
-        /// After which place.
-        after: u64,
+        /// For whom.
+        pulled: Pulled,
         /// The records.
         loaded: Loaded,
     },
@@ -185,6 +183,17 @@ pub enum Event {
         /// There are more.
         more: bool,
     },
+}
+
+/// Entries that a site misses, and that are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pulled {
+    /// Who misses them.
+    pub to: SiteId,
+    /// After which place.
+    pub after: u64,
+    /// The last place that is chosen as they are asked for. What lies on disk beyond it when it is read may never be.
+    pub upto: u64,
 }
 
 /// What an agreement wants done.
@@ -206,13 +215,8 @@ pub enum Effect {
         /// The ballot and the place that are durable then.
         durable: Option<(Ballot, u64)>,
     },
-    /// Load a page of entries for `to`, which misses them; [`Event::Loaded`] follows.
-    Load {
-        /// Who misses them.
-        to: SiteId,
-        /// After which place.
-        after: u64,
-    },
+    /// Load a page of entries; [`Event::Loaded`] follows.
+    Load(Pulled),
     /// The coordinator of the stream's region has sealed that epoch.
     Heard(Epoch),
     /// An entry is chosen.
@@ -309,7 +313,7 @@ impl Agreement {
             Event::Refused(promised) => self.seat.step_down_below(promised),
             Event::Promised { from, ballot, part } => self.on_promised(from, ballot, part, cx, &mut out),
             Event::Pull { from, after } => self.on_pull(from, after, &mut out),
-            Event::Loaded { to, after, loaded } => self.on_loaded(to, after, loaded, &mut out),
+            Event::Loaded { pulled, loaded } => self.on_loaded(pulled, loaded, &mut out),
             Event::Chosen { from, first, entries, more } => {
                 self.take_answer(from);
                 let learnt = self.on_chosen(first, entries, cx, &mut out);

@@ -11,7 +11,7 @@
 //! round by whoever is still heard on both sides. It misses something, too, if what it holds does not come to be known as chosen.
 //! Whoever holds what is missing is asked; if no answer comes within the delay tolerance, the others in turn.
 
-use super::{Agreement, Cx, Effect};
+use super::{Agreement, Cx, Effect, Pulled};
 use crate::catenae::message::{Entry, Note};
 #[cfg(feature = "planted")]
 use crate::catenae::planted::Planted;
@@ -89,14 +89,15 @@ impl Agreement {
         if self.stream.chosen() <= after {
             return self.answer_pull(from, after, Vec::new(), out);
         }
-        out.push(Effect::Load { to: from, after });
+        out.push(Effect::Load(Pulled { to: from, after, upto: self.stream.chosen() }));
     }
 
-    /// The entries that somebody misses are read.
-    pub(super) fn on_loaded(&mut self, to: SiteId, after: u64, loaded: Loaded, out: &mut Vec<Effect>) {
+    /// The entries that somebody misses are read, and perhaps some that were accepted and not chosen when they were: others may be chosen in
+    /// their places by now.
+    pub(super) fn on_loaded(&mut self, Pulled { to, after, upto }: Pulled, loaded: Loaded, out: &mut Vec<Effect>) {
         let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
         let decoded = records.iter().map(|(key, bytes)| (records::decode_entry_key(key), records::decode_entry(bytes)));
-        let follows = decoded.zip(after + 1..=self.stream.chosen()).map_while(|((key, entry), index)| {
+        let follows = decoded.zip(after + 1..=upto).map_while(|((key, entry), index)| {
             let (_, entry) = entry.filter(|_| key == Some((self.id, index)))?;
             Some(entry)
         });

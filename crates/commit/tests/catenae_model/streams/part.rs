@@ -188,7 +188,7 @@ impl Part {
                 Part::send(to, Body::Note(note), step);
             }
             Effect::Persist { batch, then, durable } => self.disk.write(Write { batch, then, durable }),
-            Effect::Load { to, after } => step.events.push_back(Event::Loaded { to, after, loaded: self.disk.load(after + 1) }),
+            Effect::Load(pulled) => step.events.push_back(Event::Loaded { pulled, loaded: self.disk.load(pulled.after + 1) }),
             Effect::Chosen(found) => step.found.push(found),
             Effect::TookOver => {
                 let until = step.ended.due().plus(step.model.config.ahead_epochs);

@@ -103,6 +103,25 @@ fn whoever_asks_is_answered_with_a_page_bounded_in_bytes() {
 }
 
 #[test]
+fn what_was_only_accepted_when_it_was_read_is_not_told_as_chosen() {
+    let mut site = site();
+    site.hear_note(OTHER, Note::Chosen { stream: TALKS, first: 1, entries: vec![entry(5)], more: false });
+    site.hold_loads();
+    site.hear_note(THIRD, Note::Pull { stream: TALKS, after: 0 });
+    // Another is chosen in the second place while the disk is slow; what it read is what had been accepted there before.
+    site.hear_note(OTHER, Note::Chosen { stream: TALKS, first: 2, entries: vec![entry(6)], more: false });
+    let mut batch = Batch::new();
+    records::put_entry(&mut batch, TALKS, 2, &(Ballot::first(TALKS), entry(7)));
+    site.write(&batch);
+    let said = site.release_load();
+    let told = |said: &Said| match said {
+        Said::Note(THIRD, Note::Chosen { stream: TALKS, first: 1, entries, .. }) => Some(entries.clone()),
+        _ => None,
+    };
+    assert_eq!(said.iter().find_map(told), Some(vec![entry(5)]));
+}
+
+#[test]
 fn a_leader_answers_with_what_it_has_said_since() {
     let mut site = Lone::with(ME, Config { tolerance_epochs: 4 * TRUNCATE_PAGE, ..Config::default() });
     site.end_epochs(3);
