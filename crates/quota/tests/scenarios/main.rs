@@ -8,3 +8,4 @@ mod counts;
 mod lost;
 mod majority;
 mod support;
+mod unsynced;

@@ -63,8 +63,12 @@ impl Books {
             return Ok(false);
         }
         match now.0.checked_sub(before.0) {
-            // Back to what was durable, or on by one list.
-            None => Ok(false),
+            // Back to what was durable. What it had applied without having it on its disk may have to end otherwise (`agreement`); should it
+            // apply the same list to another change, the sum over all members shows that.
+            None => {
+                self.changes.retain(|(of, at, version), _| (*of, *at) != (quota, site) || *version < now.0);
+                Ok(false)
+            }
             Some(0) if now.1 == before.1 => Ok(false),
             Some(0) => Err(format!("{site} had {} tokens of {quota} beyond its part and has {}, without a list", before.1, now.1)),
             Some(1) => {

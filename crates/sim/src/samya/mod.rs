@@ -48,7 +48,7 @@ const LOSSES_BEGIN: Time = Time::from_micros(7_000_000);
 const LOSSES_END: Time = Time::from_micros(16_000_000);
 const CLIENTS_END: Time = Time::from_micros(30_000_000);
 const QUIET_END: Time = Time::from_micros(45_000_000);
-const RUN_END: Time = Time::from_micros(90_000_000);
+const RUN_END: Time = Time::from_micros(120_000_000);
 
 /// Tokens under faults.
 #[derive(Clone, Debug, Default)]

@@ -2,20 +2,32 @@
 //! all sites is the limit, and what the sites hold is what the clients know to hold. Then all that is left can be
 //! acquired at one site, not one token more, and all that is held released at another.
 //!
+//! A site that owes tokens asks the others for them again and again, ever more rarely. So a redistribution may be under way at any moment,
+//! and tokens that came back elsewhere are not taken out of circulation at once. At rest means: each such redistribution has ended, and
+//! nobody owes while somebody has tokens left. That is waited for, but not for long.
+//!
 //! If sites were lost, all that is said of sites is said of the others. They hold at least what the clients hold; an operator frees the
 //! rest, and then it is as many.
 
 use super::conservation::accounts;
 use super::ledger::Ledger;
 use crate::{SimError, World};
-use rhumb_core::{SiteId, Time};
+use rhumb_core::{SiteId, Span, Time};
 use rhumb_quota::Site;
+use rhumb_quota::catalog::QuotaId;
 use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Done, Operation};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
 use std::collections::BTreeMap;
+
+/// A redistribution that finds all others idle ends within that.
+const REDISTRIBUTED_WITHIN: Span = Span::from_secs(4);
+/// A site that owes tokens has asked for them within that: [`Config::debt_ticks_max`](rhumb_quota::Config), and two redistributions.
+const PAID_WITHIN: Span = Span::from_secs(40);
+/// How often it is looked whether that is so.
+const LOOK_EVERY: Span = Span::from_millis(500);
 
 /// Checks it on a world that is healed and quiet.
 pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result<(), SimError> {
@@ -25,6 +37,7 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
         return Err(wrong(format!("{} clients are not done long after the healing", world.clients_left())));
     }
     idle(world, ledger).map_err(wrong)?;
+    wait_until(world, REDISTRIBUTED_WITHIN, |world| nothing_offered(world, ledger))?;
     let mut held = BTreeMap::new();
     for name in ledger.names() {
         held.insert(name, count(world, ledger, name).map_err(wrong)?);
@@ -34,6 +47,7 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
         free(world, name, surplus, deadline)?;
         *counted -= surplus;
     }
+    wait_until(world, PAID_WITHIN, |world| nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)))?;
     for (name, held) in held.into_iter().filter(|(name, _)| ledger.parent(name).is_none()) {
         use_up(world, ledger, (name, held), deadline)?;
     }
@@ -43,6 +57,39 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
 /// The sites that were not declared lost.
 fn members(world: &World<Site>, ledger: &Ledger) -> Vec<SiteId> {
     world.topology().sites().filter(|site| !ledger.declared.contains(site)).collect()
+}
+
+/// Lets time pass until `holds`, but no more than that.
+fn wait_until(world: &mut World<Site>, within: Span, holds: impl Fn(&World<Site>) -> Result<(), String>) -> Result<(), SimError> {
+    let deadline = world.now() + within;
+    while holds(world).is_err() && world.now() < deadline {
+        world.run_for(LOOK_EVERY)?;
+    }
+    holds(world).map_err(|what| SimError::Violation { at: world.now(), what })
+}
+
+/// No tokens are frozen.
+fn nothing_offered(world: &World<Site>, ledger: &Ledger) -> Result<(), String> {
+    for site in members(world, ledger) {
+        if let Some((id, account)) = accounts(world, site).into_iter().find(|(_, account)| !account.offered.is_none()) {
+            return Err(format!("{site} still has {} tokens of {id} on offer", account.offered));
+        }
+    }
+    Ok(())
+}
+
+/// Nobody owes tokens of a quota of which somebody has some left.
+fn debts_paid(world: &World<Site>, ledger: &Ledger) -> Result<(), String> {
+    let mut sums: BTreeMap<QuotaId, (u64, u64)> = BTreeMap::new();
+    for (id, account) in members(world, ledger).into_iter().flat_map(|site| accounts(world, site)) {
+        let (left, owed) = sums.entry(id).or_default();
+        *left += account.tokens.left;
+        *owed += account.owed;
+    }
+    match sums.into_iter().find(|(_, (left, owed))| *left > 0 && *owed > 0) {
+        Some((id, (left, owed))) => Err(format!("{owed} tokens of {id} are still owed while {left} are left")),
+        None => Ok(()),
+    }
 }
 
 /// An operator frees what no client holds of the tokens of lost sites: at one site after the other, as each frees no more than is booked. More
@@ -109,9 +156,6 @@ fn count(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<u64, Strin
             return Err(format!("{site} takes {limit:?} for the limit of {name}, which is {}", ledger.limit(name)));
         }
         let account = &accounts(world, site)[&id];
-        if !account.offered.is_none() {
-            return Err(format!("{site} still has {} tokens of {name} on offer", account.offered));
-        }
         left += account.tokens.left;
         held += account.tokens.held;
         owed += account.owed;

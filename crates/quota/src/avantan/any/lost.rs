@@ -39,16 +39,23 @@ impl Any {
                 match led {
                     // Whatever the leader proposes, this site takes no list of its any more.
                     Some(leader) if cluster.is_lost(leader) && self.accepted().is_none() => self.end(None, Cause::Unanswered, purse, out),
-                    Some(_) => self.count_accepted(purse, out),
-                    None => {}
+                    // A list without lost members needs what it needed before. A member does not count for itself that it has such a list, for
+                    // only what answers a message of its own tells it that this is on its disk.
+                    Some(_) if self.accepted().is_some_and(|list| self.has_lost_members(list)) => self.count_accepted(purse, out),
+                    _ => {}
                 }
             }
         }
     }
 
+    /// True if a member of the list was declared lost.
+    pub(super) fn has_lost_members(&self, list: &List) -> bool {
+        list.members().any(|member| self.cluster.is_lost(member))
+    }
+
     /// True if all members have the list; or, if some are lost, all others have it and go by no word of the lost ones.
     pub(super) fn is_complete(&self, list: &List, accepted_by: &Accepted) -> bool {
-        let needed = if list.members().any(|member| self.cluster.is_lost(member)) { self.cluster.losses() } else { 0 };
+        let needed = if self.has_lost_members(list) { self.cluster.losses() } else { 0 };
         let mut members = list.members().filter(|member| !self.cluster.is_lost(*member));
         members.all(|member| accepted_by.get(&member).is_some_and(|known| *known >= needed))
     }

@@ -349,8 +349,7 @@ impl Any {
         let instance = self.state.current.as_ref().expect("there is a list of it").instance;
         let others = list.members().filter(|site| *site != self.cluster.me && !self.cluster.is_lost(*site));
         let others: Vec<SiteId> = others.collect();
-        let lost = list.members().any(|member| self.cluster.is_lost(member));
-        if lost && !self.counts_as_decided(&list) {
+        if self.has_lost_members(&list) && !self.counts_as_decided(&list) {
             self.end(None, Cause::Unanswered, purse, out);
             return others.into_iter().for_each(|site| out.promise(site, Promise::Refused { instance }));
         }
