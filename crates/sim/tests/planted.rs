@@ -18,7 +18,7 @@ use rhumb_sim::samya::Samya;
 use rhumb_sim::{Scenario, all_cores, run_seeds};
 
 /// Every planted bug is caught by one of so many seeds.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 1_000;
 
 fn first_caught(scenario: &impl Scenario) -> Option<(u64, String)> {
     // In slices, so that a bug caught early costs little.
