@@ -25,8 +25,8 @@ pub enum Promise {
     Stand { number: u64 },
     /// The sender has stood still from its word until now.
     Stood { number: u64 },
-    /// So many there were.
-    Counted { number: u64, tokens: Vec<SiteTokens> },
+    /// So many there were; and all knew the quota so, if they did.
+    Counted { number: u64, tokens: Vec<SiteTokens>, terms: Option<Terms> },
 }
 
 impl fmt::Display for Note {
@@ -44,7 +44,7 @@ impl fmt::Display for Promise {
         match self {
             Promise::Stand { number } => write!(f, "Stand #{number}"),
             Promise::Stood { number } => write!(f, "Stood #{number}"),
-            Promise::Counted { number, tokens } => {
+            Promise::Counted { number, tokens, .. } => {
                 let (left, held) = tokens.iter().fold((0, 0), |(left, held), site| (left + site.left, held + site.held));
                 write!(f, "Counted #{number} {left} left, {held} held")
             }

@@ -64,7 +64,7 @@ pub enum Ended {
     Counted {
         /// What they had.
         tokens: Vec<SiteTokens>,
-        /// All knew the quota so. Only the leader learns that, and only if they did.
+        /// All knew the quota so, if they did: whoever is to settle what lost sites have can do so by any site's count.
         terms: Option<Terms>,
         /// [`Here::asked_before`] when this site stood still.
         asked_before: u64,
@@ -212,9 +212,9 @@ impl Count {
                     self.consider(out);
                 }
             }
-            Promise::Counted { number, tokens } => {
+            Promise::Counted { number, tokens, terms } => {
                 if let Some((_, _, asked_before)) = self.stood.take_if(|(leader, of, _)| (*leader, *of) == (from, number)) {
-                    out.ended = Some(Ended::Counted { tokens, terms: None, asked_before, led: false });
+                    out.ended = Some(Ended::Counted { tokens, terms, asked_before, led: false });
                 }
             }
         }
@@ -262,7 +262,8 @@ impl Count {
             let terms = all.next().filter(|first| all.all(|terms| terms == *first));
             let tokens: Vec<SiteTokens> = tokens.values().map(|(tokens, _)| *tokens).collect();
             self.leading = None;
-            out.promises.extend(self.cluster.others().map(|site| (site, Promise::Counted { number, tokens: tokens.clone() })));
+            let counted = Promise::Counted { number, tokens: tokens.clone(), terms };
+            out.promises.extend(self.cluster.others().map(|site| (site, counted.clone())));
             out.ended = Some(Ended::Counted { tokens, terms, asked_before, led: true });
         } else if self.stands_for(self.cluster.me, number) {
             self.go_on(out);

@@ -93,6 +93,22 @@ fn a_lost_site_that_lives_covers_what_it_gives_out_and_learns_that_it_is_lost() 
     cluster.check("a_lost_site_that_lives_covers_what_it_gives_out_and_learns_that_it_is_lost");
 }
 
+/// r0 is to settle what r2 had, and no count that it leads comes to an end; one that r1 leads for a reader does.
+#[test]
+fn what_a_lost_site_had_is_settled_by_any_sites_count() {
+    let mut cluster = Cluster::new(3, "");
+    cluster.create_vm(30, Majority);
+    cluster.kill(R2);
+    cluster.hold(|envelope| envelope.from == R0 && envelope.is_stand());
+    cluster.declare_lost(R1, R2);
+    // After each of them r0 serves for a while, and waits longer until the next.
+    cluster.advance(SECOND * 40);
+    assert_eq!(cluster.all_tokens(), [has(10, 0), has(10, 0)]);
+    cluster.get(R1, "vm", Read::Exact);
+    cluster.advance(PATIENCE);
+    assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)]);
+}
+
 /// r0 has a list that takes from r1 and r2; r2 is lost before anybody hears whether it has the list.
 #[test]
 fn a_list_that_takes_from_a_lost_member_is_dead() {

@@ -284,6 +284,11 @@ impl Envelope {
         matches!(self.body, Body::Promise(Promise::Count(..)) | Body::Note(Note::Count(..)))
     }
 
+    /// True for the call to stand still for a count.
+    pub fn is_stand(&self) -> bool {
+        matches!(self.body, Body::Promise(Promise::Count(_, count::Promise::Stand { .. })))
+    }
+
     /// True for the outcome of a count.
     pub fn is_counted(&self) -> bool {
         matches!(self.body, Body::Promise(Promise::Count(_, count::Promise::Counted { .. })))
