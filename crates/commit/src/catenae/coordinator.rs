@@ -251,10 +251,14 @@ impl Site {
         let own = self.own();
         self.coordinator.desk(own).reads = self.expire_unsealed_reads(reads, deadline, fx);
         let deadline = self.ticks - self.config.deadline_epochs;
-        for sealed in self.coordinator.desks.iter_mut().flat_map(|desk| desk.sealed.values_mut()) {
+        let Coordinator { desks, ended, .. } = &mut self.coordinator;
+        for (epoch, sealed) in desks.iter_mut().flat_map(|desk| &mut desk.sealed) {
             work::add(1 + sealed.asked.len());
             for (_, asked) in sealed.asked.extract_if(.., |(_, asked)| asked.since <= deadline) {
                 asked.fail(TxnError::Unknown("the other regions have not confirmed it in time".into()), fx);
+            }
+            if sealed.asked.is_empty() && sealed.reads.is_empty() {
+                ended.remove(epoch);
             }
         }
         work::add(self.coordinator.running.len());

@@ -77,3 +77,17 @@ fn while_a_stream_stands_still_the_way_of_a_bounded_number_of_epochs_is_measured
     }
     assert_eq!(site.site.coordinator.ended.len(), MEASURED_MAX);
 }
+
+#[test]
+fn the_way_of_an_epoch_that_nobody_waits_for_any_more_is_not_measured() {
+    let config = crate::catenae::config::Config::default();
+    let deadline = config.deadline_epochs;
+    // Nobody else says anything.
+    let mut site = Lone::with(ME, config);
+    site.run(1, read(0));
+    site.end_epoch();
+    assert_eq!(site.site.coordinator.ended.len(), 1);
+    let said = site.end_epochs(deadline + 1);
+    assert!(matches!(answer(&said, 1), Some(Answer::Failed(TxnError::Unknown(_)))));
+    assert_eq!(site.site.coordinator.ended.len(), 0);
+}
