@@ -895,9 +895,9 @@ impl Site {
     }
 
     /// The timestamp up to which this region is in doubt about nothing that this site coordinates, nor will be: a crash changes nothing of that, as
-    /// a new life takes no timestamp below those that this one reached.
+    /// a new life takes no timestamp up to the ceiling on disk.
     pub(super) fn closed_as_coordinator(&mut self) -> Timestamp {
-        let closed = self.own_closed();
+        let closed = self.own_closed().min(self.ceiling);
         let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
         let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing());
         let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));

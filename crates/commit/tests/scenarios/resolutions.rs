@@ -97,12 +97,8 @@ fn of_two_changes_that_a_lost_region_may_have_voted_for_one_counts_at_the_most()
     assert_eq!([R0, R1].map(|site| cluster.prepared_and_in_doubt(site)), [(0, 0), (0, 0)]);
 }
 
-/// r1's client is told that its transaction aborted: r1 and r2 have refused. r0, which is prepared, is away for longer than aborts are
-/// remembered otherwise, and r2 is lost meanwhile.
-#[test]
-fn a_refusal_is_remembered_for_a_region_that_is_away() {
-    let mut cluster = Cluster::new(1, "");
-    // Another one has the row in r1 and r2.
+/// r1's client is told that its transaction aborted: another one has the row in r1 and r2. r0 is prepared, and dies.
+fn refuse_and_lose_who_is_prepared(cluster: &mut Cluster) {
     cluster.hold(|envelope| envelope.is_of(R2) && (envelope.to == R0 || envelope.is_vote()));
     let other = cluster.begin(R2, ReadMode::Optimistic);
     cluster.commit(other, &[("k", "1")]);
@@ -115,15 +111,26 @@ fn a_refusal_is_remembered_for_a_region_that_is_away() {
     cluster.kill(R0);
     cluster.lose(|envelope| envelope.to == R0 || envelope.from == R0);
     cluster.let_go();
+}
+
+fn assert_refused_for_good(cluster: &mut Cluster) {
+    for site in [R0, R1] {
+        assert_ne!(cluster.stored(site, "k").1, Some("2".into()), "{site}: its client was told that it aborted");
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
+}
+
+/// r0 is away for longer than aborts are remembered otherwise, and r2, which has refused, is lost meanwhile.
+#[test]
+fn a_refusal_is_remembered_for_a_region_that_is_away() {
+    let mut cluster = Cluster::new(1, "");
+    refuse_and_lose_who_is_prepared(&mut cluster);
     cluster.advance(Span::from_secs(150));
     cluster.kill(R2);
     cluster.start(R0);
     cluster.advance(Span::from_secs(3));
     declare(&mut cluster, &Placement::everywhere(3));
-    for site in [R0, R1] {
-        assert_ne!(cluster.stored(site, "k").1, Some("2".into()), "{site}: its client was told that it aborted");
-        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
-    }
+    assert_refused_for_good(&mut cluster);
 }
 
 /// The same where r0, which is away, has no vote any more when it comes back: it is heard before it asks.
@@ -132,18 +139,7 @@ fn a_refusal_is_remembered_until_who_was_away_has_asked() {
     let south = RegionId(3);
     let first = Placement::first(change([NORTH, EAST, WEST], [south])).expect("three active regions");
     let mut cluster = Cluster::of_regions(4, first.clone());
-    cluster.hold(|envelope| envelope.is_of(R2) && (envelope.to == R0 || envelope.is_vote()));
-    let other = cluster.begin(R2, ReadMode::Optimistic);
-    cluster.commit(other, &[("k", "1")]);
-    cluster.settle();
-    let txn = cluster.begin(R1, ReadMode::Optimistic);
-    let refused = cluster.commit(txn, &[("k", "2")]);
-    cluster.hold(|envelope| envelope.is_of(R2) && (envelope.to == R0 || envelope.is_vote()) || envelope.to == R0 && !envelope.is_accept());
-    cluster.settle();
-    assert!(matches!(cluster.failed(refused), TxnError::Conflict(_)));
-    cluster.kill(R0);
-    cluster.lose(|envelope| envelope.to == R0 || envelope.from == R0);
-    cluster.let_go();
+    refuse_and_lose_who_is_prepared(&mut cluster);
     let (next, id) = cluster.change(R1, &first, change([EAST, WEST, south], [NORTH]));
     cluster.advance(Span::from_secs(150));
     cluster.committed(id);
@@ -159,10 +155,7 @@ fn a_refusal_is_remembered_until_who_was_away_has_asked() {
     cluster.advance(Span::from_secs(2));
     cluster.committed(id);
     cluster.advance(LONG);
-    for site in [R0, R1] {
-        assert_ne!(cluster.stored(site, "k").1, Some("2".into()), "{site}: its client was told that it aborted");
-        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
-    }
+    assert_refused_for_good(&mut cluster);
 }
 
 /// The gateway is not the site that votes for its region: its refusal is on the disk of that one before its client is told.
