@@ -11,7 +11,7 @@ use super::cohort::Cohort;
 use super::config::{Config, TRANSACTIONS_MAX};
 use super::coordinator::Coordinator;
 use super::gateway::{Gateway, Handoff, ReadRetry, too_many_transactions};
-use super::joining::{CopyPage, Join};
+use super::joining::{CopyAsked, CopyPage, Join};
 use super::measure::Measures;
 use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
 use super::moving::Moving;
@@ -70,7 +70,7 @@ pub(super) enum Pending {
     /// Rows of log records for a peer.
     FetchRows { to: SiteId, records: Vec<(u64, super::records::LogRecord)> },
     /// Rows for a peer that copies all.
-    CopyRows { to: SiteId, from: Key },
+    CopyRows { to: SiteId, from: Key, epoch: u64, collected: Timestamp },
     /// The rows that are here already where these were copied.
     CopiedRows(CopyPage),
     /// The ceiling is on disk.
@@ -297,7 +297,7 @@ impl Site {
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
             Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
             Pending::FetchRows { to, records } => self.on_fetch_rows(to, records, loaded, fx),
-            Pending::CopyRows { to, from } => self.on_copy_loaded(to, from, loaded, fx),
+            Pending::CopyRows { to, from, epoch, collected } => self.on_copy_loaded(to, CopyAsked { from, epoch, collected }, loaded, fx),
             Pending::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, fx),
             Pending::Ceiling(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
         }
