@@ -518,7 +518,8 @@ impl Site {
 
     pub(super) fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         fx.count("commit.cohort_asks");
-        for region in meta.electorate.iter() {
+        // Its own region may not vote on it, and know how it ended or have to lead its resolution.
+        for region in meta.electorate.or(self.me.region.into()).iter() {
             self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }
         self.ask_highs(meta, fx);

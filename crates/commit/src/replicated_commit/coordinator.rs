@@ -423,6 +423,9 @@ impl Site {
             fx.count("commit.asked_forgotten");
             let promise = Promise::Forgotten { attempt, region: self.me.region, log_end: self.cohort.log_end };
             fx.persist(Batch::new()).send(from, promise);
+            if from.region == self.me.region {
+                self.lead_for_carrier(&meta, fx);
+            }
             return;
         }
         self.look_up(&meta, fx);
@@ -442,6 +445,8 @@ impl Site {
                 self.tell_others(attempt, from, fx);
             }
             (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), fx),
+            // It has no vote, but may be the only region that is left to lead.
+            (None, None) if !meta.electorate.contains(self.me.region) => self.lead_for_carrier(&meta, fx),
             (None, None) if ballot.parts.is_empty() => {
                 self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), fx);
                 self.tell_others(attempt, from, fx);

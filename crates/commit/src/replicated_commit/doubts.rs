@@ -233,17 +233,24 @@ impl Site {
         self.cohort.entries.get(attempt).is_some_and(|entry| entry.as_carried().is_some())
     }
 
+    /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
+    /// have forgotten it.
+    pub(super) fn lead_for_carrier(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        if !self.lost_of(meta).is_empty() {
+            let now = self.now;
+            self.coordinator.ballot(meta, now);
+            self.lead_resolution(meta.attempt, fx);
+        }
+    }
+
     /// Asks all regions that can still say for the votes on what is carried.
     pub(super) fn carried_tick(&mut self, fx: &mut Effects<Site>) {
         let carried = self.cohort.entries.values().filter(|entry| entry.as_carried().is_some());
         let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
         for meta in &metas {
             self.ask_votes_as_cohort(meta, fx);
-            if meta.coordinator == self.me.shard && !self.lost_of(meta).is_empty() {
-                // All who voted on it may have forgotten it.
-                let now = self.now;
-                self.coordinator.ballot(meta, now);
-                self.lead_resolution(meta.attempt, fx);
+            if meta.coordinator == self.me.shard {
+                self.lead_for_carrier(meta, fx);
             }
         }
         if !metas.is_empty() {
