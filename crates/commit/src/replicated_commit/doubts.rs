@@ -26,7 +26,7 @@
 
 use super::cohort::{Carried, Entry, RowsOfCarried, Stage};
 use super::config::PAGE_BYTES_MAX;
-use super::message::{Attempt, Doubt, Meta, Note, Part};
+use super::message::{Attempt, Doubt, Meta, Note};
 use super::moving::Stop;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
 use super::site::{Pending, Site};
@@ -48,12 +48,13 @@ impl Site {
         entries.filter(|entry| entry.meta.epoch < self.placement.epoch && entry.is_promised())
     }
 
-    /// A page of them, as told to others: what they read is validated, only what they may write matters.
+    /// A page of them, as told to others. What they have read goes along: it lies below the timestamp above which the new epoch begins, and
+    /// needs no lock, but whoever is to assume that they committed has to look at it.
     pub(super) fn page_of_doubts(&self, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
         let (mut page, mut bytes) = (Vec::new(), 0);
         for entry in self.doubts_after(after) {
-            let part = Part { writes: entry.part.writes.clone(), ..Part::default() };
-            let doubt = Doubt { record: PreparedRecord { meta: entry.meta.clone(), part }, carried: entry.as_carried().is_some() };
+            let record = PreparedRecord { meta: entry.meta.clone(), part: entry.part.clone() };
+            let doubt = Doubt { record, carried: entry.as_carried().is_some() };
             bytes += record::encoded_bytes(&doubt);
             if bytes > PAGE_BYTES_MAX && !page.is_empty() {
                 return (page, true);

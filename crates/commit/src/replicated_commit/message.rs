@@ -340,7 +340,7 @@ impl Voted {
 /// An attempt that a replica is in doubt about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
-    /// Which, and what it writes.
+    /// Which, and what it reads and writes.
     pub record: PreparedRecord,
     /// It is not prepared for it itself: it keeps the locks for others that are.
     pub carried: bool,

@@ -8,7 +8,7 @@
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
-use super::cohort::{Stage, check_range};
+use super::cohort::check_range;
 use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise};
 use super::site::{Pending, Site};
 use crate::placement::{Placement, Regions};
@@ -157,7 +157,10 @@ impl Site {
     fn testify(&mut self, to: SiteId, attempt: Attempt, round: Round, fx: &mut Effects<Site>) {
         let region = self.me.region;
         let ballot = &self.coordinator.ballots[&attempt];
+        let entry = self.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
         let mut votes = self.votes_at_gateway(&attempt);
+        // One that is carried has heard votes, too.
+        votes.extend(entry.into_iter().flat_map(|entry| entry.tally.final_votes()).map(|(region, vote)| (region, vote.clone())));
         votes.extend(ballot.final_votes());
         votes.extend(ballot.vote.clone().map(|vote| (region, vote)));
         votes.extend(ballot.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
@@ -168,9 +171,7 @@ impl Site {
             contested: ballot.acceptor.is_contested(),
             forgotten: ballot.stands_in.then_some(self.cohort.log_end),
         };
-        // Who carries it has not what it read.
-        let prepared = self.cohort.entries.get(&attempt).filter(|entry| matches!(entry.stage, Stage::Prepared));
-        let contents = prepared.map(|entry| entry.part.clone());
+        let contents = entry.map(|entry| entry.part.clone());
         fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
     }
 
@@ -236,11 +237,14 @@ impl Site {
         let assumed = if self.has_planted(super::planted::Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
         #[cfg(not(feature = "planted"))]
         let assumed = Vote::Firm;
-        let tally = &self.coordinator.ballots[&meta.attempt].tally;
+        let ballot = &self.coordinator.ballots[&meta.attempt];
+        let tally = &ballot.tally;
         match leader.verdict(meta.electorate, refusing, &assumed)? {
             Verdict::Known(decision) => Some((decision, false)),
             _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
             Verdict::Counted(outcome) => Some((self.decision(outcome, tally, meta)?, false)),
+            // No survivor has promised it, or one that has promised has its outcome among rows that it copied.
+            Verdict::Assumed(_) if ballot.contents.is_none() => Some((Decision::Aborted, true)),
             Verdict::Assumed(outcome) => {
                 let decision = self.decision(outcome, tally, meta)?;
                 if decision.is_commit() {
