@@ -893,20 +893,22 @@ impl Site {
         fx.persist(batch);
     }
 
-    /// True unless every other region with a vote on it has closed its timestamp, by the word of its coordinator.
+    /// True unless every other site that the attempt concerns has closed its timestamp: in any region, for those without a vote may carry it.
     fn may_be_prepared_elsewhere(&self, meta: &Meta) -> bool {
-        let others = meta.electorate.without(self.me.region.into()).without(self.lost_of(meta));
-        others.iter().any(|region| self.peers.closed(self.site(region, self.me.shard)) < meta.at)
+        let regions = self.survivors(meta);
+        let others = regions.iter().flat_map(|region| meta.participants.iter().map(move |shard| self.site(region, *shard)));
+        let mut others = others.filter(|site| *site != self.me);
+        self.cohort.entries.contains_key(&meta.attempt) || others.any(|site| self.peers.closed(site) < meta.at)
     }
 
-    /// The timestamp up to which this region is in doubt about nothing that this site coordinates, nor will be: a crash changes nothing of that, as
-    /// a new life takes no timestamp up to the ceiling on disk.
-    pub(super) fn closed_as_coordinator(&mut self) -> Timestamp {
+    /// The timestamp up to which this site is in doubt about nothing, carries nothing, and will not in this epoch: a crash changes nothing of
+    /// that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to carry.
+    pub(super) fn close(&mut self) -> Timestamp {
         let closed = self.own_closed().min(self.ceiling);
         let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
         let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing());
         let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.coordinator.closed = closed.max(self.coordinator.closed);
-        closed
+        if self.is_settled() || !self.has_copy() { closed } else { Timestamp::ZERO }
     }
 }

@@ -94,7 +94,7 @@ impl Site {
     }
 
     /// All regions that may know something of the attempt, and may yet say so: they only become fewer.
-    fn survivors(&self, meta: &Meta) -> Regions {
+    pub(super) fn survivors(&self, meta: &Meta) -> Regions {
         let gone = |region: RegionId| self.placement.lost.contains_key(&region) && !self.placement.copies().contains(region);
         let all = Regions::first(self.topology.region_count());
         let dead: Regions = all.iter().filter(|region| self.is_lost(*region, meta) || gone(*region)).collect();

@@ -6,7 +6,7 @@
 //! Invariant kept here: the *ceiling*. No transaction begins at a timestamp, and no read is answered at one, that lies
 //! above the ceiling on disk; a new life starts its clock, and refuses writes, at the ceiling of the lives before.
 
-use super::catch_up::{CatchUp, Closed};
+use super::catch_up::{self, CatchUp};
 use super::cohort::Cohort;
 use super::config::{Config, TRANSACTIONS_MAX};
 use super::coordinator::Coordinator;
@@ -15,7 +15,7 @@ use super::joining::{CopyAsked, CopyPage, Join};
 use super::measure::Measures;
 use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
 use super::moving::Moving;
-use super::peers::Peers;
+use super::peers::{Closed, Peers};
 use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
@@ -64,7 +64,7 @@ pub(super) enum Pending {
     /// Rows for a read.
     Read(ReadJob),
     /// Heads of the log for a peer.
-    Log { to: SiteId, after: u64, closed: Closed },
+    Log { to: SiteId, after: u64, closed: catch_up::Closed },
     /// Log records whose rows a peer fetches.
     FetchRecords { to: SiteId, seqs: BTreeSet<u64> },
     /// Rows of log records for a peer.
@@ -351,7 +351,9 @@ impl Site {
             Note::Ping { sent, oldest, handing, life, epoch, closed } => {
                 self.compare_epoch(from, epoch, fx);
                 self.peers.running_since(from, oldest, handing, life);
-                self.peers.closes(from, closed);
+                if epoch == self.placement.epoch {
+                    self.peers.closes(from, Closed { life, sent, upto: closed });
+                }
                 self.send(from, Note::Pong { sent }, fx);
             }
             Note::Pong { sent } => self.peers.measured(from, sent, self.now),
@@ -441,7 +443,7 @@ impl Site {
         let handing = self.gateway.handing().unwrap_or(self.clock.last());
         // A read that waited here may have taken locks after its transaction was over.
         self.peers.running_since(self.me, oldest, handing, self.life);
-        let closed = self.closed_as_coordinator();
+        let closed = self.close();
         for site in self.topology.sites().filter(|site| *site != self.me) {
             fx.send(site, Note::Ping { sent: self.now, oldest, handing, life: self.life, epoch: self.placement.epoch, closed });
         }
