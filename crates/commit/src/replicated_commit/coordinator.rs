@@ -29,6 +29,7 @@ use crate::resolution::{Acceptor, Leader};
 use crate::votes::{Decision, Outcome, Refusal, Tally, Vote};
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// What a coordinator knows of one attempt.
 #[derive(Debug)]
@@ -90,6 +91,10 @@ pub(super) struct Coordinator {
     voted: usize,
     /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier life.
     pub(super) closed: Timestamp,
+    /// The last ballot that was looked at in the present walk through those that may be forgotten; none before the first.
+    walked: Option<Attempt>,
+    /// How many refusals this walk has kept for others.
+    kept: usize,
 }
 
 impl Coordinator {
@@ -97,15 +102,17 @@ impl Coordinator {
     pub(super) fn tables(&self, now: Time, config: &Config, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("coordinator.ballots", self.ballots.len(), config.attempts_kept()).stays());
         visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.ballots.len()).stays());
-        let overdue = self.forgettable(now.minus(config.forget_after), config.forget_after * 2, now).count();
+        let overdue = self.forgettable(None, now.minus(config.forget_after), config.forget_after * 2, now).count();
         visit(Table::new("coordinator.overdue", overdue, config.attempts_kept()));
     }
 
-    /// The attempts made up to `floor` that are over for this region and were heard of first `age` ago or longer.
-    fn forgettable(&self, floor: Time, age: Span, now: Time) -> impl Iterator<Item = Attempt> {
+    /// The attempts after `after` made up to `floor` that are over for this region and were heard of first `age` ago or longer.
+    fn forgettable(&self, after: Option<Attempt>, floor: Time, age: Span, now: Time) -> impl Iterator<Item = Attempt> {
         let floor = Timestamp::from_time(floor);
         // An attempt is made after its transaction began.
-        let begun_by_then = self.ballots.range(..=Attempt::last_begun(floor));
+        let last = Attempt::last_begun(floor);
+        let begin = after.filter(|after| *after < last).map_or(Bound::Unbounded, Bound::Excluded);
+        let begun_by_then = self.ballots.range((begin, Bound::Included(last)));
         begun_by_then
             .filter(move |(attempt, ballot)| attempt.made <= floor && ballot.is_over() && now.since(ballot.since) >= age)
             .map(|(attempt, _)| *attempt)
@@ -869,15 +876,19 @@ impl Site {
     /// long as another region may be prepared for it: should that one be away now, it has to hear of the refusal.
     fn forget(&mut self, fx: &mut Effects<Site>) {
         let age = self.config.forget_after;
-        let old = self.coordinator.forgettable(self.now.minus(age), age, self.now);
-        let mut kept = 0;
+        let (after, mut kept) = (self.coordinator.walked, self.coordinator.kept);
+        let old: Vec<Attempt> = self.coordinator.forgettable(after, self.now.minus(age), age, self.now).take(FORGET_MAX).collect();
+        work::add(old.len());
         let is_done = |attempt: &Attempt| {
             let ballot = &self.coordinator.ballots[attempt];
             let stays = kept < REFUSALS_KEPT_MAX && ballot.is_refused() && self.may_be_prepared_elsewhere(&ballot.meta);
             kept += usize::from(stays);
             !stays
         };
-        let gone: Vec<Attempt> = old.inspect(|_| work::add(1)).filter(is_done).take(FORGET_MAX).collect();
+        let gone: Vec<Attempt> = old.iter().copied().filter(is_done).collect();
+        // The next walk begins anew once this one has come to the end.
+        self.coordinator.walked = old.last().copied().filter(|_| old.len() == FORGET_MAX);
+        self.coordinator.kept = if self.coordinator.walked.is_some() { kept } else { 0 };
         if gone.is_empty() {
             return;
         }
