@@ -21,8 +21,8 @@
 //!
 //! What is assumed may contradict what else is assumed: two attempts that write one row, one prepared in each of two survivors, had at the
 //! most one vote of the lost region. So a proposal to commit by assumption says what the attempt reads and writes. A region that is prepared
-//! for an earlier attempt in its way *contests* it, and one that accepts it contests each later attempt of its own in the way of it, on disk. What is contested
-//! aborts in the next round.
+//! for an earlier attempt in its way *contests* it, and one that accepts it contests each later attempt of its own in the way of it, on disk, and
+//! accepts nothing before those are over: another survivor may know that one has committed. What is contested aborts in the next round.
 //!
 //! Invariants: a region promises and accepts rounds in their order, on disk before it says so; a leader proposes one decision in a round;
 //! what all survivors have accepted in one round is the outcome of every later one.

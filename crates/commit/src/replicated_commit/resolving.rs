@@ -50,7 +50,7 @@ enum Way {
     Free,
     /// One may.
     Barred,
-    /// One is still to be decided by its votes.
+    /// One is not over yet.
     Open,
 }
 
@@ -278,14 +278,15 @@ impl Site {
                 let ranges = (0..contents.ranges.len()).collect();
                 self.examine(Examination { from, proposal, ranges, current: None, keys_are_known: false }, fx);
             }
-            None => self.accept_proposal(from, &proposal, Batch::new(), fx),
+            None => self.accept_proposal(from, &proposal, fx),
         }
     }
 
-    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, mut batch: Batch, fx: &mut Effects<Site>) {
+    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, fx: &mut Effects<Site>) {
         let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.acceptor.accept(round, proposal.decision).is_ok() {
+            let mut batch = Batch::new();
             ballot.put_record(&mut batch);
             fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
         }
@@ -333,9 +334,14 @@ impl Site {
         let contents = proposal.contents.as_ref().expect("else there is nothing to examine");
         let mut batch = Batch::new();
         match self.make_way(proposal.meta.attempt, contents, &mut batch) {
-            Way::Free => self.accept_proposal(from, &proposal, batch, fx),
+            Way::Free => self.accept_proposal(from, &proposal, fx),
             Way::Barred => self.contest(from, &proposal, fx),
-            Way::Open => fx.count("commit.resolution_waits"),
+            Way::Open => {
+                fx.count("commit.resolution_waits");
+                if !batch.ops.is_empty() {
+                    fx.persist(batch);
+                }
+            }
         }
     }
 
@@ -345,14 +351,15 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         fx.count("commit.resolution_contested");
         ballot.acceptor.contest();
+        ballot.kept = true;
         let mut batch = Batch::new();
         ballot.put_record(&mut batch);
         fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
     /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
-    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks again as long as
-    /// one is still to be decided by its votes.
+    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
+    /// again until all of them are over.
     fn make_way(&mut self, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::RivalsBothCommit) {
@@ -380,13 +387,18 @@ impl Site {
         if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
             return Way::Barred;
         }
+        let mut way = Way::Free;
         for rival in rivals {
             if let Some(ballot) = ballots.get_mut(&rival).filter(|ballot| ballot.decision.is_none()) {
-                ballot.acceptor.contest();
-                ballot.put_record(batch);
+                way = Way::Open;
+                if !ballot.acceptor.is_contested() {
+                    ballot.acceptor.contest();
+                    ballot.kept = true;
+                    ballot.put_record(batch);
+                }
             }
         }
-        Way::Free
+        way
     }
 
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
