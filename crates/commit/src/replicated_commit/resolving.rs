@@ -65,10 +65,12 @@ impl Site {
         if lost.is_empty() || self.is_lost(self.me.region, &meta) {
             return;
         }
+        let survivors = self.survivors(&meta);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("looked at above");
-        if ballot.leader.is_none() && now >= ballot.leads_from {
+        let is_over = ballot.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
+        if is_over || (ballot.leader.is_none() && now >= ballot.leads_from) {
             fx.count("commit.resolution_led");
-            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, self.me.region)));
+            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, self.me.region), survivors));
         }
         self.ask_survivors(&meta, fx);
         self.go_on_resolving(attempt, fx);
@@ -76,10 +78,9 @@ impl Site {
 
     /// The leader asks those survivors that it has not heard in this phase of its round.
     fn ask_survivors(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        let survivors = self.survivors(meta);
-        let without = Regions::first(self.topology.region_count()).without(survivors);
         let Some(leader) = &self.coordinator.ballots[&meta.attempt].leader else { return };
-        let (round, awaited) = (leader.round(), leader.awaited(survivors));
+        let without = Regions::first(self.topology.region_count()).without(leader.survivors());
+        let (round, awaited) = (leader.round(), leader.awaited());
         let note = match leader.proposed() {
             None => Note::Inquire { meta: meta.clone(), round, without },
             Some(decision) => {
@@ -187,7 +188,7 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         let Some(leader) = &ballot.leader else { return };
         let meta = ballot.meta.clone();
-        if !leader.awaited(self.survivors(&meta)).is_empty() {
+        if !leader.awaited().is_empty() {
             return;
         }
         if let Some(decision) = leader.proposed() {
@@ -404,11 +405,12 @@ impl Site {
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
     pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, fx: &mut Effects<Site>) {
         let own = self.me.region;
+        let Some(meta) = self.coordinator.ballots.get(&attempt).map(|ballot| ballot.meta.clone()) else { return };
+        let survivors = self.survivors(&meta);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
             fx.trace(|| format!("{region} contests {attempt}"));
-            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, own)));
-            let meta = ballot.meta.clone();
+            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, own), survivors));
             self.ask_survivors(&meta, fx);
         }
     }
