@@ -439,6 +439,7 @@ impl Site {
         for (key, value) in part.writes.iter().filter(|_| kept) {
             self.cohort.locks.take_over(key, Some(attempt.txn));
             self.see_placement(key, value.as_ref(), &mut batch, fx);
+            self.examinations.see(key, meta.at);
             batch.put_version(key.clone(), meta.at, value.clone());
         }
         self.cohort.log_end += 1;

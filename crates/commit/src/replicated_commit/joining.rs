@@ -208,10 +208,12 @@ impl Site {
         let mut batch = Batch::new();
         let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
         for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {
+            self.examinations.see(&row.key, collected);
             batch.put_version(row.key, collected, None);
         }
         for row in page.rows {
             join.newest = row.version.max(join.newest);
+            self.examinations.see(&row.key, row.version);
             batch.put_version(row.key, row.version, row.value);
         }
         fx.count("placement.page_copied");

@@ -9,22 +9,21 @@
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
 use super::cohort::check_range;
-use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise};
+use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
 use super::site::{Pending, Site};
 use crate::placement::{Placement, Regions};
 use crate::resolution::{Leader, Round, Testimony, Verdict};
 use crate::votes::{Decision, Refusal, Tally, Vote};
-use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Span, work};
-use std::collections::{BTreeSet, VecDeque};
+use rhumb_core::actor::{RequestId, Token};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Span, Table, Timestamp, work};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What the leader of a round proposes, and, if that is a commit by assumption, what the attempt reads and writes in the coordinators' shard.
+/// What the leader of a round proposes.
 #[derive(Debug)]
 pub(super) struct Proposal {
     pub(super) meta: Meta,
     pub(super) round: Round,
     pub(super) decision: Decision,
-    pub(super) contents: Option<Part>,
 }
 
 /// A proposal whose reads are being looked up, at a survivor.
@@ -32,15 +31,49 @@ pub(super) struct Proposal {
 pub(super) struct Examination {
     from: SiteId,
     proposal: Proposal,
+    contents: Part,
     /// The ranges, as indices into the contents, that are still to be read, in order, and the one whose rows are awaited.
     ranges: VecDeque<usize>,
     current: Option<usize>,
+    /// The load whose rows are awaited. Those of an examination in an earlier round may still come.
+    awaited: Option<Token>,
     keys_are_known: bool,
+    /// A version was put meanwhile that the loads may have missed.
+    is_stale: bool,
 }
 
 impl Examination {
-    fn contents(&self) -> &Part {
-        self.proposal.contents.as_ref().expect("else there is nothing to examine")
+    /// A version of `key` is put at `at`.
+    fn see(&mut self, key: &Key, at: Timestamp) {
+        let is_newer = |version: Timestamp| version < at && at < self.proposal.meta.at;
+        let in_range = |check: &RangeCheck| {
+            let read = check.rows.binary_search_by(|(known, _)| known.cmp(key)).map_or(Timestamp::ZERO, |index| check.rows[index].1);
+            check.range.contains(key) && is_newer(read)
+        };
+        self.is_stale |= self.contents.reads.iter().any(|read| read.key == *key && is_newer(read.version));
+        self.is_stale |= self.contents.ranges.iter().any(in_range);
+    }
+}
+
+/// The examinations under way at a survivor, one of an attempt at the most.
+#[derive(Debug, Default)]
+pub(super) struct Examinations(BTreeMap<Attempt, Examination>);
+
+impl Examinations {
+    /// A version of `key` is put at `at`.
+    pub(super) fn see(&mut self, key: &Key, at: Timestamp) {
+        self.0.values_mut().for_each(|examination| examination.see(key, at));
+    }
+
+    fn await_load(&mut self, attempt: Attempt, token: Token) {
+        if let Some(examination) = self.0.get_mut(&attempt) {
+            examination.awaited = Some(token);
+        }
+    }
+
+    /// Lists its tables.
+    pub(super) fn tables(&self, ballots: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("examinations", self.0.len(), ballots));
     }
 }
 
@@ -257,9 +290,9 @@ impl Site {
         }
     }
 
-    /// A leader proposes.
-    pub(super) fn on_propose(&mut self, from: SiteId, proposal: Proposal, fx: &mut Effects<Site>) {
-        let Proposal { meta, round, decision, contents } = proposal;
+    /// A leader proposes; where that is a commit by assumption, with what the attempt reads and writes in the coordinators' shard.
+    pub(super) fn on_propose(&mut self, from: SiteId, proposal: Proposal, contents: Option<Part>, fx: &mut Effects<Site>) {
+        let Proposal { meta, round, decision } = proposal;
         let (attempt, region) = (meta.attempt, self.me.region);
         if meta.coordinator != self.me.shard {
             return;
@@ -273,19 +306,25 @@ impl Site {
         if let Err(promised) = ballot.acceptor.promise(round, Regions::NONE) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
-        let proposal = Proposal { meta, round, decision, contents };
-        match &proposal.contents {
-            Some(contents) => {
-                let ranges = (0..contents.ranges.len()).collect();
-                self.examine(Examination { from, proposal, ranges, current: None, keys_are_known: false }, fx);
-            }
-            None => self.accept_proposal(from, &proposal, fx),
+        let proposal = Proposal { meta, round, decision };
+        let Some(contents) = contents else { return self.accept_proposal(from, &proposal, fx) };
+        if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
+            return;
         }
+        let ranges = (0..contents.ranges.len()).collect();
+        let (current, awaited) = (None, None);
+        let examination =
+            Examination { from, proposal, contents, ranges, current, awaited, keys_are_known: false, is_stale: false };
+        self.examinations.0.insert(attempt, examination);
+        self.examine(attempt, fx);
     }
 
     fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, fx: &mut Effects<Site>) {
         let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        if ballot.decision.is_some_and(|known| known.outcome() != proposal.decision.outcome()) {
+            return; // heard meanwhile: the leader asks again, and is told
+        }
         if ballot.acceptor.accept(round, proposal.decision).is_ok() {
             let mut batch = Batch::new();
             ballot.put_record(&mut batch);
@@ -295,46 +334,49 @@ impl Site {
 
     /// Looks whether what is to be committed by assumption had read the newest versions below its timestamp: else whoever refused it, and be it a
     /// lost region, was right.
-    fn examine(&mut self, mut examination: Examination, fx: &mut Effects<Site>) {
+    fn examine(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(examination) = self.examinations.0.get_mut(&attempt) else { return };
         let at = examination.proposal.meta.at.previous();
-        let contents = examination.contents();
+        let contents = &examination.contents;
         let load = if !examination.keys_are_known && !contents.reads.is_empty() {
             Load::Get { keys: contents.reads.iter().map(|read| read.key.clone()).collect(), at }
         } else if let Some(index) = examination.ranges.pop_front() {
             examination.current = Some(index);
-            let check = &examination.contents().ranges[index];
+            let check = &contents.ranges[index];
             Load::Scan { range: check.range.clone(), at, limit: check.rows.len() + 1, bytes: usize::MAX, reverse: false }
         } else {
-            return self.end_examination(examination, fx);
+            return self.end_examination(attempt, fx);
         };
-        let token = self.token(Pending::Examine(examination));
+        let token = self.token(Pending::Examine(attempt));
+        self.examinations.await_load(attempt, token);
         fx.load(token, load);
     }
 
     /// What is to be committed by assumption had read these rows.
-    pub(super) fn on_examined(&mut self, mut examination: Examination, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_examined(&mut self, attempt: Attempt, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
-        let contents = examination.contents();
-        let is_stale = match examination.current {
+        let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
+        let Some(examination) = examination else { return };
+        let contents = &examination.contents;
+        examination.is_stale |= match examination.current {
             Some(index) => check_range(&contents.ranges[index].rows, &rows).is_err(),
             None => contents.reads.iter().zip(&rows).any(|(read, row)| row.version > read.version),
         };
         examination.keys_are_known = true;
+        self.examine(attempt, fx);
+    }
+
+    fn end_examination(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(Examination { from, proposal, contents, is_stale, .. }) = self.examinations.0.remove(&attempt) else { return };
         #[cfg(feature = "planted")]
         let is_stale = is_stale && !self.has_planted(super::planted::Planted::StaleUnseen);
         if is_stale {
             fx.count("commit.resolution_stale");
-            return self.contest(examination.from, &examination.proposal, fx);
+            return self.contest(from, &proposal, fx);
         }
-        self.examine(examination, fx);
-    }
-
-    fn end_examination(&mut self, examination: Examination, fx: &mut Effects<Site>) {
-        let Examination { from, proposal, .. } = examination;
-        let contents = proposal.contents.as_ref().expect("else there is nothing to examine");
         let mut batch = Batch::new();
-        match self.make_way(proposal.meta.attempt, contents, &mut batch) {
+        match self.make_way(attempt, &contents, &mut batch) {
             Way::Free => self.accept_proposal(from, &proposal, fx),
             Way::Barred => self.contest(from, &proposal, fx),
             Way::Open => {

@@ -19,7 +19,7 @@ use super::peers::{Closed, Peers};
 use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
-use super::resolving::{Examination, Proposal};
+use super::resolving::{Examinations, Proposal};
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
@@ -60,7 +60,7 @@ pub(super) enum Pending {
     /// The rows of an attempt that is carried here.
     RowsOfCarried(Attempt),
     /// What was read by an attempt that is to be committed by assumption.
-    Examine(Examination),
+    Examine(Attempt),
     /// Rows for a read.
     Read(ReadJob),
     /// Heads of the log for a peer.
@@ -94,6 +94,7 @@ pub struct Site {
     pub(super) peers: Peers,
     pub(super) gateway: Gateway,
     pub(super) coordinator: Coordinator,
+    pub(super) examinations: Examinations,
     pub(super) cohort: Cohort,
     pub(super) catch_up: CatchUp,
     /// Attempts made at or below it, and not on record, are forgotten.
@@ -135,6 +136,7 @@ impl Site {
             peers: Peers::default(),
             gateway: Gateway::default(),
             coordinator: Coordinator::default(),
+            examinations: Examinations::default(),
             cohort: Cohort::default(),
             catch_up: CatchUp::default(),
             forgotten: Timestamp::ZERO,
@@ -292,7 +294,7 @@ impl Site {
             Pending::Recover => self.recover(Some(loaded), fx),
             Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, fx),
             Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, fx),
-            Pending::Examine(examination) => self.on_examined(examination, loaded, fx),
+            Pending::Examine(attempt) => self.on_examined(attempt, token, loaded, fx),
             Pending::Read(job) => self.on_read_loaded(job, loaded, fx),
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
             Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
@@ -338,7 +340,7 @@ impl Site {
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
             Note::Inquire { meta, round, without } => self.on_inquire(from, meta, round, without, fx),
             Note::Concluded { meta, decision } => self.on_concluded(&meta, decision, fx),
-            Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision, contents }, fx),
+            Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision }, contents, fx),
             Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
             Note::Handoff { id, life, parts, two_rounds } => self.on_handoff(from, Handoff { id, life, parts, two_rounds }, fx),
@@ -483,6 +485,7 @@ impl Inspect for Site {
         let everywhere = sites * TRANSACTIONS_MAX;
         self.gateway.tables(sites, visit);
         self.coordinator.tables(self.now, &self.config, visit);
+        self.examinations.tables(self.coordinator.ballots.len(), visit);
         self.cohort.tables(everywhere, &self.config, visit);
         self.moving.tables(sites, regions, visit);
         let log_end = self.placement.voters.contains(self.me.region).then_some(self.cohort.log_end);
