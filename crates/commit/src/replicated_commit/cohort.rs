@@ -435,6 +435,7 @@ impl Site {
         };
         fx.agree(ATTEMPT, attempt, &Some(meta.at));
         self.supersede_earlier(attempt, &mut batch, fx);
+        self.contest_unread(meta, &part, &mut batch);
         let kept = meta.at > self.catch_up.collected;
         for (key, value) in part.writes.iter().filter(|_| kept) {
             self.cohort.locks.take_over(key, Some(attempt.txn));

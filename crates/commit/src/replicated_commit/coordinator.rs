@@ -56,7 +56,8 @@ pub(super) struct Ballot {
     pub(super) acceptor: Acceptor,
     /// The round that this region leads, and when it may begin another.
     pub(super) leader: Option<Leader>,
-    /// What the attempt reads and writes in this shard, as a region says that is prepared for it.
+    /// What the attempt reads and writes in this shard, as a region says that is prepared for it, or a leader that proposes to commit it by
+    /// assumption.
     pub(super) contents: Option<Part>,
     /// It was forgotten here, and is kept again for what it has promised: it has no vote.
     pub(super) stands_in: bool,
@@ -87,6 +88,8 @@ pub(super) struct Coordinator {
     pub(super) ballots: BTreeMap<Attempt, Ballot>,
     /// Those not resolved: few beside the many that are kept until they are old.
     unresolved: BTreeSet<Attempt>,
+    /// Those that somebody has proposed to commit by assumption, and whose outcome is open.
+    pub(super) assumed: BTreeSet<Attempt>,
     /// How many ballots have this region's vote.
     voted: usize,
     /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier life.
@@ -103,6 +106,7 @@ impl Coordinator {
         visit(Table::new("coordinator.ballots", self.ballots.len(), config.attempts_kept()).stays());
         visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.ballots.len()).stays());
         let overdue = self.forgettable(None, now.minus(config.forget_after), config.forget_after * 2, now).count();
+        visit(Table::new("coordinator.assumed", self.assumed.len(), self.unresolved.len()).stays());
         visit(Table::new("coordinator.overdue", overdue, config.attempts_kept()));
     }
 
@@ -706,6 +710,7 @@ impl Site {
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
         (ballot.leader, ballot.contents) = (None, None);
+        self.coordinator.assumed.remove(&attempt);
         match decision {
             Decision::Committed { .. } => {
                 fx.agree(ATTEMPT, attempt, &Some(ballot.meta.at));
@@ -897,6 +902,7 @@ impl Site {
             let ballot = self.coordinator.ballots.remove(attempt);
             self.coordinator.voted -= usize::from(ballot.is_some_and(|ballot| ballot.vote.is_some()));
             self.coordinator.unresolved.remove(attempt);
+            self.coordinator.assumed.remove(attempt);
             batch.delete_record(VOTES, records::attempt_key(attempt));
             self.forgotten = self.forgotten.max(attempt.made);
         }

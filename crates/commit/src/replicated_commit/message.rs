@@ -69,13 +69,15 @@ impl Meta {
 impl Part {
     /// True if one of the two writes what the other reads or writes.
     pub fn conflicts(&self, other: &Part) -> bool {
-        self.writes_into(other) || other.writes_into(self)
+        let written: BTreeSet<&Key> = self.writes.iter().map(|(key, _)| key).collect();
+        self.has_read_from(other) || other.has_read_from(self) || other.writes.iter().any(|(key, _)| written.contains(key))
     }
 
-    fn writes_into(&self, other: &Part) -> bool {
-        let keys: BTreeSet<&Key> = other.reads.iter().map(|read| &read.key).chain(other.writes.iter().map(|(key, _)| key)).collect();
-        let within = |key: &Key| other.ranges.iter().any(|check| check.range.contains(key));
-        self.writes.iter().any(|(key, _)| keys.contains(key) || within(key))
+    /// True if it reads what `other` writes.
+    pub fn has_read_from(&self, other: &Part) -> bool {
+        let read: BTreeSet<&Key> = self.reads.iter().map(|read| &read.key).collect();
+        let within = |key: &Key| self.ranges.iter().any(|check| check.range.contains(key));
+        other.writes.iter().any(|(key, _)| read.contains(key) || within(key))
     }
 
     /// The placement that it writes.

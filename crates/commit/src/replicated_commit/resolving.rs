@@ -308,6 +308,8 @@ impl Site {
         }
         let proposal = Proposal { meta, round, decision };
         let Some(contents) = contents else { return self.accept_proposal(from, &proposal, fx) };
+        ballot.contents = Some(contents.clone());
+        self.coordinator.assumed.insert(attempt);
         if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
             return;
         }
@@ -442,6 +444,19 @@ impl Site {
             }
         }
         way
+    }
+
+    /// `attempt` commits here, which has read and written `part`. If it had not seen what another one writes at a lower timestamp that somebody
+    /// proposes to commit by assumption, that one is contested.
+    pub(super) fn contest_unread(&mut self, meta: &Meta, part: &Part, batch: &mut Batch) {
+        for attempt in &self.coordinator.assumed {
+            let Some(ballot) = self.coordinator.ballots.get_mut(attempt) else { continue };
+            let is_unread = ballot.meta.at < meta.at && ballot.contents.as_ref().is_some_and(|contents| part.has_read_from(contents));
+            if *attempt != meta.attempt && is_unread && !ballot.acceptor.is_contested() {
+                ballot.acceptor.contest();
+                ballot.put_record(batch);
+            }
+        }
     }
 
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
