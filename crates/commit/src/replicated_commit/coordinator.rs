@@ -54,6 +54,9 @@ pub(super) struct Ballot {
     presumed_lost: Regions,
     /// This region's part in its resolution, on disk or on its way there.
     pub(super) acceptor: Acceptor,
+    /// The attempt's gateway, another site of this region, counts no votes any more, and what it had seen is in the tally. Not for long where
+    /// the gateway is silent.
+    gateway_bound: bool,
     /// The round that this region leads, and when it may begin another.
     pub(super) leader: Option<Leader>,
     /// What the attempt reads and writes in this shard, as a region says that is prepared for it, or a leader that proposes to commit it by
@@ -142,6 +145,14 @@ impl Coordinator {
         self.ballots.get_mut(attempt)?.leader.as_mut()
     }
 
+    /// The gateway of `attempt` counts no votes any more, and has seen these.
+    pub(super) fn on_bound(&mut self, attempt: &Attempt, votes: Vec<(RegionId, Vote)>) {
+        if let Some(ballot) = self.ballots.get_mut(attempt) {
+            ballot.gateway_bound = true;
+            votes.into_iter().for_each(|(region, vote)| ballot.tally.record_if_open(region, vote));
+        }
+    }
+
     /// A region that is prepared for `attempt` says what that reads and writes in this shard.
     pub(super) fn hear_contents(&mut self, attempt: &Attempt, contents: Option<Part>) {
         if let Some(ballot) = self.ballots.get_mut(attempt).filter(|ballot| ballot.leader.is_some()) {
@@ -180,6 +191,7 @@ impl Ballot {
             asked: false,
             presumed_lost: Regions::NONE,
             acceptor: Acceptor::default(),
+            gateway_bound: false,
             leader: None,
             contents: None,
             assumes: false,
@@ -214,6 +226,13 @@ impl Ballot {
     fn is_over(&self) -> bool {
         let may_commit = self.has_yes() || self.acceptor.is_bound();
         !may_commit || (self.resolved && self.decision.is_some())
+    }
+
+    /// True if the attempt's gateway is another site of the region of `site`, and may be counting votes still: it does so for `deadline` at the most.
+    pub(super) fn counts_at(&self, site: SiteId, now: Time, deadline: Span) -> bool {
+        let gateway = self.meta.attempt.txn.gateway;
+        let is_near = gateway.region == site.region && gateway != site;
+        is_near && self.decision.is_none() && !self.gateway_bound && !self.over && now.since(self.since) < deadline
     }
 
     /// True if the cohorts of this region are asked whether they can prepare.

@@ -245,6 +245,11 @@ pub enum Note {
     Over { attempt: Attempt },
     /// A site in doubt, whose gateway is silent, to each region's coordinator: what is your vote, for ever?
     AskVote { meta: Meta },
+    /// Coordinator that is asked to promise a round to the attempt's gateway, another site of its region: what have you seen? Count no votes any
+    /// more.
+    Bind { meta: Meta },
+    /// The answer of a gateway that has concluded nothing.
+    Bound { attempt: Attempt, votes: Vec<(RegionId, Vote)> },
     /// Leader of a resolution to each survivor's coordinator: what do you know? Count no votes any more, and promise this round.
     Inquire { meta: Meta, round: Round, without: Regions },
     /// The same to all of them, once it has heard them: accept this.
@@ -558,6 +563,8 @@ impl fmt::Display for Note {
                 write!(f, "Fetch ")?;
                 list(f, seqs.iter())
             }
+            Note::Bind { meta } => write!(f, "Bind {}", meta.attempt),
+            Note::Bound { attempt, votes } => write!(f, "Bound {attempt} has seen {}", votes.len()),
             Note::Ping { oldest, .. } => write!(f, "Ping oldest {oldest}"),
             Note::Pong { .. } => write!(f, "Pong"),
             Note::Measured(_) => write!(f, "Measured"),

@@ -5,6 +5,9 @@
 //! several lead, the first region of the electorate has the shortest wait between two rounds.
 //!
 //! On the change that declares it lost a region does not vote: so that change is decided by the others, whatever becomes of its gateway.
+//! A gateway of a region that takes part is bound with it, also where it is another site than the coordinator: it tells what it has seen, and
+//! counts votes no more.
+//!
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
@@ -157,6 +160,9 @@ impl Site {
         if (votes && ballot.vote.is_none() && ballot.is_preparing()) || ballot.acceptor.without().contains(round.leader) {
             return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
+        if ballot.counts_at(self.me, now, self.config.outcome_deadline + self.config.withdraw_after) {
+            return self.send(attempt.txn.gateway, Note::Bind { meta }, fx); // the leader asks again
+        }
         if let Err(promised) = ballot.acceptor.promise(round, without) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
@@ -168,6 +174,7 @@ impl Site {
             Some(Vote::Yes) => Some(Vote::Firm),
             Some(_) => None,
         };
+        self.bind_gateway(attempt);
         match last {
             Some(vote) => self.vote(attempt, vote, Batch::new(), fx),
             None => self.put_on_record(attempt, fx),

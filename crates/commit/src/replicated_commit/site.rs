@@ -328,7 +328,7 @@ impl Site {
             Note::Decided { meta, decision } => {
                 self.on_decided_as_coordinator(from, &meta, decision, fx);
                 self.on_decided_as_cohort(&meta, decision, fx);
-                self.on_decided_as_gateway(&meta, decision, fx);
+                self.on_claimed_as_gateway(&meta, decision, fx);
             }
             Note::AskHigh { attempt, epoch } => self.on_ask_high(from, attempt, epoch, fx),
             Note::High { attempt, high } => self.on_high(from, attempt, high, fx),
@@ -338,6 +338,8 @@ impl Site {
             Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
+            Note::Bind { meta } => self.on_bind(from, &meta, fx),
+            Note::Bound { attempt, votes } => self.coordinator.on_bound(&attempt, votes),
             Note::Inquire { meta, round, without } => self.on_inquire(from, meta, round, without, fx),
             Note::Concluded { meta, decision } => self.on_concluded(&meta, decision, fx),
             Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision }, contents, fx),
