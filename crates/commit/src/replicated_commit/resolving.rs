@@ -322,8 +322,7 @@ impl Site {
         }
         let ranges = (0..contents.ranges.len()).collect();
         let (current, awaited) = (None, None);
-        let examination =
-            Examination { from, proposal, contents, ranges, current, awaited, keys_are_known: false, is_stale: false };
+        let examination = Examination { from, proposal, contents, ranges, current, awaited, keys_are_known: false, is_stale: false };
         self.examinations.0.insert(attempt, examination);
         self.examine(attempt, fx);
     }

@@ -338,19 +338,6 @@ impl Site {
         }
         if self.deciding(meta.attempt).is_some() {
             self.conclude(meta.attempt.txn, decision, fx);
-        } else if decision.is_commit() {
-            self.finish_by_earlier(meta, fx);
-        }
-    }
-
-    /// The survivors of lost regions have agreed to commit an attempt whose refusals were seen here, and after which another was made: that
-    /// one they refuse.
-    fn finish_by_earlier(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        let trips = self.gateway.txns.get(&meta.attempt.txn).map_or(0, |state| state.trips);
-        let is_later = |committing: &&mut Committing| committing.meta.attempt > meta.attempt && committing.confirmed.is_none();
-        if self.committing(meta.attempt.txn).filter(is_later).is_some() {
-            fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
-            self.finish_commit(meta.attempt.txn, Ok(Committed { at: meta.at, trips }), fx);
         }
     }
 
