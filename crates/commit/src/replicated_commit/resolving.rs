@@ -314,7 +314,8 @@ impl Site {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
         let proposal = Proposal { meta, round, decision };
-        let Some(contents) = contents else { return self.accept_proposal(from, &proposal, fx) };
+        // Who knows that it committed need not look.
+        let Some(contents) = contents.filter(|_| ballot.decision.is_none()) else { return self.accept_proposal(from, &proposal, fx) };
         ballot.contents = Some(contents.clone());
         self.coordinator.assumed.insert(attempt);
         if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
