@@ -1,0 +1,113 @@
+//! What survivors of lost regions make of an attempt where they do not know the same: a later rival that one of them knows to have committed,
+//! an attempt that is carried by a region without a vote on it, a gateway that counts votes still, a region that is lost in the midst of a
+//! round.
+
+use crate::doubts::{NORTH, WEST};
+use crate::resolutions::{LONG, declare};
+use crate::support::{Cluster, Envelope, R0, R1, R2};
+use rhumb_commit::placement::Placement;
+use rhumb_commit::replicated_commit::message::{Attempt, Voted};
+use rhumb_commit::replicated_commit::{Note, Promise};
+use rhumb_commit::transaction::ReadMode;
+use rhumb_core::{Body, RegionId, SiteId, Span, TxnId};
+
+/// The attempt that a message is about.
+fn attempt_of(envelope: &Envelope) -> Option<Attempt> {
+    match &envelope.body {
+        Body::Note(
+            Note::Accept { meta, .. }
+            | Note::Withdraw { meta }
+            | Note::Decided { meta, .. }
+            | Note::AskGateway { meta }
+            | Note::AskVote { meta }
+            | Note::Inquire { meta, .. }
+            | Note::Propose { meta, .. }
+            | Note::Concluded { meta, .. },
+        )
+        | Body::Promise(Promise::Aborted { meta } | Promise::Vote(Voted { meta, .. })) => Some(meta.attempt),
+        Body::Note(Note::Over { attempt } | Note::Outranked { attempt, .. })
+        | Body::Promise(
+            Promise::Testified { attempt, .. }
+            | Promise::Contested { attempt, .. }
+            | Promise::Accepted { attempt, .. }
+            | Promise::Forgotten { attempt, .. },
+        ) => Some(*attempt),
+        _ => None,
+    }
+}
+
+fn is_about(envelope: &Envelope, txn: TxnId) -> bool {
+    attempt_of(envelope).is_some_and(|attempt| attempt.txn == txn)
+}
+
+fn tells_outcome(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Note(Note::Decided { .. } | Note::Concluded { .. }) | Body::Promise(Promise::Aborted { .. }))
+}
+
+fn stops(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Promise(Promise::Stopped(_)))
+}
+
+fn lose_region(cluster: &mut Cluster, region: RegionId, shards: u16) {
+    (0..shards).for_each(|shard| cluster.kill(SiteId { region, shard }));
+    cluster.lose(move |envelope| envelope.from.region == region || envelope.to.region == region);
+}
+
+/// r0 crashes in the midst of an attempt of its own that nobody else hears of: it is prepared for it.
+fn crash_in_the_midst(cluster: &mut Cluster, shards: u16, txn: TxnId, writes: &[(&str, &str)]) {
+    cluster.hold(|envelope| {
+        envelope.from.region == NORTH && envelope.to.region != NORTH || envelope.to.region == NORTH && envelope.from.region != NORTH
+    });
+    cluster.commit(txn, writes);
+    cluster.settle();
+    (0..shards).for_each(|shard| cluster.kill(SiteId { region: NORTH, shard }));
+    cluster.lose(|_| true);
+    cluster.let_go();
+    (0..shards).for_each(|shard| cluster.start(SiteId { region: NORTH, shard }));
+}
+
+/// r0 is prepared for an attempt that writes k. It knows that a later one committed, which had read k before that and wrote `written`; r1 is
+/// prepared for the later one, bound by a round of it or not, and does not know. r2 is lost.
+fn commit_a_later_rival(written: &str, bound: bool) {
+    let mut cluster = Cluster::new(1, "");
+    let first = cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_millis(10));
+    let earlier = cluster.begin(R0, ReadMode::Optimistic);
+    cluster.get(earlier, ReadMode::Optimistic, &["k"]);
+    cluster.settle();
+    crash_in_the_midst(&mut cluster, 1, earlier, &[("k", "2")]);
+    cluster.advance(Span::from_millis(10));
+    let later = cluster.begin(R2, ReadMode::Optimistic);
+    let read = cluster.get(later, ReadMode::Optimistic, &["k"]);
+    cluster.settle();
+    assert_eq!(cluster.values(read), [Some("1".into())]);
+    cluster.hold(|envelope| envelope.from == R2 && tells_outcome(envelope) == (envelope.to == R1));
+    let id = cluster.commit(later, &[(written, "3")]);
+    cluster.settle();
+    let committed = cluster.committed(id);
+    lose_region(&mut cluster, WEST, 1);
+    cluster.hold(move |envelope| stops(envelope) || bound && is_about(envelope, later));
+    declare(&mut cluster, &Placement::everywhere(3));
+    cluster.let_go();
+    cluster.advance(LONG);
+    for site in [R0, R1] {
+        assert_eq!(cluster.stored(site, written), (committed.at, Some("3".into())), "{site}: its client was told");
+        let before = cluster.stored_at(site, "k", committed.at.previous()).0;
+        assert_eq!(before, first.at, "{site}: the later one, which writes {written}, had read it");
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
+}
+
+/// r1 is asked to accept the earlier one while it is bound by a round of the later one, in which it does not hear r0.
+#[test]
+fn what_is_assumed_waits_until_later_rivals_are_over() {
+    commit_a_later_rival("k", true);
+    commit_a_later_rival("m", true);
+}
+
+/// r1 is asked to accept the earlier one before it hears how the later one ended, and once more after that.
+#[test]
+fn what_a_commit_has_read_past_does_not_commit_by_assumption() {
+    commit_a_later_rival("k", false);
+    commit_a_later_rival("m", false);
+}
