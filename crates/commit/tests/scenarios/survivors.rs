@@ -2,14 +2,19 @@
 //! an attempt that is carried by a region without a vote on it, a gateway that counts votes still, a region that is lost in the midst of a
 //! round.
 
-use crate::doubts::{NORTH, WEST};
+use crate::doubts::{EAST, NORTH, WEST, change};
 use crate::resolutions::{LONG, declare};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
-use rhumb_commit::placement::Placement;
+use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::replicated_commit::message::{Attempt, Voted};
 use rhumb_commit::replicated_commit::{Note, Promise};
-use rhumb_commit::transaction::ReadMode;
+use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, TxnId};
+
+const SOUTH: RegionId = RegionId(3);
+const MIDDLE: RegionId = RegionId(4);
+const R3: SiteId = SiteId::new(3, 0);
+const R4: SiteId = SiteId::new(4, 0);
 
 /// The attempt that a message is about.
 fn attempt_of(envelope: &Envelope) -> Option<Attempt> {
@@ -40,6 +45,10 @@ fn is_about(envelope: &Envelope, txn: TxnId) -> bool {
     attempt_of(envelope).is_some_and(|attempt| attempt.txn == txn)
 }
 
+fn asks_for_votes(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Note(Note::AskVote { .. }))
+}
+
 fn tells_outcome(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Note(Note::Decided { .. } | Note::Concluded { .. }) | Body::Promise(Promise::Aborted { .. }))
 }
@@ -51,6 +60,14 @@ fn stops(envelope: &Envelope) -> bool {
 fn lose_region(cluster: &mut Cluster, region: RegionId, shards: u16) {
     (0..shards).for_each(|shard| cluster.kill(SiteId { region, shard }));
     cluster.lose(move |envelope| envelope.from.region == region || envelope.to.region == region);
+}
+
+/// An operator at `site` declares the regions `lost`.
+fn declare_lost(cluster: &mut Cluster, site: SiteId, placement: &Placement, lost: Regions, change: Change) -> Placement {
+    let (next, id) = cluster.change(site, placement, Change { lost, ..change });
+    cluster.settle();
+    cluster.committed(id);
+    next
 }
 
 /// r0 crashes in the midst of an attempt of its own that nobody else hears of: it is prepared for it.
@@ -110,4 +127,46 @@ fn what_is_assumed_waits_until_later_rivals_are_over() {
 fn what_a_commit_has_read_past_does_not_commit_by_assumption() {
     commit_a_later_rival("k", false);
     commit_a_later_rival("m", false);
+}
+
+/// r1's client is told of a conflict with an attempt of r2. r0, which had voted for it, has handed it on to r3, which has no vote on it and is
+/// not heard for long; r0 hears that it aborted. Then r0 and r2 are lost.
+#[test]
+fn a_refusal_is_remembered_for_a_region_that_carries_the_attempt() {
+    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
+    let mut cluster = Cluster::of_regions(5, first.clone());
+    let other = cluster.begin(R2, ReadMode::Optimistic);
+    cluster.hold(move |envelope| is_about(envelope, other) && (envelope.to == R0 || envelope.is_vote()));
+    let id = cluster.commit(other, &[("k", "1")]);
+    cluster.settle();
+    let txn = cluster.begin(R1, ReadMode::Optimistic);
+    let keeps_from_r0 = move |envelope: &Envelope| envelope.to == R0 && is_about(envelope, txn) && !envelope.is_accept();
+    cluster.hold(move |envelope| is_about(envelope, other) && (envelope.to == R0 || envelope.is_vote()) || keeps_from_r0(envelope));
+    let refused = cluster.commit(txn, &[("k", "2")]);
+    cluster.settle();
+    assert!(matches!(cluster.failed(refused), TxnError::Conflict(_)));
+    // What r3 hears of r2 comes later than what it hears of r0.
+    cluster.hold(move |envelope| {
+        keeps_from_r0(envelope) || asks_for_votes(envelope) || stops(envelope) && envelope.from == R2 && envelope.to == R3
+    });
+    cluster.settle();
+    cluster.committed(id);
+    let (second, id) = cluster.change(R1, &first, change([EAST, SOUTH, MIDDLE], [NORTH, WEST]));
+    cluster.advance(Span::from_secs(4));
+    cluster.committed(id);
+    assert_eq!([R0, R3].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 1], "r3 carries it");
+    cluster.lose(stops);
+    cluster.hold(move |envelope| is_about(envelope, txn) && (envelope.from == R3 || envelope.to == R3));
+    cluster.advance(Span::from_secs(150));
+    assert_eq!([R0, R3].map(|site| cluster.prepared_and_in_doubt(site).0), [0, 1]);
+    lose_region(&mut cluster, NORTH, 1);
+    lose_region(&mut cluster, WEST, 1);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    declare_lost(&mut cluster, R1, &second, [NORTH, WEST].into_iter().collect(), change([EAST, SOUTH, MIDDLE], []));
+    cluster.advance(LONG);
+    for site in [R1, R3, R4] {
+        assert_eq!(cluster.stored(site, "k").1, Some("1".into()), "{site}: its client was told that it aborted");
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
 }
