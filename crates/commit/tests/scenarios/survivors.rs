@@ -170,3 +170,65 @@ fn a_refusal_is_remembered_for_a_region_that_carries_the_attempt() {
         assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
     }
 }
+
+/// r3 has no vote on an attempt that r0 is prepared for. It carries it, and alone has heard that r2 refused it, before that one is lost.
+#[test]
+fn a_refusal_that_only_a_carrier_has_heard_counts() {
+    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
+    let mut cluster = Cluster::of_regions(4, first.clone());
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    crash_in_the_midst(&mut cluster, 1, txn, &[("k", "1")]);
+    // That r1 has nothing of it r3 does not hear.
+    let keeps = |envelope: &Envelope| envelope.from == R1 && envelope.to == R3 && (stops(envelope) || envelope.is_vote());
+    cluster.hold(move |envelope| keeps(envelope) || asks_for_votes(envelope));
+    let (second, id) = cluster.change(R1, &first, change([NORTH, EAST, SOUTH], [WEST]));
+    cluster.advance(Span::from_secs(4));
+    cluster.committed(id);
+    assert_eq!([R0, R1, R3].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 0, 1], "r3 carries it");
+    cluster.hold(move |envelope| {
+        let is_heard = envelope.from == R3 && envelope.to == R2;
+        keeps(envelope) || asks_for_votes(envelope) && !is_heard || envelope.from == R2 && envelope.to != R3 && envelope.is_vote()
+    });
+    cluster.advance(Span::from_secs(2));
+    lose_region(&mut cluster, WEST, 1);
+    cluster.lose(|_| true);
+    cluster.hold(keeps);
+    declare_lost(&mut cluster, R1, &second, WEST.into(), change([NORTH, EAST, SOUTH], []));
+    cluster.advance(LONG);
+    cluster.let_go();
+    cluster.advance(LONG);
+    for site in [R0, R1, R3] {
+        assert_eq!((cluster.stored(site, "k").1, cluster.prepared_and_in_doubt(site)), (None, (0, 0)), "{site}");
+    }
+}
+
+/// An attempt of r0 had read k before others wrote it. r3, which has no vote on it, carries it; r0 and r2 are lost, and nobody is prepared for
+/// it any more.
+#[test]
+fn what_is_carried_only_and_had_read_an_older_version_does_not_commit() {
+    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
+    let mut cluster = Cluster::of_regions(5, first.clone());
+    cluster.put(R0, &[("k", "1")]);
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    cluster.get(txn, ReadMode::Optimistic, &["k"]);
+    cluster.settle();
+    cluster.hold(|envelope| envelope.to == R0);
+    cluster.put(R2, &[("k", "2")]);
+    cluster.advance(Span::from_millis(10));
+    crash_in_the_midst(&mut cluster, 1, txn, &[("m", "3")]);
+    cluster.hold(|envelope| asks_for_votes(envelope) || stops(envelope) && envelope.from == R2 && envelope.to == R3);
+    let (second, id) = cluster.change(R1, &first, change([EAST, SOUTH, MIDDLE], [NORTH, WEST]));
+    cluster.advance(Span::from_secs(4));
+    cluster.committed(id);
+    assert_eq!([R0, R3].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 1], "r3 carries it");
+    lose_region(&mut cluster, NORTH, 1);
+    lose_region(&mut cluster, WEST, 1);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    declare_lost(&mut cluster, R1, &second, [NORTH, WEST].into_iter().collect(), change([EAST, SOUTH, MIDDLE], []));
+    cluster.advance(LONG);
+    for site in [R1, R3, R4] {
+        assert_eq!((cluster.stored(site, "k").1, cluster.stored(site, "m").1), (Some("2".into()), None), "{site}");
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
+}
