@@ -3,7 +3,7 @@
 //! round.
 
 use crate::doubts::{EAST, NORTH, WEST, change};
-use crate::resolutions::{LONG, declare};
+use crate::resolutions::{LONG, declare, keys_of_two_shards};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::replicated_commit::message::{Attempt, Voted};
@@ -231,4 +231,40 @@ fn what_is_carried_only_and_had_read_an_older_version_does_not_commit() {
         assert_eq!((cluster.stored(site, "k").1, cluster.stored(site, "m").1), (Some("2".into()), None), "{site}");
         assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
     }
+}
+
+/// The gateway of an attempt is r1's second site, and knows that r2 voted for it, which is lost. r1 and r0 agree that it aborted, for an
+/// earlier one of r2 that r1 is prepared for. Then the gateway hears that r0 had voted for it.
+#[test]
+fn a_gateway_counts_no_votes_while_its_region_takes_part_in_a_round() {
+    let (a, _) = keys_of_two_shards();
+    let (gateway, other_gateway) = (SiteId::new(1, 1), SiteId::new(2, 1));
+    let mut cluster = Cluster::new(2, "");
+    let rival = cluster.begin(other_gateway, ReadMode::Optimistic);
+    cluster.hold(move |envelope| is_about(envelope, rival) && (envelope.to == R0 || envelope.to == R2));
+    cluster.commit(rival, &[(&a, "1")]);
+    cluster.settle();
+    cluster.lose(|_| true);
+    cluster.advance(Span::from_millis(10));
+    let txn = cluster.begin(gateway, ReadMode::Optimistic);
+    cluster.hold(move |envelope| is_about(envelope, txn) && envelope.to == gateway && envelope.from != R2);
+    let id = cluster.commit(txn, &[(&a, "2")]);
+    cluster.settle();
+    lose_region(&mut cluster, WEST, 2);
+    // r0 takes the gateway for dead.
+    let is_of_gateway = move |envelope: &Envelope| {
+        is_about(envelope, txn) && (envelope.to == gateway || envelope.from == gateway) || envelope.from == gateway && envelope.to == R0
+    };
+    cluster.hold(is_of_gateway);
+    declare_lost(&mut cluster, R1, &Placement::everywhere(3), WEST.into(), change([NORTH, EAST], []));
+    cluster.advance(Span::from_secs(5));
+    assert_eq!([R0, R1].map(|site| cluster.prepared_and_in_doubt(site)), [(0, 0), (0, 0)]);
+    cluster.hold(move |envelope| is_of_gateway(envelope) && !(envelope.from == R0 && envelope.is_vote()));
+    cluster.settle();
+    cluster.let_go();
+    cluster.advance(LONG);
+    for site in [R0, R1] {
+        assert_eq!(cluster.stored(site, &a).1, Some("1".into()), "{site}");
+    }
+    assert!(matches!(cluster.failed(id), TxnError::Conflict(_)), "{:?}", cluster.failed(id));
 }
