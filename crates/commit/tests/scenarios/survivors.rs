@@ -57,6 +57,10 @@ fn stops(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Promise(Promise::Stopped(_)))
 }
 
+fn is_of_log(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Promise(Promise::Log { .. } | Promise::Entries { .. }))
+}
+
 fn lose_region(cluster: &mut Cluster, region: RegionId, shards: u16) {
     (0..shards).for_each(|shard| cluster.kill(SiteId { region, shard }));
     cluster.lose(move |envelope| envelope.from.region == region || envelope.to.region == region);
@@ -267,4 +271,69 @@ fn a_gateway_counts_no_votes_while_its_region_takes_part_in_a_round() {
         assert_eq!(cluster.stored(site, &a).1, Some("1".into()), "{site}");
     }
     assert!(matches!(cluster.failed(id), TxnError::Conflict(_)), "{:?}", cluster.failed(id));
+}
+
+/// r0 knows that an attempt of its own committed, for which r1 is prepared as well. r4 is lost, and in the midst of r1's round, in which r0 is
+/// not heard, r0 is lost, too. r1, r2 and r3 agree that it aborted, for an earlier one in its way. r2, which knows neither that r0 is lost nor
+/// how the round ended, then hears r0.
+#[test]
+fn the_late_word_of_who_is_lost_in_the_midst_of_a_round_does_not_count() {
+    let all = Placement::everywhere(5);
+    let mut cluster = Cluster::of_regions(5, all.clone());
+    let rival = cluster.begin(R3, ReadMode::Optimistic);
+    cluster.hold(move |envelope| is_about(envelope, rival) && envelope.to != R2);
+    cluster.commit(rival, &[("k", "1")]);
+    cluster.settle();
+    cluster.kill(R3);
+    cluster.lose(|_| true);
+    cluster.start(R3);
+    cluster.advance(Span::from_millis(10));
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    cluster.hold(move |envelope| {
+        let reaches = envelope.to == R1 && envelope.is_accept() || envelope.to == R4 || envelope.to == R0 && envelope.is_vote();
+        is_about(envelope, rival) || is_about(envelope, txn) && !reaches
+    });
+    let id = cluster.commit(txn, &[("k", "2")]);
+    cluster.settle();
+    let committed = cluster.committed(id);
+    lose_region(&mut cluster, MIDDLE, 1);
+    cluster.lose(|_| true);
+    let of_r0 = move |envelope: &Envelope| {
+        (envelope.from == R0 || envelope.to == R0) && (is_about(envelope, txn) || stops(envelope) || is_of_log(envelope))
+    };
+    cluster.hold(of_r0);
+    let second = declare_lost(&mut cluster, R1, &all, MIDDLE.into(), change([NORTH, EAST, WEST, SOUTH], []));
+    // r1 takes r0 for dead.
+    let of_r0 = move |envelope: &Envelope| of_r0(envelope) || envelope.from == R0 && envelope.to == R1;
+    cluster.hold(of_r0);
+    // r1 accepts the earlier one, and begins its round anew.
+    cluster.advance(Span::from_secs(2));
+    cluster.kill(R1);
+    cluster.start(R1);
+    cluster.advance(Span::from_millis(3_500));
+    for site in [R1, R2, R3] {
+        assert!(cluster.placement_at(site).1, "{site} is settled");
+    }
+    // That r0 is lost r2 votes for, and does not hear.
+    let (_, declared) = cluster.change(R1, &second, Change { lost: NORTH.into(), ..change([EAST, WEST, SOUTH], []) });
+    let of_r2 = move |envelope: &Envelope| {
+        let asks = matches!(envelope.body, Body::Note(Note::AskStopped { .. }));
+        let of_placement = matches!(envelope.body, Body::Promise(Promise::Placed { .. })) || is_of_log(envelope) || asks;
+        let of_others = tells_outcome(envelope) && !(envelope.from == R0 && is_about(envelope, txn));
+        envelope.to == R2 && (of_placement || of_others)
+    };
+    cluster.hold(move |envelope| of_r0(envelope) || of_r2(envelope));
+    cluster.advance(Span::from_millis(1_500));
+    cluster.committed(declared);
+    assert_eq!(cluster.placement_at(R2).0, second);
+    cluster.hold(move |envelope| of_r2(envelope) || of_r0(envelope) && envelope.from != R2 && envelope.to != R2);
+    cluster.advance(LONG);
+    let has = |cluster: &Cluster, site| cluster.stored_at(site, "k", committed.at) == (committed.at, Some("2".into()));
+    assert_eq!([R1, R2, R3].map(|site| has(&cluster, site)), [false; 3]);
+    lose_region(&mut cluster, NORTH, 1);
+    cluster.let_go();
+    cluster.advance(LONG);
+    for site in [R1, R2, R3] {
+        assert_eq!((has(&cluster, site), cluster.prepared_and_in_doubt(site)), (false, (0, 0)), "{site}");
+    }
 }
