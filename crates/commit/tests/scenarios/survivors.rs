@@ -237,6 +237,36 @@ fn what_is_carried_only_and_had_read_an_older_version_does_not_commit() {
     }
 }
 
+/// r3's second site carries what it writes of an attempt whose coordinators are the first sites; r3's first site has nothing of it. All who
+/// voted on it are lost.
+#[test]
+fn a_region_without_a_vote_leads_for_a_site_that_carries() {
+    let (a, b) = keys_of_two_shards();
+    let second = |region: u16| SiteId::new(region, 1);
+    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
+    let mut cluster = Cluster::of_sites(5, 2, first.clone());
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    crash_in_the_midst(&mut cluster, 2, txn, &[(&a, "1"), (&b, "1")]);
+    // Of r0, which is in doubt, nobody hears but r3's second site, and that one does not hear of r2.
+    cluster.hold(move |envelope| {
+        let kept_from = if envelope.to == second(3) { WEST } else { NORTH };
+        asks_for_votes(envelope) || stops(envelope) && envelope.from.region == kept_from && envelope.to.region.0 >= 3
+    });
+    let (next, id) = cluster.change(R1, &first, change([SOUTH, MIDDLE], [NORTH, EAST, WEST]));
+    cluster.advance(Span::from_secs(5));
+    cluster.committed(id);
+    assert_eq!([R3, second(3), R4, second(4)].map(|site| cluster.prepared_and_in_doubt(site).0), [0, 1, 0, 0]);
+    let lost: Regions = [NORTH, EAST, WEST].into_iter().collect();
+    lost.iter().for_each(|region| lose_region(&mut cluster, region, 2));
+    cluster.lose(|_| true);
+    cluster.let_go();
+    declare_lost(&mut cluster, R3, &next, lost, change([SOUTH, MIDDLE], []));
+    cluster.advance(Span::from_secs(60));
+    for site in [R3, second(3), R4, second(4)] {
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0), "{site}");
+    }
+}
+
 /// The gateway of an attempt is r1's second site, and knows that r2 voted for it, which is lost. r1 and r0 agree that it aborted, for an
 /// earlier one of r2 that r1 is prepared for. Then the gateway hears that r0 had voted for it.
 #[test]

@@ -97,6 +97,11 @@ impl Cluster {
         Cluster::build(regions, 1, placement, "", |site| site)
     }
 
+    /// The same with `shards` sites in each of `regions`.
+    pub fn of_sites(regions: usize, shards: u16, placement: Placement) -> Cluster {
+        Cluster::build(regions, shards, placement, "", |site| site)
+    }
+
     /// The same of sites that `make` has changed: it can plant a bug in them.
     pub fn with_sites(shards: u16, goal: &str, make: fn(Site) -> Site) -> Cluster {
         Cluster::build(3, shards, Placement::everywhere(3), goal, make)
