@@ -267,6 +267,52 @@ fn a_region_without_a_vote_leads_for_a_site_that_carries() {
     }
 }
 
+/// r3 and r4 look whether an attempt of r1, which is lost, had read the newest version of k. While they read, another one that they are
+/// prepared for commits below it, and writes k.
+#[test]
+fn what_is_put_while_a_proposal_is_examined_is_seen() {
+    let all = Placement::everywhere(5);
+    let mut cluster = Cluster::of_regions(5, all.clone());
+    cluster.put(R0, &[("k", "1")]);
+    let txn = cluster.begin(R1, ReadMode::Optimistic);
+    cluster.get(txn, ReadMode::Optimistic, &["k"]);
+    cluster.settle();
+    let writer = cluster.begin(R3, ReadMode::Optimistic);
+    let keeps = move |envelope: &Envelope| is_about(envelope, writer) && (envelope.to == R0 || envelope.to == R2 || envelope.from == R4);
+    cluster.hold(keeps);
+    let written = cluster.commit(writer, &[("k", "2")]);
+    cluster.settle();
+    assert!(cluster.waits(written));
+    cluster.advance(Span::from_millis(10));
+    cluster.hold(move |envelope| keeps(envelope) || is_about(envelope, txn) && envelope.from == R1);
+    let reaches = move |envelope: &Envelope| envelope.to == R0 && envelope.is_accept();
+    cluster.hold(move |envelope| keeps(envelope) || is_about(envelope, txn) && envelope.from == R1 && !reaches(envelope));
+    cluster.commit(txn, &[("m", "3")]);
+    cluster.settle();
+    assert_eq!(cluster.prepared_and_in_doubt(R0).0, 1);
+    lose_region(&mut cluster, EAST, 1);
+    lose_region(&mut cluster, WEST, 1);
+    cluster.hold(move |envelope| keeps(envelope) || stops(envelope));
+    let lost = [EAST, WEST].into_iter().collect();
+    declare_lost(&mut cluster, R0, &all, lost, change([NORTH, SOUTH, MIDDLE], []));
+    cluster.hold_loads(R3);
+    cluster.hold_loads(R4);
+    cluster.advance(Span::from_secs(3));
+    assert!(cluster.waits(written));
+    cluster.hold(move |envelope| stops(envelope) || envelope.to == R0 && (is_about(envelope, writer) || is_of_log(envelope)));
+    cluster.settle();
+    cluster.committed(written);
+    cluster.answer_loads(R3);
+    cluster.answer_loads(R4);
+    cluster.settle();
+    cluster.let_go();
+    cluster.advance(LONG);
+    for site in [R0, R3, R4] {
+        assert_eq!((cluster.stored(site, "k").1, cluster.stored(site, "m").1), (Some("2".into()), None), "{site}");
+        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
+    }
+}
+
 /// The gateway of an attempt is r1's second site, and knows that r2 voted for it, which is lost. r1 and r0 agree that it aborted, for an
 /// earlier one of r2 that r1 is prepared for. Then the gateway hears that r0 had voted for it.
 #[test]
