@@ -21,8 +21,11 @@
 //!
 //! What is assumed may contradict what else is assumed: two attempts that write one row, one prepared in each of two survivors, had at the
 //! most one vote of the lost region. So a proposal to commit by assumption says what the attempt reads and writes. A region that is prepared
-//! for an earlier attempt in its way *contests* it, and one that accepts it contests each later attempt of its own in the way of it, on disk. What is contested
-//! aborts in the next round.
+//! for an earlier attempt in its way *contests* it, and one that accepts it contests each later attempt of its own in the way of it, on disk, and
+//! accepts nothing before those are over: another survivor may know that one has committed. What is contested aborts in the next round.
+//!
+//! Who takes part is fixed with the round: should another region be lost in its midst, a new round begins without that one, and each that
+//! promises it knows from then on that what the region says comes too late.
 //!
 //! Invariants: a region promises and accepts rounds in their order, on disk before it says so; a leader proposes one decision in a round;
 //! what all survivors have accepted in one round is the outcome of every later one.
@@ -82,6 +85,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
     round: Round,
+    survivors: Regions,
     phase: Phase,
 }
 
@@ -156,9 +160,14 @@ impl Acceptor {
 }
 
 impl Leader {
-    /// The leader of `round`, which has asked nobody yet.
-    pub fn new(round: Round) -> Leader {
-        Leader { round, phase: Phase::Inquiring { heard: BTreeMap::new() } }
+    /// The leader of `round`, in which the `survivors` take part. It has asked nobody yet.
+    pub fn new(round: Round, survivors: Regions) -> Leader {
+        Leader { round, survivors, phase: Phase::Inquiring { heard: BTreeMap::new() } }
+    }
+
+    /// Who takes part in the round.
+    pub fn survivors(&self) -> Regions {
+        self.survivors
     }
 
     /// The round that it leads.
@@ -174,11 +183,11 @@ impl Leader {
         }
     }
 
-    /// Those of `survivors` whose answer in this phase is still to come.
-    pub fn awaited(&self, survivors: Regions) -> Regions {
+    /// Those who take part and whose answer in this phase is still to come.
+    pub fn awaited(&self) -> Regions {
         match &self.phase {
-            Phase::Inquiring { heard } => survivors.without(heard.keys().copied().collect()),
-            Phase::Proposing { accepted, .. } => survivors.without(*accepted),
+            Phase::Inquiring { heard } => self.survivors.without(heard.keys().copied().collect()),
+            Phase::Proposing { accepted, .. } => self.survivors.without(*accepted),
         }
     }
 
@@ -287,7 +296,7 @@ mod tests {
 
     /// What A, leading the first round, makes of these testimonies about an attempt of three regions, of which C is lost.
     fn verdict<const N: usize>(testimonies: [(RegionId, Testimony); N]) -> Option<Verdict> {
-        let mut leader = Leader::new(round(1, A));
+        let mut leader = Leader::new(round(1, A), [A, B].into_iter().collect());
         testimonies.into_iter().for_each(|(region, testimony)| leader.hear(region, round(1, A), testimony));
         leader.verdict(Regions::first(3), Tally::default(), &Vote::Firm)
     }
@@ -331,16 +340,16 @@ mod tests {
     #[test]
     fn a_leader_goes_on_once_all_survivors_have_answered_in_its_round() {
         let survivors: Regions = [A, B].into_iter().collect();
-        let mut leader = Leader::new(round(2, A));
+        let mut leader = Leader::new(round(2, A), survivors);
         leader.hear(A, round(2, A), testimony([(A, Vote::Firm)]));
         leader.hear(B, round(1, A), testimony([(B, NO)]));
-        assert_eq!(leader.awaited(survivors), B.into(), "what was said in an earlier round does not count");
+        assert_eq!(leader.awaited(), B.into(), "what was said in an earlier round does not count");
         leader.hear(B, round(2, A), testimony([(B, NO)]));
-        assert!(leader.awaited(survivors).is_empty() && leader.proposed().is_none());
+        assert!(leader.awaited().is_empty() && leader.proposed().is_none());
         leader.propose(COMMIT);
-        assert_eq!((leader.proposed(), leader.awaited(survivors)), (Some(COMMIT), survivors));
+        assert_eq!((leader.proposed(), leader.awaited()), (Some(COMMIT), survivors));
         leader.hear_accepted(A, round(2, A));
         leader.hear_accepted(B, round(1, A));
-        assert_eq!(leader.awaited(survivors), B.into());
+        assert_eq!(leader.awaited(), B.into());
     }
 }

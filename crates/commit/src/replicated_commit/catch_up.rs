@@ -512,6 +512,7 @@ impl Site {
         for (key, value) in entry.writes.into_iter().filter(|_| kept) {
             self.cohort.locks.take_over(&key, None);
             self.see_placement(&key, value.as_ref(), batch, fx);
+            self.examinations.see(&key, entry.at);
             batch.put_version(key, entry.at, value);
         }
         self.cohort.applied.insert(entry.attempt);

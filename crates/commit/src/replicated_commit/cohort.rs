@@ -435,10 +435,12 @@ impl Site {
         };
         fx.agree(ATTEMPT, attempt, &Some(meta.at));
         self.supersede_earlier(attempt, &mut batch, fx);
+        self.contest_unread(meta, &part, &mut batch);
         let kept = meta.at > self.catch_up.collected;
         for (key, value) in part.writes.iter().filter(|_| kept) {
             self.cohort.locks.take_over(key, Some(attempt.txn));
             self.see_placement(key, value.as_ref(), &mut batch, fx);
+            self.examinations.see(key, meta.at);
             batch.put_version(key.clone(), meta.at, value.clone());
         }
         self.cohort.log_end += 1;
@@ -518,7 +520,8 @@ impl Site {
 
     pub(super) fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         fx.count("commit.cohort_asks");
-        for region in meta.electorate.iter() {
+        // Its own region may not vote on it, and know how it ended or have to lead its resolution.
+        for region in meta.electorate.or(self.me.region.into()).iter() {
             self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
         }
         self.ask_highs(meta, fx);

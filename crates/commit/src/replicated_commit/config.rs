@@ -67,7 +67,7 @@ impl Config {
 
 /// Ballots known only from an outcome that a coordinator keeps at a time.
 pub const ORPHANS_MAX: usize = 10_000;
-/// Ballots that a coordinator forgets in one tick.
+/// Ballots that a coordinator looks at in one tick, whether it can forget them.
 pub const FORGET_MAX: usize = 10_000;
 /// Ballots of attempts that did not commit which a coordinator keeps beyond `forget_after`, for regions that may be prepared for them still.
 pub const REFUSALS_KEPT_MAX: usize = 100_000;

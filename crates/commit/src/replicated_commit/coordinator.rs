@@ -29,6 +29,7 @@ use crate::resolution::{Acceptor, Leader};
 use crate::votes::{Decision, Outcome, Refusal, Tally, Vote};
 use rhumb_core::{Batch, Effects, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// What a coordinator knows of one attempt.
 #[derive(Debug)]
@@ -53,9 +54,13 @@ pub(super) struct Ballot {
     presumed_lost: Regions,
     /// This region's part in its resolution, on disk or on its way there.
     pub(super) acceptor: Acceptor,
+    /// The attempt's gateway, another site of this region, counts no votes any more, and what it had seen is in the tally. Not for long where
+    /// the gateway is silent.
+    gateway_bound: bool,
     /// The round that this region leads, and when it may begin another.
     pub(super) leader: Option<Leader>,
-    /// What the attempt reads and writes in this shard, as a region says that is prepared for it.
+    /// What the attempt reads and writes in this shard, as a region says that is prepared for it, or a leader that proposes to commit it by
+    /// assumption.
     pub(super) contents: Option<Part>,
     /// It was forgotten here, and is kept again for what it has promised: it has no vote.
     pub(super) stands_in: bool,
@@ -86,10 +91,16 @@ pub(super) struct Coordinator {
     pub(super) ballots: BTreeMap<Attempt, Ballot>,
     /// Those not resolved: few beside the many that are kept until they are old.
     unresolved: BTreeSet<Attempt>,
+    /// Those that somebody has proposed to commit by assumption, and whose outcome is open.
+    pub(super) assumed: BTreeSet<Attempt>,
     /// How many ballots have this region's vote.
     voted: usize,
     /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier life.
     pub(super) closed: Timestamp,
+    /// The last ballot that was looked at in the present walk through those that may be forgotten; none before the first.
+    walked: Option<Attempt>,
+    /// How many refusals this walk has kept for others.
+    kept: usize,
 }
 
 impl Coordinator {
@@ -97,15 +108,18 @@ impl Coordinator {
     pub(super) fn tables(&self, now: Time, config: &Config, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("coordinator.ballots", self.ballots.len(), config.attempts_kept()).stays());
         visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.ballots.len()).stays());
-        let overdue = self.forgettable(now.minus(config.forget_after), config.forget_after * 2, now).count();
+        let overdue = self.forgettable(None, now.minus(config.forget_after), config.forget_after * 2, now).count();
+        visit(Table::new("coordinator.assumed", self.assumed.len(), self.unresolved.len()).stays());
         visit(Table::new("coordinator.overdue", overdue, config.attempts_kept()));
     }
 
-    /// The attempts made up to `floor` that are over for this region and were heard of first `age` ago or longer.
-    fn forgettable(&self, floor: Time, age: Span, now: Time) -> impl Iterator<Item = Attempt> {
+    /// The attempts after `after` made up to `floor` that are over for this region and were heard of first `age` ago or longer.
+    fn forgettable(&self, after: Option<Attempt>, floor: Time, age: Span, now: Time) -> impl Iterator<Item = Attempt> {
         let floor = Timestamp::from_time(floor);
         // An attempt is made after its transaction began.
-        let begun_by_then = self.ballots.range(..=Attempt::last_begun(floor));
+        let last = Attempt::last_begun(floor);
+        let begin = after.filter(|after| *after < last).map_or(Bound::Unbounded, Bound::Excluded);
+        let begun_by_then = self.ballots.range((begin, Bound::Included(last)));
         begun_by_then
             .filter(move |(attempt, ballot)| attempt.made <= floor && ballot.is_over() && now.since(ballot.since) >= age)
             .map(|(attempt, _)| *attempt)
@@ -129,6 +143,14 @@ impl Coordinator {
     /// The round of `attempt` that this region leads, if its outcome is still open.
     pub(super) fn leader(&mut self, attempt: &Attempt) -> Option<&mut Leader> {
         self.ballots.get_mut(attempt)?.leader.as_mut()
+    }
+
+    /// The gateway of `attempt` counts no votes any more, and has seen these.
+    pub(super) fn on_bound(&mut self, attempt: &Attempt, votes: Vec<(RegionId, Vote)>) {
+        if let Some(ballot) = self.ballots.get_mut(attempt) {
+            ballot.gateway_bound = true;
+            votes.into_iter().for_each(|(region, vote)| ballot.tally.record_if_open(region, vote));
+        }
     }
 
     /// A region that is prepared for `attempt` says what that reads and writes in this shard.
@@ -169,6 +191,7 @@ impl Ballot {
             asked: false,
             presumed_lost: Regions::NONE,
             acceptor: Acceptor::default(),
+            gateway_bound: false,
             leader: None,
             contents: None,
             assumes: false,
@@ -203,6 +226,13 @@ impl Ballot {
     fn is_over(&self) -> bool {
         let may_commit = self.has_yes() || self.acceptor.is_bound();
         !may_commit || (self.resolved && self.decision.is_some())
+    }
+
+    /// True if the attempt's gateway is another site of the region of `site`, and may be counting votes still: it does so for `deadline` at the most.
+    pub(super) fn counts_at(&self, site: SiteId, now: Time, deadline: Span) -> bool {
+        let gateway = self.meta.attempt.txn.gateway;
+        let is_near = gateway.region == site.region && gateway != site;
+        is_near && self.decision.is_none() && !self.gateway_bound && !self.over && now.since(self.since) < deadline
     }
 
     /// True if the cohorts of this region are asked whether they can prepare.
@@ -423,6 +453,9 @@ impl Site {
             fx.count("commit.asked_forgotten");
             let promise = Promise::Forgotten { attempt, region: self.me.region, log_end: self.cohort.log_end };
             fx.persist(Batch::new()).send(from, promise);
+            if from.region == self.me.region {
+                self.lead_for_carrier(&meta, fx);
+            }
             return;
         }
         self.look_up(&meta, fx);
@@ -442,6 +475,8 @@ impl Site {
                 self.tell_others(attempt, from, fx);
             }
             (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), fx),
+            // It has no vote, but may be the only region that is left to lead.
+            (None, None) if !meta.electorate.contains(self.me.region) => self.lead_for_carrier(&meta, fx),
             (None, None) if ballot.parts.is_empty() => {
                 self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), fx);
                 self.tell_others(attempt, from, fx);
@@ -694,6 +729,7 @@ impl Site {
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
         (ballot.leader, ballot.contents) = (None, None);
+        self.coordinator.assumed.remove(&attempt);
         match decision {
             Decision::Committed { .. } => {
                 fx.agree(ATTEMPT, attempt, &Some(ballot.meta.at));
@@ -864,15 +900,19 @@ impl Site {
     /// long as another region may be prepared for it: should that one be away now, it has to hear of the refusal.
     fn forget(&mut self, fx: &mut Effects<Site>) {
         let age = self.config.forget_after;
-        let old = self.coordinator.forgettable(self.now.minus(age), age, self.now);
-        let mut kept = 0;
+        let (after, mut kept) = (self.coordinator.walked, self.coordinator.kept);
+        let old: Vec<Attempt> = self.coordinator.forgettable(after, self.now.minus(age), age, self.now).take(FORGET_MAX).collect();
+        work::add(old.len());
         let is_done = |attempt: &Attempt| {
             let ballot = &self.coordinator.ballots[attempt];
             let stays = kept < REFUSALS_KEPT_MAX && ballot.is_refused() && self.may_be_prepared_elsewhere(&ballot.meta);
             kept += usize::from(stays);
             !stays
         };
-        let gone: Vec<Attempt> = old.inspect(|_| work::add(1)).filter(is_done).take(FORGET_MAX).collect();
+        let gone: Vec<Attempt> = old.iter().copied().filter(is_done).collect();
+        // The next walk begins anew once this one has come to the end.
+        self.coordinator.walked = old.last().copied().filter(|_| old.len() == FORGET_MAX);
+        self.coordinator.kept = if self.coordinator.walked.is_some() { kept } else { 0 };
         if gone.is_empty() {
             return;
         }
@@ -881,6 +921,7 @@ impl Site {
             let ballot = self.coordinator.ballots.remove(attempt);
             self.coordinator.voted -= usize::from(ballot.is_some_and(|ballot| ballot.vote.is_some()));
             self.coordinator.unresolved.remove(attempt);
+            self.coordinator.assumed.remove(attempt);
             batch.delete_record(VOTES, records::attempt_key(attempt));
             self.forgotten = self.forgotten.max(attempt.made);
         }
@@ -888,20 +929,22 @@ impl Site {
         fx.persist(batch);
     }
 
-    /// True unless every other region with a vote on it has closed its timestamp, by the word of its coordinator.
+    /// True unless every other site that the attempt concerns has closed its timestamp: in any region, for those without a vote may carry it.
     fn may_be_prepared_elsewhere(&self, meta: &Meta) -> bool {
-        let others = meta.electorate.without(self.me.region.into()).without(self.lost_of(meta));
-        others.iter().any(|region| self.peers.closed(self.site(region, self.me.shard)) < meta.at)
+        let regions = self.survivors(meta);
+        let others = regions.iter().flat_map(|region| meta.participants.iter().map(move |shard| self.site(region, *shard)));
+        let mut others = others.filter(|site| *site != self.me);
+        self.cohort.entries.contains_key(&meta.attempt) || others.any(|site| self.peers.closed(site) < meta.at)
     }
 
-    /// The timestamp up to which this region is in doubt about nothing that this site coordinates, nor will be: a crash changes nothing of that, as
-    /// a new life takes no timestamp up to the ceiling on disk.
-    pub(super) fn closed_as_coordinator(&mut self) -> Timestamp {
+    /// The timestamp up to which this site is in doubt about nothing, carries nothing, and will not in this epoch: a crash changes nothing of
+    /// that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to carry.
+    pub(super) fn close(&mut self) -> Timestamp {
         let closed = self.own_closed().min(self.ceiling);
         let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
         let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing());
         let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.coordinator.closed = closed.max(self.coordinator.closed);
-        closed
+        if self.is_settled() || !self.has_copy() { closed } else { Timestamp::ZERO }
     }
 }

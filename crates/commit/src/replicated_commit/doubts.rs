@@ -26,7 +26,7 @@
 
 use super::cohort::{Carried, Entry, RowsOfCarried, Stage};
 use super::config::PAGE_BYTES_MAX;
-use super::message::{Attempt, Doubt, Meta, Note, Part};
+use super::message::{Attempt, Doubt, Meta, Note};
 use super::moving::Stop;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
 use super::site::{Pending, Site};
@@ -48,12 +48,13 @@ impl Site {
         entries.filter(|entry| entry.meta.epoch < self.placement.epoch && entry.is_promised())
     }
 
-    /// A page of them, as told to others: what they read is validated, only what they may write matters.
+    /// A page of them, as told to others. What they have read goes along: it lies below the timestamp above which the new epoch begins, and
+    /// needs no lock, but whoever is to assume that they committed has to look at it.
     pub(super) fn page_of_doubts(&self, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
         let (mut page, mut bytes) = (Vec::new(), 0);
         for entry in self.doubts_after(after) {
-            let part = Part { writes: entry.part.writes.clone(), ..Part::default() };
-            let doubt = Doubt { record: PreparedRecord { meta: entry.meta.clone(), part }, carried: entry.as_carried().is_some() };
+            let record = PreparedRecord { meta: entry.meta.clone(), part: entry.part.clone() };
+            let doubt = Doubt { record, carried: entry.as_carried().is_some() };
             bytes += record::encoded_bytes(&doubt);
             if bytes > PAGE_BYTES_MAX && !page.is_empty() {
                 return (page, true);
@@ -233,17 +234,24 @@ impl Site {
         self.cohort.entries.get(attempt).is_some_and(|entry| entry.as_carried().is_some())
     }
 
+    /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
+    /// have forgotten it.
+    pub(super) fn lead_for_carrier(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        if !self.lost_of(meta).is_empty() {
+            let now = self.now;
+            self.coordinator.ballot(meta, now);
+            self.lead_resolution(meta.attempt, fx);
+        }
+    }
+
     /// Asks all regions that can still say for the votes on what is carried.
     pub(super) fn carried_tick(&mut self, fx: &mut Effects<Site>) {
         let carried = self.cohort.entries.values().filter(|entry| entry.as_carried().is_some());
         let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
         for meta in &metas {
             self.ask_votes_as_cohort(meta, fx);
-            if meta.coordinator == self.me.shard && !self.lost_of(meta).is_empty() {
-                // All who voted on it may have forgotten it.
-                let now = self.now;
-                self.coordinator.ballot(meta, now);
-                self.lead_resolution(meta.attempt, fx);
+            if meta.coordinator == self.me.shard {
+                self.lead_for_carrier(meta, fx);
             }
         }
         if !metas.is_empty() {

@@ -60,6 +60,15 @@ pub(super) struct Join {
     whole: bool,
 }
 
+/// Rows that a peer copies, and what held here when they began to be read. A page counts for no more: what settled or went while they were
+/// read, they may lack.
+#[derive(Debug)]
+pub(super) struct CopyAsked {
+    pub(super) from: Key,
+    pub(super) epoch: u64,
+    pub(super) collected: Timestamp,
+}
+
 /// A page of rows.
 #[derive(Debug)]
 pub(super) struct CopyPage {
@@ -149,25 +158,22 @@ impl Site {
         if !self.is_settled() || self.placement.epoch < epoch || !self.has_copy() {
             return; // it asks again, here or elsewhere
         }
-        let token = self.token(Pending::CopyRows { to, from: from.clone() });
+        let (epoch, collected) = (self.placement.epoch, self.catch_up.collected);
+        let token = self.token(Pending::CopyRows { to, from: from.clone(), epoch, collected });
         fx.load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
-    pub(super) fn on_copy_loaded(&mut self, to: SiteId, from: Key, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_copy_loaded(&mut self, to: SiteId, asked: CopyAsked, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
+        let CopyAsked { from, epoch, collected } = asked;
         if !self.is_settled() {
             return; // in a new epoch meanwhile
         }
         more |= cut_to_size(&mut rows);
         let next = rows.last().filter(|_| more).map(|row| row.key.successor());
-        let page = Promise::CopiedRows {
-            from,
-            rows,
-            next,
-            collected: self.catch_up.collected,
-            highest: self.cohort.highest_applied,
-            epoch: self.placement.epoch,
-        };
+        // Rows that were put while these were read may be among them.
+        let highest = self.cohort.highest_applied;
+        let page = Promise::CopiedRows { from, rows, next, collected, highest, epoch };
         fx.persist(Batch::new()).send(to, page);
     }
 
@@ -202,10 +208,12 @@ impl Site {
         let mut batch = Batch::new();
         let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
         for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {
+            self.examinations.see(&row.key, collected);
             batch.put_version(row.key, collected, None);
         }
         for row in page.rows {
             join.newest = row.version.max(join.newest);
+            self.examinations.see(&row.key, row.version);
             batch.put_version(row.key, row.version, row.value);
         }
         fx.count("placement.page_copied");

@@ -69,13 +69,15 @@ impl Meta {
 impl Part {
     /// True if one of the two writes what the other reads or writes.
     pub fn conflicts(&self, other: &Part) -> bool {
-        self.writes_into(other) || other.writes_into(self)
+        let written: BTreeSet<&Key> = self.writes.iter().map(|(key, _)| key).collect();
+        self.has_read_from(other) || other.has_read_from(self) || other.writes.iter().any(|(key, _)| written.contains(key))
     }
 
-    fn writes_into(&self, other: &Part) -> bool {
-        let keys: BTreeSet<&Key> = other.reads.iter().map(|read| &read.key).chain(other.writes.iter().map(|(key, _)| key)).collect();
-        let within = |key: &Key| other.ranges.iter().any(|check| check.range.contains(key));
-        self.writes.iter().any(|(key, _)| keys.contains(key) || within(key))
+    /// True if it reads what `other` writes.
+    pub fn has_read_from(&self, other: &Part) -> bool {
+        let read: BTreeSet<&Key> = self.reads.iter().map(|read| &read.key).collect();
+        let within = |key: &Key| self.ranges.iter().any(|check| check.range.contains(key));
+        other.writes.iter().any(|(key, _)| read.contains(key) || within(key))
     }
 
     /// The placement that it writes.
@@ -243,6 +245,11 @@ pub enum Note {
     Over { attempt: Attempt },
     /// A site in doubt, whose gateway is silent, to each region's coordinator: what is your vote, for ever?
     AskVote { meta: Meta },
+    /// Coordinator that is asked to promise a round to the attempt's gateway, another site of its region: what have you seen? Count no votes any
+    /// more.
+    Bind { meta: Meta },
+    /// The answer of a gateway that has concluded nothing.
+    Bound { attempt: Attempt, votes: Vec<(RegionId, Vote)> },
     /// Leader of a resolution to each survivor's coordinator: what do you know? Count no votes any more, and promise this round.
     Inquire { meta: Meta, round: Round, without: Regions },
     /// The same to all of them, once it has heard them: accept this.
@@ -255,7 +262,7 @@ pub enum Note {
     Fetch { seqs: Vec<u64> },
     /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `handing` when it handed over
     /// the oldest commit of which it awaits the end, `life` the start of the sender's life, `epoch` that of its placement. Of what commits at or
-    /// below `closed` nothing is in doubt there, nor will be.
+    /// below `closed` nothing is in doubt there, nor carried, nor will be in this epoch.
     Ping { sent: Time, oldest: Timestamp, handing: Timestamp, life: Timestamp, epoch: u64, closed: Timestamp },
     /// Answer to `Ping`.
     Pong { sent: Time },
@@ -340,7 +347,7 @@ impl Voted {
 /// An attempt that a replica is in doubt about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
-    /// Which, and what it writes.
+    /// Which, and what it reads and writes.
     pub record: PreparedRecord,
     /// It is not prepared for it itself: it keeps the locks for others that are.
     pub carried: bool,
@@ -556,6 +563,8 @@ impl fmt::Display for Note {
                 write!(f, "Fetch ")?;
                 list(f, seqs.iter())
             }
+            Note::Bind { meta } => write!(f, "Bind {}", meta.attempt),
+            Note::Bound { attempt, votes } => write!(f, "Bound {attempt} has seen {}", votes.len()),
             Note::Ping { oldest, .. } => write!(f, "Ping oldest {oldest}"),
             Note::Pong { .. } => write!(f, "Pong"),
             Note::Measured(_) => write!(f, "Measured"),

@@ -170,6 +170,7 @@ impl Site {
         fx.agree("placement", placement.epoch, &placement);
         self.catch_up.begin_epoch(self.safe());
         self.placement = placement;
+        self.peers.open_all();
         self.moving.stopped.clear();
         self.moving.stopped_at = self.now;
         self.moving.adopted = true;

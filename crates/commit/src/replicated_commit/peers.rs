@@ -13,7 +13,18 @@ struct Peer {
     oldest: Timestamp,
     handing: Timestamp,
     life: Timestamp,
-    closed: Timestamp,
+    closed: Closed,
+}
+
+/// What a site has closed, and in which of its pings it said so last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Closed {
+    /// The life of the site.
+    pub life: Timestamp,
+    /// When it sent the ping.
+    pub sent: Time,
+    /// Of what commits at or below it nothing is in doubt there, nor carried, nor will be in this epoch.
+    pub upto: Timestamp,
 }
 
 /// What a site knows of the others.
@@ -33,7 +44,7 @@ impl Peers {
     /// A message of `from` arrived.
     pub fn heard(&mut self, from: SiteId, now: Time) {
         let nothing = Timestamp::ZERO;
-        let new = Peer { heard: now, heard_in: 0, rtt: None, oldest: nothing, handing: nothing, life: nothing, closed: nothing };
+        let new = Peer { heard: now, heard_in: 0, rtt: None, oldest: nothing, handing: nothing, life: nothing, closed: Closed::default() };
         let peer = self.peers.entry(from).or_insert(new);
         peer.heard = now;
         peer.heard_in = self.ticks;
@@ -65,16 +76,22 @@ impl Peers {
         }
     }
 
-    /// A ping of `from` arrived: of what commits at or below `closed` nothing is in doubt there, nor will be.
-    pub fn closes(&mut self, from: SiteId, closed: Timestamp) {
+    /// A ping of `from` arrived. The latest counts, not the highest: a replica that copies its rows anew takes over what its source is in doubt
+    /// about.
+    pub fn closes(&mut self, from: SiteId, closed: Closed) {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.closed = closed.max(peer.closed);
         }
     }
 
-    /// The timestamp up to which nothing is in doubt at `site`, nor will be.
+    /// A new epoch begins: who settles in it may take over what others are in doubt about.
+    pub fn open_all(&mut self) {
+        self.peers.values_mut().for_each(|peer| peer.closed.upto = Timestamp::ZERO);
+    }
+
+    /// The timestamp up to which nothing is in doubt at `site`, nor carried, nor will be in this epoch.
     pub fn closed(&self, site: SiteId) -> Timestamp {
-        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.closed)
+        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.closed.upto)
     }
 
     /// An answer to the ping sent at `sent` arrived.

@@ -5,26 +5,28 @@
 //! several lead, the first region of the electorate has the shortest wait between two rounds.
 //!
 //! On the change that declares it lost a region does not vote: so that change is decided by the others, whatever becomes of its gateway.
+//! A gateway of a region that takes part is bound with it, also where it is another site than the coordinator: it tells what it has seen, and
+//! counts votes no more.
+//!
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
-use super::cohort::{Stage, check_range};
-use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise};
+use super::cohort::check_range;
+use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
 use super::site::{Pending, Site};
 use crate::placement::{Placement, Regions};
 use crate::resolution::{Leader, Round, Testimony, Verdict};
 use crate::votes::{Decision, Refusal, Tally, Vote};
-use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Span, work};
-use std::collections::{BTreeSet, VecDeque};
+use rhumb_core::actor::{RequestId, Token};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Span, Table, Timestamp, work};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What the leader of a round proposes, and, if that is a commit by assumption, what the attempt reads and writes in the coordinators' shard.
+/// What the leader of a round proposes.
 #[derive(Debug)]
 pub(super) struct Proposal {
     pub(super) meta: Meta,
     pub(super) round: Round,
     pub(super) decision: Decision,
-    pub(super) contents: Option<Part>,
 }
 
 /// A proposal whose reads are being looked up, at a survivor.
@@ -32,15 +34,49 @@ pub(super) struct Proposal {
 pub(super) struct Examination {
     from: SiteId,
     proposal: Proposal,
+    contents: Part,
     /// The ranges, as indices into the contents, that are still to be read, in order, and the one whose rows are awaited.
     ranges: VecDeque<usize>,
     current: Option<usize>,
+    /// The load whose rows are awaited. Those of an examination in an earlier round may still come.
+    awaited: Option<Token>,
     keys_are_known: bool,
+    /// A version was put meanwhile that the loads may have missed.
+    is_stale: bool,
 }
 
 impl Examination {
-    fn contents(&self) -> &Part {
-        self.proposal.contents.as_ref().expect("else there is nothing to examine")
+    /// A version of `key` is put at `at`.
+    fn see(&mut self, key: &Key, at: Timestamp) {
+        let is_newer = |version: Timestamp| version < at && at < self.proposal.meta.at;
+        let in_range = |check: &RangeCheck| {
+            let read = check.rows.binary_search_by(|(known, _)| known.cmp(key)).map_or(Timestamp::ZERO, |index| check.rows[index].1);
+            check.range.contains(key) && is_newer(read)
+        };
+        self.is_stale |= self.contents.reads.iter().any(|read| read.key == *key && is_newer(read.version));
+        self.is_stale |= self.contents.ranges.iter().any(in_range);
+    }
+}
+
+/// The examinations under way at a survivor, one of an attempt at the most.
+#[derive(Debug, Default)]
+pub(super) struct Examinations(BTreeMap<Attempt, Examination>);
+
+impl Examinations {
+    /// A version of `key` is put at `at`.
+    pub(super) fn see(&mut self, key: &Key, at: Timestamp) {
+        self.0.values_mut().for_each(|examination| examination.see(key, at));
+    }
+
+    fn await_load(&mut self, attempt: Attempt, token: Token) {
+        if let Some(examination) = self.0.get_mut(&attempt) {
+            examination.awaited = Some(token);
+        }
+    }
+
+    /// Lists its tables.
+    pub(super) fn tables(&self, ballots: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("examinations", self.0.len(), ballots));
     }
 }
 
@@ -50,7 +86,7 @@ enum Way {
     Free,
     /// One may.
     Barred,
-    /// One is still to be decided by its votes.
+    /// One is not over yet.
     Open,
 }
 
@@ -65,10 +101,12 @@ impl Site {
         if lost.is_empty() || self.is_lost(self.me.region, &meta) {
             return;
         }
+        let survivors = self.survivors(&meta);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("looked at above");
-        if ballot.leader.is_none() && now >= ballot.leads_from {
+        let is_over = ballot.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
+        if is_over || (ballot.leader.is_none() && now >= ballot.leads_from) {
             fx.count("commit.resolution_led");
-            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, self.me.region)));
+            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, self.me.region), survivors));
         }
         self.ask_survivors(&meta, fx);
         self.go_on_resolving(attempt, fx);
@@ -76,10 +114,9 @@ impl Site {
 
     /// The leader asks those survivors that it has not heard in this phase of its round.
     fn ask_survivors(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        let survivors = self.survivors(meta);
-        let without = Regions::first(self.topology.region_count()).without(survivors);
         let Some(leader) = &self.coordinator.ballots[&meta.attempt].leader else { return };
-        let (round, awaited) = (leader.round(), leader.awaited(survivors));
+        let without = Regions::first(self.topology.region_count()).without(leader.survivors());
+        let (round, awaited) = (leader.round(), leader.awaited());
         let note = match leader.proposed() {
             None => Note::Inquire { meta: meta.clone(), round, without },
             Some(decision) => {
@@ -94,7 +131,7 @@ impl Site {
     }
 
     /// All regions that may know something of the attempt, and may yet say so: they only become fewer.
-    fn survivors(&self, meta: &Meta) -> Regions {
+    pub(super) fn survivors(&self, meta: &Meta) -> Regions {
         let gone = |region: RegionId| self.placement.lost.contains_key(&region) && !self.placement.copies().contains(region);
         let all = Regions::first(self.topology.region_count());
         let dead: Regions = all.iter().filter(|region| self.is_lost(*region, meta) || gone(*region)).collect();
@@ -123,6 +160,9 @@ impl Site {
         if (votes && ballot.vote.is_none() && ballot.is_preparing()) || ballot.acceptor.without().contains(round.leader) {
             return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
+        if ballot.counts_at(self.me, now, self.config.outcome_deadline + self.config.withdraw_after) {
+            return self.send(attempt.txn.gateway, Note::Bind { meta }, fx); // the leader asks again
+        }
         if let Err(promised) = ballot.acceptor.promise(round, without) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
@@ -134,6 +174,7 @@ impl Site {
             Some(Vote::Yes) => Some(Vote::Firm),
             Some(_) => None,
         };
+        self.bind_gateway(attempt);
         match last {
             Some(vote) => self.vote(attempt, vote, Batch::new(), fx),
             None => self.put_on_record(attempt, fx),
@@ -157,7 +198,10 @@ impl Site {
     fn testify(&mut self, to: SiteId, attempt: Attempt, round: Round, fx: &mut Effects<Site>) {
         let region = self.me.region;
         let ballot = &self.coordinator.ballots[&attempt];
+        let entry = self.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
         let mut votes = self.votes_at_gateway(&attempt);
+        // One that is carried has heard votes, too.
+        votes.extend(entry.into_iter().flat_map(|entry| entry.tally.final_votes()).map(|(region, vote)| (region, vote.clone())));
         votes.extend(ballot.final_votes());
         votes.extend(ballot.vote.clone().map(|vote| (region, vote)));
         votes.extend(ballot.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
@@ -168,9 +212,7 @@ impl Site {
             contested: ballot.acceptor.is_contested(),
             forgotten: ballot.stands_in.then_some(self.cohort.log_end),
         };
-        // Who carries it has not what it read.
-        let prepared = self.cohort.entries.get(&attempt).filter(|entry| matches!(entry.stage, Stage::Prepared));
-        let contents = prepared.map(|entry| entry.part.clone());
+        let contents = entry.map(|entry| entry.part.clone());
         fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
     }
 
@@ -186,7 +228,7 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         let Some(leader) = &ballot.leader else { return };
         let meta = ballot.meta.clone();
-        if !leader.awaited(self.survivors(&meta)).is_empty() {
+        if !leader.awaited().is_empty() {
             return;
         }
         if let Some(decision) = leader.proposed() {
@@ -236,11 +278,14 @@ impl Site {
         let assumed = if self.has_planted(super::planted::Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
         #[cfg(not(feature = "planted"))]
         let assumed = Vote::Firm;
-        let tally = &self.coordinator.ballots[&meta.attempt].tally;
+        let ballot = &self.coordinator.ballots[&meta.attempt];
+        let tally = &ballot.tally;
         match leader.verdict(meta.electorate, refusing, &assumed)? {
             Verdict::Known(decision) => Some((decision, false)),
             _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
             Verdict::Counted(outcome) => Some((self.decision(outcome, tally, meta)?, false)),
+            // No survivor has promised it, or one that has promised has its outcome among rows that it copied.
+            Verdict::Assumed(_) if ballot.contents.is_none() => Some((Decision::Aborted, true)),
             Verdict::Assumed(outcome) => {
                 let decision = self.decision(outcome, tally, meta)?;
                 if decision.is_commit() {
@@ -252,9 +297,9 @@ impl Site {
         }
     }
 
-    /// A leader proposes.
-    pub(super) fn on_propose(&mut self, from: SiteId, proposal: Proposal, fx: &mut Effects<Site>) {
-        let Proposal { meta, round, decision, contents } = proposal;
+    /// A leader proposes; where that is a commit by assumption, with what the attempt reads and writes in the coordinators' shard.
+    pub(super) fn on_propose(&mut self, from: SiteId, proposal: Proposal, contents: Option<Part>, fx: &mut Effects<Site>) {
+        let Proposal { meta, round, decision } = proposal;
         let (attempt, region) = (meta.attempt, self.me.region);
         if meta.coordinator != self.me.shard {
             return;
@@ -268,20 +313,29 @@ impl Site {
         if let Err(promised) = ballot.acceptor.promise(round, Regions::NONE) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
-        let proposal = Proposal { meta, round, decision, contents };
-        match &proposal.contents {
-            Some(contents) => {
-                let ranges = (0..contents.ranges.len()).collect();
-                self.examine(Examination { from, proposal, ranges, current: None, keys_are_known: false }, fx);
-            }
-            None => self.accept_proposal(from, &proposal, Batch::new(), fx),
+        let proposal = Proposal { meta, round, decision };
+        // Who knows that it committed need not look.
+        let Some(contents) = contents.filter(|_| ballot.decision.is_none()) else { return self.accept_proposal(from, &proposal, fx) };
+        ballot.contents = Some(contents.clone());
+        self.coordinator.assumed.insert(attempt);
+        if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
+            return;
         }
+        let ranges = (0..contents.ranges.len()).collect();
+        let (current, awaited) = (None, None);
+        let examination = Examination { from, proposal, contents, ranges, current, awaited, keys_are_known: false, is_stale: false };
+        self.examinations.0.insert(attempt, examination);
+        self.examine(attempt, fx);
     }
 
-    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, mut batch: Batch, fx: &mut Effects<Site>) {
+    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, fx: &mut Effects<Site>) {
         let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        if ballot.decision.is_some_and(|known| known.outcome() != proposal.decision.outcome()) {
+            return; // heard meanwhile: the leader asks again, and is told
+        }
         if ballot.acceptor.accept(round, proposal.decision).is_ok() {
+            let mut batch = Batch::new();
             ballot.put_record(&mut batch);
             fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
         }
@@ -289,49 +343,57 @@ impl Site {
 
     /// Looks whether what is to be committed by assumption had read the newest versions below its timestamp: else whoever refused it, and be it a
     /// lost region, was right.
-    fn examine(&mut self, mut examination: Examination, fx: &mut Effects<Site>) {
+    fn examine(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(examination) = self.examinations.0.get_mut(&attempt) else { return };
         let at = examination.proposal.meta.at.previous();
-        let contents = examination.contents();
+        let contents = &examination.contents;
         let load = if !examination.keys_are_known && !contents.reads.is_empty() {
             Load::Get { keys: contents.reads.iter().map(|read| read.key.clone()).collect(), at }
         } else if let Some(index) = examination.ranges.pop_front() {
             examination.current = Some(index);
-            let check = &examination.contents().ranges[index];
+            let check = &contents.ranges[index];
             Load::Scan { range: check.range.clone(), at, limit: check.rows.len() + 1, bytes: usize::MAX, reverse: false }
         } else {
-            return self.end_examination(examination, fx);
+            return self.end_examination(attempt, fx);
         };
-        let token = self.token(Pending::Examine(examination));
+        let token = self.token(Pending::Examine(attempt));
+        self.examinations.await_load(attempt, token);
         fx.load(token, load);
     }
 
     /// What is to be committed by assumption had read these rows.
-    pub(super) fn on_examined(&mut self, mut examination: Examination, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_examined(&mut self, attempt: Attempt, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
-        let contents = examination.contents();
-        let is_stale = match examination.current {
+        let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
+        let Some(examination) = examination else { return };
+        let contents = &examination.contents;
+        examination.is_stale |= match examination.current {
             Some(index) => check_range(&contents.ranges[index].rows, &rows).is_err(),
             None => contents.reads.iter().zip(&rows).any(|(read, row)| row.version > read.version),
         };
         examination.keys_are_known = true;
+        self.examine(attempt, fx);
+    }
+
+    fn end_examination(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let Some(Examination { from, proposal, contents, is_stale, .. }) = self.examinations.0.remove(&attempt) else { return };
         #[cfg(feature = "planted")]
         let is_stale = is_stale && !self.has_planted(super::planted::Planted::StaleUnseen);
         if is_stale {
             fx.count("commit.resolution_stale");
-            return self.contest(examination.from, &examination.proposal, fx);
+            return self.contest(from, &proposal, fx);
         }
-        self.examine(examination, fx);
-    }
-
-    fn end_examination(&mut self, examination: Examination, fx: &mut Effects<Site>) {
-        let Examination { from, proposal, .. } = examination;
-        let contents = proposal.contents.as_ref().expect("else there is nothing to examine");
         let mut batch = Batch::new();
-        match self.make_way(proposal.meta.attempt, contents, &mut batch) {
-            Way::Free => self.accept_proposal(from, &proposal, batch, fx),
+        match self.make_way(attempt, &contents, &mut batch) {
+            Way::Free => self.accept_proposal(from, &proposal, fx),
             Way::Barred => self.contest(from, &proposal, fx),
-            Way::Open => fx.count("commit.resolution_waits"),
+            Way::Open => {
+                fx.count("commit.resolution_waits");
+                if !batch.ops.is_empty() {
+                    fx.persist(batch);
+                }
+            }
         }
     }
 
@@ -341,14 +403,15 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         fx.count("commit.resolution_contested");
         ballot.acceptor.contest();
+        ballot.kept = true;
         let mut batch = Batch::new();
         ballot.put_record(&mut batch);
         fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
     /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
-    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks again as long as
-    /// one is still to be decided by its votes.
+    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
+    /// again until all of them are over.
     fn make_way(&mut self, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::RivalsBothCommit) {
@@ -376,23 +439,42 @@ impl Site {
         if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
             return Way::Barred;
         }
+        let mut way = Way::Free;
         for rival in rivals {
             if let Some(ballot) = ballots.get_mut(&rival).filter(|ballot| ballot.decision.is_none()) {
+                way = Way::Open;
+                if !ballot.acceptor.is_contested() {
+                    ballot.acceptor.contest();
+                    ballot.kept = true;
+                    ballot.put_record(batch);
+                }
+            }
+        }
+        way
+    }
+
+    /// `attempt` commits here, which has read and written `part`. If it had not seen what another one writes at a lower timestamp that somebody
+    /// proposes to commit by assumption, that one is contested.
+    pub(super) fn contest_unread(&mut self, meta: &Meta, part: &Part, batch: &mut Batch) {
+        for attempt in &self.coordinator.assumed {
+            let Some(ballot) = self.coordinator.ballots.get_mut(attempt) else { continue };
+            let is_unread = ballot.meta.at < meta.at && ballot.contents.as_ref().is_some_and(|contents| part.has_read_from(contents));
+            if *attempt != meta.attempt && is_unread && !ballot.acceptor.is_contested() {
                 ballot.acceptor.contest();
                 ballot.put_record(batch);
             }
         }
-        Way::Free
     }
 
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
     pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, fx: &mut Effects<Site>) {
         let own = self.me.region;
+        let Some(meta) = self.coordinator.ballots.get(&attempt).map(|ballot| ballot.meta.clone()) else { return };
+        let survivors = self.survivors(&meta);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
             fx.trace(|| format!("{region} contests {attempt}"));
-            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, own)));
-            let meta = ballot.meta.clone();
+            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, own), survivors));
             self.ask_survivors(&meta, fx);
         }
     }

@@ -6,20 +6,20 @@
 //! Invariant kept here: the *ceiling*. No transaction begins at a timestamp, and no read is answered at one, that lies
 //! above the ceiling on disk; a new life starts its clock, and refuses writes, at the ceiling of the lives before.
 
-use super::catch_up::{CatchUp, Closed};
+use super::catch_up::{self, CatchUp};
 use super::cohort::Cohort;
 use super::config::{Config, TRANSACTIONS_MAX};
 use super::coordinator::Coordinator;
 use super::gateway::{Gateway, Handoff, ReadRetry, too_many_transactions};
-use super::joining::{CopyPage, Join};
+use super::joining::{CopyAsked, CopyPage, Join};
 use super::measure::Measures;
 use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
 use super::moving::Moving;
-use super::peers::Peers;
+use super::peers::{Closed, Peers};
 use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
-use super::resolving::{Examination, Proposal};
+use super::resolving::{Examinations, Proposal};
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
@@ -60,17 +60,17 @@ pub(super) enum Pending {
     /// The rows of an attempt that is carried here.
     RowsOfCarried(Attempt),
     /// What was read by an attempt that is to be committed by assumption.
-    Examine(Examination),
+    Examine(Attempt),
     /// Rows for a read.
     Read(ReadJob),
     /// Heads of the log for a peer.
-    Log { to: SiteId, after: u64, closed: Closed },
+    Log { to: SiteId, after: u64, closed: catch_up::Closed },
     /// Log records whose rows a peer fetches.
     FetchRecords { to: SiteId, seqs: BTreeSet<u64> },
     /// Rows of log records for a peer.
     FetchRows { to: SiteId, records: Vec<(u64, super::records::LogRecord)> },
     /// Rows for a peer that copies all.
-    CopyRows { to: SiteId, from: Key },
+    CopyRows { to: SiteId, from: Key, epoch: u64, collected: Timestamp },
     /// The rows that are here already where these were copied.
     CopiedRows(CopyPage),
     /// The ceiling is on disk.
@@ -94,6 +94,7 @@ pub struct Site {
     pub(super) peers: Peers,
     pub(super) gateway: Gateway,
     pub(super) coordinator: Coordinator,
+    pub(super) examinations: Examinations,
     pub(super) cohort: Cohort,
     pub(super) catch_up: CatchUp,
     /// Attempts made at or below it, and not on record, are forgotten.
@@ -135,6 +136,7 @@ impl Site {
             peers: Peers::default(),
             gateway: Gateway::default(),
             coordinator: Coordinator::default(),
+            examinations: Examinations::default(),
             cohort: Cohort::default(),
             catch_up: CatchUp::default(),
             forgotten: Timestamp::ZERO,
@@ -292,12 +294,12 @@ impl Site {
             Pending::Recover => self.recover(Some(loaded), fx),
             Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, fx),
             Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, fx),
-            Pending::Examine(examination) => self.on_examined(examination, loaded, fx),
+            Pending::Examine(attempt) => self.on_examined(attempt, token, loaded, fx),
             Pending::Read(job) => self.on_read_loaded(job, loaded, fx),
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
             Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
             Pending::FetchRows { to, records } => self.on_fetch_rows(to, records, loaded, fx),
-            Pending::CopyRows { to, from } => self.on_copy_loaded(to, from, loaded, fx),
+            Pending::CopyRows { to, from, epoch, collected } => self.on_copy_loaded(to, CopyAsked { from, epoch, collected }, loaded, fx),
             Pending::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, fx),
             Pending::Ceiling(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
         }
@@ -326,7 +328,7 @@ impl Site {
             Note::Decided { meta, decision } => {
                 self.on_decided_as_coordinator(from, &meta, decision, fx);
                 self.on_decided_as_cohort(&meta, decision, fx);
-                self.on_decided_as_gateway(&meta, decision, fx);
+                self.on_claimed_as_gateway(&meta, decision, fx);
             }
             Note::AskHigh { attempt, epoch } => self.on_ask_high(from, attempt, epoch, fx),
             Note::High { attempt, high } => self.on_high(from, attempt, high, fx),
@@ -336,9 +338,11 @@ impl Site {
             Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
+            Note::Bind { meta } => self.on_bind(from, &meta, fx),
+            Note::Bound { attempt, votes } => self.coordinator.on_bound(&attempt, votes),
             Note::Inquire { meta, round, without } => self.on_inquire(from, meta, round, without, fx),
             Note::Concluded { meta, decision } => self.on_concluded(&meta, decision, fx),
-            Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision, contents }, fx),
+            Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision }, contents, fx),
             Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, fx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
             Note::Handoff { id, life, parts, two_rounds } => self.on_handoff(from, Handoff { id, life, parts, two_rounds }, fx),
@@ -351,7 +355,9 @@ impl Site {
             Note::Ping { sent, oldest, handing, life, epoch, closed } => {
                 self.compare_epoch(from, epoch, fx);
                 self.peers.running_since(from, oldest, handing, life);
-                self.peers.closes(from, closed);
+                if epoch == self.placement.epoch {
+                    self.peers.closes(from, Closed { life, sent, upto: closed });
+                }
                 self.send(from, Note::Pong { sent }, fx);
             }
             Note::Pong { sent } => self.peers.measured(from, sent, self.now),
@@ -441,7 +447,7 @@ impl Site {
         let handing = self.gateway.handing().unwrap_or(self.clock.last());
         // A read that waited here may have taken locks after its transaction was over.
         self.peers.running_since(self.me, oldest, handing, self.life);
-        let closed = self.closed_as_coordinator();
+        let closed = self.close();
         for site in self.topology.sites().filter(|site| *site != self.me) {
             fx.send(site, Note::Ping { sent: self.now, oldest, handing, life: self.life, epoch: self.placement.epoch, closed });
         }
@@ -481,6 +487,7 @@ impl Inspect for Site {
         let everywhere = sites * TRANSACTIONS_MAX;
         self.gateway.tables(sites, visit);
         self.coordinator.tables(self.now, &self.config, visit);
+        self.examinations.tables(self.coordinator.ballots.len(), visit);
         self.cohort.tables(everywhere, &self.config, visit);
         self.moving.tables(sites, regions, visit);
         let log_end = self.placement.voters.contains(self.me.region).then_some(self.cohort.log_end);

@@ -13,3 +13,4 @@ mod reads;
 mod resolutions;
 mod rivals;
 mod support;
+mod survivors;

@@ -3,9 +3,9 @@
 
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
-use rhumb_commit::replicated_commit::Note;
+use rhumb_commit::replicated_commit::{Note, Promise};
 use rhumb_commit::transaction::{CommitOptions, Committed, ReadMode, TxnError};
-use rhumb_core::{Body, RegionId, Span, Timestamp};
+use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
 use std::collections::BTreeMap;
 
 const NORTH: RegionId = RegionId(0);
@@ -407,4 +407,46 @@ fn a_read_that_waited_while_its_region_stopped_is_not_answered() {
     cluster.let_go();
     cluster.advance(Span::from_secs(3));
     assert_eq!(cluster.values(read), [Some("1".into())], "it was asked again in the new epoch");
+}
+
+/// r0 begins to read rows for r4, which copies them, while it lacks a commit of r1 and r2. It takes that over when it settles in the next epoch,
+/// in which those have no vote any more, and answers after that: r4 has to ask them all the same.
+#[test]
+fn a_copied_page_counts_for_the_epoch_in_which_it_began_to_be_read() {
+    let [south, middle] = [RegionId(3), RegionId(4)];
+    let (r3, r4) = (SiteId::new(3, 0), SiteId::new(4, 0));
+    let first = placement([NORTH, EAST, WEST], [south]);
+    let mut cluster = Cluster::of_regions(5, first.clone());
+    cluster.put(R0, &[("k", "1")]);
+    let copies = |envelope: &Envelope| matches!(envelope.body, Body::Note(Note::CopyRows { .. }));
+    cluster.hold(copies);
+    let (second, id) = cluster.change(R0, &first, change([NORTH, EAST, WEST], [south, middle]));
+    cluster.advance(Span::from_secs(1));
+    cluster.committed(id);
+    assert_eq!(cluster.under_way(move |envelope| copies(envelope) && envelope.to == R0), 1, "r4 copies from r0");
+    let tells_rows = |envelope: &Envelope| {
+        let of_log = matches!(envelope.body, Body::Promise(Promise::Log { .. } | Promise::Entries { .. }));
+        of_log || matches!(envelope.body, Body::Note(Note::Copy { .. }))
+    };
+    let keeps_from_r4 = move |envelope: &Envelope| envelope.to == r4 && envelope.from != R0 && tells_rows(envelope);
+    cluster.hold(move |envelope| envelope.to == R0 || keeps_from_r4(envelope));
+    let written = cluster.put(R1, &[("k", "2")]);
+    assert_eq!(cluster.stored(R0, "k").1, Some("1".into()));
+    cluster.lose(move |envelope| envelope.to == R0 && envelope.from != r4);
+    cluster.hold_loads(R0);
+    cluster.hold(move |envelope| !copies(envelope));
+    cluster.settle();
+    cluster.hold(move |envelope| copies(envelope) || keeps_from_r4(envelope));
+    let (third, id) = cluster.change(R1, &second, change([NORTH, south], [EAST, WEST, middle]));
+    cluster.advance(Span::from_secs(2));
+    cluster.committed(id);
+    for site in [R0, r3] {
+        assert_eq!((cluster.placement_at(site), cluster.stored(site, "k").0), ((third.clone(), true), written.at), "{site}");
+    }
+    cluster.answer_loads(R0);
+    cluster.advance(Span::from_secs(2));
+    cluster.lose(move |envelope| copies(envelope) || keeps_from_r4(envelope));
+    cluster.let_go();
+    cluster.advance(Span::from_secs(20));
+    assert_eq!((cluster.placement_at(r4), cluster.stored(r4, "k").0), ((third, true), written.at));
 }

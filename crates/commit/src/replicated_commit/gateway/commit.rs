@@ -53,6 +53,8 @@ pub(super) struct Committing {
     tally: Tally,
     /// `Withdraw` was sent.
     withdrawn: bool,
+    /// Its region takes part in a resolution of it: this gateway counts no votes any more, and is told how that ends.
+    bound: bool,
     /// Aborted by the votes that were seen. None until then.
     aborted: Option<Aborted>,
     /// Committed, with this floor; the regions that have confirmed that they applied it. None until then.
@@ -186,6 +188,7 @@ impl Site {
             meta,
             tally: Tally::default(),
             withdrawn: false,
+            bound: false,
             aborted: None,
             confirmed: None,
             attempts: 1,
@@ -217,7 +220,7 @@ impl Site {
         committing.meta.at = at;
         (committing.meta.epoch, committing.meta.electorate) = (epoch, electorate);
         committing.tally = Tally::default();
-        committing.withdrawn = false;
+        (committing.withdrawn, committing.bound) = (false, false);
         committing.attempts += 1;
         committing.made = now;
         committing.sent = now;
@@ -289,7 +292,9 @@ impl Site {
     }
 
     fn count_as_gateway(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let Some(committing) = self.deciding(attempt) else { return };
+        let (now, deadline) = (self.now, self.config.outcome_deadline);
+        let is_open = |committing: &&mut Committing| !committing.bound && now.since(committing.since) < deadline;
+        let Some(committing) = self.deciding(attempt).filter(is_open) else { return };
         let (tally, meta) = (committing.tally.clone(), committing.meta.clone());
         let outcome = if committing.withdrawn { tally.outcome(meta.electorate) } else { tally.outcome_at_gateway(meta.electorate) };
         match outcome {
@@ -315,7 +320,15 @@ impl Site {
         }
     }
 
-    /// Sites in doubt have worked the outcome out while this gateway was silent.
+    /// Sites in doubt claim that they have worked the outcome out. That an attempt aborted which others agree on is not believed.
+    pub(in crate::replicated_commit) fn on_claimed_as_gateway(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+        let is_bound = self.deciding(meta.attempt).is_some_and(|committing| committing.bound);
+        if decision.is_commit() || !is_bound {
+            self.on_decided_as_gateway(meta, decision, fx);
+        }
+    }
+
+    /// The outcome is known elsewhere.
     pub(in crate::replicated_commit) fn on_decided_as_gateway(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
         if decision.is_commit()
             && let Some(committing) = self.committing(meta.attempt.txn).filter(|committing| committing.meta.attempt == meta.attempt)
@@ -325,19 +338,6 @@ impl Site {
         }
         if self.deciding(meta.attempt).is_some() {
             self.conclude(meta.attempt.txn, decision, fx);
-        } else if decision.is_commit() {
-            self.finish_by_earlier(meta, fx);
-        }
-    }
-
-    /// The survivors of lost regions have agreed to commit an attempt whose refusals were seen here, and after which another was made: that
-    /// one they refuse.
-    fn finish_by_earlier(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        let trips = self.gateway.txns.get(&meta.attempt.txn).map_or(0, |state| state.trips);
-        let is_later = |committing: &&mut Committing| committing.meta.attempt > meta.attempt && committing.confirmed.is_none();
-        if self.committing(meta.attempt.txn).filter(is_later).is_some() {
-            fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
-            self.finish_commit(meta.attempt.txn, Ok(Committed { at: meta.at, trips }), fx);
         }
     }
 
@@ -395,6 +395,24 @@ impl Site {
             // site has no vote to take back.
             Some(None) if from.shard == meta.coordinator => Note::Withdraw { meta },
             Some(None) | None => Note::Over { attempt },
+        };
+        self.send(from, note, fx);
+    }
+
+    /// This region is about to take part in a resolution of an attempt: its gateway, if this site is that, concludes nothing from votes any more.
+    pub(in crate::replicated_commit) fn bind_gateway(&mut self, attempt: Attempt) {
+        if let Some(committing) = self.deciding(attempt) {
+            committing.bound = true;
+        }
+    }
+
+    /// The same, for the coordinator at another site of this region.
+    pub(in crate::replicated_commit) fn on_bind(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        self.bind_gateway(attempt);
+        let note = match self.decided_by_gateway(&attempt) {
+            Some(decision) => Note::Decided { meta: meta.clone(), decision },
+            None => Note::Bound { attempt, votes: self.votes_at_gateway(&attempt).into_iter().collect() },
         };
         self.send(from, note, fx);
     }

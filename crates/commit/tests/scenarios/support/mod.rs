@@ -49,6 +49,8 @@ struct Machine {
     ahead: Span,
     /// Nothing is synced while true.
     stalled: bool,
+    /// What is loaded is not answered while true.
+    loads_held: bool,
 }
 
 struct Life {
@@ -56,6 +58,8 @@ struct Life {
     timers: Vec<(Time, Timer)>,
     /// What waits for a stalled disk.
     unsynced: VecDeque<Unsynced>,
+    /// What was loaded and is not answered yet.
+    loaded: VecDeque<(Token, Loaded)>,
 }
 
 /// A predicate on messages.
@@ -97,6 +101,11 @@ impl Cluster {
         Cluster::build(regions, 1, placement, "", |site| site)
     }
 
+    /// The same with `shards` sites in each of `regions`.
+    pub fn of_sites(regions: usize, shards: u16, placement: Placement) -> Cluster {
+        Cluster::build(regions, shards, placement, "", |site| site)
+    }
+
     /// The same of sites that `make` has changed: it can plant a bug in them.
     pub fn with_sites(shards: u16, goal: &str, make: fn(Site) -> Site) -> Cluster {
         Cluster::build(3, shards, Placement::everywhere(3), goal, make)
@@ -110,6 +119,7 @@ impl Cluster {
             life: None,
             ahead: Span::ZERO,
             stalled: false,
+            loads_held: false,
         };
         let mut cluster = Cluster {
             machines: topology.sites().map(|site| (site, machine())).collect(),
@@ -148,7 +158,7 @@ impl Cluster {
         let actor = (self.make)(Site::new(site, Arc::clone(&self.topology), self.placement.clone(), Config::default()));
         let machine = self.machines.get_mut(&site).expect("a site of the cluster");
         assert!(machine.life.is_none(), "{site} is up already");
-        machine.life = Some(Life { site: actor, timers: Vec::new(), unsynced: VecDeque::new() });
+        machine.life = Some(Life { site: actor, timers: Vec::new(), unsynced: VecDeque::new(), loaded: VecDeque::new() });
         self.step(site, Input::Start);
     }
 
@@ -162,7 +172,7 @@ impl Cluster {
         let machine = self.machines.get_mut(&site).expect("a site of the cluster");
         let life = machine.life.take().expect("only the living die");
         let kept = life.unsynced.iter().take(writes).next_back().map_or(0, |write| write.bytes);
-        machine.stalled = false;
+        (machine.stalled, machine.loads_held) = (false, false);
         let empty = Store::open(MemoryEngine::new()).expect("an empty engine opens");
         let mut engine = std::mem::replace(&mut machine.store, empty).into_engine();
         engine.crash(kept);
@@ -180,6 +190,19 @@ impl Cluster {
         let mut inputs = VecDeque::new();
         self.sync(site, &mut inputs);
         inputs.into_iter().for_each(|input| self.step(site, input));
+    }
+
+    /// From now on `site` reads its disk, and is not told what it has read.
+    pub fn hold_loads(&mut self, site: SiteId) {
+        self.machines.get_mut(&site).expect("a site of the cluster").loads_held = true;
+    }
+
+    /// `site` is told what it has read, and is again as it reads.
+    pub fn answer_loads(&mut self, site: SiteId) {
+        let machine = self.machines.get_mut(&site).expect("a site of the cluster");
+        machine.loads_held = false;
+        let loaded = std::mem::take(&mut machine.life.as_mut().expect("only the living read").loaded);
+        loaded.into_iter().for_each(|(token, loaded)| self.step(site, Input::Loaded { token, loaded }));
     }
 
     /// How many messages under way `which` picks.
@@ -276,7 +299,11 @@ impl Cluster {
             Effect::SetTimer { timer, after } => life.timers.push((self.now + after, timer)),
             Effect::Load { token, load } => {
                 let loaded = machine.store.load(&load).expect("a store in memory does not fail");
-                inputs.push_back(Input::Loaded { token, loaded });
+                if machine.loads_held {
+                    life.loaded.push_back((token, loaded));
+                } else {
+                    inputs.push_back(Input::Loaded { token, loaded });
+                }
             }
             Effect::Persist { batch, token, then } => {
                 machine.store.apply(&batch).expect("a store in memory does not fail");
