@@ -80,9 +80,11 @@ pub struct Sealed {
 /// What an acceptor that promises says of what it has accepted: all of it, or a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
+    /// The place after which it was asked for that.
+    pub after: u64,
     /// The last place that it knows to be chosen.
     pub chosen: u64,
-    /// Places after that, each with the ballot and the entry.
+    /// Places after both, each with the ballot and the entry.
     pub accepted: Vec<(u64, Ballot, Entry)>,
     /// It has more.
     pub more: bool,

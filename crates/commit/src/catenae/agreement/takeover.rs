@@ -33,6 +33,8 @@ enum Lead {
     Preparing {
         /// At this ballot.
         ballot: Ballot,
+        /// After which place each acceptor was last asked.
+        asked: BTreeMap<SiteId, u64>,
         /// Who has promised, and said all that it has accepted.
         promised: BTreeSet<SiteId>,
         /// The highest place that one of them knows to be chosen.
@@ -247,11 +249,12 @@ impl Agreement {
         let ballot = Ballot { round: seat.round, site: cx.me };
         seat.asked = Some(cx.tick);
         seat.tries += 1;
-        seat.lead = Lead::Preparing { ballot, promised: BTreeSet::new(), chosen: after, accepted: BTreeMap::new() };
+        let asked: BTreeMap<SiteId, u64> = cx.topology.replicas(self.id.number()).map(|acceptor| (acceptor, after)).collect();
         out.push(Effect::Count("catenae.prepare"));
-        for to in cx.topology.replicas(self.id.number()) {
+        for &to in asked.keys() {
             out.push(Effect::Send { to, note: Note::Prepare { stream: self.id, ballot, after } });
         }
+        seat.lead = Lead::Preparing { ballot, asked, promised: BTreeSet::new(), chosen: after, accepted: BTreeMap::new() };
     }
 
     /// Somebody wants to lead the stream.
@@ -263,7 +266,7 @@ impl Agreement {
             return out.push(Effect::Send { to: from, note });
         }
         let (accepted, more) = self.stream.accepted_page(after);
-        let promise = Promise::Promised { stream: self.id, ballot, chosen: self.stream.chosen(), accepted, more };
+        let promise = Promise::Promised { stream: self.id, ballot, after, chosen: self.stream.chosen(), accepted, more };
         self.seat.step_down_below(ballot);
         // Whoever asks is given the time to succeed.
         self.seat.silent = 0;
@@ -277,10 +280,17 @@ impl Agreement {
     }
 
     /// An acceptor promises, and says a part of what it has accepted. It counts once it has said all.
+    ///
+    /// The ballot alone does not tell that this answers what was asked. It is on no disk until something is said at it: a site that crashes
+    /// while it asks asks again at the same one, after another place, and answers to its earlier life leave out what it misses now. One to
+    /// the same question is as good as its own, for below the ballot nothing was accepted since.
     pub(super) fn on_promised(&mut self, from: SiteId, ballot: Ballot, part: Part, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let needed = cx.topology.region_count() - cx.failures();
-        let Lead::Preparing { ballot: asked, promised, chosen: highest, accepted: known } = &mut self.seat.lead else { return };
-        if *asked != ballot {
+        let Lead::Preparing { ballot: at, asked, promised, chosen: highest, accepted: known } = &mut self.seat.lead else { return };
+        let answers = asked.get(&from) == Some(&part.after);
+        #[cfg(feature = "planted")]
+        let answers = answers || cx.breaks(Planted::PromiseOfBefore);
+        if *at != ballot || !answers {
             return;
         }
         let last = part.accepted.last().map(|(index, ..)| *index);
@@ -288,6 +298,7 @@ impl Agreement {
         self.stream.hear_chosen(from, part.chosen);
         stream::merge(known, part.accepted);
         if let Some(after) = last.filter(|_| part.more) {
+            asked.insert(from, after);
             let note = Note::Prepare { stream: self.id, ballot, after };
             return out.push(Effect::Send { to: from, note });
         }

@@ -8,6 +8,7 @@ use crate::catenae::operation::{Operation, Transaction};
 use crate::catenae::planted::Planted;
 use crate::catenae::stream_id::StreamId;
 use rhumb_core::RegionId;
+use std::ops::RangeInclusive;
 
 const ME: SiteId = SiteId::new(0, 0);
 const OTHER: SiteId = SiteId::new(1, 0);
@@ -134,31 +135,92 @@ fn a_coordinator_that_does_not_hear_the_leader_takes_its_stream_back_soon() {
     assert!(prepared(&site.end_epochs(TOLERANCE / HEARING_PART)).iter().any(|(stream, _)| *stream == OWN));
 }
 
-#[test]
-fn what_an_acceptor_has_is_asked_for_and_said_again_in_pages() {
-    let mut site = site();
-    let begin = site.sealed();
-    let said = site.end_epochs(3 * TOLERANCE);
-    let ballot = said.iter().find_map(|said| match said {
-        Said::Note(_, Note::Prepare { stream: SILENT, ballot, .. }) => Some(*ballot),
-        _ => None,
-    });
-    let ballot = ballot.expect("the stream is silent");
-    let accepted = |places: std::ops::RangeInclusive<u64>| -> Vec<(u64, Ballot, Entry)> {
-        places.map(|place| (place, Ballot::first(SILENT), entry(THIRD, begin.0 + place))).collect()
-    };
-    let (page, all) = (PAGE_ENTRIES_MAX as u64, PAGE_ENTRIES_MAX as u64 + 44);
-    let promised = |accepted, more| Promise::Promised { stream: SILENT, ballot, chosen: 0, accepted, more };
-    site.hear(ME, promised(Vec::new(), false));
-    let said = site.hear(OTHER, promised(accepted(1..=page), true));
-    assert_eq!(said, [Said::Note(OTHER, Note::Prepare { stream: SILENT, ballot, after: page })], "it counts once it has said all");
-    let said = site.hear(OTHER, promised(accepted(page + 1..=all), false));
+/// What acceptors promise to a site that asks for the silent stream, one of which has accepted more than a page holds.
+struct Acceptors {
+    ballot: Ballot,
+    begin: Epoch,
+}
+
+/// The places that one of them has accepted, and those of them in the first page.
+const ALL: u64 = PAGE + 44;
+const PAGE: u64 = PAGE_ENTRIES_MAX as u64;
+
+impl Acceptors {
+    /// Those whom the site asks after a while.
+    fn asked_by(site: &mut Lone) -> Acceptors {
+        let begin = site.sealed();
+        let said = site.end_epochs(3 * TOLERANCE);
+        let ballot = said.iter().find_map(|said| match said {
+            Said::Note(_, Note::Prepare { stream: SILENT, ballot, after: 0 }) => Some(*ballot),
+            _ => None,
+        });
+        Acceptors { ballot: ballot.expect("the stream is silent"), begin }
+    }
+
+    /// Asked after that place, one has accepted these, and more.
+    fn promise(&self, after: u64, places: RangeInclusive<u64>, more: bool) -> Promise {
+        let accepted = places.map(|place| (place, Ballot::first(SILENT), entry(THIRD, self.begin.0 + place))).collect();
+        Promise::Promised { stream: SILENT, ballot: self.ballot, after, chosen: 0, accepted, more }
+    }
+
+    /// One has accepted nothing.
+    fn nothing(&self) -> Promise {
+        Promise::Promised { stream: SILENT, ballot: self.ballot, after: 0, chosen: 0, accepted: Vec::new(), more: false }
+    }
+
+    /// Another has said the first page; the site asks for the next.
+    fn first_page(&self, site: &mut Lone) {
+        site.hear(ME, self.nothing());
+        let said = site.hear(OTHER, self.promise(0, 1..=PAGE, true));
+        let next = Note::Prepare { stream: SILENT, ballot: self.ballot, after: PAGE };
+        assert_eq!(said, [Said::Note(OTHER, next)], "it counts once it has said all");
+    }
+}
+
+/// The places from which on the site says something of the silent stream, and how many entries.
+fn told(said: &[Said]) -> Vec<(u64, u64)> {
     let told = said.iter().filter_map(|said| match said {
         Said::Promise(OTHER, Promise::Epoch { stream: SILENT, first, entries, .. }) => Some((*first, entries.len() as u64)),
         _ => None,
     });
+    told.collect()
+}
+
+#[test]
+fn what_an_acceptor_has_is_asked_for_and_said_again_in_pages() {
+    let mut site = site();
+    let acceptors = Acceptors::asked_by(&mut site);
+    acceptors.first_page(&mut site);
+    let said = site.hear(OTHER, acceptors.promise(PAGE, PAGE + 1..=ALL, false));
     // The last one passes the region over, and repeats the one before.
-    assert_eq!(told.collect::<Vec<_>>(), [(1, page), (page + 1, 44), (all, 2)]);
+    assert_eq!(told(&said), [(1, PAGE), (PAGE + 1, ALL - PAGE), (ALL, 2)]);
+}
+
+/// A site that crashes while it asks for promises, and then, asking again, hears an answer to its earlier life. Returns it with what it
+/// says on that.
+fn hears_a_promise_of_before(mut site: Lone) -> (Lone, Acceptors, Vec<Said>) {
+    let before = Acceptors::asked_by(&mut site);
+    before.first_page(&mut site);
+    site.restart();
+    let acceptors = Acceptors { begin: before.begin, ..Acceptors::asked_by(&mut site) };
+    assert_eq!(acceptors.ballot, before.ballot, "nothing was said at it, and it is on no disk");
+    site.hear(ME, acceptors.nothing());
+    let said = site.hear(OTHER, before.promise(PAGE, PAGE + 1..=ALL, false));
+    (site, acceptors, said)
+}
+
+#[test]
+fn a_promise_to_an_earlier_life_that_asked_after_another_place_does_not_count() {
+    let (mut site, acceptors, said) = hears_a_promise_of_before(site());
+    assert!(said.is_empty(), "the entries of the first page would be lost");
+    acceptors.first_page(&mut site);
+    let said = site.hear(OTHER, acceptors.promise(PAGE, PAGE + 1..=ALL, false));
+    assert_eq!(told(&said), [(1, PAGE), (PAGE + 1, ALL - PAGE), (ALL, 2)]);
+    #[cfg(feature = "planted")]
+    {
+        let (.., said) = hears_a_promise_of_before(self::site().with_planted(Planted::PromiseOfBefore));
+        assert_eq!(told(&said)[0], (1, ALL - PAGE), "the second page is said in place of the first");
+    }
 }
 
 #[test]
