@@ -312,7 +312,7 @@ impl Agreement {
             Event::Epoch { .. } => {}
             Event::Held { from, ballot, upto } => self.on_held(from, ballot, upto, cx, &mut out),
             Event::Prepare { from, ballot, after } => self.on_prepare(from, ballot, after, cx, &mut out),
-            Event::Refused(promised) => self.seat.step_down_below(promised),
+            Event::Refused(promised) => self.hear_ballot(promised, cx),
             Event::Promised { from, ballot, part } => self.on_promised(from, ballot, part, cx, &mut out),
             Event::Pull { from, after } => self.on_pull(from, after, &mut out),
             Event::Loaded { pulled, loaded } => self.on_loaded(pulled, loaded, &mut out),

@@ -13,6 +13,8 @@ use std::ops::RangeInclusive;
 const ME: SiteId = SiteId::new(0, 0);
 const OTHER: SiteId = SiteId::new(1, 0);
 const THIRD: SiteId = SiteId::new(2, 0);
+/// The secondary of the first region.
+const SECOND: SiteId = SiteId::new(0, 1);
 const OWN: StreamId = StreamId::first(RegionId(0));
 const TALKS: StreamId = StreamId::first(RegionId(1));
 const SILENT: StreamId = StreamId::first(RegionId(2));
@@ -68,15 +70,62 @@ fn each_false_alarm_doubles_the_patience_with_a_stream() {
     let first = alarm();
     assert_eq!([alarm(), alarm()], [2, 4].map(|patience| patience * TOLERANCE * rank + 1), "the first took {first}");
 
-    let mut alarms = FalseAlarms::default();
-    alarms.hear(0, ALARM_SPAN * TOLERANCE + 1, TOLERANCE);
+    let asked = || FalseAlarms { asked: Some(0), ..FalseAlarms::default() };
+    let mut alarms = asked();
+    alarms.hear(ALARM_SPAN * TOLERANCE + 1, TOLERANCE);
     assert_eq!(alarms.patience(TOLERANCE), TOLERANCE, "a region that was away for long had gone");
-    alarms.hear(0, 1, TOLERANCE);
+    let mut alarms = asked();
+    alarms.hear(1, TOLERANCE);
     assert_eq!(alarms.patience(TOLERANCE), 2 * TOLERANCE);
+    alarms.hear(1, TOLERANCE);
+    assert_eq!(alarms.patience(TOLERANCE), 2 * TOLERANCE, "one takeover is one false alarm");
     alarms.fade(1 + FADES_AFTER * 2 * TOLERANCE, TOLERANCE);
     assert_eq!(alarms.patience(TOLERANCE), 2 * TOLERANCE);
     alarms.fade(2 + FADES_AFTER * 2 * TOLERANCE, TOLERANCE);
     assert_eq!(alarms.patience(TOLERANCE), TOLERANCE, "no false alarm for long");
+}
+
+/// Epochs until a site asks for promises on its region's stream, and the ballot at which it does.
+fn asks_for_own(site: &mut Lone) -> (u64, Ballot) {
+    let mut asked = None;
+    let waited = (1..=100 * TOLERANCE).find(|_| {
+        asked = site.end_epoch().into_iter().find_map(|said| match said {
+            Said::Note(_, Note::Prepare { stream: OWN, ballot, .. }) => Some(ballot),
+            _ => None,
+        });
+        asked.is_some()
+    });
+    (waited.expect("it asks some time"), asked.expect("it asks"))
+}
+
+/// How often a site waits before it asks for promises on its region's stream. Each time but the first its ask has been refused at a ballot of
+/// `other`, and the stream has come a little further, as others tell.
+fn waits_of_outbid(mut site: Lone, other: SiteId) -> [u64; 4] {
+    let begin = site.sealed().0.max(100);
+    site.hear_entry(TALKS, Epoch(begin), Vec::new());
+    [1, 2, 3, 4].map(|place| {
+        let (waited, ballot) = asks_for_own(&mut site);
+        let promised = Ballot { round: ballot.round + 1, site: other };
+        site.hear_note(OTHER, Note::Refused { stream: OWN, promised });
+        site.hear_note(OTHER, Note::Chosen { stream: OWN, first: place, entries: vec![entry(other, begin + place)], more: false });
+        waited
+    })
+}
+
+#[test]
+fn a_secondary_hears_by_a_refusal_that_its_coordinator_is_back() {
+    let config = Config { tolerance_epochs: TOLERANCE, linger_epochs: 10_000, ..Config::default() };
+    let [_, waits @ ..] = waits_of_outbid(Lone::with(SECOND, config), ME);
+    // Nobody asks it for promises. Each refusal tells of a false alarm, and the stream is silent from the end of the next epoch on.
+    assert_eq!(waits, [2, 4, 8].map(|patience| patience * TOLERANCE + 2));
+}
+
+#[test]
+fn who_is_outbid_waits_longer_each_time_though_the_stream_moves_until_it_leads() {
+    let mut site = site();
+    site.hear_note(OTHER, Note::Refused { stream: OWN, promised: HIGHER });
+    let [_, waits @ ..] = waits_of_outbid(site, OTHER);
+    assert_eq!(waits, [2, 4, 8].map(|pause| pause * TOLERANCE + 1));
 }
 
 /// Epochs until a site wants to lead a stream that others hear of at first, in three steps, and then no more.
