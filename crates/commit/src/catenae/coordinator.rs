@@ -248,15 +248,17 @@ impl Site {
                 asked.fail(TxnError::Unavailable(why.into()), fx);
             }
         }
+        self.reads.give_up(&mut reads, deadline, fx);
         let own = self.own();
-        self.coordinator.desk(own).reads = self.expire_unsealed_reads(reads, deadline, fx);
+        self.coordinator.desk(own).reads = reads;
         let deadline = self.ticks - self.config.deadline_epochs;
         let Coordinator { desks, ended, .. } = &mut self.coordinator;
         for (epoch, sealed) in desks.iter_mut().flat_map(|desk| &mut desk.sealed) {
-            work::add(1 + sealed.asked.len());
+            work::add(1 + sealed.asked.len() + sealed.reads.len());
             for (_, asked) in sealed.asked.extract_if(.., |(_, asked)| asked.since <= deadline) {
                 asked.fail(TxnError::Unknown("the other regions have not confirmed it in time".into()), fx);
             }
+            self.reads.give_up(&mut sealed.reads, deadline, fx);
             if sealed.asked.is_empty() && sealed.reads.is_empty() {
                 ended.remove(epoch);
             }

@@ -116,8 +116,8 @@ pub enum Promise {
     /// To everybody: this site holds what that ballot's leader has said of the stream, up to `upto`.
     Held { stream: StreamId, ballot: Ballot, upto: u64 },
     /// Acceptor to whoever prepares: it accepts nothing below this ballot any more; what it has accepted after `chosen` and the place
-    /// that it was asked for, each with its ballot, as many as fit a page; it has `more`.
-    Promised { stream: StreamId, ballot: Ballot, chosen: u64, accepted: Vec<(u64, Ballot, Entry)>, more: bool },
+    /// `after` that it was asked for, each with its ballot, as many as fit a page; it has `more`.
+    Promised { stream: StreamId, ballot: Ballot, after: u64, chosen: u64, accepted: Vec<(u64, Ballot, Entry)>, more: bool },
     /// To everybody: this site needs nothing any more of what it has settled.
     Settled { progress: Progress },
     /// To who forwarded a transaction: this site has it in its entry at place `index` of the stream, at this place of the batch.
@@ -337,8 +337,8 @@ impl fmt::Display for Promise {
         match self {
             Promise::Epoch { stream, ballot, first, entries } => write!(f, "Epoch {stream} {ballot}{}", Listed(*first, entries)),
             Promise::Held { stream, ballot, upto } => write!(f, "Held {stream} {ballot} #{upto}"),
-            Promise::Promised { stream, ballot, chosen, accepted, more } => {
-                write!(f, "Promised {stream} {ballot} chosen #{chosen}")?;
+            Promise::Promised { stream, ballot, after, chosen, accepted, more } => {
+                write!(f, "Promised {stream} {ballot} after #{after} chosen #{chosen}")?;
                 accepted.iter().try_for_each(|(index, ballot, entry)| write!(f, " #{index} {ballot} {entry}"))?;
                 f.write_str(if *more { " …" } else { "" })
             }

@@ -45,6 +45,8 @@ pub enum Planted {
     SilentUnasked,
     /// A site takes a stream over although it misses what is chosen in it.
     BehindLeads,
+    /// Whatever is promised at the ballot of an ask counts as an answer to it.
+    PromiseOfBefore,
     /// A coordinator takes its stream back before it has what was said in it.
     ReclaimedAtOnce,
 }

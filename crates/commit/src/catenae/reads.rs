@@ -54,6 +54,11 @@ impl Reads {
     pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("reads", self.count, WAITING_READS_MAX));
     }
+
+    /// Gives up those of `reads`, which count as waiting, that have waited since `deadline`.
+    pub(super) fn give_up(&mut self, reads: &mut Vec<Read>, deadline: u64, fx: &mut Effects<Site>) {
+        self.count -= give_up(reads, deadline, fx);
+    }
 }
 
 impl Site {
@@ -122,12 +127,6 @@ impl Site {
             self.reads.count -= give_up(reads, deadline, fx);
         }
         self.reads.waiting.retain(|_, reads| !reads.is_empty());
-    }
-
-    /// Gives up strict reads that no epoch could be sealed for since `deadline`.
-    pub(super) fn expire_unsealed_reads(&mut self, mut reads: Vec<Read>, deadline: u64, fx: &mut Effects<Site>) -> Vec<Read> {
-        self.reads.count -= give_up(&mut reads, deadline, fx);
-        reads
     }
 
     fn serve(&mut self, read: Read, fx: &mut Effects<Site>) {

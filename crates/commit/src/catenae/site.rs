@@ -256,8 +256,8 @@ impl Site {
                 self.tell_stream(stream, Event::Epoch { from, ballot, first, entries, is_flooded }, fx);
             }
             Promise::Held { stream, ballot, upto } => self.tell_stream(stream, Event::Held { from, ballot, upto }, fx),
-            Promise::Promised { stream, ballot, chosen, accepted, more } => {
-                let part = Part { chosen, accepted, more };
+            Promise::Promised { stream, ballot, after, chosen, accepted, more } => {
+                let part = Part { after, chosen, accepted, more };
                 self.tell_stream(stream, Event::Promised { from, ballot, part }, fx);
             }
             Promise::Settled { progress } => drop(self.progress.insert(from, progress)),

@@ -80,9 +80,11 @@ pub struct Sealed {
 /// What an acceptor that promises says of what it has accepted: all of it, or a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
+    /// The place after which it was asked for that.
+    pub after: u64,
     /// The last place that it knows to be chosen.
     pub chosen: u64,
-    /// Places after that, each with the ballot and the entry.
+    /// Places after both, each with the ballot and the entry.
     pub accepted: Vec<(u64, Ballot, Entry)>,
     /// It has more.
     pub more: bool,
@@ -310,7 +312,7 @@ impl Agreement {
             Event::Epoch { .. } => {}
             Event::Held { from, ballot, upto } => self.on_held(from, ballot, upto, cx, &mut out),
             Event::Prepare { from, ballot, after } => self.on_prepare(from, ballot, after, cx, &mut out),
-            Event::Refused(promised) => self.seat.step_down_below(promised),
+            Event::Refused(promised) => self.hear_ballot(promised, cx),
             Event::Promised { from, ballot, part } => self.on_promised(from, ballot, part, cx, &mut out),
             Event::Pull { from, after } => self.on_pull(from, after, &mut out),
             Event::Loaded { pulled, loaded } => self.on_loaded(pulled, loaded, &mut out),

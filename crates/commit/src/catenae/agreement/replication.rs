@@ -99,7 +99,7 @@ impl Agreement {
         if self.id.is_accepted_by(leader) {
             self.stream.holds(leader, ballot, last);
         }
-        self.seat.step_down_below(ballot);
+        self.hear_ballot(ballot, cx);
         out.extend(sealed.map(Effect::Heard));
         let mut then = Vec::new();
         if self.id.is_accepted_by(cx.me) {

@@ -33,6 +33,8 @@ enum Lead {
     Preparing {
         /// At this ballot.
         ballot: Ballot,
+        /// After which place each acceptor was last asked.
+        asked: BTreeMap<SiteId, u64>,
         /// Who has promised, and said all that it has accepted.
         promised: BTreeSet<SiteId>,
         /// The highest place that one of them knows to be chosen.
@@ -71,9 +73,11 @@ pub(super) struct Seat {
     unheard: u64,
     /// For how many ends of epochs a site has led that comes after this one in the order of the stream's sites.
     outranked: u64,
-    /// The tick in which promises were asked for last, and how often without success.
+    /// The tick in which promises were asked for last, and how often since it last led, or nobody outbid it.
     asked: Option<u64>,
     tries: u32,
+    /// The tick in which a higher ballot last ended what it had asked for.
+    outbid: Option<u64>,
     alarms: FalseAlarms,
 }
 
@@ -82,14 +86,16 @@ pub(super) struct Seat {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct FalseAlarms {
     doublings: u32,
+    /// The tick in which this site asked for promises, if the region has not been heard to lead since.
+    asked: Option<u64>,
     /// The tick of the last one, or of the last halving.
     since: u64,
 }
 
 impl FalseAlarms {
-    /// A region that was passed over at tick `asked` speaks at tick `now`: it had not gone if that is soon.
-    fn hear(&mut self, asked: u64, now: u64, tolerance: u64) {
-        if now - asked <= ALARM_SPAN * self.patience(tolerance) {
+    /// A region speaks at tick `now`: it had not gone if it was passed over and that is soon.
+    fn hear(&mut self, now: u64, tolerance: u64) {
+        if self.asked.take().is_some_and(|asked| now - asked <= ALARM_SPAN * self.patience(tolerance)) {
             (self.doublings, self.since) = ((self.doublings + 1).min(DOUBLINGS_MAX), now);
         }
     }
@@ -115,14 +121,25 @@ const FADES_AFTER: u64 = 64;
 /// A coordinator that is told of a higher ballot on its stream waits for its leader to speak for this part of the delay tolerance.
 const HEARING_PART: u64 = 4;
 
-/// A site that asks for promises in vain waits twice as long each time, up to so many times.
+/// A site that asks for promises in vain, or is outbid, waits twice as long each time, up to so many times.
 const DOUBLINGS_MAX: u32 = 5;
 
 impl Seat {
     /// A site that listens.
     pub(super) fn follower() -> Seat {
-        let (covered, alarms) = (Epoch::NONE, FalseAlarms::default());
-        Seat { lead: Lead::Follower, round: 0, covered, chosen: 0, silent: 0, asked: None, tries: 0, alarms, unheard: 0, outranked: 0 }
+        Seat {
+            lead: Lead::Follower,
+            round: 0,
+            covered: Epoch::NONE,
+            chosen: 0,
+            silent: 0,
+            unheard: 0,
+            outranked: 0,
+            asked: None,
+            tries: 0,
+            outbid: None,
+            alarms: FalseAlarms::default(),
+        }
     }
 
     /// Entries that it holds of others, to be said again.
@@ -156,20 +173,50 @@ impl Seat {
         self.silent
     }
 
-    /// A ballot is heard of: who leads at a lower one does no more.
-    pub(super) fn step_down_below(&mut self, ballot: Ballot) {
+    /// A ballot is heard of: who leads at a lower one does no more. Returns whether it is news, and whether that happens.
+    fn step_down_below(&mut self, ballot: Ballot) -> (bool, bool) {
+        let is_higher = ballot.round > self.round;
         self.round = self.round.max(ballot.round);
         let leads_at = match self.lead {
-            Lead::Follower => return,
-            Lead::Preparing { ballot, .. } | Lead::Behind { ballot, .. } | Lead::Leader { ballot } => ballot,
+            Lead::Follower => None,
+            Lead::Preparing { ballot, .. } | Lead::Behind { ballot, .. } | Lead::Leader { ballot } => Some(ballot),
         };
-        if leads_at < ballot {
+        let steps_down = leads_at.is_some_and(|at| at < ballot);
+        if steps_down {
             self.lead = Lead::Follower;
         }
+        (is_higher || steps_down, steps_down)
+    }
+
+    /// True while this site and another may yet take the stream from each other.
+    fn is_contested(&self, cx: &Cx<'_>) -> bool {
+        self.outbid.is_some_and(|outbid| cx.tick - outbid <= 2 * self.pause(cx))
+    }
+
+    /// How long it waits until it asks for promises again.
+    fn pause(&self, cx: &Cx<'_>) -> u64 {
+        cx.config.tolerance_epochs << self.tries.min(DOUBLINGS_MAX)
     }
 }
 
 impl Agreement {
+    /// A ballot is heard of, in whatever message: no secondary is asked for promises, so it may hear by a refusal alone that its
+    /// coordinator is back.
+    pub(super) fn hear_ballot(&mut self, ballot: Ballot, cx: &Cx<'_>) {
+        let (is_news, steps_down) = self.seat.step_down_below(ballot);
+        if steps_down {
+            self.seat.outbid = Some(cx.tick);
+        }
+        if is_news {
+            // Whoever asks is given the time to succeed.
+            self.seat.silent = 0;
+        }
+        let is_back = ballot.site != cx.me && self.id.rank(ballot.site, cx.topology) == 0;
+        if is_news && is_back {
+            self.seat.alarms.hear(cx.tick, cx.config.tolerance_epochs);
+        }
+    }
+
     /// Looks after the seat of this site, at the end of an epoch.
     pub(super) fn on_end_of_epoch(&mut self, moment: Moment, sealed: Option<Sealed>, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let (covered, chosen) = (self.stream.covered(), self.stream.known_chosen());
@@ -180,10 +227,10 @@ impl Agreement {
         // Of a region that a cut link keeps away from here, others still hear: it is not to be passed over, but pulled from them.
         let moves = covered > seat.covered || chosen > seat.chosen || covered >= moment.due;
         // Who does not ask for what it misses of a stream, as nobody here waits for that, cannot tell that it is silent.
-        if moves || !takes_more {
-            (seat.silent, seat.tries) = (0, 0);
-        } else {
-            seat.silent += 1;
+        seat.silent = if moves || !takes_more { 0 } else { seat.silent + 1 };
+        // Two sites that take a stream from each other have it move a little each time. Only who leads has won.
+        if (moves || !takes_more) && (seat.leads_at().is_some() || !seat.is_contested(cx)) {
+            seat.tries = 0;
         }
         (seat.covered, seat.chosen) = (covered, chosen);
         let promised = self.stream.promised();
@@ -221,7 +268,7 @@ impl Agreement {
     fn wants_to_lead(&self, cx: &Cx<'_>) -> bool {
         let (seat, stream, rank) = (&self.seat, &self.stream, self.id.rank(cx.me, cx.topology));
         let tolerance = cx.config.tolerance_epochs;
-        let has_waited = seat.asked.is_none_or(|asked| cx.tick - asked > tolerance << seat.tries.min(DOUBLINGS_MAX));
+        let has_waited = seat.asked.is_none_or(|asked| cx.tick - asked > seat.pause(cx));
         // What belongs to it a coordinator wants back as soon as it has all that was said: while it asks for promises and catches up, the
         // stream stands still, and everybody waits. Who leads at a ballot that it has only been told of has a moment to be heard.
         let may_hear_more = seat.round > stream.promised().round && seat.unheard <= tolerance / HEARING_PART;
@@ -245,13 +292,14 @@ impl Agreement {
         let seat = &mut self.seat;
         seat.round = seat.round.max(self.stream.promised().round) + 1;
         let ballot = Ballot { round: seat.round, site: cx.me };
-        seat.asked = Some(cx.tick);
+        (seat.asked, seat.alarms.asked) = (Some(cx.tick), Some(cx.tick));
         seat.tries += 1;
-        seat.lead = Lead::Preparing { ballot, promised: BTreeSet::new(), chosen: after, accepted: BTreeMap::new() };
+        let asked: BTreeMap<SiteId, u64> = cx.topology.replicas(self.id.number()).map(|acceptor| (acceptor, after)).collect();
         out.push(Effect::Count("catenae.prepare"));
-        for to in cx.topology.replicas(self.id.number()) {
+        for &to in asked.keys() {
             out.push(Effect::Send { to, note: Note::Prepare { stream: self.id, ballot, after } });
         }
+        seat.lead = Lead::Preparing { ballot, asked, promised: BTreeSet::new(), chosen: after, accepted: BTreeMap::new() };
     }
 
     /// Somebody wants to lead the stream.
@@ -263,24 +311,26 @@ impl Agreement {
             return out.push(Effect::Send { to: from, note });
         }
         let (accepted, more) = self.stream.accepted_page(after);
-        let promise = Promise::Promised { stream: self.id, ballot, chosen: self.stream.chosen(), accepted, more };
-        self.seat.step_down_below(ballot);
-        // Whoever asks is given the time to succeed.
+        let promise = Promise::Promised { stream: self.id, ballot, after, chosen: self.stream.chosen(), accepted, more };
+        self.hear_ballot(ballot, cx);
         self.seat.silent = 0;
-        let is_back = from != cx.me && self.id.rank(from, cx.topology) == 0;
-        if is_back && let Some(asked) = self.seat.asked.take() {
-            self.seat.alarms.hear(asked, cx.tick, cx.config.tolerance_epochs);
-        }
         let mut batch = Batch::new();
         records::put_promise(&mut batch, self.id, ballot);
         out.push(Effect::Persist { batch, then: vec![(from, promise)], durable: None });
     }
 
     /// An acceptor promises, and says a part of what it has accepted. It counts once it has said all.
+    ///
+    /// The ballot alone does not tell that this answers what was asked. It is on no disk until something is said at it: a site that crashes
+    /// while it asks asks again at the same one, after another place, and answers to its earlier life leave out what it misses now. One to
+    /// the same question is as good as its own, for below the ballot nothing was accepted since.
     pub(super) fn on_promised(&mut self, from: SiteId, ballot: Ballot, part: Part, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let needed = cx.topology.region_count() - cx.failures();
-        let Lead::Preparing { ballot: asked, promised, chosen: highest, accepted: known } = &mut self.seat.lead else { return };
-        if *asked != ballot {
+        let Lead::Preparing { ballot: at, asked, promised, chosen: highest, accepted: known } = &mut self.seat.lead else { return };
+        let answers = asked.get(&from) == Some(&part.after);
+        #[cfg(feature = "planted")]
+        let answers = answers || cx.breaks(Planted::PromiseOfBefore);
+        if *at != ballot || !answers {
             return;
         }
         let last = part.accepted.last().map(|(index, ..)| *index);
@@ -288,6 +338,7 @@ impl Agreement {
         self.stream.hear_chosen(from, part.chosen);
         stream::merge(known, part.accepted);
         if let Some(after) = last.filter(|_| part.more) {
+            asked.insert(from, after);
             let note = Note::Prepare { stream: self.id, ballot, after };
             return out.push(Effect::Send { to: from, note });
         }

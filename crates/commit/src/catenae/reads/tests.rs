@@ -50,3 +50,16 @@ fn a_read_ends_whose_snapshot_is_kept_until_its_last_page() {
     let said = read_with_epochs_between_pages(3);
     assert!(matches!(answer(&said, 7), Some(Answer::Rows { ranges, .. }) if ranges[0].len() == 1_500), "{said:?}");
 }
+
+#[test]
+fn a_strict_read_fails_in_time_if_the_others_do_not_confirm_its_epoch() {
+    let config = Config::default();
+    let deadline = config.deadline_epochs;
+    let mut lone = Lone::with(SiteId { region: RegionId(0), shard: 0 }, config);
+    lone.ask(7, Request::Read { keys: vec![key(0)], ranges: vec![], reverse: false, freshness: Freshness::Strict });
+    // The site seals an epoch for it, and nobody else says anything.
+    assert_eq!(answer(&lone.end_epochs(deadline - 1), 7), None);
+    let said = lone.end_epochs(2);
+    assert!(matches!(answer(&said, 7), Some(Answer::Failed(TxnError::Unavailable(_)))), "{said:?}");
+    assert!(lone.site.no_read_waits());
+}

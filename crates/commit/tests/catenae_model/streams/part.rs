@@ -217,8 +217,8 @@ impl Part {
             Body::Note(Note::Refused { promised, .. }) => Event::Refused(promised),
             Body::Promise(Promise::Epoch { ballot, first, entries, .. }) => Event::Epoch { from, ballot, first, entries, is_flooded },
             Body::Promise(Promise::Held { ballot, upto, .. }) => Event::Held { from, ballot, upto },
-            Body::Promise(Promise::Promised { ballot, chosen, accepted, more, .. }) => {
-                Event::Promised { from, ballot, part: Reported { chosen, accepted, more } }
+            Body::Promise(Promise::Promised { ballot, after, chosen, accepted, more, .. }) => {
+                Event::Promised { from, ballot, part: Reported { after, chosen, accepted, more } }
             }
             _ => return None,
         };

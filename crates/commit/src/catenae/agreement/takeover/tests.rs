@@ -8,10 +8,13 @@ use crate::catenae::operation::{Operation, Transaction};
 use crate::catenae::planted::Planted;
 use crate::catenae::stream_id::StreamId;
 use rhumb_core::RegionId;
+use std::ops::RangeInclusive;
 
 const ME: SiteId = SiteId::new(0, 0);
 const OTHER: SiteId = SiteId::new(1, 0);
 const THIRD: SiteId = SiteId::new(2, 0);
+/// The secondary of the first region.
+const SECOND: SiteId = SiteId::new(0, 1);
 const OWN: StreamId = StreamId::first(RegionId(0));
 const TALKS: StreamId = StreamId::first(RegionId(1));
 const SILENT: StreamId = StreamId::first(RegionId(2));
@@ -67,15 +70,62 @@ fn each_false_alarm_doubles_the_patience_with_a_stream() {
     let first = alarm();
     assert_eq!([alarm(), alarm()], [2, 4].map(|patience| patience * TOLERANCE * rank + 1), "the first took {first}");
 
-    let mut alarms = FalseAlarms::default();
-    alarms.hear(0, ALARM_SPAN * TOLERANCE + 1, TOLERANCE);
+    let asked = || FalseAlarms { asked: Some(0), ..FalseAlarms::default() };
+    let mut alarms = asked();
+    alarms.hear(ALARM_SPAN * TOLERANCE + 1, TOLERANCE);
     assert_eq!(alarms.patience(TOLERANCE), TOLERANCE, "a region that was away for long had gone");
-    alarms.hear(0, 1, TOLERANCE);
+    let mut alarms = asked();
+    alarms.hear(1, TOLERANCE);
     assert_eq!(alarms.patience(TOLERANCE), 2 * TOLERANCE);
+    alarms.hear(1, TOLERANCE);
+    assert_eq!(alarms.patience(TOLERANCE), 2 * TOLERANCE, "one takeover is one false alarm");
     alarms.fade(1 + FADES_AFTER * 2 * TOLERANCE, TOLERANCE);
     assert_eq!(alarms.patience(TOLERANCE), 2 * TOLERANCE);
     alarms.fade(2 + FADES_AFTER * 2 * TOLERANCE, TOLERANCE);
     assert_eq!(alarms.patience(TOLERANCE), TOLERANCE, "no false alarm for long");
+}
+
+/// Epochs until a site asks for promises on its region's stream, and the ballot at which it does.
+fn asks_for_own(site: &mut Lone) -> (u64, Ballot) {
+    let mut asked = None;
+    let waited = (1..=100 * TOLERANCE).find(|_| {
+        asked = site.end_epoch().into_iter().find_map(|said| match said {
+            Said::Note(_, Note::Prepare { stream: OWN, ballot, .. }) => Some(ballot),
+            _ => None,
+        });
+        asked.is_some()
+    });
+    (waited.expect("it asks some time"), asked.expect("it asks"))
+}
+
+/// How often a site waits before it asks for promises on its region's stream. Each time but the first its ask has been refused at a ballot of
+/// `other`, and the stream has come a little further, as others tell.
+fn waits_of_outbid(mut site: Lone, other: SiteId) -> [u64; 4] {
+    let begin = site.sealed().0.max(100);
+    site.hear_entry(TALKS, Epoch(begin), Vec::new());
+    [1, 2, 3, 4].map(|place| {
+        let (waited, ballot) = asks_for_own(&mut site);
+        let promised = Ballot { round: ballot.round + 1, site: other };
+        site.hear_note(OTHER, Note::Refused { stream: OWN, promised });
+        site.hear_note(OTHER, Note::Chosen { stream: OWN, first: place, entries: vec![entry(other, begin + place)], more: false });
+        waited
+    })
+}
+
+#[test]
+fn a_secondary_hears_by_a_refusal_that_its_coordinator_is_back() {
+    let config = Config { tolerance_epochs: TOLERANCE, linger_epochs: 10_000, ..Config::default() };
+    let [_, waits @ ..] = waits_of_outbid(Lone::with(SECOND, config), ME);
+    // Nobody asks it for promises. Each refusal tells of a false alarm, and the stream is silent from the end of the next epoch on.
+    assert_eq!(waits, [2, 4, 8].map(|patience| patience * TOLERANCE + 2));
+}
+
+#[test]
+fn who_is_outbid_waits_longer_each_time_though_the_stream_moves_until_it_leads() {
+    let mut site = site();
+    site.hear_note(OTHER, Note::Refused { stream: OWN, promised: HIGHER });
+    let [_, waits @ ..] = waits_of_outbid(site, OTHER);
+    assert_eq!(waits, [2, 4, 8].map(|pause| pause * TOLERANCE + 1));
 }
 
 /// Epochs until a site wants to lead a stream that others hear of at first, in three steps, and then no more.
@@ -134,31 +184,92 @@ fn a_coordinator_that_does_not_hear_the_leader_takes_its_stream_back_soon() {
     assert!(prepared(&site.end_epochs(TOLERANCE / HEARING_PART)).iter().any(|(stream, _)| *stream == OWN));
 }
 
-#[test]
-fn what_an_acceptor_has_is_asked_for_and_said_again_in_pages() {
-    let mut site = site();
-    let begin = site.sealed();
-    let said = site.end_epochs(3 * TOLERANCE);
-    let ballot = said.iter().find_map(|said| match said {
-        Said::Note(_, Note::Prepare { stream: SILENT, ballot, .. }) => Some(*ballot),
-        _ => None,
-    });
-    let ballot = ballot.expect("the stream is silent");
-    let accepted = |places: std::ops::RangeInclusive<u64>| -> Vec<(u64, Ballot, Entry)> {
-        places.map(|place| (place, Ballot::first(SILENT), entry(THIRD, begin.0 + place))).collect()
-    };
-    let (page, all) = (PAGE_ENTRIES_MAX as u64, PAGE_ENTRIES_MAX as u64 + 44);
-    let promised = |accepted, more| Promise::Promised { stream: SILENT, ballot, chosen: 0, accepted, more };
-    site.hear(ME, promised(Vec::new(), false));
-    let said = site.hear(OTHER, promised(accepted(1..=page), true));
-    assert_eq!(said, [Said::Note(OTHER, Note::Prepare { stream: SILENT, ballot, after: page })], "it counts once it has said all");
-    let said = site.hear(OTHER, promised(accepted(page + 1..=all), false));
+/// What acceptors promise to a site that asks for the silent stream, one of which has accepted more than a page holds.
+struct Acceptors {
+    ballot: Ballot,
+    begin: Epoch,
+}
+
+/// The places that one of them has accepted, and those of them in the first page.
+const ALL: u64 = PAGE + 44;
+const PAGE: u64 = PAGE_ENTRIES_MAX as u64;
+
+impl Acceptors {
+    /// Those whom the site asks after a while.
+    fn asked_by(site: &mut Lone) -> Acceptors {
+        let begin = site.sealed();
+        let said = site.end_epochs(3 * TOLERANCE);
+        let ballot = said.iter().find_map(|said| match said {
+            Said::Note(_, Note::Prepare { stream: SILENT, ballot, after: 0 }) => Some(*ballot),
+            _ => None,
+        });
+        Acceptors { ballot: ballot.expect("the stream is silent"), begin }
+    }
+
+    /// Asked after that place, one has accepted these, and more.
+    fn promise(&self, after: u64, places: RangeInclusive<u64>, more: bool) -> Promise {
+        let accepted = places.map(|place| (place, Ballot::first(SILENT), entry(THIRD, self.begin.0 + place))).collect();
+        Promise::Promised { stream: SILENT, ballot: self.ballot, after, chosen: 0, accepted, more }
+    }
+
+    /// One has accepted nothing.
+    fn nothing(&self) -> Promise {
+        Promise::Promised { stream: SILENT, ballot: self.ballot, after: 0, chosen: 0, accepted: Vec::new(), more: false }
+    }
+
+    /// Another has said the first page; the site asks for the next.
+    fn first_page(&self, site: &mut Lone) {
+        site.hear(ME, self.nothing());
+        let said = site.hear(OTHER, self.promise(0, 1..=PAGE, true));
+        let next = Note::Prepare { stream: SILENT, ballot: self.ballot, after: PAGE };
+        assert_eq!(said, [Said::Note(OTHER, next)], "it counts once it has said all");
+    }
+}
+
+/// The places from which on the site says something of the silent stream, and how many entries.
+fn told(said: &[Said]) -> Vec<(u64, u64)> {
     let told = said.iter().filter_map(|said| match said {
         Said::Promise(OTHER, Promise::Epoch { stream: SILENT, first, entries, .. }) => Some((*first, entries.len() as u64)),
         _ => None,
     });
+    told.collect()
+}
+
+#[test]
+fn what_an_acceptor_has_is_asked_for_and_said_again_in_pages() {
+    let mut site = site();
+    let acceptors = Acceptors::asked_by(&mut site);
+    acceptors.first_page(&mut site);
+    let said = site.hear(OTHER, acceptors.promise(PAGE, PAGE + 1..=ALL, false));
     // The last one passes the region over, and repeats the one before.
-    assert_eq!(told.collect::<Vec<_>>(), [(1, page), (page + 1, 44), (all, 2)]);
+    assert_eq!(told(&said), [(1, PAGE), (PAGE + 1, ALL - PAGE), (ALL, 2)]);
+}
+
+/// A site that crashes while it asks for promises, and then, asking again, hears an answer to its earlier life. Returns it with what it
+/// says on that.
+fn hears_a_promise_of_before(mut site: Lone) -> (Lone, Acceptors, Vec<Said>) {
+    let before = Acceptors::asked_by(&mut site);
+    before.first_page(&mut site);
+    site.restart();
+    let acceptors = Acceptors { begin: before.begin, ..Acceptors::asked_by(&mut site) };
+    assert_eq!(acceptors.ballot, before.ballot, "nothing was said at it, and it is on no disk");
+    site.hear(ME, acceptors.nothing());
+    let said = site.hear(OTHER, before.promise(PAGE, PAGE + 1..=ALL, false));
+    (site, acceptors, said)
+}
+
+#[test]
+fn a_promise_to_an_earlier_life_that_asked_after_another_place_does_not_count() {
+    let (mut site, acceptors, said) = hears_a_promise_of_before(site());
+    assert!(said.is_empty(), "the entries of the first page would be lost");
+    acceptors.first_page(&mut site);
+    let said = site.hear(OTHER, acceptors.promise(PAGE, PAGE + 1..=ALL, false));
+    assert_eq!(told(&said), [(1, PAGE), (PAGE + 1, ALL - PAGE), (ALL, 2)]);
+    #[cfg(feature = "planted")]
+    {
+        let (.., said) = hears_a_promise_of_before(self::site().with_planted(Planted::PromiseOfBefore));
+        assert_eq!(told(&said)[0], (1, ALL - PAGE), "the second page is said in place of the first");
+    }
 }
 
 #[test]
