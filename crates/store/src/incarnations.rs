@@ -147,9 +147,11 @@ impl<S: Copy + Debug + Ord> Incarnations<S> {
         }
     }
 
-    /// The name of an incarnation that begins at `now`. A clock set back does not give one that of another.
+    /// The name of an incarnation that begins at `now`. It comes after all others, also where the clock was set back: of two connections of a
+    /// site peers keep the one of the later incarnation.
     pub fn fresh(&self, now: Life) -> Life {
-        (now..).find(|life| *life > 0 && self.get(*life).is_none()).expect("there are more instants than incarnations")
+        let last = self.0.iter().map(|incarnation| incarnation.life).max().unwrap_or(0);
+        now.max(last + 1)
     }
 
     /// Checks that `store`, which shows `stamp`, is what the list says that the site wrote there last. `resumed` is an incarnation whose
@@ -239,6 +241,13 @@ mod tests {
         assert_eq!(check(20, 4), Err(Missed::Syncs { store: STORE, there: 4, here: 3 }));
         assert_eq!(check(15, 0), Err(Missed::Life));
         assert_eq!(list.fresh(20), 21);
+    }
+
+    #[test]
+    fn an_incarnation_comes_after_all_others_whatever_the_clock_shows() {
+        let list = two();
+        assert_eq!([list.fresh(0), list.fresh(15), list.fresh(20), list.fresh(30)], [21, 21, 21, 30]);
+        assert_eq!(Incarnations::<u8>::default().fresh(0), 1);
     }
 
     #[test]

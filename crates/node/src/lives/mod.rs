@@ -158,7 +158,7 @@ impl<'a> Past<'a> {
         })
     }
 
-    /// The name of an incarnation that begins now. A clock set back does not give one that of another.
+    /// The name of an incarnation that begins now: it comes after all others, also where the clock was set back.
     fn fresh(&self) -> Life {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as Life;
         self.history.fresh(now)
