@@ -28,7 +28,7 @@ fix: ## Put right what `verify` would complain about, as far as a machine can.
 
 soak: ## A thousand seeds of every scenario of the simulator with all faults on, and the largest model. SEEDS=100000 for a night.
 	cargo test --package rhumb-quota --test model_avantan -- --ignored
-	cargo test --package rhumb-commit --test model_catenae --test model_quad -- --ignored
+	cargo test --package rhumb-commit --test model_catenae --test model_quad --test model_resolution -- --ignored
 	cargo test --workspace --features rhumb-sqlsim/planted --test planted
 	cargo build --package rhumb
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}
