@@ -450,7 +450,8 @@ impl Site {
                 break; // its last rows may be those cut off
             }
             let partial = writes.len() < record.keys.len();
-            let entry = LogEntry { seq, attempt: record.attempt, at: record.at, floor: record.floor, writes, partial };
+            let LogRecord { attempt, at, floor, meta, .. } = record;
+            let entry = LogEntry { seq, attempt, at, floor, writes, partial, meta };
             bytes += record::encoded_bytes(&entry);
             if bytes > PAGE_BYTES_MAX && !entries.is_empty() {
                 break;
@@ -516,6 +517,9 @@ impl Site {
             batch.put_version(key, entry.at, value);
         }
         self.cohort.applied.insert(entry.attempt);
+        if let Some(meta) = entry.meta.filter(|meta| meta.coordinator == self.me.shard) {
+            self.keep_commit(&meta, entry.floor, batch, fx);
+        }
         self.keep_floor(entry.at, entry.floor, batch);
     }
 

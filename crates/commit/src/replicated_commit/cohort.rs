@@ -444,7 +444,8 @@ impl Site {
             batch.put_version(key.clone(), meta.at, value.clone());
         }
         self.cohort.log_end += 1;
-        let record = LogRecord { attempt, at: meta.at, floor, keys: part.writes.iter().map(|(key, _)| key.clone()).collect() };
+        let keys = part.writes.iter().map(|(key, _)| key.clone()).collect();
+        let record = LogRecord { attempt, at: meta.at, floor, keys, meta: meta.of_several_shards() };
         batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), record::encode(&record));
         Number::LogEnd.put(&mut batch, self.cohort.log_end);
         batch.ops.append(&mut resolved.ops);
