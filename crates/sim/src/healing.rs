@@ -27,10 +27,10 @@ impl<A: Actor> World<A> {
         left
     }
 
-    /// The regions that are left, but for one whose clients have ended because it could have been lost.
+    /// The regions that are left, but for those whose clients have ended because they could have been lost.
     pub(crate) fn regions_to_go_on(&self, plan: &FaultPlan) -> Vec<RegionId> {
-        let doomed = plan.loss().map(|(_, region)| region);
-        self.regions_left().into_iter().filter(|region| Some(*region) != doomed).collect()
+        let doomed: Vec<RegionId> = plan.losses().map(|(_, region)| region).collect();
+        self.regions_left().into_iter().filter(|region| !doomed.contains(region)).collect()
     }
 
     /// Heals the world; of two runs, one keeps a link between two regions cut, in both directions, until `until`, if each region reaches a

@@ -189,12 +189,28 @@ impl FaultPlan {
         FaultPlan { clocks, faults }
     }
 
-    /// The region that is lost for good, and when; unless it turns out that all its sites can go on with their folders.
-    pub fn loss(&self) -> Option<(Time, RegionId)> {
-        self.faults.iter().find_map(|(at, fault)| match fault {
+    /// The regions that are lost for good, and when; unless it turns out that all sites of one can go on with their folders.
+    pub fn losses(&self) -> impl Iterator<Item = (Time, RegionId)> {
+        self.faults.iter().filter_map(|(at, fault)| match fault {
             Fault::Lose { place: Place::Region(region) } | Fault::GiveUp { region } => Some((*at, *region)),
             _ => None,
         })
+    }
+
+    /// The first of them.
+    pub fn loss(&self) -> Option<(Time, RegionId)> {
+        self.losses().next()
+    }
+
+    /// Another region of `topology` is lost as well within the first `span` of a run.
+    pub fn with_another_loss(mut self, topology: &Topology, span: Span, rng: &mut Rng) -> FaultPlan {
+        let lost: Vec<RegionId> = self.losses().map(|(_, region)| region).collect();
+        let others: Vec<SiteId> = topology.sites().filter(|site| !lost.contains(&site.region)).collect();
+        if let Some(site) = rng.pick(&others).copied() {
+            self.faults.extend(doom::draw(site.region, site, span, rng));
+            self.faults.sort_by_key(|(at, _)| *at);
+        }
+        self
     }
 
     /// Loses no region: for a cluster that could not go on without it.

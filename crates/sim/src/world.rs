@@ -259,9 +259,9 @@ impl<A: Actor> World<A> {
         self.agreements = Some(Agreements::default());
     }
 
-    /// The same, unless a site of `region` says that it is `value`.
-    pub fn compare_agreed_but(&mut self, region: RegionId, value: &impl Serialize) {
-        self.agreements = Some(Agreements::but(region, record::encode(value).to_vec()));
+    /// The same, unless a site of `regions` says that it is `value`.
+    pub fn compare_agreed_but(&mut self, regions: impl Iterator<Item = RegionId>, value: &impl Serialize) {
+        self.agreements = Some(Agreements::but(regions.collect(), record::encode(value).to_vec()));
     }
 
     /// The keys under which actors have recorded something of `topic`, if that is compared.

@@ -167,11 +167,11 @@ impl CatchUp {
     /// Lists its tables, and the log of a region that votes, which ends at `log_end`: it is on disk, and has no bound while a region is away.
     pub(super) fn tables(&self, regions: usize, log_end: Option<u64>, config: &Config, visit: &mut dyn FnMut(Table)) {
         let wanted = self.peers.values().filter_map(|peer| peer.open.as_ref()).map(|open| open.wanted.len()).sum();
-        let ticks = config.closed_lag.as_micros() / config.tick.as_micros();
+        let ticks = config.ticks_of_closed_lag();
         visit(Table::new("catch_up.peers", self.peers.len(), regions).stays());
         visit(Table::new("catch_up.wanted", wanted, regions * FETCH_PAGE));
         // Those of a clock that has jumped stay until it has come to where it was.
-        visit(Table::new("catch_up.clock_stood", self.clock_stood.len(), usize::MAX).resting_at(ticks as usize + 3));
+        visit(Table::new("catch_up.clock_stood", self.clock_stood.len(), 2 * ticks + 1).resting_at(ticks + 3));
         if let Some(log_end) = log_end {
             visit(Table::new("log", (log_end - self.truncated) as usize, usize::MAX));
         }
@@ -232,6 +232,10 @@ impl Site {
     pub(super) fn catch_up_tick(&mut self, fx: &mut Effects<Site>) {
         self.catch_up.ticks += 1;
         self.catch_up.clock_stood.push_back((self.now, self.clock.last()));
+        if self.catch_up.clock_stood.len() > 2 * self.config.ticks_of_closed_lag() + 1 {
+            // The clock has jumped back. What it showed before that is promised later than it could be.
+            self.catch_up.clock_stood.pop_front();
+        }
         let closed = self.own_closed();
         // A promise to oneself counts when it would outlive a restart, like any other.
         if self.is_settled() {
@@ -450,7 +454,8 @@ impl Site {
                 break; // its last rows may be those cut off
             }
             let partial = writes.len() < record.keys.len();
-            let entry = LogEntry { seq, attempt: record.attempt, at: record.at, floor: record.floor, writes, partial };
+            let LogRecord { attempt, at, floor, meta, .. } = record;
+            let entry = LogEntry { seq, attempt, at, floor, writes, partial, meta };
             bytes += record::encoded_bytes(&entry);
             if bytes > PAGE_BYTES_MAX && !entries.is_empty() {
                 break;
@@ -516,6 +521,9 @@ impl Site {
             batch.put_version(key, entry.at, value);
         }
         self.cohort.applied.insert(entry.attempt);
+        if let Some(meta) = entry.meta.filter(|meta| meta.coordinator == self.me.shard) {
+            self.keep_commit(&meta, entry.floor, batch, fx);
+        }
         self.keep_floor(entry.at, entry.floor, batch);
     }
 

@@ -13,7 +13,7 @@
 //! entry found prepared on disk is locked before anybody is heard; versions are put at the commit timestamp only, so
 //! that applying twice changes nothing.
 
-use super::config::{Config, WAITING_READS_MAX};
+use super::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
 use super::floors::Floors;
 use super::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::reads::ReadJob;
@@ -131,7 +131,7 @@ impl Cohort {
     /// Lists its tables; `transactions_max` at the most are open anywhere.
     pub(super) fn tables(&self, transactions_max: usize, config: &Config, visit: &mut dyn FnMut(Table)) {
         let (locked, holders) = self.locks.sizes();
-        visit(Table::new("cohort.locked", locked, usize::MAX));
+        visit(Table::new("cohort.locked", locked, 2 * transactions_max * TXN_ROWS_MAX));
         visit(Table::new("cohort.holders", holders, 2 * transactions_max));
         visit(Table::new("cohort.entries", self.entries.len(), transactions_max));
         visit(Table::new("cohort.applied", self.applied.len(), config.attempts_kept()).stays());
@@ -444,7 +444,8 @@ impl Site {
             batch.put_version(key.clone(), meta.at, value.clone());
         }
         self.cohort.log_end += 1;
-        let record = LogRecord { attempt, at: meta.at, floor, keys: part.writes.iter().map(|(key, _)| key.clone()).collect() };
+        let keys = part.writes.iter().map(|(key, _)| key.clone()).collect();
+        let record = LogRecord { attempt, at: meta.at, floor, keys, meta: meta.of_several_shards() };
         batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), record::encode(&record));
         Number::LogEnd.put(&mut batch, self.cohort.log_end);
         batch.ops.append(&mut resolved.ops);

@@ -59,6 +59,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Ticks in `closed_lag`.
+    pub(super) fn ticks_of_closed_lag(&self) -> usize {
+        (self.closed_lag.as_micros() / self.tick.as_micros()) as usize
+    }
+
     /// As many attempts as a coordinator forgets in the time for which it keeps them. If more are made for long, it falls behind.
     pub(super) fn attempts_kept(&self) -> usize {
         ORPHANS_MAX + FORGET_MAX * (self.forget_after.as_micros() / self.tick.as_micros() + 1) as usize

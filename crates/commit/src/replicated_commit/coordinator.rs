@@ -245,9 +245,13 @@ impl Ballot {
         self.tally.final_votes().map(|(region, vote)| (region, vote.clone()))
     }
 
-    /// True if another region that is prepared for it is to learn from this one that it aborted.
-    fn is_refused(&self) -> bool {
-        self.decision.map_or(!self.has_yes(), |decision| !decision.is_commit())
+    /// True if others that are prepared for it, or carry it, are to learn from this region what became of it: its log does not say so.
+    fn is_wanted(&self) -> bool {
+        match self.decision {
+            None => !self.has_yes(),
+            Some(Decision::Aborted) => true,
+            Some(Decision::Committed { .. }) => self.kept && !self.has_yes(),
+        }
     }
 
     /// True if this region is prepared by its vote.
@@ -269,7 +273,7 @@ impl Site {
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
         let applied = ballot.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [self.me.shard];
         let is_bound = ballot.acceptor.is_bound() && ballot.decision.is_none();
-        ballot.stands_in = ballot.vote.is_none() && ballot.meta.electorate.contains(self.me.region);
+        ballot.stands_in = ballot.vote.is_none() && ballot.decision.is_none() && ballot.meta.electorate.contains(self.me.region);
         ballot.resolved = applied || ballot.decision == Some(Decision::Aborted) || !(ballot.has_yes() || is_bound);
         if let Some(vote) = &ballot.vote {
             ballot.tally.record(self.me.region, vote.clone());
@@ -723,6 +727,21 @@ impl Site {
         }
     }
 
+    /// A commit with parts in several shards was taken over with a log, without a vote of this region. It stays on record as long as a site of
+    /// another shard may carry it: nobody else here could tell that one what became of it.
+    pub(super) fn keep_commit(&mut self, meta: &Meta, floor: Timestamp, batch: &mut Batch, fx: &mut Effects<Site>) {
+        let now = self.now;
+        if self.coordinator.ballot(meta, now).decision.is_none() {
+            self.distribute(meta.attempt, Decision::Committed { floor }, fx);
+        }
+        let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("just looked up");
+        if !ballot.has_yes() {
+            (ballot.kept, ballot.resolved) = (true, true);
+            ballot.put_record(batch);
+            self.coordinator.unresolved.remove(&meta.attempt);
+        }
+    }
+
     /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
     pub(super) fn distribute(&mut self, attempt: Attempt, decision: Decision, fx: &mut Effects<Site>) {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
@@ -905,7 +924,7 @@ impl Site {
         work::add(old.len());
         let is_done = |attempt: &Attempt| {
             let ballot = &self.coordinator.ballots[attempt];
-            let stays = kept < REFUSALS_KEPT_MAX && ballot.is_refused() && self.may_be_prepared_elsewhere(&ballot.meta);
+            let stays = kept < REFUSALS_KEPT_MAX && ballot.is_wanted() && self.may_be_prepared_elsewhere(&ballot.meta);
             kept += usize::from(stays);
             !stays
         };

@@ -60,6 +60,11 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The same, if it has parts in several shards.
+    pub fn of_several_shards(&self) -> Option<Meta> {
+        (self.participants.len() > 1).then(|| self.clone())
+    }
+
     /// Adds to `tally` that the regions which the attempt itself declares lost do not vote for it.
     pub fn refuse_for_lost(&self, tally: &mut Tally) {
         self.declares_lost.iter().for_each(|region| tally.record_if_open(region, Vote::No(Refusal::Moved)));
@@ -194,6 +199,8 @@ pub struct LogEntry {
     pub writes: Vec<(Key, Option<Value>)>,
     /// True if some were collected in the meantime.
     pub partial: bool,
+    /// What it is, if it has parts in other shards, too.
+    pub meta: Option<Meta>,
 }
 
 /// A message that promises nothing.
@@ -234,7 +241,7 @@ pub enum Note {
     /// are bound by a round of its [resolution](crate::resolution) do not believe.
     Decided { meta: Meta, decision: Decision },
     /// Gateway to the passive replicas of a shard: committed, this is what it wrote there.
-    Copy { attempt: Attempt, at: Timestamp, floor: Timestamp, writes: Vec<(Key, Option<Value>)> },
+    Copy { attempt: Attempt, at: Timestamp, floor: Timestamp, writes: Vec<(Key, Option<Value>)>, meta: Option<Meta> },
     /// Whoever decides an attempt of `epoch` to the sites of the shards whose coordinators do not vote on it: how high have you prepared?
     AskHigh { attempt: Attempt, epoch: u64 },
     /// The answer.

@@ -65,6 +65,8 @@ pub struct LogRecord {
     pub floor: Timestamp,
     /// The keys that it wrote in this shard.
     pub keys: Vec<Key>,
+    /// What it is, if it has parts in other shards, too.
+    pub meta: Option<Meta>,
 }
 
 /// The placement that a site has adopted.

@@ -332,8 +332,8 @@ impl Site {
             }
             Note::AskHigh { attempt, epoch } => self.on_ask_high(from, attempt, epoch, fx),
             Note::High { attempt, high } => self.on_high(from, attempt, high, fx),
-            Note::Copy { attempt, at, floor, writes } => {
-                self.on_copy(LogEntry { seq: 0, attempt, at, floor, writes, partial: false }, fx);
+            Note::Copy { attempt, at, floor, writes, meta } => {
+                self.on_copy(LogEntry { seq: 0, attempt, at, floor, writes, partial: false, meta }, fx);
             }
             Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),

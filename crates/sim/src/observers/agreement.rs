@@ -13,13 +13,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub(crate) struct Agreements {
     known: BTreeMap<(&'static str, String), (SiteId, u64)>,
     /// What the sites of this region record with this value is not compared.
-    but: Option<(RegionId, Vec<u8>)>,
+    but: Option<(Vec<RegionId>, Vec<u8>)>,
 }
 
 impl Agreements {
-    /// All is compared, unless a site of `region` says that it is `value`.
-    pub(crate) fn but(region: RegionId, value: Vec<u8>) -> Agreements {
-        Agreements { but: Some((region, value)), ..Agreements::default() }
+    /// All is compared, unless a site of `regions` says that it is `value`.
+    pub(crate) fn but(regions: Vec<RegionId>, value: Vec<u8>) -> Agreements {
+        Agreements { but: Some((regions, value)), ..Agreements::default() }
     }
 
     /// The keys under which something is recorded of `topic`.
@@ -30,7 +30,7 @@ impl Agreements {
     /// `site` records something.
     fn take(&mut self, site: SiteId, agreed: Agreed) -> Result<(), String> {
         let Agreed { topic, key, value } = agreed;
-        if self.but.as_ref().is_some_and(|(region, but)| *region == site.region && *but == value) {
+        if self.but.as_ref().is_some_and(|(regions, but)| regions.contains(&site.region) && *but == value) {
             return Ok(());
         }
         let mut digest = DefaultHasher::new();

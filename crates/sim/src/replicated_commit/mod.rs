@@ -31,7 +31,7 @@ use rhumb_commit::replicated_commit::{self as protocol, Site};
 use rhumb_commit::votes::Vote;
 use rhumb_core::{RegionId, Rng, Row, SiteId, Span, Time, record};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use workload::{Reads, Workload};
@@ -44,6 +44,8 @@ const FAULTS_END: Time = Time::from_micros(20_000_000);
 const CLIENTS_END: Time = Time::from_micros(44_000_000);
 const QUIET_END: Time = Time::from_micros(62_000_000);
 const RUN_END: Time = Time::from_micros(82_000_000);
+/// How likely a second region is lost, where one is and the cluster can go on without both.
+const SECOND_LOSS: f64 = 0.5;
 /// After the heal, this long until commits must go through: crashed sites recover, votes in doubt are asked for.
 const GRACE: Span = Span::from_secs(5);
 /// At most so long after a region was lost an operator says so.
@@ -135,11 +137,11 @@ impl Scenario for ReplicatedCommit {
         let plan = self.plan(&mut shape, seed, &mut rng);
         let mut world = self.world(&shape, seed, tracing);
         world.follow(&plan);
-        let loss = plan.loss();
+        let losses: Vec<(Time, RegionId)> = plan.losses().collect();
         // What a lost region refused may be known to nobody any more: then it counts as committed.
-        match loss {
-            Some((_, region)) => world.compare_agreed_but(region, &ABORTED),
-            None => world.compare_agreed(),
+        match losses[..] {
+            [] => world.compare_agreed(),
+            _ => world.compare_agreed_but(losses.iter().map(|(_, region)| *region), &ABORTED),
         }
         let shared = Rc::new(RefCell::new(Shared::default()));
         let reads = if self.replicas == Replicas::Everywhere { Reads::Everywhere } else { Reads::Placed };
@@ -150,7 +152,7 @@ impl Scenario for ReplicatedCommit {
                 let program = Client::new(
                     number,
                     region,
-                    loss.filter(|(_, lost)| *lost == region).map_or(CLIENTS_END, |(at, _)| at),
+                    losses.iter().find(|(_, lost)| *lost == region).map_or(CLIENTS_END, |(at, _)| *at),
                     Workload::new(rng.fork(), reads).with_bulk(shape.is_bulky),
                     Rc::clone(&shared),
                 );
@@ -158,8 +160,8 @@ impl Scenario for ReplicatedCommit {
                 number += 1;
             }
         }
-        self.add_movers(&mut world, &shape, loss, &mut rng);
-        let end = Run { shape: &shape, loss, link_cut: (!self.calm).then_some(seed), rng }.drive(&mut world, &shared, number);
+        self.add_movers(&mut world, &shape, &mut rng);
+        let end = Run { shape: &shape, losses, link_cut: (!self.calm).then_some(seed), rng }.drive(&mut world, &shared, number);
         let shared = shared.borrow();
         let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
         report.count(&shared.history);
@@ -194,11 +196,17 @@ impl ReplicatedCommit {
             false => FaultRates::stormy().with_losses(),
         };
         let topology = Config::of_regions(shape.regions, shape.shards).topology;
-        let plan = FaultPlan::draw(&rates, &topology, FAULTS_END.since(Time::ZERO), rng);
-        let doomed = plan.loss().map(|(_, region)| region);
+        let span = FAULTS_END.since(Time::ZERO);
+        let mut plan = FaultPlan::draw(&rates, &topology, span, rng);
+        // Where five regions vote, or can, two may be lost.
+        let can_lose_two = self.replicas == Replicas::Moving || shape.placement.voters.len() >= 5;
+        if plan.loss().is_some() && shape.regions >= 5 && can_lose_two && rng.chance(SECOND_LOSS) {
+            plan = plan.with_another_loss(&topology, span, rng);
+        }
+        let doomed: Regions = plan.losses().map(|(_, region)| region).collect();
         let can_lose = Bounds { doomed, voters_min: 1 };
         if self.replicas == Replicas::Moving {
-            let link_cut = doomed.is_none() && !self.calm && shape.regions >= 3 && keeps_a_link_cut(seed);
+            let link_cut = doomed.is_empty() && !self.calm && shape.regions >= 3 && keeps_a_link_cut(seed);
             let voters_min = if link_cut { 3 } else { 1 };
             shape.bounds = Bounds { doomed, voters_min };
             if !shape.bounds.hold(shape.placement.voters) {
@@ -209,9 +217,9 @@ impl ReplicatedCommit {
     }
 
     /// Where replicas move: adds the clients that move them.
-    fn add_movers(&self, world: &mut World<Site>, shape: &Shape, loss: Option<(Time, RegionId)>, rng: &mut Rng) {
+    fn add_movers(&self, world: &mut World<Site>, shape: &Shape, rng: &mut Rng) {
         let topology = world.topology().clone();
-        let is_left = |region: &RegionId| loss.is_none_or(|(_, lost)| lost != *region);
+        let is_left = |region: &RegionId| !shape.bounds.doomed.contains(*region);
         for region in topology.regions().filter(is_left).take(if self.replicas == Replicas::Moving { MOVERS } else { 0 }) {
             let mover = Mover::new(topology.clone(), shape.placement.clone(), shape.bounds, CLIENTS_END, rng.fork());
             world.add_client(SiteId { region, shard: 0 }, mover);
@@ -259,8 +267,8 @@ fn place(regions: usize, bounds: Bounds, rng: &mut Rng) -> Placement {
 /// How a run goes on once its clients are there.
 struct Run<'a> {
     shape: &'a Shape,
-    /// The region that is lost, and when, unless its sites can go on.
-    loss: Option<(Time, RegionId)>,
+    /// The regions that are lost, and when, unless their sites can go on.
+    losses: Vec<(Time, RegionId)>,
     /// A link may stay cut, by this seed.
     link_cut: Option<u64>,
     rng: Rng,
@@ -269,13 +277,13 @@ struct Run<'a> {
 impl Run<'_> {
     /// Faults, heal, progress, quiet, final reads; returns the final reads.
     fn drive(mut self, world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32) -> Result<Vec<TxnNo>, SimError> {
-        if let Some((at, region)) = self.loss {
+        for (at, region) in self.losses.clone() {
             world.run_until(at)?;
             self.declare(world, shared, region);
         }
         world.run_until(FAULTS_END)?;
         let voters: Vec<RegionId> = self.shape.placement.voters.iter().collect();
-        match self.link_cut.filter(|_| self.shape.bounds.doomed.is_none()) {
+        match self.link_cut.filter(|_| self.shape.bounds.doomed.is_empty()) {
             Some(seed) => world.heal_but_one_link(seed, &voters, CLIENTS_END),
             None => world.heal(),
         }
@@ -289,7 +297,7 @@ impl Run<'_> {
         Ok((before..after).map(|no| TxnNo(no as u32)).collect())
     }
 
-    /// Adds an operator who declares `region` lost some time from now, if it is.
+    /// Adds an operator who some time from now declares `region` lost, if it is, and all that are lost by now.
     fn declare(&mut self, world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, region: RegionId) {
         let left = world.regions_left();
         if left.contains(&region) {
@@ -297,7 +305,8 @@ impl Run<'_> {
         }
         shared.borrow_mut().doubt_refusals_of(region);
         let at = world.now() + Span::from_micros(self.rng.below(DECLARED_AFTER_MAX.as_micros()));
-        let operator = Mover::declaring(world.topology().clone(), self.shape.placement.clone(), region, at, self.rng.fork());
+        let lost: Regions = world.topology().regions().filter(|region| !left.contains(region)).collect();
+        let operator = Mover::declaring(world.topology().clone(), self.shape.placement.clone(), lost, at, self.rng.fork());
         let region = *self.rng.pick(&left).expect("a majority is left");
         world.add_client(SiteId { region, shard: 0 }, operator);
     }
@@ -324,14 +333,23 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape
     unresolved(world)
 }
 
-/// True if all that was taken to be committed for the vote of a lost region has that vote, on a disk that only the simulator can still read.
+/// True if all that was taken to be committed for the votes of lost regions has those votes, on disks that only the simulator can still read.
 /// Where the region had refused, what it knew then may contradict what counts as committed now: that is a limit, see decision 0013.
 fn assumed_rightly(world: &World<Site>) -> bool {
-    let lost = world.topology().sites().filter(|site| world.is_lost(*site));
-    let votes = lost.flat_map(|site| world.records(site, VOTES)).map(|bytes| record::decode::<VoteRecord>(&bytes).expect("a vote decodes"));
-    let yes: BTreeSet<String> =
-        votes.filter(|record| record.vote.as_ref().is_some_and(Vote::is_yes)).map(|record| record.meta.attempt.to_string()).collect();
-    world.agreed(ASSUMED).all(|attempt| yes.contains(attempt))
+    let topology = world.topology();
+    let lost: Vec<SiteId> = topology.sites().filter(|site| world.is_lost(*site)).collect();
+    let regions: Regions = lost.iter().map(|site| site.region).collect();
+    // By attempt: the lost regions with a vote on it, and those that voted for it.
+    let mut votes: BTreeMap<String, (Regions, Regions)> = BTreeMap::new();
+    for site in lost {
+        for bytes in world.records(site, VOTES) {
+            let VoteRecord { meta, vote, .. } = record::decode(&bytes).expect("a vote decodes");
+            let (of, yes) = votes.entry(meta.attempt.to_string()).or_default();
+            *of = meta.electorate.and(regions);
+            *yes = if vote.as_ref().is_some_and(Vote::is_yes) { yes.or(site.region.into()) } else { *yes };
+        }
+    }
+    world.agreed(ASSUMED).all(|attempt| votes.get(attempt).is_some_and(|(of, yes)| of == yes))
 }
 
 /// The newest versions of a region. Where old versions are collected, or copied, deletions are left out: replicas drop them at

@@ -16,8 +16,8 @@ const PAUSE_MAX: Span = Span::from_secs(4);
 /// What placements a run may have, besides that somebody votes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bounds {
-    /// This region will be lost for good: the others must be a majority of those who vote.
-    pub(super) doomed: Option<RegionId>,
+    /// These regions will be lost for good: the others must be a majority of those who vote.
+    pub(super) doomed: Regions,
     /// At least so many regions vote.
     pub(super) voters_min: usize,
 }
@@ -25,18 +25,17 @@ pub(super) struct Bounds {
 impl Bounds {
     /// True if the cluster goes on in a placement with these voters, whatever the run has in store.
     pub(super) fn hold(self, voters: Regions) -> bool {
-        let left = self.doomed.map_or(voters, |doomed| voters.without(doomed.into()));
+        let left = voters.without(self.doomed);
         voters.len() >= self.voters_min && left.len() >= voters.majority()
     }
 
-    /// Takes the doomed region out of `voters` and adds others that hold `copies`, as far as it takes for them to hold.
+    /// Takes the doomed regions out of `voters` and adds others that hold `copies`, as far as it takes for them to hold.
     fn enforce(self, mut voters: Regions, copies: &[RegionId]) -> Regions {
         if self.hold(voters) {
             return voters;
         }
-        let is_doomed = |region: RegionId| self.doomed == Some(region);
-        voters = voters.iter().filter(|region| !is_doomed(*region)).collect();
-        for region in copies.iter().filter(|region| !is_doomed(**region)) {
+        voters = voters.without(self.doomed);
+        for region in copies.iter().filter(|region| !self.doomed.contains(**region)) {
             if !self.hold(voters) || voters.is_empty() {
                 voters = voters.or((*region).into());
             }
@@ -64,14 +63,14 @@ pub(super) fn draw(copies: Regions, regions: Regions, bounds: Bounds, rng: &mut 
     Change { voters, passives, coordinators, lost: Regions::NONE }
 }
 
-/// The change by which an operator declares `lost` lost: nobody waits for it, nor reads or commits there.
-fn without(placement: &Placement, lost: RegionId) -> Change {
-    let names_it = |named: &Coordinators| named.read == lost || named.commit == lost;
+/// The change by which an operator declares regions `lost`: nobody waits for them, nor reads or commits there.
+fn without(placement: &Placement, lost: Regions) -> Change {
+    let names_one = |named: &Coordinators| lost.contains(named.read) || lost.contains(named.commit);
     Change {
-        voters: placement.voters.without(lost.into()),
-        passives: placement.passives.without(lost.into()),
-        coordinators: placement.coordinators.iter().filter(|(_, named)| !names_it(named)).map(|(of, named)| (*of, *named)).collect(),
-        lost: lost.into(),
+        voters: placement.voters.without(lost),
+        passives: placement.passives.without(lost),
+        coordinators: placement.coordinators.iter().filter(|(_, named)| !names_one(named)).map(|(of, named)| (*of, *named)).collect(),
+        lost,
     }
 }
 
@@ -79,8 +78,8 @@ fn without(placement: &Placement, lost: RegionId) -> Change {
 enum Errand {
     /// Any placement within these bounds, again and again.
     Move(Bounds),
-    /// This region is lost for good: to say so once.
-    Declare(RegionId),
+    /// These regions are lost for good: to say so once.
+    Declare(Regions),
 }
 
 enum Phase {
@@ -93,7 +92,7 @@ enum Phase {
     Done,
 }
 
-/// Moves replicas again and again, or declares a region lost.
+/// Moves replicas again and again, or declares regions lost.
 pub(super) struct Mover {
     topology: Topology,
     first: Placement,
@@ -113,9 +112,9 @@ impl Mover {
         Mover { topology, first, errand, from: Time::ZERO, until, rng, phase: Phase::Waiting, txn: None }
     }
 
-    /// An operator who, from then on, declares `region` lost until it is.
-    pub(super) fn declaring(topology: Topology, first: Placement, region: RegionId, from: Time, rng: Rng) -> Mover {
-        let errand = Errand::Declare(region);
+    /// An operator who, from then on, declares regions `lost` until they are.
+    pub(super) fn declaring(topology: Topology, first: Placement, lost: Regions, from: Time, rng: Rng) -> Mover {
+        let errand = Errand::Declare(lost);
         Mover { topology, first, errand, from, until: Time::from_micros(u64::MAX), rng, phase: Phase::Waiting, txn: None }
     }
 
@@ -147,11 +146,11 @@ impl Mover {
         let regions = Regions::first(self.topology.region_count()).without(lost);
         let change = match self.errand {
             Errand::Move(bounds) => draw(placement.copies(), regions, bounds, &mut self.rng),
-            Errand::Declare(region) if lost.contains(region) => {
+            Errand::Declare(regions) if regions.without(lost).is_empty() => {
                 self.phase = Phase::Done;
                 return Next::Request(Request::Rollback { txn });
             }
-            Errand::Declare(region) => without(&placement, region),
+            Errand::Declare(regions) => without(&placement, regions.without(lost)),
         };
         let next = placement.next(change).expect("drawn so that it may come next");
         self.phase = Phase::Committing;
@@ -166,9 +165,9 @@ impl ClientProgram<Site> for Mover {
             (_, ClientEvent::Started) => self.wait(now),
             (_, ClientEvent::Woken) if now >= self.until => Next::Done,
             (_, ClientEvent::Woken) => match self.errand {
-                Errand::Declare(region) => {
+                Errand::Declare(lost) => {
                     self.phase = Phase::Settling;
-                    Next::Request(Request::Settle { lost: region.into() })
+                    Next::Request(Request::Settle { lost })
                 }
                 Errand::Move(_) => self.begin(),
             },

@@ -478,10 +478,11 @@ impl Site {
         let passives = self.placement.passives;
         let Some(committing) = self.committing(txn).filter(|_| !passives.is_empty()) else { return };
         let Meta { attempt, at, .. } = committing.meta;
+        let meta = committing.meta.of_several_shards();
         let parts = std::mem::take(&mut committing.parts);
         for (shard, Part { writes, .. }) in parts.into_iter().filter(|(_, part)| !part.writes.is_empty()) {
             for region in passives.iter() {
-                self.send(self.site(region, shard), Note::Copy { attempt, at, floor, writes: writes.clone() }, fx);
+                self.send(self.site(region, shard), Note::Copy { attempt, at, floor, writes: writes.clone(), meta: meta.clone() }, fx);
             }
         }
     }
