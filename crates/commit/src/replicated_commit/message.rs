@@ -34,7 +34,9 @@ impl Attempt {
 pub struct HandoffId {
     /// Whose transaction it is.
     pub gateway: SiteId,
-    /// When it was handed over; no two have the same time there, not even in two lives.
+    /// In which life of that: its clock may show a timestamp that it has shown in another one.
+    pub life: Timestamp,
+    /// When it was handed over; no two have the same time in one life.
     pub made: Timestamp,
 }
 
@@ -155,8 +157,16 @@ pub enum How {
     Stale(Timestamp),
 }
 
-/// Names a read at its gateway; never reused, not even by a later life.
-pub type ReadId = u64;
+/// Names a read at its gateway, for the replicas that it asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ReadId {
+    /// The life of the gateway: its clock may show a timestamp that it has shown in another one.
+    pub life: Timestamp,
+    /// When it was asked.
+    pub made: Timestamp,
+    /// It is of the rows that are expected beside those of a scan.
+    pub of_expected: bool,
+}
 
 /// Why a replica did not serve a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -70,9 +70,12 @@ impl Peers {
     /// the end of no commit that it handed over before `handing`.
     pub fn running_since(&mut self, from: SiteId, oldest: Timestamp, handing: Timestamp, life: Timestamp) {
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.oldest = oldest.max(peer.oldest);
-            peer.handing = handing.max(peer.handing);
-            peer.life = life.max(peer.life);
+            if life > peer.life {
+                (peer.life, peer.oldest, peer.handing) = (life, oldest, handing);
+            } else if life == peer.life {
+                peer.oldest = oldest.max(peer.oldest);
+                peer.handing = handing.max(peer.handing);
+            }
         }
     }
 

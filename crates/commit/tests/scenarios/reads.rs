@@ -1,8 +1,11 @@
 //! Reads without locks: snapshots, optimistic local reads, and what a stale read may return.
 
 use crate::support::{Cluster, R0, R1, R2};
+use rhumb_commit::replicated_commit::Note;
 use rhumb_commit::transaction::{ReadMode, TxnError};
-use rhumb_core::{RegionId, Span};
+use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 #[test]
 fn a_snapshot_read_waits_for_a_prepared_transaction_below_it() {
@@ -114,4 +117,33 @@ fn a_stale_read_may_return_what_was_overwritten() {
     let read = cluster.get(reader, mode, &["k"]);
     assert_eq!(cluster.rows(read), (vec![(new.at, Some("2".into()))], 0));
     cluster.check("a_stale_read_may_return_what_was_overwritten");
+}
+
+/// The lives in which `site` has asked for what is under way.
+fn lives_asking(cluster: &Cluster, site: SiteId) -> BTreeSet<Timestamp> {
+    let lives = RefCell::new(BTreeSet::new());
+    cluster.under_way(|envelope| {
+        if let Body::Note(Note::Read { read, .. }) = &envelope.body
+            && envelope.from == site
+        {
+            lives.borrow_mut().insert(read.life);
+        }
+        false
+    });
+    lives.into_inner()
+}
+
+/// A gateway's clock may show a timestamp that it has shown in an earlier life, and its reads are named by such: what is answered to one life
+/// says nothing to another.
+#[test]
+fn reads_of_two_lives_have_different_names() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Read { .. })));
+    for lives in 1..=3 {
+        let txn = cluster.begin(R0, ReadMode::Locking);
+        cluster.get(txn, ReadMode::Locking, &["k"]);
+        assert_eq!(lives_asking(&cluster, R0).len(), lives);
+        cluster.kill(R0);
+        cluster.start(R0);
+    }
 }

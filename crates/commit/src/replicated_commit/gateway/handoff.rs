@@ -75,7 +75,7 @@ impl Site {
     ) {
         fx.count("commit.handed_over");
         let trips = self.gateway.txns[&txn].trips + 1;
-        let name = HandoffId { gateway: self.me, made: self.clock.now(self.now) };
+        let name = HandoffId { gateway: self.me, life: self.life, made: self.clock.now(self.now) };
         let note = Note::Handoff { id: name, life: self.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
         // Its read locks go: what it read is validated by version.
         self.end(txn, fx);

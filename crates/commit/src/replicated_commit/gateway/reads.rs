@@ -201,8 +201,7 @@ impl Site {
 
     /// Sends a read under a new name, so that no answer to an earlier round is taken for one to this.
     fn begin_round(&mut self, pending: PendingRead, fx: &mut Effects<Site>) {
-        // Named by a timestamp: no later life of this gateway uses it again.
-        let read = self.clock.now(self.now).bits() << 1;
+        let read = ReadId { life: self.life, made: self.clock.now(self.now), of_expected: false };
         self.gateway.reads.insert(read, pending);
         self.ask_replicas(read, Whom::Missing, fx);
     }
@@ -216,7 +215,7 @@ impl Site {
         let among = if others.is_empty() { copies } else { others };
         let (epoch, voters) = (self.placement.epoch, self.placement.voters);
         let mut sends = Vec::new();
-        for (name, reads) in [(read, &pending.shards), (read | 1, &pending.expected)] {
+        for (name, reads) in [(read, &pending.shards), (ReadId { of_expected: true, ..read }, &pending.expected)] {
             for (&shard, part) in reads {
                 let wanted = |region: &RegionId| match whom {
                     Whom::Missing => !part.replies.contains_key(region),
@@ -259,24 +258,26 @@ impl Site {
         among.iter().filter(|region| serves(*region)).min_by_key(distance).or_else(|| among.iter().next()).unwrap_or(here)
     }
 
-    pub(in crate::replicated_commit) fn on_rows(&mut self, from: SiteId, read: ReadId, reply: Reply, fx: &mut Effects<Site>) {
-        let Some(pending) = self.gateway.reads.get_mut(&(read & !1)) else { return };
-        let parts = if read & 1 == 0 { &mut pending.shards } else { &mut pending.expected };
+    pub(in crate::replicated_commit) fn on_rows(&mut self, from: SiteId, name: ReadId, reply: Reply, fx: &mut Effects<Site>) {
+        let read = ReadId { of_expected: false, ..name };
+        let Some(pending) = self.gateway.reads.get_mut(&read) else { return };
+        let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
         let Some(part) = parts.get_mut(&from.shard) else { return };
         part.denied.remove(&from.region);
         part.replies.entry(from.region).or_insert(reply);
         let needed = if pending.how.is_local() { 1 } else { self.placement.voters.majority() };
         if pending.shards.values().chain(pending.expected.values()).all(|part| part.replies.len() >= needed)
-            && let Some(pending) = self.gateway.reads.remove(&(read & !1))
+            && let Some(pending) = self.gateway.reads.remove(&read)
         {
             self.finish_read(pending, fx);
         }
     }
 
-    pub(in crate::replicated_commit) fn on_denied(&mut self, from: SiteId, read: ReadId, denial: Denial, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_denied(&mut self, from: SiteId, name: ReadId, denial: Denial, fx: &mut Effects<Site>) {
         let voters = self.placement.voters;
-        let Some(pending) = self.gateway.reads.get_mut(&(read & !1)) else { return };
-        let parts = if read & 1 == 0 { &mut pending.shards } else { &mut pending.expected };
+        let read = ReadId { of_expected: false, ..name };
+        let Some(pending) = self.gateway.reads.get_mut(&read) else { return };
+        let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
         let Some(part) = parts.get_mut(&from.shard) else { return };
         if part.replies.contains_key(&from.region) {
             return;
@@ -285,7 +286,7 @@ impl Site {
             // Where there is no copy any more, or not yet, there is one elsewhere.
             pending.avoid = pending.avoid.or(from.region.into());
             if !self.placement.read_by(pending.active).without(pending.avoid).is_empty() {
-                self.ask_replicas(read & !1, Whom::Missing, fx);
+                self.ask_replicas(read, Whom::Missing, fx);
             }
             return;
         }
@@ -299,7 +300,7 @@ impl Site {
                 // Once per round: wait a little, longer each time, then ask those that denied again.
                 fx.count("read.lock_round");
                 pending.lock_rounds += 1;
-                fx.set_timer(Timer::RetryRead(ReadRetry { read: read & !1 }), LOCK_BACKOFF * (1 << pending.lock_rounds));
+                fx.set_timer(Timer::RetryRead(ReadRetry { read }), LOCK_BACKOFF * (1 << pending.lock_rounds));
             }
             return;
         }
@@ -312,7 +313,7 @@ impl Site {
                 TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept"))
             }
         };
-        if let Some(pending) = self.gateway.reads.remove(&(read & !1)) {
+        if let Some(pending) = self.gateway.reads.remove(&read) {
             fx.answer(pending.id, Answer::Failed(error));
         }
     }
