@@ -238,8 +238,7 @@ impl Site {
     /// have forgotten it.
     pub(super) fn lead_for_carrier(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         if !self.lost_of(meta).is_empty() {
-            let now = self.now;
-            self.coordinator.ballot(meta, now);
+            self.ballot_of_forgotten(meta);
             self.lead_resolution(meta.attempt, fx);
         }
     }

@@ -21,6 +21,9 @@ use rhumb_core::actor::{RequestId, Token};
 use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Span, Table, Timestamp, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// How often a region's wait doubles in which it lets others lead: once a round, so that a round comes to its end however slow the disks are.
+const LEAD_DOUBLINGS_MAX: u32 = 5;
+
 /// What the leader of a round proposes.
 #[derive(Debug)]
 pub(super) struct Proposal {
@@ -106,6 +109,7 @@ impl Site {
         let is_over = ballot.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
         if is_over || (ballot.leader.is_none() && now >= ballot.leads_from) {
             fx.count("commit.resolution_led");
+            ballot.outbid_own();
             ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, self.me.region), survivors));
         }
         self.ask_survivors(&meta, fx);
@@ -160,14 +164,14 @@ impl Site {
         if (votes && ballot.vote.is_none() && ballot.is_preparing()) || ballot.acceptor.without().contains(round.leader) {
             return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
-        if ballot.counts_at(self.me, now, self.config.outcome_deadline + self.config.withdraw_after) {
+        if ballot.counts_elsewhere(self.me) {
             return self.send(attempt.txn.gateway, Note::Bind { meta }, fx); // the leader asks again
         }
         if let Err(promised) = ballot.acceptor.promise(round, without) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
         ballot.leader = ballot.leader.take().filter(|leader| leader.round() == round);
-        ballot.leads_from = now + wait;
+        ballot.leads_from = now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX));
         let last = match ballot.vote {
             _ if !votes => None,
             None => Some(Vote::No(Refusal::NeverHeard)),
@@ -235,7 +239,7 @@ impl Site {
             return self.conclude_resolution(&meta, decision, fx);
         }
         // What is forgotten elsewhere and committed is in a log that has to be read first.
-        let is_read = |(region, log_end)| self.catch_up.cursor(region) >= log_end;
+        let is_read = |(region, log_end)| region == self.me.region || self.catch_up.cursor(region) >= log_end;
         if leader.forgotten().next().is_some() && !(self.moving.copied && leader.forgotten().all(is_read)) {
             return;
         }
@@ -378,6 +382,9 @@ impl Site {
 
     fn end_examination(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let Some(Examination { from, proposal, contents, is_stale, .. }) = self.examinations.0.remove(&attempt) else { return };
+        if self.coordinator.ballots.get(&attempt).is_none_or(|ballot| ballot.decision.is_some()) {
+            return; // heard meanwhile: the leader asks again, and is told
+        }
         #[cfg(feature = "planted")]
         let is_stale = is_stale && !self.has_planted(super::planted::Planted::StaleUnseen);
         if is_stale {
@@ -474,6 +481,7 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
             fx.trace(|| format!("{region} contests {attempt}"));
+            ballot.outbid_own();
             ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, own), survivors));
             self.ask_survivors(&meta, fx);
         }
@@ -496,7 +504,7 @@ impl Site {
         }
         fx.count("commit.resolution_outranked");
         ballot.leader = None;
-        ballot.leads_from = now + wait;
+        ballot.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
         ballot.outranked_by = ballot.outranked_by.max(promised.number);
     }
 
@@ -519,8 +527,7 @@ impl Site {
         let own = holders.filter(|entry| entry.is_promised() && entry.meta.coordinator == self.me.shard);
         let metas: Vec<Meta> = own.map(|entry| entry.meta.clone()).collect();
         for meta in metas {
-            let now = self.now;
-            self.coordinator.ballot(&meta, now);
+            self.ballot_of_forgotten(&meta);
             if self.coordinator.presume_lost(meta.attempt, lost) {
                 fx.count("placement.settled_for_declaration");
                 self.ask_votes(meta.attempt, fx);
