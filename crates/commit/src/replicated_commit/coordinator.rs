@@ -19,7 +19,7 @@
 //! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
 //! nothing by votes once it has promised a round of a resolution.
 
-use super::cohort::Stage;
+use super::cohort::{RowsOfDoubt, Stage};
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX, REFUSALS_KEPT_MAX};
 use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
@@ -63,6 +63,8 @@ pub(super) struct Ballot {
     pub(super) contents: Option<Part>,
     /// It was forgotten here, and is kept again for what it has promised: it has no vote.
     pub(super) stands_in: bool,
+    /// Whether what it writes is among the rows here, where others have forgotten it.
+    pub(super) rows: RowsOfDoubt,
     /// What this region proposes rests on votes of lost regions that nobody has seen.
     pub(super) assumes: bool,
     pub(super) leads_from: Time,
@@ -193,6 +195,7 @@ impl Ballot {
             gateway_bound: false,
             leader: None,
             contents: None,
+            rows: RowsOfDoubt::default(),
             assumes: false,
             stands_in: false,
             leads_from: Time::ZERO,

@@ -11,7 +11,8 @@
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
-use super::cohort::check_range;
+use super::cohort::{RowsOfDoubt, check_range};
+use super::config::PAGE_BYTES_MAX;
 use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
 use super::site::{Pending, Site};
 use crate::placement::{Placement, Regions};
@@ -21,8 +22,8 @@ use rhumb_core::actor::{RequestId, Token};
 use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Span, Table, Timestamp, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// How often a region's wait doubles in which it lets others lead: once a round, so that a round comes to its end however slow the disks are.
-const LEAD_DOUBLINGS_MAX: u32 = 5;
+/// How often the wait doubles in which a region lets others lead: once a round, so that one comes to its end on slow disks.
+const LEAD_DOUBLINGS_MAX: u32 = 2;
 
 /// What the leader of a round proposes.
 #[derive(Debug)]
@@ -243,11 +244,46 @@ impl Site {
         if leader.forgotten().next().is_some() && !(self.moving.copied && leader.forgotten().all(is_read)) {
             return;
         }
+        let is_forgotten = leader.forgotten().next().is_some();
         if let Some((decision, assumes)) = self.judge(&meta, leader, fx) {
+            if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, fx) {
+                return;
+            }
             let ballot = self.coordinator.ballots.get_mut(&attempt).expect("it leads");
             ballot.assumes = assumes && decision.is_commit();
             ballot.leader.as_mut().expect("it leads").propose(decision);
             self.ask_survivors(&meta, fx);
+        }
+    }
+
+    /// True if the rows of an attempt that others have forgotten are not here. That its log has been read says so only to those who remember what
+    /// was in it: they are looked for if nobody has done so.
+    fn are_rows_of_forgotten_absent(&mut self, meta: &Meta, fx: &mut Effects<Site>) -> bool {
+        let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("it leads");
+        let Some(contents) = ballot.contents.as_ref().filter(|contents| !contents.writes.is_empty()) else { return true };
+        match ballot.rows {
+            RowsOfDoubt::Absent => return true,
+            RowsOfDoubt::Awaited => return false,
+            RowsOfDoubt::Unknown => ballot.rows = RowsOfDoubt::Awaited,
+        }
+        let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
+        let token = self.token(Pending::RowsOfForgotten(meta.attempt));
+        fx.load(token, Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        false
+    }
+
+    /// The rows of what others have forgotten were looked for.
+    pub(super) fn on_rows_of_forgotten(&mut self, attempt: Attempt, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        if rows.is_empty() {
+            ballot.rows = RowsOfDoubt::Absent;
+            return self.go_on_resolving(attempt, fx);
+        }
+        if !ballot.acceptor.has_accepted_abort() {
+            let meta = ballot.meta.clone();
+            let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
+            self.conclude_as_coordinator(&meta, decision, fx);
         }
     }
 
