@@ -35,6 +35,7 @@ use super::message::{ATTEMPT, LogEntry, LogHead, Note, Promise};
 use super::records::{LOG, LogRecord, Number};
 use super::site::{Pending, Site};
 use crate::placement::Regions;
+use crate::votes::Decision;
 use rhumb_core::actor::Collect;
 use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -399,13 +400,19 @@ impl Site {
         if self.has_planted(super::planted::Planted::AppliedTwice) {
             return false;
         }
-        if head.at <= self.catch_up.collected || self.cohort.applied.contains(&head.attempt) {
+        if head.at <= self.catch_up.collected || self.cohort.applied.contains(&head.attempt) || self.aborts_here(&head.attempt) {
             return true;
         }
         self.learn_committed(head.attempt, head.floor, fx);
         let prepared = self.cohort.prepared_meta(&head.attempt);
         if let Some(meta) = &prepared {
-            self.on_apply(meta, None, head.floor, fx);
+            let (decision, coordinator) = (Decision::Committed { floor: head.floor }, self.site(self.me.region, meta.coordinator));
+            if coordinator == self.me {
+                self.on_apply(meta, None, head.floor, fx);
+            } else {
+                // Half a transaction would remain if that one has agreed otherwise: it says so once it knows.
+                self.send(coordinator, Note::Decided { meta: meta.clone(), decision }, fx);
+            }
         }
         prepared.is_some()
     }
@@ -489,6 +496,7 @@ impl Site {
         self.clock.observe(entry.at);
         if !self.placement.passives.contains(self.me.region)
             || self.cohort.applied.contains(&entry.attempt)
+            || self.aborts_here(&entry.attempt)
             || entry.attempt.made <= self.forget_floor()
         {
             return fx.count("catch_up.copy_ignored");
@@ -500,6 +508,9 @@ impl Site {
     }
 
     fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch, fx: &mut Effects<Site>) {
+        if self.aborts_here(&entry.attempt) {
+            return fx.count("catch_up.agreed_otherwise");
+        }
         if entry.partial {
             // Versions in between are gone: history has a hole below now.
             self.cohort.history_floor = self.clock.now(self.now);
@@ -588,5 +599,5 @@ impl Site {
 fn decode_log(record: &(bytes::Bytes, bytes::Bytes)) -> Option<(u64, LogRecord)> {
     let (key, bytes) = record;
     let seq = u64::from_be_bytes(key.as_ref().try_into().ok()?);
-    Some((seq, record::decode(bytes)?))
+    Some((seq, record::decode(bytes).expect("a record of the log decodes")))
 }

@@ -46,12 +46,12 @@ pub(super) struct Carried {
     /// The regions that are not prepared for it, and the ends of their logs: if it is not there, they never voted for it.
     pub(super) without: BTreeMap<RegionId, u64>,
     /// Whether its rows are here: it may have committed, and been taken over, before it was carried.
-    pub(super) rows: RowsOfCarried,
+    pub(super) rows: RowsOfDoubt,
 }
 
-/// Whether what a carried attempt writes is among the rows.
+/// Whether what an attempt writes that others are in doubt about is among the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum RowsOfCarried {
+pub(super) enum RowsOfDoubt {
     /// Nobody has looked.
     #[default]
     Unknown,

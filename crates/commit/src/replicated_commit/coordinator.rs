@@ -19,7 +19,7 @@
 //! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
 //! nothing by votes once it has promised a round of a resolution.
 
-use super::cohort::Stage;
+use super::cohort::{RowsOfDoubt, Stage};
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX, REFUSALS_KEPT_MAX};
 use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
@@ -54,8 +54,7 @@ pub(super) struct Ballot {
     presumed_lost: Regions,
     /// This region's part in its resolution, on disk or on its way there.
     pub(super) acceptor: Acceptor,
-    /// The attempt's gateway, another site of this region, counts no votes any more, and what it had seen is in the tally. Not for long where
-    /// the gateway is silent.
+    /// The attempt's gateway, another site of this region, counts no votes any more, and what it had seen is in the tally.
     gateway_bound: bool,
     /// The round that this region leads, and when it may begin another.
     pub(super) leader: Option<Leader>,
@@ -64,6 +63,8 @@ pub(super) struct Ballot {
     pub(super) contents: Option<Part>,
     /// It was forgotten here, and is kept again for what it has promised: it has no vote.
     pub(super) stands_in: bool,
+    /// Whether what it writes is among the rows here, where others have forgotten it.
+    pub(super) rows: RowsOfDoubt,
     /// What this region proposes rests on votes of lost regions that nobody has seen.
     pub(super) assumes: bool,
     pub(super) leads_from: Time,
@@ -194,6 +195,7 @@ impl Ballot {
             gateway_bound: false,
             leader: None,
             contents: None,
+            rows: RowsOfDoubt::default(),
             assumes: false,
             stands_in: false,
             leads_from: Time::ZERO,
@@ -228,11 +230,18 @@ impl Ballot {
         !may_commit || (self.resolved && self.decision.is_some())
     }
 
-    /// True if the attempt's gateway is another site of the region of `site`, and may be counting votes still: it does so for `deadline` at the most.
-    pub(super) fn counts_at(&self, site: SiteId, now: Time, deadline: Span) -> bool {
+    /// True if the attempt's gateway is another site of the region of `site`, and may be counting votes still. As all survivors, it is waited for:
+    /// no span of time would do where clocks may jump.
+    pub(super) fn counts_elsewhere(&self, site: SiteId) -> bool {
         let gateway = self.meta.attempt.txn.gateway;
         let is_near = gateway.region == site.region && gateway != site;
-        is_near && self.decision.is_none() && !self.gateway_bound && !self.over && now.since(self.since) < deadline
+        is_near && self.decision.is_none() && !self.gateway_bound && !self.over
+    }
+
+    /// This region's next round comes after the one that it leads, whether it has promised that itself or not.
+    pub(super) fn outbid_own(&mut self) {
+        let led = self.leader.as_ref().map_or(0, |leader| leader.round().number);
+        self.outranked_by = self.outranked_by.max(led);
     }
 
     /// True if the cohorts of this region are asked whether they can prepare.
@@ -283,6 +292,12 @@ impl Site {
             self.coordinator.unresolved.insert(ballot.meta.attempt);
         }
         self.coordinator.ballots.insert(ballot.meta.attempt, ballot);
+    }
+
+    /// The ballot of `meta`'s attempt, a new one if need be. If the attempt was forgotten here, it has no vote: another life of it may have said yes.
+    pub(super) fn ballot_of_forgotten(&mut self, meta: &Meta) {
+        let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), self.now);
+        self.coordinator.ballot(meta, now).stands_in |= is_forgotten;
     }
 
     pub(super) fn is_forgotten(&self, attempt: &Attempt) -> bool {
@@ -576,6 +591,14 @@ impl Site {
         }
     }
 
+    /// True if this site has agreed as coordinator that the attempt aborts, whatever a lost region's log says.
+    pub(super) fn aborts_here(&self, attempt: &Attempt) -> bool {
+        let ballot = self.coordinator.ballots.get(attempt);
+        ballot.is_some_and(|ballot| {
+            ballot.decision == Some(Decision::Aborted) || (ballot.decision.is_none() && ballot.acceptor.has_accepted_abort())
+        })
+    }
+
     /// True if this site knows as coordinator that the attempt aborted.
     pub(super) fn has_aborted(&self, attempt: &Attempt) -> bool {
         self.coordinator.ballots.get(attempt).is_some_and(|ballot| ballot.decision == Some(Decision::Aborted))
@@ -721,7 +744,7 @@ impl Site {
 
     /// A peer's log tells that the attempt committed.
     pub(super) fn learn_committed(&mut self, attempt: Attempt, floor: Timestamp, fx: &mut Effects<Site>) {
-        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) {
+        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) && !self.aborts_here(&attempt) {
             fx.count("commit.learnt_from_log");
             self.distribute(attempt, Decision::Committed { floor }, fx);
         }
@@ -747,6 +770,8 @@ impl Site {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
+        // It is remembered from now on for as long as any other.
+        ballot.since = self.now;
         (ballot.leader, ballot.contents) = (None, None);
         self.coordinator.assumed.remove(&attempt);
         match decision {

@@ -24,7 +24,7 @@
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
 //! known or its transaction has another attempt.
 
-use super::cohort::{Carried, Entry, RowsOfCarried, Stage};
+use super::cohort::{Carried, Entry, RowsOfDoubt, Stage};
 use super::config::PAGE_BYTES_MAX;
 use super::message::{Attempt, Doubt, Meta, Note};
 use super::moving::Stop;
@@ -193,9 +193,9 @@ impl Site {
     fn are_rows_absent(&mut self, attempt: Attempt, fx: &mut Effects<Site>) -> bool {
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.cohort.entries.get_mut(&attempt) else { return false };
         match carried.rows {
-            RowsOfCarried::Absent => return true,
-            RowsOfCarried::Awaited => return false,
-            RowsOfCarried::Unknown => carried.rows = RowsOfCarried::Awaited,
+            RowsOfDoubt::Absent => return true,
+            RowsOfDoubt::Awaited => return false,
+            RowsOfDoubt::Unknown => carried.rows = RowsOfDoubt::Awaited,
         }
         let versions: Vec<_> = part.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
         if versions.is_empty() {
@@ -214,7 +214,7 @@ impl Site {
         let meta = entry.meta.clone();
         let Stage::Carried(carried) = &mut entry.stage else { return };
         if rows.is_empty() {
-            carried.rows = RowsOfCarried::Absent;
+            carried.rows = RowsOfDoubt::Absent;
             return self.count_as_cohort(attempt, fx);
         }
         fx.count("placement.carried_known");
@@ -238,8 +238,7 @@ impl Site {
     /// have forgotten it.
     pub(super) fn lead_for_carrier(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
         if !self.lost_of(meta).is_empty() {
-            let now = self.now;
-            self.coordinator.ballot(meta, now);
+            self.ballot_of_forgotten(meta);
             self.lead_resolution(meta.attempt, fx);
         }
     }

@@ -11,7 +11,8 @@
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
-use super::cohort::check_range;
+use super::cohort::{RowsOfDoubt, check_range};
+use super::config::PAGE_BYTES_MAX;
 use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
 use super::site::{Pending, Site};
 use crate::placement::{Placement, Regions};
@@ -20,6 +21,9 @@ use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::{RequestId, Token};
 use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Span, Table, Timestamp, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// How often the wait doubles in which a region lets others lead: once a round, so that one comes to its end on slow disks.
+const LEAD_DOUBLINGS_MAX: u32 = 2;
 
 /// What the leader of a round proposes.
 #[derive(Debug)]
@@ -106,6 +110,7 @@ impl Site {
         let is_over = ballot.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
         if is_over || (ballot.leader.is_none() && now >= ballot.leads_from) {
             fx.count("commit.resolution_led");
+            ballot.outbid_own();
             ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, self.me.region), survivors));
         }
         self.ask_survivors(&meta, fx);
@@ -160,14 +165,14 @@ impl Site {
         if (votes && ballot.vote.is_none() && ballot.is_preparing()) || ballot.acceptor.without().contains(round.leader) {
             return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
-        if ballot.counts_at(self.me, now, self.config.outcome_deadline + self.config.withdraw_after) {
+        if ballot.counts_elsewhere(self.me) {
             return self.send(attempt.txn.gateway, Note::Bind { meta }, fx); // the leader asks again
         }
         if let Err(promised) = ballot.acceptor.promise(round, without) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
         ballot.leader = ballot.leader.take().filter(|leader| leader.round() == round);
-        ballot.leads_from = now + wait;
+        ballot.leads_from = now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX));
         let last = match ballot.vote {
             _ if !votes => None,
             None => Some(Vote::No(Refusal::NeverHeard)),
@@ -235,15 +240,50 @@ impl Site {
             return self.conclude_resolution(&meta, decision, fx);
         }
         // What is forgotten elsewhere and committed is in a log that has to be read first.
-        let is_read = |(region, log_end)| self.catch_up.cursor(region) >= log_end;
+        let is_read = |(region, log_end)| region == self.me.region || self.catch_up.cursor(region) >= log_end;
         if leader.forgotten().next().is_some() && !(self.moving.copied && leader.forgotten().all(is_read)) {
             return;
         }
+        let is_forgotten = leader.forgotten().next().is_some();
         if let Some((decision, assumes)) = self.judge(&meta, leader, fx) {
+            if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, fx) {
+                return;
+            }
             let ballot = self.coordinator.ballots.get_mut(&attempt).expect("it leads");
             ballot.assumes = assumes && decision.is_commit();
             ballot.leader.as_mut().expect("it leads").propose(decision);
             self.ask_survivors(&meta, fx);
+        }
+    }
+
+    /// True if the rows of an attempt that others have forgotten are not here. That its log has been read says so only to those who remember what
+    /// was in it: they are looked for if nobody has done so.
+    fn are_rows_of_forgotten_absent(&mut self, meta: &Meta, fx: &mut Effects<Site>) -> bool {
+        let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("it leads");
+        let Some(contents) = ballot.contents.as_ref().filter(|contents| !contents.writes.is_empty()) else { return true };
+        match ballot.rows {
+            RowsOfDoubt::Absent => return true,
+            RowsOfDoubt::Awaited => return false,
+            RowsOfDoubt::Unknown => ballot.rows = RowsOfDoubt::Awaited,
+        }
+        let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
+        let token = self.token(Pending::RowsOfForgotten(meta.attempt));
+        fx.load(token, Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        false
+    }
+
+    /// The rows of what others have forgotten were looked for.
+    pub(super) fn on_rows_of_forgotten(&mut self, attempt: Attempt, loaded: Loaded, fx: &mut Effects<Site>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        if rows.is_empty() {
+            ballot.rows = RowsOfDoubt::Absent;
+            return self.go_on_resolving(attempt, fx);
+        }
+        if !ballot.acceptor.has_accepted_abort() {
+            let meta = ballot.meta.clone();
+            let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
+            self.conclude_as_coordinator(&meta, decision, fx);
         }
     }
 
@@ -378,6 +418,9 @@ impl Site {
 
     fn end_examination(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let Some(Examination { from, proposal, contents, is_stale, .. }) = self.examinations.0.remove(&attempt) else { return };
+        if self.coordinator.ballots.get(&attempt).is_none_or(|ballot| ballot.decision.is_some()) {
+            return; // heard meanwhile: the leader asks again, and is told
+        }
         #[cfg(feature = "planted")]
         let is_stale = is_stale && !self.has_planted(super::planted::Planted::StaleUnseen);
         if is_stale {
@@ -474,6 +517,7 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
             fx.trace(|| format!("{region} contests {attempt}"));
+            ballot.outbid_own();
             ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, own), survivors));
             self.ask_survivors(&meta, fx);
         }
@@ -496,7 +540,7 @@ impl Site {
         }
         fx.count("commit.resolution_outranked");
         ballot.leader = None;
-        ballot.leads_from = now + wait;
+        ballot.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
         ballot.outranked_by = ballot.outranked_by.max(promised.number);
     }
 
@@ -519,8 +563,7 @@ impl Site {
         let own = holders.filter(|entry| entry.is_promised() && entry.meta.coordinator == self.me.shard);
         let metas: Vec<Meta> = own.map(|entry| entry.meta.clone()).collect();
         for meta in metas {
-            let now = self.now;
-            self.coordinator.ballot(&meta, now);
+            self.ballot_of_forgotten(&meta);
             if self.coordinator.presume_lost(meta.attempt, lost) {
                 fx.count("placement.settled_for_declaration");
                 self.ask_votes(meta.attempt, fx);

@@ -59,6 +59,8 @@ pub(super) enum Pending {
     Validate(Attempt),
     /// The rows of an attempt that is carried here.
     RowsOfCarried(Attempt),
+    /// The rows of an attempt that others have forgotten.
+    RowsOfForgotten(Attempt),
     /// What was read by an attempt that is to be committed by assumption.
     Examine(Attempt),
     /// Rows for a read.
@@ -294,6 +296,7 @@ impl Site {
             Pending::Recover => self.recover(Some(loaded), fx),
             Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, fx),
             Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, fx),
+            Pending::RowsOfForgotten(attempt) => self.on_rows_of_forgotten(attempt, loaded, fx),
             Pending::Examine(attempt) => self.on_examined(attempt, token, loaded, fx),
             Pending::Read(job) => self.on_read_loaded(job, loaded, fx),
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),

@@ -292,9 +292,7 @@ impl Site {
     }
 
     fn count_as_gateway(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let (now, deadline) = (self.now, self.config.outcome_deadline);
-        let is_open = |committing: &&mut Committing| !committing.bound && now.since(committing.since) < deadline;
-        let Some(committing) = self.deciding(attempt).filter(is_open) else { return };
+        let Some(committing) = self.deciding(attempt).filter(|committing| !committing.bound) else { return };
         let (tally, meta) = (committing.tally.clone(), committing.meta.clone());
         let outcome = if committing.withdrawn { tally.outcome(meta.electorate) } else { tally.outcome_at_gateway(meta.electorate) };
         match outcome {
