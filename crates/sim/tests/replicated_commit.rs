@@ -34,11 +34,10 @@ fn failures(reports: &[Report]) -> String {
 }
 
 /// The same where not every region is active.
-const RARE_PLACED: [&str; 9] = [
+const RARE_PLACED: [&str; 8] = [
     "catch_up.applied",
     "catch_up.copied",
     "catch_up.copy_ignored",
-    "commit.asked_forgotten",
     "commit.handed_over",
     "commit.handoff_over",
     "commit.handoff_taken",
