@@ -82,7 +82,7 @@ impl Account {
 
     /// Takes over what the first `losses` lost sites may have had: clients hold it.
     pub fn inherit(&mut self, booking: &Booking, losses: u32) {
-        self.tokens += Tokens { left: booking.left, held: booking.held };
+        self.tokens += Tokens { left: 0, held: booking.held };
         self.owed += booking.owed;
         self.issued += booking.issued;
         self.settled = losses;
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn what_is_inherited_is_held_until_it_is_freed() {
         let mut account = account(10);
-        account.inherit(&Booking { held: 12, left: 0, owed: 3, issued: 8 }, 1);
+        account.inherit(&Booking { held: 12, owed: 3, issued: 8 }, 1);
         assert_eq!((account.tokens, account.owed), (Tokens { left: 7, held: 12 }, 0), "10 left pay 3 owed");
         assert_eq!((account.issued, account.settled), (18, 1));
         assert!(!account.free(13) && account.free(5));

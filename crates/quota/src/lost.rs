@@ -42,8 +42,8 @@
 //! If it counts as dead, S has at most what it had before, which is booked; had it applied it, it has less. Of several
 //! lost members the same holds for their sum, and the limit binds the sum.
 //!
-//! *Limits.* S has not heard of a limit that was raised after its loss: by that much its part is left with the heir. S may not have heard of a lowered limit, or its clients hold more than its part since. A site has left + held + offered =
-//! issued + owed + beyond, and issued + owed is at most its part of the highest limit before it was declared lost. So it is booked as held with
+//! *Limits.* S may not have heard of a lowered limit, or its clients hold more than its part since. A site has left + held + offered =
+//! issued + owed + beyond, and issued + owed is at most its part of the highest limit that it ever heard of. So it is booked as held with
 //! that, and as owed with the difference, which is collected as any debt is.
 //!
 //! *What S does after the declaration* it does with tokens that are booked as held, so that clients never hold more than
@@ -84,8 +84,6 @@ pub struct Settled {
 pub struct Booking {
     /// As many tokens as the lost sites may have given out.
     pub held: u64,
-    /// What they cannot have given out, as the limit was raised after they were lost.
-    pub left: u64,
     /// Of these, those by which they may exceed what was theirs since the limit was lowered.
     pub owed: u64,
     /// Their parts of the limit.
@@ -109,8 +107,8 @@ impl Settled {
         Settled { losses: u32::try_from(losses).expect("a cluster has few sites"), booking: None, booked: 0 }
     }
 
-    /// Books what lost sites have `beyond` their parts, of this limit and of the highest that they may have heard of; once for a number of losses.
-    /// `from`: the heir has the parts of so many already.
+    /// Books what lost sites have `beyond` their parts, of this limit and of the highest; once for a number of losses. `from`: the heir has
+    /// the parts of so many already.
     pub fn book(&mut self, losses: u32, from: u32, beyond: i64, parts: u64, parts_max: u64) {
         if self.losses >= losses {
             return;
@@ -119,9 +117,8 @@ impl Settled {
         // A site never owes more than it may have given out.
         let held = u64::try_from(i128::from(beyond) + i128::from(parts_max)).unwrap_or(0);
         let owed = u64::try_from(i128::from(held) - total).unwrap_or(0);
-        let left = u64::try_from(total - i128::from(held)).unwrap_or(0);
         let before = if from > 0 { self.booked } else { 0 };
-        *self = Settled { losses, booking: Some(Booking { held, left, owed, issued: parts }), booked: before + held };
+        *self = Settled { losses, booking: Some(Booking { held, owed, issued: parts }), booked: before + held };
     }
 }
 
@@ -142,16 +139,8 @@ mod tests {
     fn what_lost_sites_may_have_given_out_is_held_and_what_is_not_theirs_is_owed() {
         let mut settled = Settled::default();
         settled.book(1, 0, -4, 20, 50);
-        let booking = Booking { held: 46, left: 0, owed: 30, issued: 20 };
+        let booking = Booking { held: 46, owed: 30, issued: 20 };
         assert_eq!(settled, Settled { losses: 1, booking: Some(booking), booked: 46 }, "16 are theirs");
-    }
-
-    #[test]
-    fn what_a_limit_was_raised_by_after_a_loss_is_left() {
-        let mut settled = Settled::default();
-        settled.book(1, 0, -4, 50, 20);
-        let booking = Booking { held: 16, left: 30, owed: 0, issued: 50 };
-        assert_eq!(settled, Settled { losses: 1, booking: Some(booking), booked: 16 });
     }
 
     #[test]

@@ -65,8 +65,6 @@ pub struct Definition {
     pub parent: Option<QuotaId>,
     /// The highest limit that it ever had.
     pub highest: u64,
-    /// The highest that a lost site may have heard of: what was the highest when the last one was declared lost.
-    pub highest_of_lost: u64,
     /// How far the parts of lost sites are settled.
     pub settled: Settled,
 }
@@ -192,8 +190,7 @@ impl Definitions {
                 self.names.insert(name.clone(), id);
                 // A site that is lost by now never has a part in it.
                 let settled = Settled::from_the_start(self.made.lost.len());
-                let (highest, highest_of_lost) = (spec.limit, 0);
-                let definition = Definition { name: name.clone(), spec: spec.clone(), parent, highest, highest_of_lost, settled };
+                let definition = Definition { name: name.clone(), spec: spec.clone(), parent, highest: spec.limit, settled };
                 self.quotas.insert(id, definition);
             }
             Change::SetLimit { name, limit } => {
@@ -211,15 +208,13 @@ impl Definitions {
                 if !self.is_lost(loss.site) {
                     self.made.lost.push(loss.clone());
                     self.made.of = *of;
-                    // It learns that it is lost before it hears of what is decided after that.
-                    self.quotas.values_mut().for_each(|definition| definition.highest_of_lost = definition.highest);
                 }
             }
             Change::Book { losses, from, beyond } => {
                 for (id, beyond) in beyond {
                     if let Some(definition) = self.quotas.get_mut(id) {
                         let parts = |limit| self.made.parts(limit, *from, *losses);
-                        let (limit, highest) = (parts(definition.spec.limit), parts(definition.highest_of_lost));
+                        let (limit, highest) = (parts(definition.spec.limit), parts(definition.highest));
                         definition.settled.book(*losses, *from, *beyond, limit, highest);
                     }
                 }
@@ -311,20 +306,6 @@ mod tests {
             above = below;
         }
         assert!(matches!(definitions.apply(&create("deep", Some(&above))), Err(Refusal::Invalid(_))));
-    }
-
-    #[test]
-    fn a_limit_raised_after_a_loss_books_no_more_as_held() {
-        let mut definitions = Definitions::default();
-        let id = made(&mut definitions, "vm", None);
-        let limit = |limit| Change::SetLimit { name: name("vm"), limit };
-        let loss = Loss { site: SiteId::new(2, 0), rank: 2 };
-        for change in [limit(30), limit(12), Change::Lost { loss, of: 3 }, limit(60)] {
-            definitions.apply(&change).expect("made");
-        }
-        definitions.apply(&Change::Book { losses: 1, from: 0, beyond: [(id, 0)].into_iter().collect() }).expect("booked");
-        let booking = definitions.get(id).and_then(|definition| definition.settled.booking.clone());
-        assert_eq!(booking, Some(crate::lost::Booking { held: 10, left: 10, owed: 0, issued: 20 }), "a third of 30, and of 60");
     }
 
     #[test]
