@@ -4,10 +4,10 @@
 //! aborted. Any voter leads that is in doubt, or is asked by one that is: a cut link must not keep a leader from the last survivor. Where
 //! several lead, the first region of the electorate has the shortest wait between two rounds.
 //!
-//! On the change that declares it lost a region does not vote: so that change is decided by the others, whatever becomes of its gateway.
 //! A gateway of a region that takes part is bound with it, also where it is another site than the coordinator: it tells what it has seen, and
 //! counts votes no more.
 //!
+//! On the change that declares it lost a region does not vote: so that change is decided by the others, whatever becomes of its gateway.
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
