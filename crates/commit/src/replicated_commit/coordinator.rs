@@ -238,10 +238,18 @@ impl Ballot {
         is_near && self.decision.is_none() && !self.gateway_bound && !self.over
     }
 
-    /// This region's next round comes after the one that it leads, whether it has promised that itself or not.
-    pub(super) fn outbid_own(&mut self) {
+    /// Region `own` leads another round, of these `survivors`: after the one that it leads, whether it has promised that itself or not.
+    pub(super) fn lead(&mut self, own: RegionId, survivors: Regions) {
         let led = self.leader.as_ref().map_or(0, |leader| leader.round().number);
         self.outranked_by = self.outranked_by.max(led);
+        self.leader = Some(Leader::new(self.acceptor.next_round(self.outranked_by, own), survivors));
+    }
+
+    /// It must not commit by assumption: adds that to `batch`.
+    pub(super) fn contest(&mut self, batch: &mut Batch) {
+        self.acceptor.contest();
+        self.kept = true;
+        self.put_record(batch);
     }
 
     /// True if the cohorts of this region are asked whether they can prepare.
@@ -294,7 +302,7 @@ impl Site {
         self.coordinator.ballots.insert(ballot.meta.attempt, ballot);
     }
 
-    /// The ballot of `meta`'s attempt, a new one if need be. If the attempt was forgotten here, it has no vote: another life of it may have said yes.
+    /// The ballot of `meta`'s attempt, a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
     pub(super) fn ballot_of_forgotten(&mut self, meta: &Meta) {
         let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), self.now);
         self.coordinator.ballot(meta, now).stands_in |= is_forgotten;
@@ -376,10 +384,7 @@ impl Site {
             let ballot = self.coordinator.ballots.get_mut(&earlier).expect("a sibling is a ballot");
             match ballot.decision {
                 Some(_) => {}
-                None if ballot.acceptor.is_bound() => {
-                    ballot.acceptor.contest();
-                    ballot.put_record(batch);
-                }
+                None if ballot.acceptor.is_bound() => ballot.contest(batch),
                 None => self.distribute(earlier, Decision::Aborted, fx),
             }
         }

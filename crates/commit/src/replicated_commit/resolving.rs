@@ -110,8 +110,7 @@ impl Site {
         let is_over = ballot.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
         if is_over || (ballot.leader.is_none() && now >= ballot.leads_from) {
             fx.count("commit.resolution_led");
-            ballot.outbid_own();
-            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, self.me.region), survivors));
+            ballot.lead(self.me.region, survivors);
         }
         self.ask_survivors(&meta, fx);
         self.go_on_resolving(attempt, fx);
@@ -241,10 +240,10 @@ impl Site {
         }
         // What is forgotten elsewhere and committed is in a log that has to be read first.
         let is_read = |(region, log_end)| region == self.me.region || self.catch_up.cursor(region) >= log_end;
-        if leader.forgotten().next().is_some() && !(self.moving.copied && leader.forgotten().all(is_read)) {
+        let is_forgotten = leader.forgotten().next().is_some();
+        if is_forgotten && !(self.moving.copied && leader.forgotten().all(is_read)) {
             return;
         }
-        let is_forgotten = leader.forgotten().next().is_some();
         if let Some((decision, assumes)) = self.judge(&meta, leader, fx) {
             if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, fx) {
                 return;
@@ -445,10 +444,8 @@ impl Site {
         let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         fx.count("commit.resolution_contested");
-        ballot.acceptor.contest();
-        ballot.kept = true;
         let mut batch = Batch::new();
-        ballot.put_record(&mut batch);
+        ballot.contest(&mut batch);
         fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
@@ -487,9 +484,7 @@ impl Site {
             if let Some(ballot) = ballots.get_mut(&rival).filter(|ballot| ballot.decision.is_none()) {
                 way = Way::Open;
                 if !ballot.acceptor.is_contested() {
-                    ballot.acceptor.contest();
-                    ballot.kept = true;
-                    ballot.put_record(batch);
+                    ballot.contest(batch);
                 }
             }
         }
@@ -503,8 +498,7 @@ impl Site {
             let Some(ballot) = self.coordinator.ballots.get_mut(attempt) else { continue };
             let is_unread = ballot.meta.at < meta.at && ballot.contents.as_ref().is_some_and(|contents| part.has_read_from(contents));
             if *attempt != meta.attempt && is_unread && !ballot.acceptor.is_contested() {
-                ballot.acceptor.contest();
-                ballot.put_record(batch);
+                ballot.contest(batch);
             }
         }
     }
@@ -517,8 +511,7 @@ impl Site {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
             fx.trace(|| format!("{region} contests {attempt}"));
-            ballot.outbid_own();
-            ballot.leader = Some(Leader::new(ballot.acceptor.next_round(ballot.outranked_by, own), survivors));
+            ballot.lead(own, survivors);
             self.ask_survivors(&meta, fx);
         }
     }
