@@ -278,9 +278,9 @@ pub enum Note {
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
     /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `handing` when it handed over
-    /// the oldest commit of which it awaits the end, `life` the start of the sender's life, `epoch` that of its placement. Of what commits at or
-    /// below `closed` nothing is in doubt there, nor carried, nor will be in this epoch.
-    Ping { sent: Time, oldest: Timestamp, handing: Timestamp, life: Timestamp, epoch: u64, closed: Timestamp },
+    /// the oldest commit of which it awaits the end, `life` the start of the sender's life, `ping` counts its pings since, `epoch` is that of its
+    /// placement. Of what commits at or below `closed` nothing is in doubt there, nor carried, nor will be in this epoch.
+    Ping { sent: Time, oldest: Timestamp, handing: Timestamp, life: Timestamp, ping: u64, epoch: u64, closed: Timestamp },
     /// Answer to `Ping`.
     Pong { sent: Time },
     /// Site to site: what the sender has measured.

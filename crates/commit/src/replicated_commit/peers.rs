@@ -21,8 +21,8 @@ struct Peer {
 pub struct Closed {
     /// The life of the site.
     pub life: Timestamp,
-    /// When it sent the ping.
-    pub sent: Time,
+    /// The ping, counted within that life: the site's clock may have been set back.
+    pub ping: u64,
     /// Of what commits at or below it nothing is in doubt there, nor carried, nor will be in this epoch.
     pub upto: Timestamp,
 }
@@ -53,6 +53,11 @@ impl Peers {
     /// One more tick of this life.
     pub fn tick(&mut self) {
         self.ticks += 1;
+    }
+
+    /// Ticks of this life.
+    pub fn ticks(&self) -> u64 {
+        self.ticks
     }
 
     /// True if this life has ticked fewer than `ticks` times.
@@ -138,5 +143,31 @@ impl Peers {
     pub fn reachable(&self, topology: &Topology, shards: &[u16], now: Time, window: Span) -> Vec<RegionId> {
         let alive = |region: RegionId| shards.iter().all(|&shard| self.is_alive(SiteId { region, shard }, now, window));
         topology.regions().filter(|&region| alive(region)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: SiteId = SiteId::new(1, 0);
+
+    fn closed(life: u64, ping: u64, upto: u64) -> Closed {
+        Closed { life: Timestamp::from_bits(life), ping, upto: Timestamp::from_bits(upto) }
+    }
+
+    #[test]
+    fn of_what_a_site_closes_its_last_ping_counts_and_not_the_highest() {
+        let mut peers = Peers::default();
+        peers.heard(PEER, Time::ZERO);
+        let mut hear = |told: Closed| {
+            peers.closes(PEER, told);
+            peers.closed(PEER).bits()
+        };
+        assert_eq!(hear(closed(7, 1, 50)), 50);
+        assert_eq!(hear(closed(7, 3, 40)), 40, "it takes over what another one is in doubt about");
+        assert_eq!(hear(closed(7, 2, 60)), 40, "a ping that was overtaken");
+        assert_eq!(hear(closed(9, 1, 30)), 30, "the next life counts anew");
+        assert_eq!(hear(closed(7, 4, 70)), 30);
     }
 }

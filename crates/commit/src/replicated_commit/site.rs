@@ -355,11 +355,11 @@ impl Site {
             Note::AskPlacement => self.tell_placement(from, fx),
             Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, fx),
             Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, fx),
-            Note::Ping { sent, oldest, handing, life, epoch, closed } => {
+            Note::Ping { sent, oldest, handing, life, ping, epoch, closed } => {
                 self.compare_epoch(from, epoch, fx);
                 self.peers.running_since(from, oldest, handing, life);
                 if epoch == self.placement.epoch {
-                    self.peers.closes(from, Closed { life, sent, upto: closed });
+                    self.peers.closes(from, Closed { life, ping, upto: closed });
                 }
                 self.send(from, Note::Pong { sent }, fx);
             }
@@ -450,9 +450,9 @@ impl Site {
         let handing = self.gateway.handing().unwrap_or(self.clock.last());
         // A read that waited here may have taken locks after its transaction was over.
         self.peers.running_since(self.me, oldest, handing, self.life);
-        let closed = self.close();
+        let (sent, life, ping, epoch, closed) = (self.now, self.life, self.peers.ticks(), self.placement.epoch, self.close());
         for site in self.topology.sites().filter(|site| *site != self.me) {
-            fx.send(site, Note::Ping { sent: self.now, oldest, handing, life: self.life, epoch: self.placement.epoch, closed });
+            fx.send(site, Note::Ping { sent, oldest, handing, life, ping, epoch, closed });
         }
         self.gateway_tick(fx);
         self.coordinator_tick(fx);
