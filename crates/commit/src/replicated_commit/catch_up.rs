@@ -405,13 +405,13 @@ impl Site {
         }
         self.learn_committed(head.attempt, head.floor, fx);
         let prepared = self.cohort.prepared_meta(&head.attempt);
-        if let Some(meta) = &prepared {
+        if let Some(meta) = prepared.as_ref().or(self.cohort.bound.get(&head.attempt)) {
             let (decision, coordinator) = (Decision::Committed { floor: head.floor }, self.site(self.me.region, meta.coordinator));
             if coordinator == self.me {
-                self.on_apply(meta, None, head.floor, fx);
+                self.on_apply(&meta.clone(), None, head.floor, fx);
             } else {
                 // Half a transaction would remain if that one has agreed otherwise: it says so once it knows.
-                self.send(coordinator, Note::Decided { meta: meta.clone(), decision }, fx);
+                fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
             }
         }
         prepared.is_some()
@@ -475,7 +475,8 @@ impl Site {
     /// Rows of a peer's log.
     pub(super) fn on_entries(&mut self, from: SiteId, mut entries: Vec<LogEntry>, fx: &mut Effects<Site>) {
         let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut()) else { return };
-        entries.retain(|entry| open.wanted.remove(&entry.seq));
+        let bound = &self.cohort.bound;
+        entries.retain(|entry| !bound.contains_key(&entry.attempt) && open.wanted.remove(&entry.seq));
         let mut batch = Batch::new();
         for entry in entries {
             fx.count("catch_up.applied");
@@ -494,7 +495,11 @@ impl Site {
     /// A gateway sends what was committed.
     pub(super) fn on_copy(&mut self, entry: LogEntry, fx: &mut Effects<Site>) {
         self.clock.observe(entry.at);
-        if !self.placement.passives.contains(self.me.region)
+        // An earlier life may have been bound not to take it over.
+        let is_of_before = entry.meta.is_some() && entry.attempt.made <= self.life;
+        if is_of_before
+            || self.cohort.bound.contains_key(&entry.attempt)
+            || !self.placement.passives.contains(self.me.region)
             || self.cohort.applied.contains(&entry.attempt)
             || self.aborts_here(&entry.attempt)
             || entry.attempt.made <= self.forget_floor()
@@ -532,7 +537,7 @@ impl Site {
             batch.put_version(key, entry.at, value);
         }
         self.cohort.applied.insert(entry.attempt);
-        if let Some(meta) = entry.meta.filter(|meta| meta.coordinator == self.me.shard) {
+        if let Some(meta) = entry.meta {
             self.keep_commit(&meta, entry.floor, batch, fx);
         }
         self.keep_floor(entry.at, entry.floor, batch);

@@ -110,6 +110,9 @@ pub(super) struct Cohort {
     pub(super) entries: BTreeMap<Attempt, Entry>,
     /// Attempts applied here and not yet forgotten.
     pub(super) applied: BTreeSet<Attempt>,
+    /// Attempts that this region takes part in the resolution of, as their coordinator, another site, has said: nothing of them is taken over
+    /// from a log until that one knows the outcome.
+    pub(super) bound: BTreeMap<Attempt, Meta>,
     /// The highest commit timestamp prepared or applied here.
     pub(super) highest: Timestamp,
     /// The highest commit timestamp, or floor, applied here.
@@ -134,6 +137,7 @@ impl Cohort {
         visit(Table::new("cohort.locked", locked, 2 * transactions_max * TXN_ROWS_MAX));
         visit(Table::new("cohort.holders", holders, 2 * transactions_max));
         visit(Table::new("cohort.entries", self.entries.len(), transactions_max));
+        visit(Table::new("cohort.bound", self.bound.len(), transactions_max));
         visit(Table::new("cohort.applied", self.applied.len(), config.attempts_kept()).stays());
         visit(Table::new("cohort.waiting", self.waiting(), WAITING_READS_MAX));
         visit(Table::new("cohort.ready", self.ready.len(), 0));
@@ -422,6 +426,7 @@ impl Site {
     /// The attempt has committed: applies it, from what was prepared or from `part`.
     pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
+        self.cohort.bound.remove(&attempt);
         let (mut batch, mut resolved) = (Batch::new(), Batch::new());
         let part = match self.remove_entry(&attempt, &mut resolved) {
             Some(entry) => Some(entry.part),
@@ -449,10 +454,6 @@ impl Site {
         batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), record::encode(&record));
         Number::LogEnd.put(&mut batch, self.cohort.log_end);
         batch.ops.append(&mut resolved.ops);
-        if meta.coordinator == self.me.shard && meta.participants != [self.me.shard] {
-            // With its own rows, so that no later life can take its log for read and the attempt for unheard of.
-            self.note_outcome(attempt, &mut batch);
-        }
         self.cohort.applied.insert(attempt);
         self.keep_floor(meta.at, floor, &mut batch);
         self.tell_applied(meta, batch, fx);
@@ -489,18 +490,16 @@ impl Site {
     /// may be bound to another outcome: half a transaction would remain if each went by itself.
     pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
         let coordinator = self.site(self.me.region, meta.coordinator);
-        let is_remote = coordinator != self.me;
-        if !self.cohort.entries.contains_key(&meta.attempt) || !(is_remote || self.is_carried(&meta.attempt)) {
-            return;
-        }
-        if is_remote {
-            self.send(coordinator, Note::Decided { meta: meta.clone(), decision }, fx);
+        let waits = self.cohort.entries.contains_key(&meta.attempt) || self.cohort.bound.contains_key(&meta.attempt);
+        if waits && coordinator != self.me {
+            fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
         }
     }
 
     /// The coordinator of a region has it on record that the attempt aborted.
     pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
         if from == self.site(self.me.region, meta.coordinator) {
+            self.cohort.bound.remove(&meta.attempt);
             fx.agree(ATTEMPT, meta.attempt, &ABORTED);
             self.unprepare(meta.attempt, fx);
         }
@@ -543,6 +542,10 @@ impl Site {
             } else {
                 self.send(gateway, Note::AskGateway { meta }, fx);
             }
+        }
+        work::add(self.cohort.bound.len());
+        for meta in self.cohort.bound.values() {
+            fx.send(self.site(self.me.region, meta.coordinator), Note::AskVote { meta: meta.clone() });
         }
         self.carried_tick(fx);
         let floor = self.forget_floor();

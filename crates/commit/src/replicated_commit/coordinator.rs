@@ -3,7 +3,7 @@
 //! ```text
 //!   Accept ─▶ Preparing ─▶ all cohorts prepared ─▶ Yes on disk ─▶ told to the gateway
 //!                      └─▶ one cannot, or time is up, or asked first ─▶ No on disk ─▶ told likewise
-//!   Decided: committed ─▶ Apply to the cohorts ─▶ all applied ─▶ resolved ─▶ forgotten after a while
+//!   Decided: committed ─▶ Apply to the cohorts, those at other sites once it is on disk ─▶ all applied ─▶ resolved ─▶ forgotten after a while
 //!            aborted ─▶ on disk ─▶ Aborted to the cohorts, and to a gateway of this region: its client may be told
 //!
 //!   no Decided for long ─▶ AskGateway ─▶ no answer: it is deciding still
@@ -54,8 +54,8 @@ pub(super) struct Ballot {
     presumed_lost: Regions,
     /// This region's part in its resolution, on disk or on its way there.
     pub(super) acceptor: Acceptor,
-    /// The attempt's gateway, another site of this region, counts no votes any more, and what it had seen is in the tally.
-    gateway_bound: bool,
+    /// The attempt's gateway and cohorts, other sites of this region, that leave its outcome to this one; what they had seen is in the tally.
+    bound: BTreeSet<SiteId>,
     /// The round that this region leads, and when it may begin another.
     pub(super) leader: Option<Leader>,
     /// What the attempt reads and writes in this shard, as a region says that is prepared for it, or a leader that proposes to commit it by
@@ -146,10 +146,10 @@ impl Coordinator {
         self.ballots.get_mut(attempt)?.leader.as_mut()
     }
 
-    /// The gateway of `attempt` counts no votes any more, and has seen these.
-    pub(super) fn on_bound(&mut self, attempt: &Attempt, votes: Vec<(RegionId, Vote)>) {
+    /// `from`, the gateway of `attempt` or a cohort, leaves its outcome to this site, and has seen these votes.
+    pub(super) fn on_bound(&mut self, attempt: &Attempt, from: SiteId, votes: Vec<(RegionId, Vote)>) {
         if let Some(ballot) = self.ballots.get_mut(attempt) {
-            ballot.gateway_bound = true;
+            ballot.bound.insert(from);
             votes.into_iter().for_each(|(region, vote)| ballot.tally.record_if_open(region, vote));
         }
     }
@@ -166,6 +166,11 @@ impl Coordinator {
         let Some(ballot) = self.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return false };
         ballot.presumed_lost = ballot.presumed_lost.or(lost);
         !ballot.meta.electorate.without(ballot.meta.declares_lost).and(lost).is_empty()
+    }
+
+    /// True if it is on record here that `attempt` committed.
+    pub(super) fn has_committed(&self, attempt: &Attempt) -> bool {
+        self.ballots.get(attempt).is_some_and(|ballot| ballot.decision.is_some_and(Decision::is_commit))
     }
 
     /// The attempts of the same transaction made before `attempt`, or after it.
@@ -192,7 +197,7 @@ impl Ballot {
             asked: false,
             presumed_lost: Regions::NONE,
             acceptor: Acceptor::default(),
-            gateway_bound: false,
+            bound: BTreeSet::new(),
             leader: None,
             contents: None,
             rows: RowsOfDoubt::default(),
@@ -230,12 +235,14 @@ impl Ballot {
         !may_commit || (self.resolved && self.decision.is_some())
     }
 
-    /// True if the attempt's gateway is another site of the region of `site`, and may be counting votes still. As all survivors, it is waited for:
-    /// no span of time would do where clocks may jump.
-    pub(super) fn counts_elsewhere(&self, site: SiteId) -> bool {
-        let gateway = self.meta.attempt.txn.gateway;
-        let is_near = gateway.region == site.region && gateway != site;
-        is_near && self.decision.is_none() && !self.gateway_bound && !self.over
+    /// The sites of the region of `site`, its coordinator, that may act on the attempt's outcome without it: the gateway, which counts votes, and
+    /// cohorts, which take over logs. As all survivors, they are waited for: no span of time would do where clocks may jump.
+    pub(super) fn unbound(&self, site: SiteId) -> Vec<SiteId> {
+        let Meta { attempt, participants, .. } = &self.meta;
+        let cohorts = participants.iter().map(|shard| SiteId { shard: *shard, ..site });
+        let gateway = Some(attempt.txn.gateway).filter(|gateway| gateway.region == site.region && !self.over);
+        let near: BTreeSet<SiteId> = cohorts.chain(gateway).filter(|near| *near != site && self.decision.is_none()).collect();
+        near.difference(&self.bound).copied().collect()
     }
 
     /// Region `own` leads another round, of these `survivors`: after the one that it leads, whether it has promised that itself or not.
@@ -582,12 +589,11 @@ impl Site {
                 }
             }
             (Some(known), Decision::Aborted) => self.send(from, Note::Decided { meta: meta.clone(), decision: known }, fx),
-            (Some(Decision::Committed { floor }), Decision::Committed { .. }) => {
+            (Some(Decision::Committed { .. }), Decision::Committed { .. }) => {
                 let confirms = ballot.resolved && ballot.has_yes();
                 let waits = [(is_own && from != self.me && meta.participants.contains(&from.shard), from), (has_entry, self.me)];
-                for (_, site) in waits.into_iter().filter(|(waits, _)| *waits) {
-                    self.send(site, Note::Apply { meta: meta.clone(), part: None, floor }, fx);
-                }
+                let parts = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| (site.shard, None)).collect();
+                self.tell_cohorts(attempt, parts, fx);
                 if confirms {
                     self.confirm(meta, Batch::new(), fx); // the gateway did not hear so the first time
                 }
@@ -653,6 +659,9 @@ impl Site {
 
     /// A region has resolved the attempt and forgotten it.
     pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
+        if region == self.me.region {
+            self.cohort.bound.remove(&attempt);
+        }
         if let Some(entry) = self.cohort.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
             if region != self.me.region {
                 self.ask_to_stop(region, None, fx);
@@ -755,8 +764,8 @@ impl Site {
         }
     }
 
-    /// A commit with parts in several shards was taken over with a log, without a vote of this region. It stays on record as long as a site of
-    /// another shard may carry it: nobody else here could tell that one what became of it.
+    /// A commit with parts in several shards was taken over with a log, without a vote of this region. It stays on record as long as another
+    /// site may carry it or be in doubt: nobody else here could tell that one what became of it, and its rows do not say so.
     pub(super) fn keep_commit(&mut self, meta: &Meta, floor: Timestamp, batch: &mut Batch, fx: &mut Effects<Site>) {
         let now = self.now;
         if self.coordinator.ballot(meta, now).decision.is_none() {
@@ -802,33 +811,52 @@ impl Site {
 
     /// Has the cohorts apply a committed attempt, those that have not yet.
     fn have_applied(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        let Some(Decision::Committed { floor }) = ballot.decision else { return };
+        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_some_and(Decision::is_commit)) else {
+            return;
+        };
         if !ballot.has_yes() && ballot.parts.is_empty() {
             // Catch-up brings the rows, unless they are carried here.
             fx.count("commit.outcome_without_rows");
             let carriers = if ballot.kept { ballot.meta.participants.clone() } else { Vec::new() };
-            let (meta, mut batch) = (ballot.meta.clone(), Batch::new());
-            for shard in carriers {
-                let cohort = self.site(self.me.region, shard);
-                self.send(cohort, Note::Apply { meta: meta.clone(), part: None, floor }, fx);
-            }
+            self.tell_cohorts(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), fx);
+            let mut batch = Batch::new();
             self.resolve(attempt, &mut batch);
             if !batch.ops.is_empty() {
                 fx.persist(batch);
             }
-            return self.catch_up.hurry();
-        }
-        let meta = ballot.meta.clone();
-        for &shard in &meta.participants {
-            let ballot = &self.coordinator.ballots[&attempt];
-            if ballot.applied.contains(&shard) {
-                continue;
+            if !self.cohort.applied.contains(&attempt) {
+                self.catch_up.hurry();
             }
-            // A cohort of a region that voted yes has its part on disk; another one gets it.
-            let part = if ballot.has_yes() { None } else { ballot.parts.get(&shard).cloned() };
-            let cohort = self.site(self.me.region, shard);
-            self.send(cohort, Note::Apply { meta: meta.clone(), part, floor }, fx);
+            return;
+        }
+        let open = ballot.meta.participants.iter().filter(|shard| !ballot.applied.contains(shard));
+        // A cohort of a region that voted yes has its part on disk; another one gets it.
+        let part = |shard: &u16| if ballot.has_yes() { None } else { ballot.parts.get(shard).cloned() };
+        let parts = open.map(|shard| (*shard, part(shard))).collect();
+        self.tell_cohorts(attempt, parts, fx);
+    }
+
+    /// Tells cohorts of this region that `attempt` committed. One at another site is told once that is on record here: a later life that knew
+    /// nothing of it could agree that it aborted, and half a transaction would remain.
+    fn tell_cohorts(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, fx: &mut Effects<Site>) {
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        let Some(Decision::Committed { floor }) = ballot.decision else { return };
+        let (meta, mut batch) = (ballot.meta.clone(), Batch::new());
+        let (own, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(shard, _)| *shard == self.me.shard);
+        if !others.is_empty() {
+            ballot.kept = true;
+            ballot.put_record_with(ballot.decision, &mut batch);
+        }
+        for (_, part) in own {
+            self.send(self.me, Note::Apply { meta: meta.clone(), part, floor }, fx);
+        }
+        if others.is_empty() {
+            return;
+        }
+        let mut persist = fx.persist(batch);
+        for (shard, part) in others {
+            let cohort = SiteId { shard, ..self.me };
+            persist = persist.send(cohort, Promise::Apply { meta: meta.clone(), part, floor });
         }
     }
 
@@ -862,13 +890,6 @@ impl Site {
             ballot.parts.clear();
             ballot.put_record(batch);
             self.coordinator.unresolved.remove(&attempt);
-        }
-    }
-
-    /// Adds the outcome of a ballot that is not resolved yet to `batch`: the next life need not ask for it.
-    pub(super) fn note_outcome(&self, attempt: Attempt, batch: &mut Batch) {
-        if let Some(ballot) = self.coordinator.ballots.get(&attempt) {
-            ballot.put_record_with(ballot.decision, batch);
         }
     }
 

@@ -243,7 +243,7 @@ pub enum Note {
     CannotPrepare { attempt: Attempt, refusal: Refusal },
     /// Coordinator to the cohorts of its region: the region has voted no, which is on disk; let go of the locks.
     Unprepare { attempt: Attempt },
-    /// Coordinator to the cohorts of its region: committed, apply it. A cohort that is not prepared gets its part too.
+    /// Coordinator to the cohort at its own site: committed, apply it. A cohort that is not prepared gets its part too.
     Apply { meta: Meta, part: Option<Part>, floor: Timestamp },
     /// Gateway to each region's coordinator: take your vote back if it is provisional, vote no if there is none.
     Withdraw { meta: Meta },
@@ -262,11 +262,9 @@ pub enum Note {
     Over { attempt: Attempt },
     /// A site in doubt, whose gateway is silent, to each region's coordinator: what is your vote, for ever?
     AskVote { meta: Meta },
-    /// Coordinator that is asked to promise a round to the attempt's gateway, another site of its region: what have you seen? Count no votes any
-    /// more.
+    /// Coordinator that is asked to promise a round to the attempt's gateway and cohorts, at other sites of its region: what have you seen? Count
+    /// no votes any more, and apply it only when I say so.
     Bind { meta: Meta },
-    /// The answer of a gateway that has concluded nothing.
-    Bound { attempt: Attempt, votes: Vec<(RegionId, Vote)> },
     /// Leader of a resolution to each survivor's coordinator: what do you know? Count no votes any more, and promise this round.
     Inquire { meta: Meta, round: Round, without: Regions },
     /// The same to all of them, once it has heard them: accept this.
@@ -305,10 +303,14 @@ pub enum Note {
 pub enum Promise {
     /// As [`Note::Prepare`], where earlier attempts of the transaction are on record as aborted.
     PrepareNext { meta: Meta, part: Part },
+    /// As [`Note::Apply`], to a cohort at another site: the outcome is on record at its coordinator.
+    Apply { meta: Meta, part: Option<Part>, floor: Timestamp },
     /// Cohort to its coordinator: prepared.
     Prepared { attempt: Attempt, shard: u16 },
     /// Coordinator to the cohorts of its region and to the gateway: that it aborted is on record here.
     Aborted { meta: Meta },
+    /// The answer to [`Note::Bind`] of a site that knows no outcome.
+    Bound { attempt: Attempt, votes: Vec<(RegionId, Vote)> },
     /// Coordinator to the leader of a round: promised, and this is what the region knows.
     Testified { attempt: Attempt, region: RegionId, round: Round, testimony: Testimony, contents: Option<Part> },
     /// The same: another attempt that may commit is in the way here.
@@ -581,7 +583,6 @@ impl fmt::Display for Note {
                 list(f, seqs.iter())
             }
             Note::Bind { meta } => write!(f, "Bind {}", meta.attempt),
-            Note::Bound { attempt, votes } => write!(f, "Bound {attempt} has seen {}", votes.len()),
             Note::Ping { oldest, .. } => write!(f, "Ping oldest {oldest}"),
             Note::Pong { .. } => write!(f, "Pong"),
             Note::Measured(_) => write!(f, "Measured"),
@@ -597,6 +598,10 @@ impl fmt::Display for Note {
 impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Promise::Apply { meta, part, .. } => {
+                write!(f, "Apply {}{}", meta.attempt, if part.is_some() { " with its part" } else { "" })
+            }
+            Promise::Bound { attempt, votes } => write!(f, "Bound {attempt} has seen {}", votes.len()),
             Promise::Prepared { attempt, shard } => write!(f, "Prepared {attempt} shard {shard}"),
             Promise::PrepareNext { meta, part } => write!(f, "PrepareNext {} at {} {part}", meta.attempt, meta.at),
             Promise::Aborted { meta } => write!(f, "Aborted {}", meta.attempt),

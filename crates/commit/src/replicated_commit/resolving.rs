@@ -164,8 +164,9 @@ impl Site {
         if (votes && ballot.vote.is_none() && ballot.is_preparing()) || ballot.acceptor.without().contains(round.leader) {
             return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
-        if ballot.counts_elsewhere(self.me) {
-            return self.send(attempt.txn.gateway, Note::Bind { meta }, fx); // the leader asks again
+        let unbound = ballot.unbound(self.me);
+        if !unbound.is_empty() {
+            return unbound.into_iter().for_each(|site| fx.send(site, Note::Bind { meta: meta.clone() })); // the leader asks again
         }
         if let Err(promised) = ballot.acceptor.promise(round, without) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
@@ -184,6 +185,29 @@ impl Site {
             None => self.put_on_record(attempt, fx),
         }
         self.testify(from, attempt, round, fx);
+    }
+
+    /// The coordinator, another site of this region, is about to take part in a resolution: this one, gateway of the attempt or cohort, acts on no
+    /// outcome but by that one's word. What it took over before, it says: it is among the rows then. That it is bound need not outlive a crash: a
+    /// later life hears no log of a lost region, and takes no copy that was sent before it.
+    pub(super) fn on_bind(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+        let attempt = meta.attempt;
+        self.clock.observe(meta.at);
+        self.bind_gateway(attempt);
+        let taken_over = self.cohort.applied.contains(&attempt) || self.coordinator.has_committed(&attempt);
+        let committed = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
+        if let Some(decision) = self.decided_by_gateway(&attempt).or(taken_over.then_some(committed)) {
+            return self.send(from, Note::Decided { meta, decision }, fx);
+        }
+        let mut votes = self.votes_at_gateway(&attempt);
+        let entry = self.cohort.entries.get(&attempt);
+        votes.extend(entry.into_iter().flat_map(|entry| entry.tally.final_votes()).map(|(region, vote)| (region, vote.clone())));
+        let mut batch = Batch::new();
+        self.raise_ceiling_in(&mut batch, meta.at);
+        if meta.participants.contains(&self.me.shard) {
+            self.cohort.bound.insert(attempt, meta);
+        }
+        fx.persist(batch).send(from, Promise::Bound { attempt, votes: votes.into_iter().collect() });
     }
 
     /// How long this region lets another one lead.

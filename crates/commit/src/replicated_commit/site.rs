@@ -341,8 +341,7 @@ impl Site {
             Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
             Note::Over { attempt } => self.on_over(attempt, fx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
-            Note::Bind { meta } => self.on_bind(from, &meta, fx),
-            Note::Bound { attempt, votes } => self.coordinator.on_bound(&attempt, votes),
+            Note::Bind { meta } => self.on_bind(from, meta, fx),
             Note::Inquire { meta, round, without } => self.on_inquire(from, meta, round, without, fx),
             Note::Concluded { meta, decision } => self.on_concluded(&meta, decision, fx),
             Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision }, contents, fx),
@@ -371,6 +370,8 @@ impl Site {
 
     fn on_promise(&mut self, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
         match promise {
+            Promise::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, fx),
+            Promise::Bound { attempt, votes } => self.coordinator.on_bound(&attempt, from, votes),
             Promise::Prepared { attempt, shard } => self.on_prepared(attempt, shard, fx),
             Promise::PrepareNext { meta, part } => self.on_prepare(meta, part, fx),
             Promise::Vote(voted) if self.is_lost(voted.region, &voted.meta) => fx.count("commit.vote_of_lost"),

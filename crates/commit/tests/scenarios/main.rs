@@ -7,6 +7,7 @@ mod commits;
 mod doubt;
 mod doubts;
 mod floors;
+mod halves;
 mod locks;
 mod placements;
 mod reads;

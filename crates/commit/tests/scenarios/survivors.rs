@@ -424,7 +424,8 @@ fn what_first_sites_have_taken_over_is_committed_by_second_ones_too() {
     let mut cluster = Cluster::of_sites(5, 2, first.clone());
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster.hold(move |envelope| {
-        let to_second = envelope.to.shard == 1 && matches!(envelope.body, Body::Note(Note::Apply { .. } | Note::Copy { .. }));
+        let to_second =
+            envelope.to.shard == 1 && matches!(envelope.body, Body::Promise(Promise::Apply { .. }) | Body::Note(Note::Copy { .. }));
         to_second || asks_for_votes(envelope) || is_about(envelope, txn) && envelope.to == R2
     });
     let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);

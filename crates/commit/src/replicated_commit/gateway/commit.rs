@@ -404,17 +404,6 @@ impl Site {
         }
     }
 
-    /// The same, for the coordinator at another site of this region.
-    pub(in crate::replicated_commit) fn on_bind(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
-        let attempt = meta.attempt;
-        self.bind_gateway(attempt);
-        let note = match self.decided_by_gateway(&attempt) {
-            Some(decision) => Note::Decided { meta: meta.clone(), decision },
-            None => Note::Bound { attempt, votes: self.votes_at_gateway(&attempt).into_iter().collect() },
-        };
-        self.send(from, note, fx);
-    }
-
     /// The outcome, if it was concluded here.
     pub(in crate::replicated_commit) fn decided_by_gateway(&self, attempt: &Attempt) -> Option<Decision> {
         self.gateway.ended.get(attempt).copied().flatten()
