@@ -33,6 +33,8 @@ pub struct Config {
     pub keep_versions: Span,
     /// Resolved attempts are forgotten after so long. Far above `outcome_deadline`.
     pub forget_after: Span,
+    /// Ballots of attempts that did not commit which a coordinator keeps beyond `forget_after`, for regions that may be prepared for them still.
+    pub refusals_kept: usize,
     /// How far ahead of its clock a site persists the ceiling of its timestamps.
     pub ceiling_lead: Span,
 }
@@ -53,6 +55,7 @@ impl Default for Config {
             closed_lag: Span::from_millis(3_000),
             keep_versions: Span::from_secs(600),
             forget_after: Span::from_secs(60),
+            refusals_kept: 100_000,
             ceiling_lead: Span::from_millis(3_000),
         }
     }
@@ -74,8 +77,6 @@ impl Config {
 pub const ORPHANS_MAX: usize = 10_000;
 /// Ballots that a coordinator looks at in one tick, whether it can forget them.
 pub const FORGET_MAX: usize = 10_000;
-/// Ballots of attempts that did not commit which a coordinator keeps beyond `forget_after`, for regions that may be prepared for them still.
-pub const REFUSALS_KEPT_MAX: usize = 100_000;
 /// Attempts that a gateway makes at one commit before it reports a conflict.
 pub const ATTEMPTS_MAX: u32 = 6;
 /// Attempts whose end a gateway remembers, for sites in doubt.

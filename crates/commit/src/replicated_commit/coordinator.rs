@@ -20,7 +20,7 @@
 //! nothing by votes once it has promised a round of a resolution.
 
 use super::cohort::{RowsOfDoubt, Stage};
-use super::config::{Config, FORGET_MAX, ORPHANS_MAX, REFUSALS_KEPT_MAX};
+use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
 use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
@@ -969,13 +969,13 @@ impl Site {
     /// Drops the ballots that are resolved, or that this region has no part in, once they are old. One that was refused stays, within bounds, as
     /// long as another region may be prepared for it: should that one be away now, it has to hear of the refusal.
     fn forget(&mut self, fx: &mut Effects<Site>) {
-        let age = self.config.forget_after;
+        let (age, refusals_kept) = (self.config.forget_after, self.config.refusals_kept);
         let (after, mut kept) = (self.coordinator.walked, self.coordinator.kept);
         let old: Vec<Attempt> = self.coordinator.forgettable(after, self.now.minus(age), age, self.now).take(FORGET_MAX).collect();
         work::add(old.len());
         let is_done = |attempt: &Attempt| {
             let ballot = &self.coordinator.ballots[attempt];
-            let stays = kept < REFUSALS_KEPT_MAX && ballot.is_wanted() && self.may_be_prepared_elsewhere(&ballot.meta);
+            let stays = kept < refusals_kept && ballot.is_wanted() && self.may_be_prepared_elsewhere(&ballot.meta);
             kept += usize::from(stays);
             !stays
         };

@@ -97,6 +97,8 @@ struct Shape {
     sync: Span,
     /// Transactions are large now and then.
     is_bulky: bool,
+    /// Regions are lost for good.
+    loses_regions: bool,
     placement: Placement,
     /// What placements there may be, where they change.
     bounds: Bounds,
@@ -127,6 +129,7 @@ impl Scenario for ReplicatedCommit {
             flaky: rng.chance(0.3),
             sync: draw_sync(&mut rng),
             is_bulky: workload::is_bulky(seed),
+            loses_regions: false,
             placement: match self.replicas {
                 Replicas::Everywhere => Placement::everywhere(regions),
                 Replicas::Placed | Replicas::Moving => place(regions, Bounds::default(), &mut rng.fork()),
@@ -135,6 +138,7 @@ impl Scenario for ReplicatedCommit {
         };
         let mut shape = Shape { loses_deletions: shape.collects || self.replicas == Replicas::Moving, ..shape };
         let plan = self.plan(&mut shape, seed, &mut rng);
+        shape.loses_regions = plan.loss().is_some();
         let mut world = self.world(&shape, seed, tracing);
         world.follow(&plan);
         let losses: Vec<(Time, RegionId)> = plan.losses().collect();
@@ -235,6 +239,8 @@ impl ReplicatedCommit {
         if shape.collects {
             protocol.keep_versions = KEEP_VERSIONS_SHORT;
             protocol.forget_after = Span::from_secs(9);
+            // A region that was away asks for what is forgotten. Without a lost one its votes decide it all the same.
+            protocol.refusals_kept = if shape.loses_regions { protocol.refusals_kept } else { 0 };
         }
         if shape.low_ceilings {
             protocol.ceiling_lead = CEILING_LEAD_SHORT;
