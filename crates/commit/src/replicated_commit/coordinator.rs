@@ -997,3 +997,33 @@ impl Site {
         if self.is_settled() || !self.has_copy() { closed } else { Timestamp::ZERO }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhumb_core::TxnId;
+
+    /// A leader that has not promised its round itself, as its gateway is silent, begins another with fewer survivors: what the others
+    /// promised in the first one must not count for the second.
+    #[test]
+    fn no_two_rounds_of_a_leader_have_one_name() {
+        let own = RegionId(0);
+        let attempt = Attempt { txn: TxnId { began: Timestamp::ZERO, gateway: SiteId::new(0, 1) }, made: Timestamp::ZERO };
+        let meta = Meta {
+            attempt,
+            at: Timestamp::MAX,
+            epoch: 1,
+            electorate: Regions::first(4),
+            declares_lost: Regions::NONE,
+            two_rounds: false,
+            coordinator: 0,
+            participants: vec![0],
+        };
+        let mut ballot = Ballot::new(meta, Time::ZERO);
+        let rounds = [3, 2].map(|survivors| {
+            ballot.lead(own, Regions::first(survivors));
+            ballot.leader.as_ref().expect("it leads").round()
+        });
+        assert!(rounds[0] < rounds[1], "{rounds:?}");
+    }
+}
