@@ -12,5 +12,6 @@ mod placements;
 mod reads;
 mod resolutions;
 mod rivals;
+mod rounds;
 mod support;
 mod survivors;

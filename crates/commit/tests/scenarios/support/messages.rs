@@ -54,3 +54,13 @@ pub fn stops(envelope: &Envelope) -> bool {
 pub fn is_of_log(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Promise(Promise::Log { .. } | Promise::Entries { .. }))
 }
+
+/// True for the writes of a commit that its gateway sends to a passive region.
+pub fn is_copy(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Note(Note::Copy { .. }))
+}
+
+/// True for what a leader asks in the first phase of its round.
+pub fn inquires(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Note(Note::Inquire { .. }))
+}
