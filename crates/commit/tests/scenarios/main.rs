@@ -7,6 +7,7 @@ mod commits;
 mod doubt;
 mod doubts;
 mod floors;
+mod forgotten;
 mod locks;
 mod placements;
 mod reads;
