@@ -501,7 +501,6 @@ impl Site {
             || self.cohort.bound.contains_key(&entry.attempt)
             || !self.placement.passives.contains(self.me.region)
             || self.cohort.applied.contains(&entry.attempt)
-            || self.aborts_here(&entry.attempt)
             || entry.attempt.made <= self.forget_floor()
         {
             return fx.count("catch_up.copy_ignored");

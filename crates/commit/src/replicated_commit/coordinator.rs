@@ -269,12 +269,13 @@ impl Ballot {
         self.tally.final_votes().map(|(region, vote)| (region, vote.clone()))
     }
 
-    /// True if others that are prepared for it, or carry it, are to learn from this region what became of it: its log does not say so.
+    /// True if others that are prepared for it, carry it or take part in its resolution are to learn from this region what became of it: its log
+    /// does not say so, or they would not believe that.
     fn is_wanted(&self) -> bool {
         match self.decision {
             None => !self.has_yes(),
             Some(Decision::Aborted) => true,
-            Some(Decision::Committed { .. }) => self.kept && !self.has_yes(),
+            Some(Decision::Committed { .. }) => (self.kept && !self.has_yes()) || self.acceptor.is_bound(),
         }
     }
 
@@ -758,7 +759,7 @@ impl Site {
 
     /// A peer's log tells that the attempt committed.
     pub(super) fn learn_committed(&mut self, attempt: Attempt, floor: Timestamp, fx: &mut Effects<Site>) {
-        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) && !self.aborts_here(&attempt) {
+        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) {
             fx.count("commit.learnt_from_log");
             self.distribute(attempt, Decision::Committed { floor }, fx);
         }
@@ -1007,14 +1008,45 @@ impl Site {
         self.cohort.entries.contains_key(&meta.attempt) || others.any(|site| self.peers.closed(site) < meta.at)
     }
 
-    /// The timestamp up to which this site is in doubt about nothing, carries nothing, and will not in this epoch: a crash changes nothing of
+    /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a crash changes nothing of
     /// that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to carry.
     pub(super) fn close(&mut self) -> Timestamp {
         let closed = self.own_closed().min(self.ceiling);
         let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
-        let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing());
+        let is_resolving = |ballot: &Ballot| ballot.acceptor.is_bound() && ballot.decision.is_none();
+        let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing() || is_resolving(ballot));
         let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.coordinator.closed = closed.max(self.coordinator.closed);
         if self.is_settled() || !self.has_copy() { closed } else { Timestamp::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhumb_core::TxnId;
+
+    /// A leader that has not promised its round itself, as its gateway is silent, begins another with fewer survivors: what the others
+    /// promised in the first one must not count for the second.
+    #[test]
+    fn no_two_rounds_of_a_leader_have_one_name() {
+        let own = RegionId(0);
+        let attempt = Attempt { txn: TxnId { began: Timestamp::ZERO, gateway: SiteId::new(0, 1) }, made: Timestamp::ZERO };
+        let meta = Meta {
+            attempt,
+            at: Timestamp::MAX,
+            epoch: 1,
+            electorate: Regions::first(4),
+            declares_lost: Regions::NONE,
+            two_rounds: false,
+            coordinator: 0,
+            participants: vec![0],
+        };
+        let mut ballot = Ballot::new(meta, Time::ZERO);
+        let rounds = [3, 2].map(|survivors| {
+            ballot.lead(own, Regions::first(survivors));
+            ballot.leader.as_ref().expect("it leads").round()
+        });
+        assert!(rounds[0] < rounds[1], "{rounds:?}");
     }
 }

@@ -190,7 +190,7 @@ impl Site {
 
     /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
     /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
-    fn are_rows_absent(&mut self, attempt: Attempt, fx: &mut Effects<Site>) -> bool {
+    pub(super) fn are_rows_absent(&mut self, attempt: Attempt, fx: &mut Effects<Site>) -> bool {
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.cohort.entries.get_mut(&attempt) else { return false };
         match carried.rows {
             RowsOfDoubt::Absent => return true,

@@ -199,6 +199,9 @@ impl Site {
         if let Some(decision) = self.decided_by_gateway(&attempt).or(taken_over.then_some(committed)) {
             return self.send(from, Note::Decided { meta, decision }, fx);
         }
+        if self.is_carried(&attempt) && !self.are_rows_absent(attempt, fx) {
+            return; // they are being looked for, and the coordinator asks again
+        }
         let mut votes = self.votes_at_gateway(&attempt);
         let entry = self.cohort.entries.get(&attempt);
         votes.extend(entry.into_iter().flat_map(|entry| entry.tally.final_votes()).map(|(region, vote)| (region, vote.clone())));

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub const NORTH: RegionId = RegionId(0);
 pub const EAST: RegionId = RegionId(1);
 pub const WEST: RegionId = RegionId(2);
+pub const SOUTH: RegionId = RegionId(3);
+pub const MIDDLE: RegionId = RegionId(4);
 
 pub fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
     let (voters, passives) = (voters.into_iter().collect(), passives.into_iter().collect());

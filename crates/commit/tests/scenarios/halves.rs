@@ -3,6 +3,7 @@
 
 use crate::doubts::{EAST, NORTH, WEST, change};
 use crate::resolutions::{LONG, keys_of_two_shards};
+use crate::support::messages::{is_of_log, stops};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::replicated_commit::{Note, Promise};
@@ -12,16 +13,8 @@ use rhumb_core::{Body, SiteId, Span};
 /// The second site of r1.
 const SECOND: SiteId = SiteId::new(1, 1);
 
-fn is_of_log(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Promise(Promise::Log { .. } | Promise::Entries { .. }))
-}
-
 fn is_bound(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Promise(Promise::Bound { .. }))
-}
-
-fn stops(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Promise(Promise::Stopped(_)))
 }
 
 fn leaves_region(envelope: &Envelope) -> bool {

@@ -3,17 +3,13 @@
 
 use crate::doubts::{EAST, NORTH, WEST, change};
 use crate::resolutions::{LONG, declare, keys_of_two_shards};
+use crate::support::messages::tells_outcome;
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::replicated_commit::records::VOTES;
 use rhumb_commit::replicated_commit::{Note, Promise, Request};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span};
-
-/// True for what tells an outcome.
-fn is_outcome(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Note(Note::Decided { .. } | Note::Concluded { .. }) | Body::Promise(Promise::Aborted { .. }))
-}
 
 fn is_of_placement(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Note(Note::AskPlacement) | Body::Promise(Promise::Placed { .. }))
@@ -218,7 +214,7 @@ fn who_misses_the_end_of_a_round_asks_for_it() {
         cluster.settle();
         cluster.kill(R2);
         lose_all_and_let_go(&mut cluster);
-        cluster.hold(|envelope| envelope.to == R1 && is_outcome(envelope));
+        cluster.hold(|envelope| envelope.to == R1 && tells_outcome(envelope));
         let lost = Change { lost: WEST.into(), ..change([NORTH, EAST], []) };
         let (_, id) = cluster.change(R0, &Placement::everywhere(3), lost);
         cluster.advance(LONG);

@@ -2,72 +2,23 @@
 //! an attempt that is carried by a region without a vote on it, a gateway that counts votes still, a region that is lost in the midst of a
 //! round.
 
-use crate::doubts::{EAST, NORTH, WEST, change};
+use crate::doubts::{EAST, MIDDLE, NORTH, SOUTH, WEST, change};
 use crate::resolutions::{LONG, declare, keys_of_two_shards};
-use crate::support::{Cluster, Envelope, R0, R1, R2};
+use crate::support::messages::{asks_for_votes, is_about, is_of_log, stops, tells_outcome};
+use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_commit::placement::{Change, Placement, Regions};
-use rhumb_commit::replicated_commit::message::{Attempt, Voted};
 use rhumb_commit::replicated_commit::{Note, Promise};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, TxnId};
 
-const SOUTH: RegionId = RegionId(3);
-const MIDDLE: RegionId = RegionId(4);
-const R3: SiteId = SiteId::new(3, 0);
-const R4: SiteId = SiteId::new(4, 0);
-
-/// The attempt that a message is about.
-fn attempt_of(envelope: &Envelope) -> Option<Attempt> {
-    match &envelope.body {
-        Body::Note(
-            Note::Accept { meta, .. }
-            | Note::Withdraw { meta }
-            | Note::Decided { meta, .. }
-            | Note::AskGateway { meta }
-            | Note::AskVote { meta }
-            | Note::Inquire { meta, .. }
-            | Note::Propose { meta, .. }
-            | Note::Concluded { meta, .. },
-        )
-        | Body::Promise(Promise::Aborted { meta } | Promise::Vote(Voted { meta, .. })) => Some(meta.attempt),
-        Body::Note(Note::Over { attempt } | Note::Outranked { attempt, .. })
-        | Body::Promise(
-            Promise::Testified { attempt, .. }
-            | Promise::Contested { attempt, .. }
-            | Promise::Accepted { attempt, .. }
-            | Promise::Forgotten { attempt, .. },
-        ) => Some(*attempt),
-        _ => None,
-    }
-}
-
-fn is_about(envelope: &Envelope, txn: TxnId) -> bool {
-    attempt_of(envelope).is_some_and(|attempt| attempt.txn == txn)
-}
-
-fn asks_for_votes(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Note(Note::AskVote { .. }))
-}
-
-fn tells_outcome(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Note(Note::Decided { .. } | Note::Concluded { .. }) | Body::Promise(Promise::Aborted { .. }))
-}
-
-fn stops(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Promise(Promise::Stopped(_)))
-}
-
-fn is_of_log(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Promise(Promise::Log { .. } | Promise::Entries { .. }))
-}
-
-fn lose_region(cluster: &mut Cluster, region: RegionId, shards: u16) {
+/// Kills the sites of `region`, and loses what is under way from and to it.
+pub fn lose_region(cluster: &mut Cluster, region: RegionId, shards: u16) {
     (0..shards).for_each(|shard| cluster.kill(SiteId { region, shard }));
     cluster.lose(move |envelope| envelope.from.region == region || envelope.to.region == region);
 }
 
 /// An operator at `site` declares the regions `lost`.
-fn declare_lost(cluster: &mut Cluster, site: SiteId, placement: &Placement, lost: Regions, change: Change) -> Placement {
+pub fn declare_lost(cluster: &mut Cluster, site: SiteId, placement: &Placement, lost: Regions, change: Change) -> Placement {
     let (next, id) = cluster.change(site, placement, Change { lost, ..change });
     cluster.settle();
     cluster.committed(id);
@@ -75,7 +26,7 @@ fn declare_lost(cluster: &mut Cluster, site: SiteId, placement: &Placement, lost
 }
 
 /// r0 crashes in the midst of an attempt of its own that nobody else hears of: it is prepared for it.
-fn crash_in_the_midst(cluster: &mut Cluster, shards: u16, txn: TxnId, writes: &[(&str, &str)]) {
+pub fn crash_in_the_midst(cluster: &mut Cluster, shards: u16, txn: TxnId, writes: &[(&str, &str)]) {
     cluster.hold(|envelope| {
         envelope.from.region == NORTH && envelope.to.region != NORTH || envelope.to.region == NORTH && envelope.from.region != NORTH
     });
@@ -85,6 +36,22 @@ fn crash_in_the_midst(cluster: &mut Cluster, shards: u16, txn: TxnId, writes: &[
     cluster.lose(|_| true);
     cluster.let_go();
     (0..shards).for_each(|shard| cluster.start(SiteId { region: NORTH, shard }));
+}
+
+/// Placement `next` comes after `placement`, and the others carry what regions are in doubt about: so many attempts are prepared at `sites`, or
+/// carried.
+fn move_and_carry<const N: usize>(
+    cluster: &mut Cluster,
+    placement: &Placement,
+    next: Change,
+    sites: [SiteId; N],
+    prepared: [usize; N],
+) -> Placement {
+    let (next, id) = cluster.change(R1, placement, next);
+    cluster.advance(Span::from_secs(4));
+    cluster.committed(id);
+    assert_eq!(sites.map(|site| cluster.prepared_and_in_doubt(site).0), prepared, "who is prepared for it, or carries it");
+    next
 }
 
 /// r0 is prepared for an attempt that writes k. It knows that a later one committed, which had read k before that and wrote `written`; r1 is
@@ -155,10 +122,7 @@ fn a_refusal_is_remembered_for_a_region_that_carries_the_attempt() {
     });
     cluster.settle();
     cluster.committed(id);
-    let (second, id) = cluster.change(R1, &first, change([EAST, SOUTH, MIDDLE], [NORTH, WEST]));
-    cluster.advance(Span::from_secs(4));
-    cluster.committed(id);
-    assert_eq!([R0, R3].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 1], "r3 carries it");
+    let second = move_and_carry(&mut cluster, &first, change([EAST, SOUTH, MIDDLE], [NORTH, WEST]), [R0, R3], [1, 1]);
     cluster.lose(stops);
     cluster.hold(move |envelope| is_about(envelope, txn) && (envelope.from == R3 || envelope.to == R3));
     cluster.advance(Span::from_secs(150));
@@ -169,10 +133,7 @@ fn a_refusal_is_remembered_for_a_region_that_carries_the_attempt() {
     cluster.let_go();
     declare_lost(&mut cluster, R1, &second, [NORTH, WEST].into_iter().collect(), change([EAST, SOUTH, MIDDLE], []));
     cluster.advance(LONG);
-    for site in [R1, R3, R4] {
-        assert_eq!(cluster.stored(site, "k").1, Some("1".into()), "{site}: its client was told that it aborted");
-        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
-    }
+    cluster.assert_ended(&[R1, R3, R4], &[("k", Some("1"))]);
 }
 
 /// r3 has no vote on an attempt that r0 is prepared for. It carries it, and alone has heard that r2 refused it, before that one is lost.
@@ -185,10 +146,7 @@ fn a_refusal_that_only_a_carrier_has_heard_counts() {
     // That r1 has nothing of it r3 does not hear.
     let keeps = |envelope: &Envelope| envelope.from == R1 && envelope.to == R3 && (stops(envelope) || envelope.is_vote());
     cluster.hold(move |envelope| keeps(envelope) || asks_for_votes(envelope));
-    let (second, id) = cluster.change(R1, &first, change([NORTH, EAST, SOUTH], [WEST]));
-    cluster.advance(Span::from_secs(4));
-    cluster.committed(id);
-    assert_eq!([R0, R1, R3].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 0, 1], "r3 carries it");
+    let second = move_and_carry(&mut cluster, &first, change([NORTH, EAST, SOUTH], [WEST]), [R0, R1, R3], [1, 0, 1]);
     cluster.hold(move |envelope| {
         let is_heard = envelope.from == R3 && envelope.to == R2;
         keeps(envelope) || asks_for_votes(envelope) && !is_heard || envelope.from == R2 && envelope.to != R3 && envelope.is_vote()
@@ -201,9 +159,7 @@ fn a_refusal_that_only_a_carrier_has_heard_counts() {
     cluster.advance(LONG);
     cluster.let_go();
     cluster.advance(LONG);
-    for site in [R0, R1, R3] {
-        assert_eq!((cluster.stored(site, "k").1, cluster.prepared_and_in_doubt(site)), (None, (0, 0)), "{site}");
-    }
+    cluster.assert_ended(&[R0, R1, R3], &[("k", None)]);
 }
 
 /// An attempt of r0 had read k before others wrote it. r3, which has no vote on it, carries it; r0 and r2 are lost, and nobody is prepared for
@@ -221,20 +177,14 @@ fn what_is_carried_only_and_had_read_an_older_version_does_not_commit() {
     cluster.advance(Span::from_millis(10));
     crash_in_the_midst(&mut cluster, 1, txn, &[("m", "3")]);
     cluster.hold(|envelope| asks_for_votes(envelope) || stops(envelope) && envelope.from == R2 && envelope.to == R3);
-    let (second, id) = cluster.change(R1, &first, change([EAST, SOUTH, MIDDLE], [NORTH, WEST]));
-    cluster.advance(Span::from_secs(4));
-    cluster.committed(id);
-    assert_eq!([R0, R3].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 1], "r3 carries it");
+    let second = move_and_carry(&mut cluster, &first, change([EAST, SOUTH, MIDDLE], [NORTH, WEST]), [R0, R3], [1, 1]);
     lose_region(&mut cluster, NORTH, 1);
     lose_region(&mut cluster, WEST, 1);
     cluster.lose(|_| true);
     cluster.let_go();
     declare_lost(&mut cluster, R1, &second, [NORTH, WEST].into_iter().collect(), change([EAST, SOUTH, MIDDLE], []));
     cluster.advance(LONG);
-    for site in [R1, R3, R4] {
-        assert_eq!((cluster.stored(site, "k").1, cluster.stored(site, "m").1), (Some("2".into()), None), "{site}");
-        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
-    }
+    cluster.assert_ended(&[R1, R3, R4], &[("k", Some("2")), ("m", None)]);
 }
 
 /// r3's second site carries what it writes of an attempt whose coordinators are the first sites; r3's first site has nothing of it. All who
@@ -252,19 +202,15 @@ fn a_region_without_a_vote_leads_for_a_site_that_carries() {
         let kept_from = if envelope.to == second(3) { WEST } else { NORTH };
         asks_for_votes(envelope) || stops(envelope) && envelope.from.region == kept_from && envelope.to.region.0 >= 3
     });
-    let (next, id) = cluster.change(R1, &first, change([SOUTH, MIDDLE], [NORTH, EAST, WEST]));
-    cluster.advance(Span::from_secs(5));
-    cluster.committed(id);
-    assert_eq!([R3, second(3), R4, second(4)].map(|site| cluster.prepared_and_in_doubt(site).0), [0, 1, 0, 0]);
+    let next =
+        move_and_carry(&mut cluster, &first, change([SOUTH, MIDDLE], [NORTH, EAST, WEST]), [R3, second(3), R4, second(4)], [0, 1, 0, 0]);
     let lost: Regions = [NORTH, EAST, WEST].into_iter().collect();
     lost.iter().for_each(|region| lose_region(&mut cluster, region, 2));
     cluster.lose(|_| true);
     cluster.let_go();
     declare_lost(&mut cluster, R3, &next, lost, change([SOUTH, MIDDLE], []));
     cluster.advance(Span::from_secs(60));
-    for site in [R3, second(3), R4, second(4)] {
-        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0), "{site}");
-    }
+    cluster.assert_ended(&[R3, second(3), R4, second(4)], &[]);
 }
 
 /// r3 and r4 look whether an attempt of r1, which is lost, had read the newest version of k. While they read, another one that they are
@@ -307,10 +253,7 @@ fn what_is_put_while_a_proposal_is_examined_is_seen() {
     cluster.settle();
     cluster.let_go();
     cluster.advance(LONG);
-    for site in [R0, R3, R4] {
-        assert_eq!((cluster.stored(site, "k").1, cluster.stored(site, "m").1), (Some("2".into()), None), "{site}");
-        assert_eq!(cluster.prepared_and_in_doubt(site), (0, 0));
-    }
+    cluster.assert_ended(&[R0, R3, R4], &[("k", Some("2")), ("m", None)]);
 }
 
 /// The gateway of an attempt is r1's second site, and knows that r2 voted for it, which is lost. r1 and r0 agree that it aborted, for an

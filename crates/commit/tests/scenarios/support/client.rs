@@ -77,6 +77,16 @@ impl Cluster {
         }
     }
 
+    /// All of `sites` have this newest value of each of `rows`, and are in doubt about nothing.
+    pub fn assert_ended(&mut self, sites: &[SiteId], rows: &[(&str, Option<&str>)]) {
+        for site in sites {
+            for (key, value) in rows {
+                assert_eq!(self.stored(*site, key).1.as_deref(), *value, "{key} at {site}");
+            }
+            assert_eq!(self.prepared_and_in_doubt(*site), (0, 0), "{site}");
+        }
+    }
+
     /// True if the client waits for the answer.
     pub fn waits(&self, id: RequestId) -> bool {
         !self.answers.contains_key(&id)

@@ -5,6 +5,7 @@
 //! persist leaves only once it is synced, which is at once unless the scenario stalls the disk.
 
 mod client;
+pub mod messages;
 mod transcript;
 
 use bytes::Bytes;
@@ -25,6 +26,8 @@ const BEGINNING: Time = Time::from_micros(10_000_000);
 pub const R0: SiteId = SiteId::new(0, 0);
 pub const R1: SiteId = SiteId::new(1, 0);
 pub const R2: SiteId = SiteId::new(2, 0);
+pub const R3: SiteId = SiteId::new(3, 0);
+pub const R4: SiteId = SiteId::new(4, 0);
 
 /// A message under way.
 #[derive(Clone, Debug)]
