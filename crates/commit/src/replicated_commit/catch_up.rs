@@ -400,18 +400,20 @@ impl Site {
         if self.has_planted(super::planted::Planted::AppliedTwice) {
             return false;
         }
-        if head.at <= self.catch_up.collected || self.cohort.applied.contains(&head.attempt) || self.aborts_here(&head.attempt) {
+        if head.at <= self.catch_up.collected || self.cohort.applied.contains(&head.attempt) || self.has_aborted(&head.attempt) {
             return true;
         }
         self.learn_committed(head.attempt, head.floor, fx);
         let prepared = self.cohort.prepared_meta(&head.attempt);
         if let Some(meta) = prepared.as_ref().or(self.cohort.bound.get(&head.attempt)) {
             let (decision, coordinator) = (Decision::Committed { floor: head.floor }, self.site(self.me.region, meta.coordinator));
-            if coordinator == self.me {
-                self.on_apply(&meta.clone(), None, head.floor, fx);
-            } else {
+            if coordinator != self.me {
                 // Half a transaction would remain if that one has agreed otherwise: it says so once it knows.
                 fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
+            } else if self.is_withheld(&head.attempt) {
+                return false;
+            } else {
+                self.on_apply(&meta.clone(), None, head.floor, fx);
             }
         }
         prepared.is_some()
@@ -474,15 +476,21 @@ impl Site {
 
     /// Rows of a peer's log.
     pub(super) fn on_entries(&mut self, from: SiteId, mut entries: Vec<LogEntry>, fx: &mut Effects<Site>) {
-        let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut()) else { return };
-        let bound = &self.cohort.bound;
-        entries.retain(|entry| !bound.contains_key(&entry.attempt) && open.wanted.remove(&entry.seq));
+        let Some(open) = self.catch_up.peers.get(&from.region).and_then(|peer| peer.open.as_ref()) else { return };
+        entries.retain(|entry| open.wanted.contains(&entry.seq));
+        let (withheld, entries): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| self.waits_for_coordinator(from, entry));
         let mut batch = Batch::new();
         for entry in entries {
             fx.count("catch_up.applied");
+            if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut()) {
+                open.wanted.remove(&entry.seq);
+            }
             self.take_over_entry(entry, &mut batch, fx);
         }
         fx.persist(batch);
+        if !withheld.is_empty() {
+            return; // they are asked for again with the next pull
+        }
         // An answer too long for one message was cut off: the rest is pulled afresh.
         if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut())
             && let Some(first) = open.wanted.pop_first()
@@ -492,13 +500,21 @@ impl Site {
         self.turn_page(from.region, fx);
     }
 
+    /// True if the entry is not to be taken over from `from` yet. Of a lost region a site takes no part of a transaction whose coordinator is another
+    /// one: an earlier life may have been bound.
+    fn waits_for_coordinator(&self, from: SiteId, entry: &LogEntry) -> bool {
+        let is_lost = self.placement.lost.contains_key(&from.region) && !self.placement.copies().contains(from.region);
+        let is_part = entry.meta.as_ref().is_some_and(|meta| meta.coordinator != self.me.shard);
+        self.is_withheld(&entry.attempt) || (is_lost && is_part)
+    }
+
     /// A gateway sends what was committed.
     pub(super) fn on_copy(&mut self, entry: LogEntry, fx: &mut Effects<Site>) {
         self.clock.observe(entry.at);
         // An earlier life may have been bound not to take it over.
         let is_of_before = entry.meta.is_some() && entry.attempt.made <= self.life;
         if is_of_before
-            || self.cohort.bound.contains_key(&entry.attempt)
+            || self.is_withheld(&entry.attempt)
             || !self.placement.passives.contains(self.me.region)
             || self.cohort.applied.contains(&entry.attempt)
             || entry.attempt.made <= self.forget_floor()
@@ -512,7 +528,7 @@ impl Site {
     }
 
     fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch, fx: &mut Effects<Site>) {
-        if self.aborts_here(&entry.attempt) {
+        if self.has_aborted(&entry.attempt) {
             return fx.count("catch_up.agreed_otherwise");
         }
         if entry.partial {

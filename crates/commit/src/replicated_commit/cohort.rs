@@ -499,8 +499,10 @@ impl Site {
     /// The coordinator of a region has it on record that the attempt aborted.
     pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
         if from == self.site(self.me.region, meta.coordinator) {
-            self.cohort.bound.remove(&meta.attempt);
             fx.agree(ATTEMPT, meta.attempt, &ABORTED);
+            if from != self.me && (self.cohort.bound.remove(&meta.attempt).is_some() || !self.lost_of(meta).is_empty()) {
+                self.keep_abort(meta, fx);
+            }
             self.unprepare(meta.attempt, fx);
         }
     }

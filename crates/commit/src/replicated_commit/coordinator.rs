@@ -72,6 +72,8 @@ pub(super) struct Ballot {
     pub(super) outranked_by: u32,
     /// It stays on record though this region has no vote: others here have acted on its outcome.
     pub(super) kept: bool,
+    /// That it committed is on disk or on its way there, though not all cohorts have applied it.
+    commit_on_record: bool,
     resolved: bool,
 }
 
@@ -206,18 +208,17 @@ impl Ballot {
             leads_from: Time::ZERO,
             outranked_by: 0,
             kept: false,
+            commit_on_record: false,
             resolved: false,
         }
     }
 
     pub(super) fn put_record(&self, batch: &mut Batch) {
-        // A commit goes on record with its rows: the next life applies it otherwise.
-        self.put_record_with(self.decision.filter(|decision| !decision.is_commit() || self.resolved), batch);
-    }
-
-    fn put_record_with(&self, decision: Option<Decision>, batch: &mut Batch) {
         if self.vote.is_some() || self.kept || self.acceptor.is_bound() {
             let Ballot { meta, vote, acceptor, .. } = self;
+            // A commit goes on record with its rows, or before other sites hear of it: else the next life finds out.
+            let has_decision = |decision: &Decision| !decision.is_commit() || self.resolved || self.commit_on_record;
+            let decision = self.decision.filter(has_decision);
             let record = VoteRecord { meta: meta.clone(), vote: vote.clone(), decision, acceptor: acceptor.clone() };
             batch.put_record(VOTES, records::attempt_key(&meta.attempt), record::encode(&record));
         }
@@ -226,6 +227,11 @@ impl Ballot {
     /// True if this region has promised to commit and does not know whether to.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.has_yes() && self.decision.is_none()
+    }
+
+    /// True if this region takes part in its resolution, and has not heard how that ended.
+    fn is_resolving(&self) -> bool {
+        self.acceptor.is_bound() && self.decision.is_none()
     }
 
     /// True if this region has no part in it any more. A vote whose outcome was only copied stays: whoever asks for it is not to take it for
@@ -293,6 +299,7 @@ impl Site {
         }
         ballot.acceptor = record.acceptor;
         ballot.kept = true;
+        ballot.commit_on_record = record.decision.is_some_and(Decision::is_commit);
         ballot.decision = record.decision;
         ballot.vote = record.vote;
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
@@ -483,9 +490,13 @@ impl Site {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
             fx.count("commit.asked_forgotten");
-            let promise = Promise::Forgotten { attempt, region: self.me.region, log_end: self.cohort.log_end };
-            fx.persist(Batch::new()).send(from, promise);
-            if from.region == self.me.region {
+            let is_own = from.region == self.me.region;
+            let is_resolving = self.coordinator.ballots.get(&attempt).is_some_and(Ballot::is_resolving);
+            if !(is_own && is_resolving) {
+                let promise = Promise::Forgotten { attempt, region: self.me.region, log_end: self.cohort.log_end };
+                fx.persist(Batch::new()).send(from, promise);
+            }
+            if is_own {
                 self.lead_for_carrier(&meta, fx);
             }
             return;
@@ -574,6 +585,10 @@ impl Site {
         }
         let now = self.now;
         let ballot = self.coordinator.ballot(meta, now);
+        if is_own && ballot.acceptor.is_bound() {
+            // Whoever claims an outcome leaves it to this site all the same.
+            ballot.bound.insert(from);
+        }
         match (ballot.decision, decision) {
             (None, Decision::Aborted) if ballot.acceptor.is_bound() => fx.count("commit.abort_claimed"),
             (None, Decision::Committed { .. }) if ballot.acceptor.has_accepted_abort() => fx.count("commit.commit_claimed"),
@@ -603,15 +618,15 @@ impl Site {
         }
     }
 
-    /// True if this site has agreed as coordinator that the attempt aborts, whatever a lost region's log says.
-    pub(super) fn aborts_here(&self, attempt: &Attempt) -> bool {
+    /// True if what a log or a copy brings of the attempt has to wait: its coordinator, this site or another of its region, takes part in a
+    /// resolution that may abort it.
+    pub(super) fn is_withheld(&self, attempt: &Attempt) -> bool {
         let ballot = self.coordinator.ballots.get(attempt);
-        ballot.is_some_and(|ballot| {
-            ballot.decision == Some(Decision::Aborted) || (ballot.decision.is_none() && ballot.acceptor.has_accepted_abort())
-        })
+        let may_abort = |ballot: &Ballot| ballot.decision.is_none() && ballot.acceptor.has_accepted_abort();
+        self.cohort.bound.contains_key(attempt) || ballot.is_some_and(may_abort)
     }
 
-    /// True if this site knows as coordinator that the attempt aborted.
+    /// True if this site has it on record that the attempt aborted, or as coordinator will have.
     pub(super) fn has_aborted(&self, attempt: &Attempt) -> bool {
         self.coordinator.ballots.get(attempt).is_some_and(|ballot| ballot.decision == Some(Decision::Aborted))
     }
@@ -759,7 +774,7 @@ impl Site {
 
     /// A peer's log tells that the attempt committed.
     pub(super) fn learn_committed(&mut self, attempt: Attempt, floor: Timestamp, fx: &mut Effects<Site>) {
-        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) {
+        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) && !self.is_withheld(&attempt) {
             fx.count("commit.learnt_from_log");
             self.distribute(attempt, Decision::Committed { floor }, fx);
         }
@@ -777,6 +792,18 @@ impl Site {
             (ballot.kept, ballot.resolved) = (true, true);
             ballot.put_record(batch);
             self.coordinator.unresolved.remove(&meta.attempt);
+        }
+    }
+
+    /// The coordinator, another site of this region, has agreed that it aborted: no late log or copy of a lost region undoes that.
+    pub(super) fn keep_abort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+        let now = self.now;
+        let ballot = self.coordinator.ballot(meta, now);
+        if ballot.decision.is_none() {
+            (ballot.decision, ballot.kept) = (Some(Decision::Aborted), true);
+            let mut batch = Batch::new();
+            self.resolve(meta.attempt, &mut batch);
+            fx.persist(batch);
         }
     }
 
@@ -798,6 +825,8 @@ impl Site {
                 let meta = ballot.meta.clone();
                 // Where an earlier life had refused it, its record is without the outcome.
                 ballot.resolved = false;
+                // The gateway of this region tells its client, by what is on record here.
+                ballot.kept |= attempt.txn.gateway.region == self.me.region;
                 let mut told: BTreeSet<SiteId> = meta.participants.iter().map(|shard| self.site(self.me.region, *shard)).collect();
                 told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == self.me.region));
                 let mut batch = Batch::new();
@@ -844,9 +873,9 @@ impl Site {
         let Some(Decision::Committed { floor }) = ballot.decision else { return };
         let (meta, mut batch) = (ballot.meta.clone(), Batch::new());
         let (own, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(shard, _)| *shard == self.me.shard);
-        if !others.is_empty() {
+        if !others.is_empty() && !std::mem::replace(&mut ballot.commit_on_record, true) {
             ballot.kept = true;
-            ballot.put_record_with(ballot.decision, &mut batch);
+            ballot.put_record(&mut batch);
         }
         for (_, part) in own {
             self.send(self.me, Note::Apply { meta: meta.clone(), part, floor }, fx);
@@ -1013,8 +1042,7 @@ impl Site {
     pub(super) fn close(&mut self) -> Timestamp {
         let closed = self.own_closed().min(self.ceiling);
         let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
-        let is_resolving = |ballot: &Ballot| ballot.acceptor.is_bound() && ballot.decision.is_none();
-        let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing() || is_resolving(ballot));
+        let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing() || ballot.is_resolving());
         let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.coordinator.closed = closed.max(self.coordinator.closed);
         if self.is_settled() || !self.has_copy() { closed } else { Timestamp::ZERO }
