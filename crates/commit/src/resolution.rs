@@ -153,6 +153,11 @@ impl Acceptor {
         Ok(())
     }
 
+    /// True if the promise of `round` would be a new one.
+    pub fn has_not_promised(&self, round: Round) -> bool {
+        self.promised != Some(round)
+    }
+
     /// The first round after all that it has promised, and after `heard`, led by `leader`.
     pub fn next_round(&self, heard: u32, leader: RegionId) -> Round {
         Round { number: self.promised.map_or(0, |promised| promised.number).max(heard) + 1, leader }

@@ -253,9 +253,14 @@ impl Ballot {
 
     /// Region `own` leads another round, of these `survivors`: after the one that it leads, whether it has promised that itself or not.
     pub(super) fn lead(&mut self, own: RegionId, survivors: Regions) {
-        let led = self.leader.as_ref().map_or(0, |leader| leader.round().number);
-        self.outranked_by = self.outranked_by.max(led);
+        self.leave_round();
         self.leader = Some(Leader::new(self.acceptor.next_round(self.outranked_by, own), survivors));
+    }
+
+    /// Leads its round no more. No other one gets that name.
+    pub(super) fn leave_round(&mut self) {
+        let led = self.leader.take().map_or(0, |leader| leader.round().number);
+        self.outranked_by = self.outranked_by.max(led);
     }
 
     /// It must not commit by assumption: adds that to `batch`.

@@ -1,7 +1,7 @@
 //! Resolving: a site's part in the [resolution](crate::resolution) of attempts that lost regions may have decided.
 //!
 //! The coordinators of all regions that are not lost take part, voters or not: each of them may have put on record that the attempt
-//! aborted. Any voter leads that is in doubt, or is asked by one that is: a cut link must not keep a leader from the last survivor. Where
+//! aborted. Any voter leads that is in doubt, or is asked by one that is, and hears all survivors: a link may be cut between two of them. Where
 //! several lead, the first region of the electorate has the shortest wait between two rounds.
 //!
 //! A gateway of a region that takes part is bound with it, also where it is another site than the coordinator: it tells what it has seen, and
@@ -106,9 +106,15 @@ impl Site {
             return;
         }
         let survivors = self.survivors(&meta);
+        // Without one of them a round comes to no end: somebody else leads who hears that one.
+        let is_heard = |region| self.peers.is_alive(self.site(region, meta.coordinator), now, self.config.suspect_after);
+        let hears_all = survivors.without(self.me.region.into()).iter().all(is_heard);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("looked at above");
         let is_over = ballot.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
-        if is_over || (ballot.leader.is_none() && now >= ballot.leads_from) {
+        if is_over {
+            ballot.leave_round();
+        }
+        if ballot.leader.is_none() && hears_all && (is_over || now >= ballot.leads_from) {
             fx.count("commit.resolution_led");
             ballot.lead(self.me.region, survivors);
         }
@@ -168,11 +174,17 @@ impl Site {
         if !unbound.is_empty() {
             return unbound.into_iter().for_each(|site| fx.send(site, Note::Bind { meta: meta.clone() })); // the leader asks again
         }
+        let is_new = ballot.acceptor.has_not_promised(round);
         if let Err(promised) = ballot.acceptor.promise(round, without) {
             return self.send(from, Note::Outranked { attempt, promised }, fx);
         }
-        ballot.leader = ballot.leader.take().filter(|leader| leader.round() == round);
-        ballot.leads_from = now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX));
+        if ballot.leader.as_ref().is_some_and(|leader| leader.round() != round) {
+            ballot.leave_round();
+        }
+        if is_new {
+            // Once a round, however often it asks: a link may be cut between its leader and another survivor.
+            ballot.leads_from = now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX));
+        }
         let last = match ballot.vote {
             _ if !votes => None,
             None => Some(Vote::No(Refusal::NeverHeard)),
@@ -559,7 +571,7 @@ impl Site {
             return;
         }
         fx.count("commit.resolution_outranked");
-        ballot.leader = None;
+        ballot.leave_round();
         ballot.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
         ballot.outranked_by = ballot.outranked_by.max(promised.number);
     }
