@@ -2,7 +2,8 @@
 //! knows better.
 
 use crate::support::client::{Has, has};
-use crate::support::{Cluster, R0, R1, R2, R3, R4};
+use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
+use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Span};
 use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
@@ -107,6 +108,39 @@ fn what_a_lost_site_had_is_settled_by_any_sites_count() {
     cluster.get(R1, "vm", Read::Exact);
     cluster.advance(PATIENCE);
     assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)]);
+}
+
+/// What `ask` asks, where clients of r2 hold 10, has all sites counted; while it is not yet sure that they stood still, it is booked what r2 had.
+fn booked_in_the_midst_of_a_count(ask: fn(&mut Cluster) -> RequestId) -> (Cluster, RequestId) {
+    let mut cluster = Cluster::new(3, "");
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R2, "vm", 10);
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.hold(|envelope| envelope.is_booking());
+    cluster.declare_lost(R1, R2);
+    // No count follows at once on the one that is to settle the loss.
+    cluster.advance(PATIENCE);
+    cluster.hold(|envelope| envelope.is_booking() || envelope.is_stood());
+    let id = ask(&mut cluster);
+    cluster.settle();
+    assert_eq!(cluster.all_tokens(), [has(10, 0), has(10, 0)]);
+    cluster.hold(Envelope::is_stood);
+    cluster.settle();
+    assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)], "it is booked");
+    assert!(cluster.under_way() > 0 && cluster.waits(id), "the count is under way");
+    cluster.let_go();
+    cluster.advance(SECOND);
+    (cluster, id)
+}
+
+#[test]
+fn what_was_counted_before_a_booking_says_nothing_of_what_is_held_after_it() {
+    let (cluster, read) = booked_in_the_midst_of_a_count(|cluster| cluster.get(R0, "vm", Read::Exact));
+    let info = cluster.info(read);
+    assert_eq!((info.left(), info.held()), (20, 10), "counted again");
+    let (cluster, release) = booked_in_the_midst_of_a_count(|cluster| cluster.release(R1, "vm", 10));
+    assert!(cluster.outcome(release).is_ok(), "clients of r2 hold as many");
 }
 
 /// r0 has a list that takes from r1 and r2; r2 is lost before anybody hears whether it has the list.
