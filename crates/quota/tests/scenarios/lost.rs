@@ -283,6 +283,45 @@ fn a_lowered_limit_that_a_lost_site_never_heard_of_is_owed() {
     cluster.check("a_lowered_limit_that_a_lost_site_never_heard_of_is_owed");
 }
 
+/// Tokens of the others, after r2 is lost with 10 of 30, the limit is raised by `raises`, and it is settled. The heir is r0.
+fn raised_after_a_loss(raises: &[u64]) -> Vec<Has> {
+    let mut cluster = Cluster::new(3, "");
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R2, "vm", 4);
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.hold(|envelope| envelope.is_of_a_count());
+    cluster.declare_lost(R1, R2);
+    raises.iter().for_each(|limit| cluster.set_limit(R1, *limit));
+    cluster.let_go();
+    cluster.advance(PATIENCE);
+    cluster.all_tokens()
+}
+
+#[test]
+fn what_the_limit_was_raised_by_after_a_loss_is_left() {
+    assert_eq!(raised_after_a_loss(&[]), [has(10, 10), has(10, 0)]);
+    assert_eq!(raised_after_a_loss(&[60, 60]), [has(30, 10), has(20, 0)]);
+    assert_eq!(raised_after_a_loss(&[60, 90]), [has(40, 20), has(30, 0)], "r2's part of 60 is held");
+}
+
+#[test]
+fn what_the_limit_was_raised_by_before_a_loss_is_held_until_it_is_freed() {
+    let mut cluster = Cluster::new(3, "");
+    cluster.create_vm(30, Majority);
+    cluster.set_limit(R0, 60);
+    cluster.acquire(R2, "vm", 20);
+    cluster.settle();
+    cluster.cut(R2);
+    cluster.set_limit(R0, 90);
+    cluster.declare_lost(R0, R2);
+    cluster.advance(PATIENCE);
+    assert_eq!([R0, R1].map(|site| cluster.tokens(site, "vm")), [has(30, 30), has(30, 0)], "r2 may have heard of 90");
+    let free = cluster.free(R0, "vm", 10);
+    assert!(cluster.outcome(free).is_ok());
+    assert_eq!(cluster.tokens(R0, "vm"), has(40, 20), "which r2 has not");
+}
+
 #[test]
 fn the_heir_of_a_lost_site_is_lost_as_well() {
     let site = |region| SiteId::new(region, 0);
