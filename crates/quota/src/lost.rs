@@ -44,7 +44,9 @@
 //!
 //! *Limits.* S may not have heard of a lowered limit, or its clients hold more than its part since. A site has left + held + offered =
 //! issued + owed + beyond, and issued + owed is at most its part of the highest limit that it ever heard of. So it is booked as held with
-//! that, and as owed with the difference, which is collected as any debt is.
+//! that, and as owed with the difference, which is collected as any debt is. It hears that it is lost before it hears of anything decided
+//! later: what the limit was raised by since then is issued to the heir, as long as it is the first change of it since then; of several
+//! the last counts so.
 //!
 //! *What S does after the declaration* it does with tokens that are booked as held, so that clients never hold more than
 //! was issued, however long it is cut off.
@@ -86,7 +88,7 @@ pub struct Booking {
     pub held: u64,
     /// Of these, those by which they may exceed what was theirs since the limit was lowered.
     pub owed: u64,
-    /// Their parts of the limit.
+    /// Their parts of the limit, without what it was raised by since the loss.
     pub issued: u64,
 }
 
@@ -107,8 +109,8 @@ impl Settled {
         Settled { losses: u32::try_from(losses).expect("a cluster has few sites"), booking: None, booked: 0 }
     }
 
-    /// Books what lost sites have `beyond` their parts, of this limit and of the highest; once for a number of losses. `from`: the heir has
-    /// the parts of so many already.
+    /// Books what lost sites have `beyond` their parts, of this limit, as far as they may have heard of it, and of the highest; once for a number
+    /// of losses. `from`: the heir has the parts of so many already.
     pub fn book(&mut self, losses: u32, from: u32, beyond: i64, parts: u64, parts_max: u64) {
         if self.losses >= losses {
             return;

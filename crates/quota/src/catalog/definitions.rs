@@ -63,7 +63,7 @@ pub struct Definition {
     pub spec: Spec,
     /// The quota above.
     pub parent: Option<QuotaId>,
-    /// The highest limit that it ever had.
+    /// The highest limit that it had before this one, or when a site was declared lost. No lost site has heard of a higher one.
     pub highest: u64,
     /// How far the parts of lost sites are settled.
     pub settled: Settled,
@@ -196,8 +196,11 @@ impl Definitions {
             Change::SetLimit { name, limit } => {
                 let id = self.id(name)?;
                 let definition = self.quotas.get_mut(&id).expect("a name leads to a quota");
-                definition.spec.limit = *limit;
-                definition.highest = definition.highest.max(*limit);
+                // To set it once more changes nothing: who asks again does not know that it was done.
+                if definition.spec.limit != *limit {
+                    definition.highest = definition.highest.max(definition.spec.limit);
+                    definition.spec.limit = *limit;
+                }
             }
             Change::Drop { name } => {
                 let id = self.id(name)?;
@@ -208,14 +211,17 @@ impl Definitions {
                 if !self.is_lost(loss.site) {
                     self.made.lost.push(loss.clone());
                     self.made.of = *of;
+                    // It learns that it is lost before it hears of what is decided after that.
+                    self.quotas.values_mut().for_each(|definition| definition.highest = definition.highest.max(definition.spec.limit));
                 }
             }
             Change::Book { losses, from, beyond } => {
                 for (id, beyond) in beyond {
                     if let Some(definition) = self.quotas.get_mut(id) {
                         let parts = |limit| self.made.parts(limit, *from, *losses);
-                        let (limit, highest) = (parts(definition.spec.limit), parts(definition.highest));
-                        definition.settled.book(*losses, *from, *beyond, limit, highest);
+                        // What the limit was raised by since the loss is issued to the heir.
+                        let (limit, highest) = (definition.spec.limit.min(definition.highest), definition.highest);
+                        definition.settled.book(*losses, *from, *beyond, parts(limit), parts(highest));
                     }
                 }
             }
@@ -267,6 +273,7 @@ impl fmt::Display for Change {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lost::Booking;
 
     fn name(text: &str) -> Name {
         Name::new(text).expect("a name")
@@ -306,6 +313,27 @@ mod tests {
             above = below;
         }
         assert!(matches!(definitions.apply(&create("deep", Some(&above))), Err(Refusal::Invalid(_))));
+    }
+
+    #[test]
+    fn it_is_booked_what_a_lost_site_may_have_heard_of() {
+        let booked = |before: &[u64], after: &[u64]| {
+            let mut definitions = Definitions::default();
+            let id = made(&mut definitions, "vm", None);
+            let limit = |limit: &u64| Change::SetLimit { name: name("vm"), limit: *limit };
+            let loss = Loss { site: SiteId::new(2, 0), rank: 2 };
+            let changes = before.iter().map(limit).chain([Change::Lost { loss, of: 3 }]).chain(after.iter().map(limit));
+            changes.for_each(|change| definitions.apply(&change).expect("made"));
+            definitions.apply(&Change::Book { losses: 1, from: 0, beyond: [(id, 0)].into() }).expect("booked");
+            let Booking { held, owed, issued } = definitions.get(id).and_then(|vm| vm.settled.booking.clone()).expect("booked");
+            [held, owed, issued]
+        };
+        assert_eq!(booked(&[30], &[]), [10, 0, 10]);
+        assert_eq!(booked(&[30, 12], &[]), [10, 6, 4], "of 30 or 12");
+        assert_eq!(booked(&[30, 12], &[60]), [10, 0, 10], "the rest of its part is the heir's");
+        assert_eq!(booked(&[30], &[60, 60]), [10, 0, 10]);
+        assert_eq!(booked(&[30], &[12]), [10, 6, 4]);
+        assert_eq!(booked(&[30], &[60, 90]), [20, 0, 20], "only the last limit is known to be young");
     }
 
     #[test]

@@ -31,14 +31,15 @@ impl Site {
         match out.ended {
             Some(Ended::Counted { tokens, terms, asked_before, led }) => {
                 fx.count("quota.count.done");
+                let settled = self.was_settled(id, terms);
                 if let Some(terms) = terms {
                     self.settle_losses(id, &tokens, terms, fx);
                 }
-                self.answer_readers(id, &tokens, asked_before);
+                self.answer_readers(id, &tokens, asked_before, settled);
                 self.on_more_tokens(id, fx);
                 if led {
                     self.settle_doubt(id);
-                    self.judge_count(id, &tokens, asked_before, fx);
+                    self.judge_count(id, &tokens, asked_before, settled, fx);
                 }
             }
             Some(Ended::Void) => {
@@ -82,14 +83,16 @@ impl Site {
         }
     }
 
-    /// All sites were counted: it is the answer for those who asked before this site stood still.
-    fn answer_readers(&mut self, id: QuotaId, tokens: &[SiteTokens], asked_before: u64) {
-        let Some(quota) = self.quotas.get_mut(&id) else { return };
+    /// All sites were counted: it is the answer for those who asked before this site stood still. If it was booked since what lost sites have,
+    /// the next count is.
+    fn answer_readers(&mut self, id: QuotaId, tokens: &[SiteTokens], asked_before: u64, settled: bool) {
+        let is_settled = self.is_settled(id);
+        let Some(quota) = self.quotas.get_mut(&id).filter(|_| settled || !is_settled) else { return };
         let readers = std::mem::take(&mut quota.readers);
         let (answered, others): (Vec<Reader>, _) = readers.into_iter().partition(|reader| reader.offers < asked_before);
         quota.readers = others.into();
         for reader in answered {
-            let got = if self.is_settled(id) { Ok(self.info(id, Read::Exact, tokens.to_vec())) } else { Err(unsettled()) };
+            let got = if settled { Ok(self.info(id, Read::Exact, tokens.to_vec())) } else { Err(unsettled()) };
             self.outcome.answers.push((reader.client, Answer::Got(got)));
         }
     }

@@ -129,6 +129,12 @@ impl Site {
         terms.settled == terms.losses
     }
 
+    /// True if what lost sites have of quota `id` was among what was counted on these terms. It may have been booked in the midst of the count.
+    pub(super) fn was_settled(&self, id: QuotaId, terms: Option<Terms>) -> bool {
+        let losses = self.cluster.losses();
+        self.is_settled(id) && (losses == 0 || terms.is_some_and(|terms| terms.settled == losses))
+    }
+
     /// Those that are not lost were counted, all knowing the quota alike: what is missing, the lost ones have.
     pub(super) fn settle_losses(&mut self, id: QuotaId, counted: &[SiteTokens], terms: Terms, fx: &mut Effects<Site>) {
         if terms != self.terms(id) {

@@ -261,12 +261,11 @@ impl Site {
     }
 
     /// Refuses what lacks tokens of `id` that are not there: all sites were counted.
-    pub(super) fn judge_count(&mut self, id: QuotaId, counted: &[SiteTokens], asked_before: u64, fx: &mut Effects<Site>) {
+    pub(super) fn judge_count(&mut self, id: QuotaId, counted: &[SiteTokens], asked_before: u64, settled: bool, fx: &mut Effects<Site>) {
         let sum = |part: fn(&SiteTokens) -> u64| counted.iter().map(part).sum::<u64>();
-        // What clients hold of a lost site's tokens, nobody can say before it is booked.
-        let settled = self.is_settled(id);
         let verdict = Verdict {
             left_at_most: Some(sum(|site| site.left).saturating_sub(sum(|site| site.owed))),
+            // What clients hold of a lost site's tokens, nobody can say before it is booked.
             held: settled.then(|| sum(|site| site.held)),
             counted: true,
             contended: true,

@@ -2,7 +2,8 @@
 //! knows better.
 
 use crate::support::client::{Has, has};
-use crate::support::{Cluster, R0, R1, R2, R3, R4};
+use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
+use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Span};
 use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
@@ -107,6 +108,39 @@ fn what_a_lost_site_had_is_settled_by_any_sites_count() {
     cluster.get(R1, "vm", Read::Exact);
     cluster.advance(PATIENCE);
     assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)]);
+}
+
+/// What `ask` asks, where clients of r2 hold 10, has all sites counted; while it is not yet sure that they stood still, it is booked what r2 had.
+fn booked_in_the_midst_of_a_count(ask: fn(&mut Cluster) -> RequestId) -> (Cluster, RequestId) {
+    let mut cluster = Cluster::new(3, "");
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R2, "vm", 10);
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.hold(|envelope| envelope.is_booking());
+    cluster.declare_lost(R1, R2);
+    // No count follows at once on the one that is to settle the loss.
+    cluster.advance(PATIENCE);
+    cluster.hold(|envelope| envelope.is_booking() || envelope.is_stood());
+    let id = ask(&mut cluster);
+    cluster.settle();
+    assert_eq!(cluster.all_tokens(), [has(10, 0), has(10, 0)]);
+    cluster.hold(Envelope::is_stood);
+    cluster.settle();
+    assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)], "it is booked");
+    assert!(cluster.under_way() > 0 && cluster.waits(id), "the count is under way");
+    cluster.let_go();
+    cluster.advance(SECOND);
+    (cluster, id)
+}
+
+#[test]
+fn what_was_counted_before_a_booking_says_nothing_of_what_is_held_after_it() {
+    let (cluster, read) = booked_in_the_midst_of_a_count(|cluster| cluster.get(R0, "vm", Read::Exact));
+    let info = cluster.info(read);
+    assert_eq!((info.left(), info.held()), (20, 10), "counted again");
+    let (cluster, release) = booked_in_the_midst_of_a_count(|cluster| cluster.release(R1, "vm", 10));
+    assert!(cluster.outcome(release).is_ok(), "clients of r2 hold as many");
 }
 
 /// r0 has a list that takes from r1 and r2; r2 is lost before anybody hears whether it has the list.
@@ -247,6 +281,45 @@ fn a_lowered_limit_that_a_lost_site_never_heard_of_is_owed() {
     cluster.set_limit(R1, 60);
     assert_eq!(cluster.tokens(R0, "vm").left + cluster.tokens(R1, "vm").left, 50);
     cluster.check("a_lowered_limit_that_a_lost_site_never_heard_of_is_owed");
+}
+
+/// Tokens of the others, after r2 is lost with 10 of 30, the limit is raised by `raises`, and it is settled. The heir is r0.
+fn raised_after_a_loss(raises: &[u64]) -> Vec<Has> {
+    let mut cluster = Cluster::new(3, "");
+    cluster.create_vm(30, Majority);
+    cluster.acquire(R2, "vm", 4);
+    cluster.settle();
+    cluster.kill(R2);
+    cluster.hold(|envelope| envelope.is_of_a_count());
+    cluster.declare_lost(R1, R2);
+    raises.iter().for_each(|limit| cluster.set_limit(R1, *limit));
+    cluster.let_go();
+    cluster.advance(PATIENCE);
+    cluster.all_tokens()
+}
+
+#[test]
+fn what_the_limit_was_raised_by_after_a_loss_is_left() {
+    assert_eq!(raised_after_a_loss(&[]), [has(10, 10), has(10, 0)]);
+    assert_eq!(raised_after_a_loss(&[60, 60]), [has(30, 10), has(20, 0)]);
+    assert_eq!(raised_after_a_loss(&[60, 90]), [has(40, 20), has(30, 0)], "r2's part of 60 is held");
+}
+
+#[test]
+fn what_the_limit_was_raised_by_before_a_loss_is_held_until_it_is_freed() {
+    let mut cluster = Cluster::new(3, "");
+    cluster.create_vm(30, Majority);
+    cluster.set_limit(R0, 60);
+    cluster.acquire(R2, "vm", 20);
+    cluster.settle();
+    cluster.cut(R2);
+    cluster.set_limit(R0, 90);
+    cluster.declare_lost(R0, R2);
+    cluster.advance(PATIENCE);
+    assert_eq!([R0, R1].map(|site| cluster.tokens(site, "vm")), [has(30, 30), has(30, 0)], "r2 may have heard of 90");
+    let free = cluster.free(R0, "vm", 10);
+    assert!(cluster.outcome(free).is_ok());
+    assert_eq!(cluster.tokens(R0, "vm"), has(40, 20), "which r2 has not");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod transcript;
 use rhumb_core::actor::{Effect, Gated, RequestId};
 use rhumb_core::{Actor, Body, Effects, Input, SiteId, Span, Time, Topology};
 use rhumb_quota::avantan::{self, any, majority};
+use rhumb_quota::catalog::{self, Change};
 use rhumb_quota::count;
 use rhumb_quota::message::{Note, Promise};
 use rhumb_quota::request::{Answer, Request};
@@ -287,6 +288,16 @@ impl Envelope {
     /// True for the call to stand still for a count.
     pub fn is_stand(&self) -> bool {
         matches!(self.body, Body::Promise(Promise::Count(_, count::Promise::Stand { .. })))
+    }
+
+    /// True for the word that a site has stood still until it was told to go on.
+    pub fn is_stood(&self) -> bool {
+        matches!(self.body, Body::Promise(Promise::Count(_, count::Promise::Stood { .. })))
+    }
+
+    /// True for the proposal to book what lost sites have.
+    pub fn is_booking(&self) -> bool {
+        matches!(&self.body, Body::Promise(Promise::Catalog(catalog::Promise::Accept { command, .. })) if matches!(command.change, Change::Book { .. }))
     }
 
     /// True for the outcome of a count.
