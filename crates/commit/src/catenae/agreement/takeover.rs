@@ -124,6 +124,9 @@ const HEARING_PART: u64 = 4;
 /// A site that asks for promises in vain, or is outbid, waits twice as long each time, up to so many times.
 const DOUBLINGS_MAX: u32 = 5;
 
+/// Likewise the coordinator whose stream it is: others give way to it.
+const DOUBLINGS_OF_OWN_MAX: u32 = 3;
+
 impl Seat {
     /// A site that listens.
     pub(super) fn follower() -> Seat {
@@ -189,17 +192,18 @@ impl Seat {
     }
 
     /// True while this site and another may yet take the stream from each other.
-    fn is_contested(&self, cx: &Cx<'_>) -> bool {
-        self.outbid.is_some_and(|outbid| cx.tick - outbid <= 2 * self.pause(cx))
-    }
-
-    /// How long it waits until it asks for promises again.
-    fn pause(&self, cx: &Cx<'_>) -> u64 {
-        cx.config.tolerance_epochs << self.tries.min(DOUBLINGS_MAX)
+    fn is_contested(&self, pause: u64, tick: u64) -> bool {
+        self.outbid.is_some_and(|outbid| tick - outbid <= 2 * pause)
     }
 }
 
 impl Agreement {
+    /// For how many ticks this site waits until it asks for promises again.
+    fn pause(&self, cx: &Cx<'_>) -> u64 {
+        let doublings = if self.id.rank(cx.me, cx.topology) == 0 { DOUBLINGS_OF_OWN_MAX } else { DOUBLINGS_MAX };
+        cx.config.tolerance_epochs << self.seat.tries.min(doublings)
+    }
+
     /// A ballot is heard of, in whatever message: no secondary is asked for promises, so it may hear by a refusal alone that its
     /// coordinator is back.
     pub(super) fn hear_ballot(&mut self, ballot: Ballot, cx: &Cx<'_>) {
@@ -223,13 +227,14 @@ impl Agreement {
         let takes_more = moment.takes_more;
         #[cfg(feature = "planted")]
         let takes_more = takes_more || cx.breaks(Planted::SilentUnasked);
+        let pause = self.pause(cx);
         let seat = &mut self.seat;
         // Of a region that a cut link keeps away from here, others still hear: it is not to be passed over, but pulled from them.
         let moves = covered > seat.covered || chosen > seat.chosen || covered >= moment.due;
         // Who does not ask for what it misses of a stream, as nobody here waits for that, cannot tell that it is silent.
         seat.silent = if moves || !takes_more { 0 } else { seat.silent + 1 };
         // Two sites that take a stream from each other have it move a little each time. Only who leads has won.
-        if (moves || !takes_more) && (seat.leads_at().is_some() || !seat.is_contested(cx)) {
+        if (moves || !takes_more) && (seat.leads_at().is_some() || !seat.is_contested(pause, cx.tick)) {
             seat.tries = 0;
         }
         (seat.covered, seat.chosen) = (covered, chosen);
@@ -268,7 +273,7 @@ impl Agreement {
     fn wants_to_lead(&self, cx: &Cx<'_>) -> bool {
         let (seat, stream, rank) = (&self.seat, &self.stream, self.id.rank(cx.me, cx.topology));
         let tolerance = cx.config.tolerance_epochs;
-        let has_waited = seat.asked.is_none_or(|asked| cx.tick - asked > seat.pause(cx));
+        let has_waited = seat.asked.is_none_or(|asked| cx.tick - asked > self.pause(cx));
         // What belongs to it a coordinator wants back as soon as it has all that was said: while it asks for promises and catches up, the
         // stream stands still, and everybody waits. Who leads at a ballot that it has only been told of has a moment to be heard.
         let may_hear_more = seat.round > stream.promised().round && seat.unheard <= tolerance / HEARING_PART;
