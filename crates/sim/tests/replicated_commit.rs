@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 const SEEDS: u64 = 200;
 
 /// Branches that are rare in practice and must have run here, or the faults are too tame.
-const RARE: [&str; 14] = [
+const RARE: [&str; 15] = [
     "catch_up.applied",
     "commit.applied_again",
+    "commit.asked_forgotten",
     "commit.attempt_again",
     "commit.cohort_asks",
     "commit.in_doubt_asks",
@@ -34,10 +35,11 @@ fn failures(reports: &[Report]) -> String {
 }
 
 /// The same where not every region is active.
-const RARE_PLACED: [&str; 8] = [
+const RARE_PLACED: [&str; 9] = [
     "catch_up.applied",
     "catch_up.copied",
     "catch_up.copy_ignored",
+    "commit.asked_forgotten",
     "commit.handed_over",
     "commit.handoff_over",
     "commit.handoff_taken",
