@@ -9,7 +9,7 @@ use crate::survivors::{declare_lost, lose_region};
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::replicated_commit::records::VOTES;
 use rhumb_commit::transaction::ReadMode;
-use rhumb_core::{SiteId, Span};
+use rhumb_core::{SiteId, Span, TxnId};
 
 /// Longer than an attempt is remembered.
 const AGES: Span = Span::from_secs(150);
@@ -77,6 +77,18 @@ fn a_region_leads_for_what_it_has_forgotten_itself() {
     cluster.assert_ended(&[R0], &ROW);
 }
 
+/// r0, r1 and r2 vote for `txn`. r2 does not hear that it commits, and is away with r3 until r0 and r1 have forgotten it.
+fn commit_and_forget(cluster: &mut Cluster, txn: TxnId, writes: &[(&str, &str)]) {
+    let id = cluster.commit(txn, writes);
+    cluster.settle();
+    cluster.committed(id);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    [WEST, SOUTH].into_iter().for_each(|region| cluster.cut(region));
+    cluster.advance(AGES);
+    assert_eq!([R0, R1, R2].map(|site| cluster.records(site, VOTES)), [0, 0, 1], "r0 and r1 have forgotten it");
+}
+
 /// r0, r1 and r2 have voted for an attempt; r2, which does not know that it committed, is away until the others have forgotten it. They carry
 /// it for r2, which is lost then. Each has read the other's log long ago. r3, which has no vote on it, was away, too, and has not.
 #[test]
@@ -85,14 +97,7 @@ fn what_all_have_forgotten_is_looked_for_among_the_rows() {
     let mut cluster = Cluster::of_regions(4, first.clone());
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster.hold(|envelope| envelope.to == R3 || envelope.to == R2 && !envelope.is_accept());
-    let id = cluster.commit(txn, &[("k", "1")]);
-    cluster.settle();
-    cluster.committed(id);
-    cluster.lose(|_| true);
-    cluster.let_go();
-    [WEST, SOUTH].into_iter().for_each(|region| cluster.cut(region));
-    cluster.advance(AGES);
-    assert_eq!([R0, R1, R2].map(|site| cluster.records(site, VOTES)), [0, 0, 1], "r0 and r1 have forgotten it");
+    commit_and_forget(&mut cluster, txn, &[("k", "1")]);
     let keeps = |envelope: &Envelope| stops_between_r0_and_r1(envelope) || is_of_log(envelope) && envelope.to == R3;
     cluster.hold(move |envelope| keeps(envelope) || is_about(envelope, txn) || is_of_log(envelope) && envelope.to == R2);
     let (second, id) = cluster.change(R1, &first, change([NORTH, EAST], [WEST, SOUTH]));
@@ -166,14 +171,7 @@ fn what_second_sites_carry_and_first_ones_have_forgotten_is_looked_for_among_the
     cluster.hold(|envelope| {
         envelope.to.region == SOUTH || envelope.to.region == WEST && envelope.from.region != WEST && !envelope.is_accept()
     });
-    let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
-    cluster.settle();
-    cluster.committed(id);
-    cluster.lose(|_| true);
-    cluster.let_go();
-    [WEST, SOUTH].into_iter().for_each(|region| cluster.cut(region));
-    cluster.advance(AGES);
-    assert_eq!([R0, R1, R2].map(|site| cluster.records(site, VOTES)), [0, 0, 1], "r0 and r1 have forgotten it");
+    commit_and_forget(&mut cluster, txn, &[(&a, "1"), (&b, "1")]);
     let keeps = |envelope: &Envelope| {
         let seconds = envelope.from.shard == 1 && envelope.from.region != WEST && envelope.from.region != envelope.to.region;
         stops(envelope) && seconds || is_of_log(envelope) && envelope.to.region == SOUTH

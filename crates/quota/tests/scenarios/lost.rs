@@ -110,15 +110,21 @@ fn what_a_lost_site_had_is_settled_by_any_sites_count() {
     assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)]);
 }
 
-/// What `ask` asks, where clients of r2 hold 10, has all sites counted; while it is not yet sure that they stood still, it is booked what r2 had.
-fn booked_in_the_midst_of_a_count(ask: fn(&mut Cluster) -> RequestId) -> (Cluster, RequestId) {
+/// r2 is lost while its clients hold so many of 30, and declared so; these messages are held up.
+fn lose_r2(held: u64, holds: fn(&Envelope) -> bool) -> Cluster {
     let mut cluster = Cluster::new(3, "");
     cluster.create_vm(30, Majority);
-    cluster.acquire(R2, "vm", 10);
+    cluster.acquire(R2, "vm", held);
     cluster.settle();
     cluster.kill(R2);
-    cluster.hold(|envelope| envelope.is_booking());
+    cluster.hold(holds);
     cluster.declare_lost(R1, R2);
+    cluster
+}
+
+/// What `ask` asks, where clients of r2 hold 10, has all sites counted; while it is not yet sure that they stood still, it is booked what r2 had.
+fn booked_in_the_midst_of_a_count(ask: fn(&mut Cluster) -> RequestId) -> (Cluster, RequestId) {
+    let mut cluster = lose_r2(10, Envelope::is_booking);
     // No count follows at once on the one that is to settle the loss.
     cluster.advance(PATIENCE);
     cluster.hold(|envelope| envelope.is_booking() || envelope.is_stood());
@@ -285,13 +291,7 @@ fn a_lowered_limit_that_a_lost_site_never_heard_of_is_owed() {
 
 /// Tokens of the others, after r2 is lost with 10 of 30, the limit is raised by `raises`, and it is settled. The heir is r0.
 fn raised_after_a_loss(raises: &[u64]) -> Vec<Has> {
-    let mut cluster = Cluster::new(3, "");
-    cluster.create_vm(30, Majority);
-    cluster.acquire(R2, "vm", 4);
-    cluster.settle();
-    cluster.kill(R2);
-    cluster.hold(|envelope| envelope.is_of_a_count());
-    cluster.declare_lost(R1, R2);
+    let mut cluster = lose_r2(4, Envelope::is_of_a_count);
     raises.iter().for_each(|limit| cluster.set_limit(R1, *limit));
     cluster.let_go();
     cluster.advance(PATIENCE);
