@@ -500,8 +500,8 @@ impl Site {
         self.turn_page(from.region, fx);
     }
 
-    /// True if the entry is not to be taken over from `from` yet. Of a lost region a site takes no part of a transaction whose coordinator is another
-    /// one: an earlier life may have been bound.
+    /// True if the entry is not to be taken over from `from` yet. Of a lost region a site takes no part of a transaction whose coordinator is
+    /// another one: an earlier life may have been bound.
     fn waits_for_coordinator(&self, from: SiteId, entry: &LogEntry) -> bool {
         let is_lost = self.placement.lost.contains_key(&from.region) && !self.placement.copies().contains(from.region);
         let is_part = entry.meta.as_ref().is_some_and(|meta| meta.coordinator != self.me.shard);

@@ -500,7 +500,9 @@ impl Site {
     pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
         if from == self.site(self.me.region, meta.coordinator) {
             fx.agree(ATTEMPT, meta.attempt, &ABORTED);
-            if from != self.me && (self.cohort.bound.remove(&meta.attempt).is_some() || !self.lost_of(meta).is_empty()) {
+            let was_bound = self.cohort.bound.remove(&meta.attempt).is_some();
+            let is_part = from != self.me && meta.participants.contains(&self.me.shard);
+            if is_part && (was_bound || !self.lost_of(meta).is_empty()) {
                 self.keep_abort(meta, fx);
             }
             self.unprepare(meta.attempt, fx);

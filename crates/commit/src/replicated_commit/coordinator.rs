@@ -3,7 +3,7 @@
 //! ```text
 //!   Accept ─▶ Preparing ─▶ all cohorts prepared ─▶ Yes on disk ─▶ told to the gateway
 //!                      └─▶ one cannot, or time is up, or asked first ─▶ No on disk ─▶ told likewise
-//!   Decided: committed ─▶ Apply to the cohorts, those at other sites once it is on disk ─▶ all applied ─▶ resolved ─▶ forgotten after a while
+//!   Decided: committed ─▶ on disk, where cohorts are at other sites ─▶ Apply to the cohorts ─▶ all applied ─▶ resolved ─▶ forgotten
 //!            aborted ─▶ on disk ─▶ Aborted to the cohorts, and to a gateway of this region: its client may be told
 //!
 //!   no Decided for long ─▶ AskGateway ─▶ no answer: it is deciding still
@@ -614,7 +614,7 @@ impl Site {
                 let confirms = ballot.resolved && ballot.has_yes();
                 let waits = [(is_own && from != self.me && meta.participants.contains(&from.shard), from), (has_entry, self.me)];
                 let parts = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| (site.shard, None)).collect();
-                self.tell_cohorts(attempt, parts, fx);
+                self.send_apply(attempt, parts, fx);
                 if confirms {
                     self.confirm(meta, Batch::new(), fx); // the gateway did not hear so the first time
                 }
@@ -853,7 +853,7 @@ impl Site {
             // Catch-up brings the rows, unless they are carried here.
             fx.count("commit.outcome_without_rows");
             let carriers = if ballot.kept { ballot.meta.participants.clone() } else { Vec::new() };
-            self.tell_cohorts(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), fx);
+            self.send_apply(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), fx);
             let mut batch = Batch::new();
             self.resolve(attempt, &mut batch);
             if !batch.ops.is_empty() {
@@ -868,12 +868,12 @@ impl Site {
         // A cohort of a region that voted yes has its part on disk; another one gets it.
         let part = |shard: &u16| if ballot.has_yes() { None } else { ballot.parts.get(shard).cloned() };
         let parts = open.map(|shard| (*shard, part(shard))).collect();
-        self.tell_cohorts(attempt, parts, fx);
+        self.send_apply(attempt, parts, fx);
     }
 
-    /// Tells cohorts of this region that `attempt` committed. One at another site is told once that is on record here: a later life that knew
-    /// nothing of it could agree that it aborted, and half a transaction would remain.
-    fn tell_cohorts(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, fx: &mut Effects<Site>) {
+    /// Has cohorts of this region apply `attempt`, which committed. To one at another site this goes once the outcome is on record here: a later
+    /// life that knew nothing of it could agree that it aborted, and half a transaction would remain.
+    fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, fx: &mut Effects<Site>) {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         let Some(Decision::Committed { floor }) = ballot.decision else { return };
         let (meta, mut batch) = (ballot.meta.clone(), Batch::new());
@@ -1042,8 +1042,9 @@ impl Site {
         self.cohort.entries.contains_key(&meta.attempt) || others.any(|site| self.peers.closed(site) < meta.at)
     }
 
-    /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a crash changes nothing of
-    /// that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to carry.
+    /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a
+    /// crash changes nothing of that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to
+    /// carry.
     pub(super) fn close(&mut self) -> Timestamp {
         let closed = self.own_closed().min(self.ceiling);
         let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);

@@ -201,7 +201,7 @@ impl Site {
 
     /// The coordinator, another site of this region, is about to take part in a resolution: this one, gateway of the attempt or cohort, acts on no
     /// outcome but by that one's word. What it took over before, it says: it is among the rows then. That it is bound need not outlive a crash: a
-    /// later life hears no log of a lost region, and takes no copy that was sent before it.
+    /// later life takes no part over from the log of a lost region, and no copy that was sent before it.
     pub(super) fn on_bind(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
         self.clock.observe(meta.at);
@@ -214,15 +214,21 @@ impl Site {
         if self.is_carried(&attempt) && !self.are_rows_absent(attempt, fx) {
             return; // they are being looked for, and the coordinator asks again
         }
-        let mut votes = self.votes_at_gateway(&attempt);
-        let entry = self.cohort.entries.get(&attempt);
-        votes.extend(entry.into_iter().flat_map(|entry| entry.tally.final_votes()).map(|(region, vote)| (region, vote.clone())));
+        let votes = self.votes_heard(&attempt).into_iter().collect();
         let mut batch = Batch::new();
         self.raise_ceiling_in(&mut batch, meta.at);
         if meta.participants.contains(&self.me.shard) {
             self.cohort.bound.insert(attempt, meta);
         }
-        fx.persist(batch).send(from, Promise::Bound { attempt, votes: votes.into_iter().collect() });
+        fx.persist(batch).send(from, Promise::Bound { attempt, votes });
+    }
+
+    /// The final votes that this site has heard as gateway of the attempt, or as cohort.
+    fn votes_heard(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
+        let mut votes = self.votes_at_gateway(attempt);
+        let heard = self.cohort.entries.get(attempt).into_iter().flat_map(|entry| entry.tally.final_votes());
+        votes.extend(heard.map(|(region, vote)| (region, vote.clone())));
+        votes
     }
 
     /// How long this region lets another one lead.
@@ -242,9 +248,7 @@ impl Site {
         let region = self.me.region;
         let ballot = &self.coordinator.ballots[&attempt];
         let entry = self.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
-        let mut votes = self.votes_at_gateway(&attempt);
-        // One that is carried has heard votes, too.
-        votes.extend(entry.into_iter().flat_map(|entry| entry.tally.final_votes()).map(|(region, vote)| (region, vote.clone())));
+        let mut votes = self.votes_heard(&attempt);
         votes.extend(ballot.final_votes());
         votes.extend(ballot.vote.clone().map(|vote| (region, vote)));
         votes.extend(ballot.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
