@@ -12,7 +12,8 @@
 //!
 //! Every replica logs the commits that it applies by its own vote or decision; each peer keeps a cursor into that log.
 //! What a peer already knows costs it a head of a few bytes, not the rows. A committed attempt that this region is
-//! still in doubt about is resolved on the spot.
+//! still in doubt about is resolved on the spot by its coordinator. A cohort at another site tells that one, and takes the log over up to that
+//! entry only until it has heard from it: were the cursor to pass, whatever else lets go of the entry would lose its rows.
 //!
 //! A passive replica is one that takes everything over. So that it is hardly behind, a gateway sends it the writes of each
 //! commit as well, as soon as that is decided; a copy that gets lost comes with the log.
@@ -26,7 +27,8 @@
 //! beyond it. From then on nothing at or below that timestamp is taken over any more: an old version put again would
 //! bring the row back.
 //!
-//! Invariants: a pull is a promise, so a cursor that a peer hears of never lies ahead of the rows on disk; a closed
+//! Invariants: a pull is a promise, so a cursor that a peer hears of never lies ahead of the rows on disk, nor behind them in an attempt that is
+//! prepared or carried here; a closed
 //! promise raises the write floor and the ceiling on disk first; a peer's promise counts only once its log is taken over
 //! to its end.
 
@@ -78,11 +80,32 @@ struct OpenPage {
     wanted: BTreeSet<u64>,
     /// The last place of the page.
     end: u64,
-    /// The peer's promise, if the page is the last of its log.
-    closed: Option<Timestamp>,
+    /// What comes after it.
+    rest: Rest,
     /// When it was opened, and when its rows were asked for last.
     since: Time,
     asked: Time,
+}
+
+/// What comes after a page of a peer's log.
+#[derive(Clone, Copy, Debug)]
+enum Rest {
+    /// Nothing: it is the last one, and comes with the peer's promise.
+    Nothing { closed: Timestamp },
+    /// More, to be pulled at once.
+    More,
+    /// An entry that is not to be taken over yet. It is asked for again with the next pull.
+    Awaited,
+}
+
+/// What an entry of a peer's log is to this replica.
+enum Found {
+    /// On disk here, or known to have aborted.
+    Known,
+    /// Its rows have to come.
+    Missing,
+    /// It is prepared, carried or in a resolution here, and another site or a round decides first.
+    Awaited,
 }
 
 /// One page of a peer's log.
@@ -137,7 +160,7 @@ impl CatchUp {
         self.safe_before = safe;
         for peer in self.peers.values_mut() {
             peer.closed = Timestamp::ZERO;
-            if let Some(OpenPage { closed: Some(closed), .. }) = &mut peer.open {
+            if let Some(OpenPage { rest: Rest::Nothing { closed }, .. }) = &mut peer.open {
                 *closed = Timestamp::ZERO;
             }
         }
@@ -349,25 +372,27 @@ impl Site {
         }
         work::add(page.heads.len());
         let mut wanted = BTreeSet::new();
-        let mut end = page.end;
-        for head in &page.heads {
-            if self.is_applied(head, fx) {
-                continue;
-            }
-            if wanted.len() == FETCH_PAGE {
-                end = head.seq - 1;
-                break;
-            }
-            wanted.insert(head.seq);
-        }
         // What it promised in an earlier epoch counted beside the promises of those who voted then.
-        let promised = if page.epoch == self.placement.epoch { page.closed } else { Timestamp::ZERO };
-        let closed = (end == page.end && !page.more).then_some(promised);
+        let closed = if page.epoch == self.placement.epoch { page.closed } else { Timestamp::ZERO };
+        let (mut end, mut rest) = (page.end, if page.more { Rest::More } else { Rest::Nothing { closed } });
+        for head in &page.heads {
+            match self.look_at(head, fx) {
+                Found::Known => continue,
+                Found::Missing if wanted.len() < FETCH_PAGE => {
+                    wanted.insert(head.seq);
+                    continue;
+                }
+                Found::Missing => rest = Rest::More,
+                Found::Awaited => rest = Rest::Awaited,
+            }
+            end = head.seq - 1;
+            break;
+        }
         if !wanted.is_empty() {
             fx.count("catch_up.fetch");
             fx.send(from, Note::Fetch { seqs: wanted.iter().copied().collect() });
         }
-        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, closed, since: self.now, asked: self.now });
+        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, rest, since: self.now, asked: self.now });
         self.turn_page(from.region, fx);
     }
 
@@ -394,29 +419,36 @@ impl Site {
         !behind
     }
 
-    /// True if a committed attempt is on disk here, applied or prepared; in doubt about it no longer.
-    fn is_applied(&mut self, head: &LogHead, fx: &mut Effects<Site>) -> bool {
+    /// A committed attempt: applied here now if it is prepared and this site its coordinator.
+    fn look_at(&mut self, head: &LogHead, fx: &mut Effects<Site>) -> Found {
         #[cfg(feature = "planted")]
         if self.has_planted(super::planted::Planted::AppliedTwice) {
-            return false;
+            return Found::Missing;
         }
-        if head.at <= self.catch_up.collected || self.cohort.applied.contains(&head.attempt) || self.has_aborted(&head.attempt) {
-            return true;
+        let attempt = head.attempt;
+        if head.at <= self.catch_up.collected || self.has_aborted(&attempt) {
+            return Found::Known;
         }
-        self.learn_committed(head.attempt, head.floor, fx);
-        let prepared = self.cohort.prepared_meta(&head.attempt);
-        if let Some(meta) = prepared.as_ref().or(self.cohort.bound.get(&head.attempt)) {
+        self.learn_committed(attempt, head.floor, fx);
+        if self.cohort.applied.contains(&attempt) {
+            return Found::Known;
+        }
+        let promised = self.cohort.prepared_meta(&attempt);
+        if let Some(meta) = promised.as_ref().or(self.cohort.bound.get(&attempt)) {
             let (decision, coordinator) = (Decision::Committed { floor: head.floor }, self.site(self.me.region, meta.coordinator));
             if coordinator != self.me {
                 // Half a transaction would remain if that one has agreed otherwise: it says so once it knows.
                 fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
-            } else if self.is_withheld(&head.attempt) {
-                return false;
-            } else {
-                self.on_apply(&meta.clone(), None, head.floor, fx);
+                fx.count("catch_up.awaits_coordinator");
+                return Found::Awaited;
             }
         }
-        prepared.is_some()
+        if self.is_withheld(&attempt) {
+            return Found::Awaited;
+        }
+        let Some(meta) = promised else { return Found::Missing };
+        self.on_apply(&meta, None, head.floor, fx);
+        Found::Known
     }
 
     /// A peer wants rows of this replica's log.
@@ -478,34 +510,44 @@ impl Site {
     pub(super) fn on_entries(&mut self, from: SiteId, mut entries: Vec<LogEntry>, fx: &mut Effects<Site>) {
         let Some(open) = self.catch_up.peers.get(&from.region).and_then(|peer| peer.open.as_ref()) else { return };
         entries.retain(|entry| open.wanted.contains(&entry.seq));
-        let (withheld, entries): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| self.waits_for_coordinator(from, entry));
+        let (mut taken, mut awaited) = (BTreeSet::new(), None);
         let mut batch = Batch::new();
         for entry in entries {
-            fx.count("catch_up.applied");
-            if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut()) {
-                open.wanted.remove(&entry.seq);
+            let seq = entry.seq;
+            // Since its rows were asked for, this region may have prepared for it.
+            let found = if self.is_part_of_lost(from, &entry) { Found::Awaited } else { self.look_at(&entry.head(), fx) };
+            match found {
+                Found::Known => {}
+                Found::Missing => {
+                    fx.count("catch_up.applied");
+                    self.take_over_entry(entry, &mut batch, fx);
+                }
+                Found::Awaited => {
+                    awaited = Some(seq);
+                    break;
+                }
             }
-            self.take_over_entry(entry, &mut batch, fx);
+            taken.insert(seq);
         }
-        fx.persist(batch);
-        if !withheld.is_empty() {
-            return; // they are asked for again with the next pull
+        if !batch.ops.is_empty() {
+            fx.persist(batch);
         }
-        // An answer too long for one message was cut off: the rest is pulled afresh.
-        if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut())
-            && let Some(first) = open.wanted.pop_first()
-        {
-            *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, closed: None, ..*open };
+        if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut()) {
+            open.wanted.retain(|seq| !taken.contains(seq));
+            if let Some(first) = awaited.or(open.wanted.first().copied()) {
+                // Or else the answer was too long for one message, and cut off: the rest is pulled afresh.
+                let rest = if awaited.is_some() { Rest::Awaited } else { Rest::More };
+                *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, rest, ..*open };
+            }
         }
         self.turn_page(from.region, fx);
     }
 
-    /// True if the entry is not to be taken over from `from` yet. Of a lost region a site takes no part of a transaction whose coordinator is
-    /// another one: an earlier life may have been bound.
-    fn waits_for_coordinator(&self, from: SiteId, entry: &LogEntry) -> bool {
+    /// True if the entry comes from a lost region and is a part of a transaction whose coordinator is another site: an earlier life of this one may
+    /// have been bound not to take it over.
+    fn is_part_of_lost(&self, from: SiteId, entry: &LogEntry) -> bool {
         let is_lost = self.placement.lost.contains_key(&from.region) && !self.placement.copies().contains(from.region);
-        let is_part = entry.meta.as_ref().is_some_and(|meta| meta.coordinator != self.me.shard);
-        self.is_withheld(&entry.attempt) || (is_lost && is_part)
+        is_lost && entry.meta.as_ref().is_some_and(|meta| meta.coordinator != self.me.shard)
     }
 
     /// A gateway sends what was committed.
@@ -514,10 +556,9 @@ impl Site {
         // An earlier life may have been bound not to take it over.
         let is_of_before = entry.meta.is_some() && entry.attempt.made <= self.life;
         if is_of_before
-            || self.is_withheld(&entry.attempt)
             || !self.placement.passives.contains(self.me.region)
-            || self.cohort.applied.contains(&entry.attempt)
             || entry.attempt.made <= self.forget_floor()
+            || !matches!(self.look_at(&entry.head(), fx), Found::Missing)
         {
             return fx.count("catch_up.copy_ignored");
         }
@@ -528,9 +569,6 @@ impl Site {
     }
 
     fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch, fx: &mut Effects<Site>) {
-        if self.has_aborted(&entry.attempt) {
-            return fx.count("catch_up.agreed_otherwise");
-        }
         if entry.partial {
             // Versions in between are gone: history has a hole below now.
             self.cohort.history_floor = self.clock.now(self.now);
@@ -563,15 +601,16 @@ impl Site {
         let peer = self.catch_up.peers.entry(region).or_default();
         let Some(open) = peer.open.take_if(|open| open.wanted.is_empty()) else { return };
         peer.cursor = open.end.max(peer.cursor);
-        match open.closed {
-            Some(closed) => {
+        match open.rest {
+            Rest::Nothing { closed } => {
                 peer.closed = closed.max(peer.closed);
                 if self.lags_behind_stop(region) {
                     self.pull(region, fx);
                 }
                 self.serve_stale_reads(fx);
             }
-            None => self.pull(region, fx),
+            Rest::More => self.pull(region, fx),
+            Rest::Awaited => {}
         }
     }
 

@@ -229,6 +229,12 @@ impl Ballot {
         self.has_yes() && self.decision.is_none()
     }
 
+    /// True if this region has promised to commit and has its outcome among rows that it copied, whatever that is; or will copy, should it hold
+    /// a copy again.
+    fn is_settled_by_copy(&self) -> bool {
+        self.is_in_doubt() && self.resolved
+    }
+
     /// True if this region takes part in its resolution, and has not heard how that ended.
     fn is_resolving(&self) -> bool {
         self.acceptor.is_bound() && self.decision.is_none()
@@ -508,7 +514,7 @@ impl Site {
         }
         self.look_up(&meta, fx);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
-        if ballot.decision.is_none() {
+        if ballot.decision.is_none() && !ballot.is_settled_by_copy() {
             ballot.asked = true;
             self.coordinator.unresolved.insert(attempt);
         }
@@ -698,15 +704,35 @@ impl Site {
             // What it says first suffices: it had forgotten the attempt then.
             ballot.forgotten_by.entry(region).or_insert(log_end);
             self.count_votes(attempt, fx);
+            self.let_go_without_copy(attempt, fx);
         }
     }
 
+    /// Where this region holds no copy any more and all others that voted have forgotten the attempt, its outcome is nothing to this region. No
+    /// log is read here that would tell it.
+    fn let_go_without_copy(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+        let has_copy = self.has_copy();
+        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt() && !has_copy) else { return };
+        let forgotten: Regions = ballot.forgotten_by.keys().copied().collect();
+        let others = ballot.meta.electorate.without(self.me.region.into());
+        if forgotten.and(others) != others {
+            return;
+        }
+        fx.count("commit.let_go_without_copy");
+        ballot.resolved = true;
+        let meta = ballot.meta.clone();
+        self.coordinator.unresolved.remove(&attempt);
+        self.have_unprepared(&meta, fx);
+    }
+
     /// The votes as far as they are known. A region that has forgotten the attempt, and in whose log it is not, did not
-    /// commit it and never will vote yes: that is known only where its log was read without a gap, and not while rows are copied.
+    /// commit it and never will vote yes: that is known only where its log was read without a gap, so not while rows are copied, nor for what was
+    /// in doubt here before they were.
     fn tally(&self, ballot: &Ballot) -> Tally {
         let mut tally = ballot.tally.clone();
         ballot.meta.refuse_for_lost(&mut tally);
-        for (region, end) in ballot.forgotten_by.iter().filter(|_| self.moving.copied) {
+        let reads_logs = self.moving.copied && self.since() <= ballot.meta.epoch;
+        for (region, end) in ballot.forgotten_by.iter().filter(|_| reads_logs) {
             if self.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
             }

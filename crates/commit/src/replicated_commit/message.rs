@@ -213,6 +213,13 @@ pub struct LogEntry {
     pub meta: Option<Meta>,
 }
 
+impl LogEntry {
+    /// The same without its rows.
+    pub(super) fn head(&self) -> LogHead {
+        LogHead { seq: self.seq, attempt: self.attempt, at: self.at, floor: self.floor }
+    }
+}
+
 /// A message that promises nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the variants are documented; their fields are named after the types above

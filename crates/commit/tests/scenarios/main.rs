@@ -4,6 +4,7 @@
 
 mod bounds;
 mod commits;
+mod cursors;
 mod doubt;
 mod doubts;
 mod floors;
