@@ -36,7 +36,7 @@ fuzz_target!(|input: Input<'_>| {
     }
     let versions = Load::Versions { versions: vec![(start.clone(), at)] };
     assert_eq!(sound(store.load(&versions)), Some(Loaded::Rows { rows: vec![row.clone()], more: false }));
-    let get = Load::Get { keys: vec![start.clone()], at };
+    let get = Load::Get { keys: vec![start.clone()], at, bytes: usize::MAX };
     assert_eq!(sound(store.load(&get)), Some(Loaded::Rows { rows: vec![row], more: false }));
     let space = Space(input.limit);
     sound(store.load(&Load::Scan { range: KeyRange::new(start, end), at, limit, bytes: usize::MAX, reverse: input.reverse }));

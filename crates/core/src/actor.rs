@@ -367,19 +367,14 @@ impl Batch {
 /// A question to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// For each key, its newest version at or below `at` (`Timestamp::MAX`: the newest). Answered by one [`Row`] per
-    /// key, in the order asked; a key without such a version answers version zero and no value.
+    /// For each of the first of these keys, its newest version at or below `at` (`Timestamp::MAX`: the newest). Answered by one [`Row`] per
+    /// key, in the order asked; a key without such a version answers version zero and no value. None comes after those rows that have `bytes`
+    /// bytes; one at least, if there is a key. [`Loaded::Rows::more`] tells if that cut the answer off.
     Get {
         /// Which rows.
         keys: Vec<Key>,
         /// As of when.
         at: Timestamp,
-    },
-    /// For each of the first of these keys, its newest version, as `Get` answers it: none after those rows that have `bytes` bytes; one at least,
-    /// if there is a key. [`Loaded::Rows::more`] tells if that cut the answer off.
-    Newest {
-        /// Which rows.
-        keys: Vec<Key>,
         /// No more once there are so many bytes, see [`Row::bytes`].
         bytes: usize,
     },

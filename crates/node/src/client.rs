@@ -31,6 +31,8 @@ const SCAN_PAGE: usize = 8_192;
 const SCAN_AGAIN_MIN: usize = 64;
 /// Bytes that a transaction may write.
 const WRITES_BYTES_MAX: usize = 12 << 20;
+/// Bytes of the keys that are asked for at once; a single key may have more.
+const KEYS_BYTES_MAX: usize = 1 << 20;
 
 /// An actor whose clients ask as those of Replicated Commit do.
 pub trait Serves: Hosted<Request: From<Request>, Answer = Answer> {
@@ -238,9 +240,18 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
             keys.sort_unstable();
             keys.dedup();
         }
-        let request = Request::Get { txn: self.txn, mode: self.mode, keys, expect };
-        let Answer::Rows { rows, trips, .. } = self.ask(request).await? else { unreachable!("rows were asked for") };
-        self.trips = trips;
+        let (mut rows, mut rest) = (Vec::with_capacity(keys.len()), keys.as_slice());
+        loop {
+            let (page, further) = rest.split_at(keys_of_a_page(rest));
+            let request = Request::Get { txn: self.txn, mode: self.mode, keys: page.to_vec(), expect: expect.clone() };
+            let Answer::Rows { rows: found, trips, .. } = self.ask(request).await? else { unreachable!("rows were asked for") };
+            self.trips = trips;
+            rest = if found.len() < page.len() { &rest[found.len()..] } else { further };
+            rows.extend(found);
+            if rest.is_empty() {
+                break;
+            }
+        }
         let holds = |(key, version): &(Key, Timestamp)| rows.iter().any(|row| row.key == *key && row.version == *version);
         if !A::VALIDATES && !fresh.iter().all(holds) {
             let error = TxnError::Conflict("what the transaction depends on has changed since".into());
@@ -418,6 +429,16 @@ impl<A: Serves, R: Reach<A>> Drop for Transaction<A, R> {
             let _ = self.reach.tell(Request::Rollback { txn: self.txn }.into());
         }
     }
+}
+
+/// How many of the first of `keys` are asked for at once: one at least, if there is any.
+fn keys_of_a_page(keys: &[Key]) -> usize {
+    let mut bytes = 0;
+    let fitting = keys.iter().take_while(|key| {
+        bytes += key.0.len();
+        bytes <= KEYS_BYTES_MAX
+    });
+    fitting.count().max(1).min(keys.len())
 }
 
 /// How many rows the next page of a scan asks for at the least: twice as many as the last, if that found only rows that were deleted.

@@ -89,11 +89,7 @@ impl<E: Engine> Store<E> {
     pub fn load(&self, load: &Load) -> Result<Loaded, StoreError> {
         let view = self.engine.view();
         match load {
-            Load::Get { keys, at } => {
-                let rows = keys.iter().map(|key| get(&*view, key, *at)).collect::<Result<Vec<Row>, StoreError>>()?;
-                Ok(Loaded::Rows { rows, more: false })
-            }
-            Load::Newest { keys, bytes } => within(keys.iter().map(|key| get(&*view, key, Timestamp::MAX)), *bytes),
+            Load::Get { keys, at, bytes } => within(keys.iter().map(|key| get(&*view, key, *at)), *bytes),
             Load::Stamps { keys } => {
                 let rows = keys.iter().map(|key| stamps::of(&*view, key)).collect::<Result<Vec<Row>, StoreError>>()?;
                 Ok(Loaded::Rows { rows, more: false })

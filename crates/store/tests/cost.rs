@@ -82,7 +82,7 @@ fn store() -> (Store<Counting>, Arc<Counts>) {
 fn a_get_costs_one_seek_and_one_step_however_many_versions_there_are() {
     let (store, counts) = store();
     for at in [1, VERSIONS / 2, VERSIONS] {
-        store.load(&Load::Get { keys: vec![key(7)], at: Timestamp::from_bits(at) }).expect("in memory");
+        store.load(&Load::Get { keys: vec![key(7)], at: Timestamp::from_bits(at), bytes: usize::MAX }).expect("in memory");
         assert_eq!(counts.take(), (1, 1), "at {at}");
     }
 }

@@ -17,7 +17,8 @@ fn batch(n: u8) -> Batch {
 /// How many batches the store holds: the first so many, each whole.
 fn batches<E: Engine>(store: &Store<E>) -> u8 {
     let held = |n: u8| {
-        let Loaded::Rows { rows, .. } = store.load(&Load::Get { keys: vec![Key::new(vec![n])], at: Timestamp::MAX }).expect("readable")
+        let Loaded::Rows { rows, .. } =
+            store.load(&Load::Get { keys: vec![Key::new(vec![n])], at: Timestamp::MAX, bytes: usize::MAX }).expect("readable")
         else {
             panic!("rows are asked")
         };
@@ -61,7 +62,8 @@ fn a_crash_in_memory_keeps_what_was_synced_and_the_whole_batches_of_the_torn_tai
         store.sync().expect("and synced");
         let mut engine = store.into_engine();
         engine.crash(0);
-        let loaded = Store::open(engine).expect("a store").load(&Load::Get { keys: vec![Key::new(vec![9])], at: Timestamp::MAX });
+        let loaded =
+            Store::open(engine).expect("a store").load(&Load::Get { keys: vec![Key::new(vec![9])], at: Timestamp::MAX, bytes: usize::MAX });
         assert!(matches!(loaded, Ok(Loaded::Rows { rows, .. }) if rows[0].value.is_some()));
     }
 }

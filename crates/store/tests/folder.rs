@@ -41,7 +41,7 @@ fn put(store: &Store<FjallEngine>) {
 }
 
 fn holds_what_was_put(store: &Store<FjallEngine>) -> bool {
-    let loaded = store.load(&Load::Get { keys: vec![Key::from("k")], at: Timestamp::MAX }).expect("readable");
+    let loaded = store.load(&Load::Get { keys: vec![Key::from("k")], at: Timestamp::MAX, bytes: usize::MAX }).expect("readable");
     matches!(loaded, Loaded::Rows { rows, .. } if rows[0].value == Some(Value::from("v")))
 }
 

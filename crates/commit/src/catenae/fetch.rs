@@ -48,7 +48,7 @@ impl Fetch {
     /// What to load next; `None` once all is read.
     pub fn next_load(&mut self) -> Option<Load> {
         if !self.keys.is_empty() {
-            return Some(Load::Get { keys: std::mem::take(&mut self.keys), at: self.at });
+            return Some(Load::Get { keys: std::mem::take(&mut self.keys), at: self.at, bytes: usize::MAX });
         }
         let (range, _) = self.ranges.front()?;
         self.scanning = true;
@@ -119,7 +119,7 @@ mod tests {
     fn keys_come_first_and_ranges_are_read_until_enough_rows_live() {
         let at = Timestamp::from_bits(9);
         let mut fetch = Fetch::new(at, vec!["a".into()], [(KeyRange::prefix(b"k"), 2), (KeyRange::prefix(b"z"), 1)]);
-        assert_eq!(fetch.next_load(), Some(Load::Get { keys: vec!["a".into()], at }));
+        assert_eq!(fetch.next_load(), Some(Load::Get { keys: vec!["a".into()], at, bytes: usize::MAX }));
         fetch.take(Loaded::Rows { rows: vec![row("a", true)], more: false });
         assert!(matches!(fetch.next_load(), Some(Load::Scan { range, .. }) if range == KeyRange::prefix(b"k")));
         fetch.take(Loaded::Rows { rows: vec![row("k1", true), row("k2", false)], more: true });

@@ -34,7 +34,7 @@ impl Reading {
     pub(super) fn next(mut self) -> Result<(Reading, Load), Found> {
         let at = Timestamp::MAX;
         if let Some(keys) = self.keys.take() {
-            return Ok((self, Load::Get { keys, at }));
+            return Ok((self, Load::Get { keys, at, bytes: usize::MAX }));
         }
         match self.ranges.next() {
             Some(range) => Ok((self, Load::Scan { range, at, limit: RANGE_ROWS_MAX, bytes: usize::MAX, reverse: false })),

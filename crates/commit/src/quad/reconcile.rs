@@ -325,7 +325,7 @@ impl Site {
 
     pub(super) fn on_fetch(&mut self, from: SiteId, number: u64, keys: Vec<Key>, fx: &mut Effects<Site>) {
         if keys.len() <= DIFFERENCES_PAGE {
-            self.load(Loading::Copies { to: from, number }, Load::Newest { keys, bytes: COPIES_BYTES_MAX }, fx);
+            self.load(Loading::Copies { to: from, number }, Load::Get { keys, at: Timestamp::MAX, bytes: COPIES_BYTES_MAX }, fx);
         }
     }
 

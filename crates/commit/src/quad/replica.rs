@@ -255,7 +255,7 @@ impl Site {
         match asked.what {
             What::Read { number, query } => {
                 let load = match &query {
-                    Query::Keys(keys) => Load::Newest { keys: keys.clone(), bytes: ROWS_BYTES_MAX },
+                    Query::Keys(keys) => Load::Get { keys: keys.clone(), at: Timestamp::MAX, bytes: ROWS_BYTES_MAX },
                     Query::Range { range, limit, reverse } => Load::Scan {
                         range: range.clone(),
                         at: Timestamp::MAX,

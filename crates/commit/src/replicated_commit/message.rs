@@ -226,7 +226,8 @@ impl LogEntry {
 pub enum Note {
     /// Gateway to replica: read. A read of a majority is one of the active regions of `epoch`.
     Read { read: ReadId, epoch: u64, txn: TxnId, query: Query, how: How },
-    /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only. `above` is the
+    /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only, a read by key for the first of its keys, as
+    /// many as there are rows. `above` is the
     /// highest timestamp above the one asked for at which a row has a version or a prepared write, `high` the highest of
     /// any commit that this replica knows, `floor` the highest of the versions' floors; all zero unless `At`.
     Rows { read: ReadId, rows: Vec<Row>, upto: Option<Key>, above: Timestamp, high: Timestamp, floor: Timestamp },
@@ -427,7 +428,8 @@ pub enum Request {
 pub enum Answer {
     /// The transaction has begun.
     Began { txn: TxnId },
-    /// Rows, one per key of a `Get`; of a `Scan` the live rows of `covered`, which is the whole range unless `more`.
+    /// Rows, one per key of a `Get`, or one for each of its first keys if there are `more`; of a `Scan` the live rows of `covered`, which is the
+    /// whole range unless `more`.
     Rows { rows: Vec<Row>, covered: Option<KeyRange>, more: bool, trips: u32 },
     /// Committed.
     Committed(Committed),

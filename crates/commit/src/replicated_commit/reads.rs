@@ -33,8 +33,9 @@ pub(super) struct ReadJob {
     above: Timestamp,
     /// True once `above` is known and the rows asked for are those at the timestamp.
     at_timestamp: bool,
-    /// Where the newest versions looked at end, if a limit cut them off.
+    /// Where the newest versions looked at end, if a limit cut them off: the last one of a range, or how many of the keys.
     upto: Option<Key>,
+    looked_at: Option<usize>,
 }
 
 impl Site {
@@ -53,7 +54,8 @@ impl Site {
             return self.send(from, Note::Denied { read, denial: Denial::Moved }, fx);
         }
         let query = query.clone();
-        let job = ReadJob { from, read, epoch, txn, query, how, since: self.now, above: Timestamp::ZERO, at_timestamp: false, upto: None };
+        let (since, above) = (self.now, Timestamp::ZERO);
+        let job = ReadJob { from, read, epoch, txn, query, how, since, above, at_timestamp: false, upto: None, looked_at: None };
         self.serve_read(job, fx);
     }
 
@@ -65,6 +67,7 @@ impl Site {
         }
         job.above = Timestamp::ZERO;
         job.at_timestamp = false;
+        job.looked_at = None;
         job.upto = None;
         match job.how {
             How::Lock => self.read_locked(job, fx),
@@ -167,7 +170,8 @@ impl Site {
 
     fn load_rows(&mut self, job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
         let load = match &job.query {
-            Query::Keys(keys) => Load::Get { keys: keys.clone(), at },
+            // At the timestamp, of those only whose newest versions were looked at.
+            Query::Keys(keys) => Load::Get { keys: keys[..job.looked_at.unwrap_or(keys.len())].to_vec(), at, bytes: PAGE_BYTES_MAX },
             Query::Range { range, limit, reverse } => {
                 Load::Scan { range: range.clone(), at, limit: *limit as usize, bytes: PAGE_BYTES_MAX, reverse: *reverse }
             }
@@ -193,6 +197,7 @@ impl Site {
                 // The newest versions lie above the timestamp asked for: tell so, and load those at it.
                 job.above = above.max(job.above);
                 job.at_timestamp = true;
+                job.looked_at = Some(rows.len());
                 return self.load_rows(job, at, fx);
             }
         }

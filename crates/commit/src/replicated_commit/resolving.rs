@@ -430,7 +430,7 @@ impl Site {
         let at = examination.proposal.meta.at.previous();
         let contents = &examination.contents;
         let load = if !examination.keys_are_known && !contents.reads.is_empty() {
-            Load::Get { keys: contents.reads.iter().map(|read| read.key.clone()).collect(), at }
+            Load::Get { keys: contents.reads.iter().map(|read| read.key.clone()).collect(), at, bytes: usize::MAX }
         } else if let Some(index) = examination.ranges.pop_front() {
             examination.current = Some(index);
             let check = &contents.ranges[index];

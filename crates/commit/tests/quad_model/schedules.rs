@@ -438,7 +438,7 @@ impl Machine {
 
     /// True if the client's row is here.
     fn has_row(&self) -> bool {
-        let load = Load::Get { keys: vec![key()], at: Timestamp::MAX };
+        let load = Load::Get { keys: vec![key()], at: Timestamp::MAX, bytes: usize::MAX };
         let Ok(Loaded::Rows { rows, .. }) = self.store.load(&load) else { panic!("rows were asked for") };
         rows.iter().any(|row| row.value.is_some())
     }

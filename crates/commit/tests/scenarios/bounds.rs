@@ -59,6 +59,33 @@ fn a_copy_of_all_rows_travels_in_pages_of_four_mebibytes() {
 }
 
 #[test]
+fn what_is_read_by_key_travels_in_pages_of_four_mebibytes() {
+    let mut cluster = Cluster::new(2, "");
+    let value = "x".repeat(3 * MIB / 2);
+    let keys: Vec<String> = (0..8).map(|n| format!("k{n}")).collect();
+    let written: Vec<_> = keys.iter().map(|key| cluster.put(R0, &[(key, &value)]).at).collect();
+    cluster.advance(Span::from_secs(5));
+    let newest = *written.last().expect("some");
+    for mode in [ReadMode::Locking, ReadMode::Optimistic, ReadMode::Snapshot, ReadMode::Stale(newest)] {
+        cluster.largest_message();
+        let txn = cluster.begin(R1, mode);
+        let (mut read, mut rounds) = (Vec::new(), 0);
+        while read.len() < keys.len() {
+            let rest: Vec<&str> = keys[read.len()..].iter().map(String::as_str).collect();
+            let id = cluster.get(txn, mode, &rest);
+            cluster.settle();
+            let (rows, _) = cluster.rows(id);
+            assert!(!rows.is_empty(), "{mode:?}: each page has a row");
+            read.extend(rows.into_iter().map(|(version, _)| version));
+            rounds += 1;
+        }
+        assert_eq!(read, written, "{mode:?}");
+        assert!(rounds > 1, "{mode:?}");
+        assert!(cluster.largest_message() <= PAGE + 1_000, "{mode:?}");
+    }
+}
+
+#[test]
 fn a_commit_is_measured_as_it_travels() {
     let mut cluster = Cluster::new(1, "");
     let keys: Vec<String> = (0..60_000).map(|n| format!("{n:0200}")).collect();

@@ -26,7 +26,7 @@ const COLLECT_STEP: usize = 256;
 /// True if `load` is so short that handing it to another thread would cost more.
 pub fn is_short(load: &Load) -> bool {
     match load {
-        Load::Get { keys, .. } | Load::Newest { keys, .. } | Load::Stamps { keys } => keys.len() <= KEYS_INLINE_MAX,
+        Load::Get { keys, .. } | Load::Stamps { keys } => keys.len() <= KEYS_INLINE_MAX,
         Load::Versions { versions, .. } => versions.len() <= KEYS_INLINE_MAX,
         Load::Scan { .. } | Load::ScanStamps { .. } | Load::Records { .. } => false,
     }

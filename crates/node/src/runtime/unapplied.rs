@@ -49,9 +49,7 @@ impl Unapplied {
     pub fn concern(&mut self, load: &Load) -> bool {
         self.forget_applied();
         match load {
-            Load::Get { keys, .. } | Load::Newest { keys, .. } | Load::Stamps { keys } => {
-                keys.iter().any(|key| self.newest.contains_key(key))
-            }
+            Load::Get { keys, .. } | Load::Stamps { keys } => keys.iter().any(|key| self.newest.contains_key(key)),
             Load::Versions { versions, .. } => versions.iter().any(|(key, _)| self.newest.contains_key(key)),
             Load::Scan { .. } | Load::ScanStamps { .. } | Load::Records { .. } => !self.batches.is_empty(),
         }
@@ -75,7 +73,7 @@ mod tests {
     use rhumb_core::{KeyRange, Timestamp};
 
     fn get(key: &str) -> Load {
-        Load::Get { keys: vec![Key::from(key)], at: Timestamp::MAX }
+        Load::Get { keys: vec![Key::from(key)], at: Timestamp::MAX, bytes: usize::MAX }
     }
 
     fn put(key: &str) -> Batch {

@@ -91,7 +91,7 @@ impl Toy {
     }
 
     fn get(id: RequestId, key: &str, fx: &mut Effects<Toy>) {
-        fx.load(id, Load::Get { keys: vec![Key::from(key)], at: Timestamp::MAX });
+        fx.load(id, Load::Get { keys: vec![Key::from(key)], at: Timestamp::MAX, bytes: usize::MAX });
     }
 
     fn asked(&mut self, id: RequestId, request: Request, fx: &mut Effects<Toy>) {

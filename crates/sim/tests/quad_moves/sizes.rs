@@ -97,7 +97,7 @@ fn versions_that_nobody_reads_any_more_are_dropped_and_a_deletion_stays() {
     surely(&mut world, A, Some("first"));
     world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
     let at = world.newest(A)[0].version;
-    let then = |world: &World<Site>| match world.store(A).load(&Load::Get { keys: vec!["k".into()], at }) {
+    let then = |world: &World<Site>| match world.store(A).load(&Load::Get { keys: vec!["k".into()], at, bytes: usize::MAX }) {
         Ok(Loaded::Rows { rows, .. }) => rows[0].value.clone(),
         other => panic!("{other:?}"),
     };

@@ -52,16 +52,15 @@ impl Model {
 
     fn load(&self, load: &Load) -> Loaded {
         match load {
-            Load::Get { keys, at } => {
+            Load::Get { keys, at, bytes } => {
                 let none = |key: &Key| Row { key: key.clone(), version: Timestamp::ZERO, value: None };
-                Loaded::Rows { rows: keys.iter().map(|key| self.row(key, *at).unwrap_or_else(|| none(key))).collect(), more: false }
-            }
-            Load::Newest { keys, bytes } => {
-                let Loaded::Rows { rows, .. } = self.load(&Load::Get { keys: keys.clone(), at: Timestamp::MAX }) else { unreachable!() };
-                those_that_fit(rows, *bytes)
+                those_that_fit(keys.iter().map(|key| self.row(key, *at).unwrap_or_else(|| none(key))).collect(), *bytes)
             }
             Load::Stamps { keys } => {
-                let Loaded::Rows { rows, more } = self.load(&Load::Get { keys: keys.clone(), at: Timestamp::MAX }) else { unreachable!() };
+                let Loaded::Rows { rows, more } = self.load(&Load::Get { keys: keys.clone(), at: Timestamp::MAX, bytes: usize::MAX })
+                else {
+                    unreachable!()
+                };
                 Loaded::Rows { rows: stamps(rows), more }
             }
             Load::ScanStamps { range, limit, bytes } => {
@@ -126,7 +125,7 @@ impl Model {
         let keys = keys();
         let mut loads = Vec::new();
         for at in (self.horizon.bits()..=TIMESTAMP_END).map(Timestamp::from_bits).chain([Timestamp::MAX]) {
-            loads.push(Load::Get { keys: keys.clone(), at });
+            loads.extend([0, 1, 40, 100, usize::MAX].map(|bytes| Load::Get { keys: keys.clone(), at, bytes }));
             let whole = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
             for limit in [0, 1, 3, keys.len() - 1, keys.len(), 100] {
                 for (reverse, bytes) in [false, true].into_iter().flat_map(|reverse| [0, 1, 7, usize::MAX].map(|bytes| (reverse, bytes))) {
@@ -145,7 +144,7 @@ impl Model {
         }
         let whole = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
         for bytes in [0, 1, 2, 40, 100, 1_000, usize::MAX] {
-            loads.push(Load::Newest { keys: keys.clone(), bytes });
+            loads.push(Load::Get { keys: keys.clone(), at: Timestamp::MAX, bytes });
             loads.extend([0, 1, 3, 100].map(|limit| Load::ScanStamps { range: whole.clone(), limit, bytes }));
         }
         loads.extend(keys.iter().map(|start| Load::ScanStamps {

@@ -15,7 +15,7 @@
 
 use super::{RangeEvidence, Txn};
 use crate::placement::Regions;
-use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
+use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
 use crate::replicated_commit::message::{Answer, Denial, How, Note, Query, ReadId};
 use crate::replicated_commit::site::{Site, Timer};
 use crate::transaction::{ReadMode, TxnError};
@@ -120,8 +120,9 @@ impl Site {
     ) {
         let snapshot = mode == ReadMode::Snapshot;
         let mut by_shard: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
-        let extra = expect.iter().filter(|_| snapshot).map(|(key, _)| key);
-        for key in keys.iter().chain(extra) {
+        // What is expected comes first: answers that are cut off have it.
+        let expected = expect.iter().filter(|_| snapshot).map(|(key, _)| key);
+        for key in expected.chain(&keys) {
             by_shard.entry(self.topology.shard_of(key)).or_default().push(key.clone());
         }
         let shards = by_shard.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect();
@@ -437,19 +438,22 @@ impl Txn {
         if matches!(pending.how, How::At(_)) {
             // Other modes have expected versions validated with the votes; a stale read has today's schema anyway.
             for (key, version) in expect {
-                if by_key.get(key).is_some_and(|row| row.version != *version) {
-                    return Err(TxnError::Conflict(format!("what was expected at {key} has changed")));
+                match by_key.get(key) {
+                    Some(row) if row.version == *version => {}
+                    Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
+                    None => return Err(too_much_expected()),
                 }
             }
         }
         let validated = matches!(pending.how, How::Lock | How::Newest);
         match &pending.asked {
             Asked::Get { keys, .. } => {
-                let rows: Vec<Row> = keys.iter().map(|key| by_key[key].clone()).collect();
+                let rows: Vec<Row> = keys.iter().map_while(|key| by_key.get(key).cloned()).collect();
                 if validated {
-                    by_key.iter().try_for_each(|(key, row)| self.remember_row(key, row.version))?;
+                    rows.iter().try_for_each(|row| self.remember_row(&row.key, row.version))?;
                 }
-                Ok((rows, None, false))
+                let more = rows.len() < keys.len();
+                if more && rows.is_empty() { Err(too_much_expected()) } else { Ok((rows, None, more)) }
             }
             Asked::Scan { scan, .. } => {
                 let (rows, covered, more, evidence) = merge_scan(scan, pending);
@@ -509,9 +513,14 @@ impl Txn {
     }
 }
 
-/// Of each row, the newest version among the replies.
+fn too_much_expected() -> TxnError {
+    TxnError::TooLarge(format!("the definitions that the transaction depends on have more than {PAGE_BYTES_MAX} bytes"))
+}
+
+/// Of each row that all replies show, the newest version among them.
 fn merge_keys(part: &ShardRead, into: &mut BTreeMap<Key, Row>) {
-    for row in part.replies.values().flat_map(|reply| &reply.rows) {
+    let shown = part.replies.values().map(|reply| reply.rows.len()).min().unwrap_or(0);
+    for row in part.replies.values().flat_map(|reply| &reply.rows[..shown]) {
         work::add(1);
         let merged = into.entry(row.key.clone()).or_insert_with(|| row.clone());
         if row.version > merged.version {

@@ -397,7 +397,7 @@ impl Cluster {
     }
 
     fn stored_row(&self, site: SiteId, key: Key, at: Timestamp) -> (Timestamp, Option<Value>) {
-        let load = Load::Get { keys: vec![key], at };
+        let load = Load::Get { keys: vec![key], at, bytes: usize::MAX };
         let loaded = self.machines[&site].store.load(&load).expect("a store in memory does not fail");
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         (rows[0].version, rows[0].value.clone())
