@@ -20,7 +20,7 @@ use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
-use rhumb_commit::catenae::execution::Outcome;
+use rhumb_commit::catenae::execution::{Outcome, Rejection};
 use rhumb_commit::catenae::operation::{Expected, Invalid, Operation, Transaction as OneShot, UNCHANGED_ROWS_MAX};
 use rhumb_commit::catenae::{Answer, Freshness, Request, Site};
 use rhumb_commit::transaction::{self, CommitOptions, Committed, Epochs, Operated, ReadMode, RegionStatus, TxnError};
@@ -271,6 +271,7 @@ impl<R: Reach<Site>> Transaction<R> {
         let ran = submit(&reach, one_shot).await;
         let operated = ran.and_then(|(at, outcome)| match outcome {
             Outcome::Done(mut outputs) => Ok(Operated::Done(Committed { at, trips }, outputs.split_off(own))),
+            Outcome::Rejected(why @ Rejection::TooMuchRead) => Err(too_large(&why.to_string())),
             Outcome::Rejected(why) => match why.place().checked_sub(own + 1) {
                 Some(place) => Ok(Operated::Failed { place, why }),
                 None => Err(changed()),

@@ -1,5 +1,6 @@
 //! What a transaction does to the rows that it finds: a pure function, the same in every region.
 
+use super::config::READ_BYTES_MAX;
 use super::operation::{Expected, Operation, Transaction};
 use rhumb_core::fields::{self, Impossible};
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
@@ -32,6 +33,9 @@ pub enum Output {
 /// Why a transaction rejected itself. Operations count from 1.
 #[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rejection {
+    /// The values that it reads are more than a transaction may.
+    #[error("the transaction reads rows of more than {READ_BYTES_MAX} bytes")]
+    TooMuchRead,
     /// A comparison failed.
     #[error("operation {place}: key {key} is not as expected")]
     Unexpected {
@@ -77,13 +81,16 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// Which operation it was, from 1.
+    /// Which operation it was, from 1; 0 if it was all of them together.
     pub fn place(&self) -> usize {
         let (Rejection::Unexpected { place, .. }
         | Rejection::Changed { place, .. }
         | Rejection::Duplicate { place, .. }
         | Rejection::NotANumber { place, .. }
-        | Rejection::OutOfBounds { place, .. }) = self;
+        | Rejection::OutOfBounds { place, .. }) = self
+        else {
+            return 0;
+        };
         *place
     }
 }

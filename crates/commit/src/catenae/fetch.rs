@@ -1,7 +1,9 @@
-//! Reading the rows of a transaction or of a snapshot: all keys at once, then one range after the other, page by page.
+//! Reading the rows of a transaction or of a snapshot: first the keys, then one range after the other, page by page.
 
-use rhumb_core::{Key, KeyRange, Load, Loaded, Row, Timestamp};
-use std::collections::VecDeque;
+use super::config::READ_BYTES_MAX;
+use super::operation::{Operation, Transaction};
+use rhumb_core::{Key, KeyRange, Load, Loaded, Row, Timestamp, Value};
+use std::collections::{BTreeSet, VecDeque};
 
 /// Rows of a range loaded at once, deletions counted.
 const PAGE: usize = 1_024;
@@ -20,10 +22,12 @@ pub struct Fetch {
     reverse: bool,
     rows: Vec<Row>,
     found: Vec<Vec<Row>>,
+    /// Rows whose values are kept, and for each range whether those of its rows are; `None`: all of them.
+    values: Option<(BTreeSet<Key>, Vec<bool>)>,
     /// Of keys and values in `rows` and `found`.
     bytes: usize,
-    /// The load under way is one of a range.
-    scanning: bool,
+    /// No more is read than so many bytes.
+    bytes_max: usize,
 }
 
 impl Fetch {
@@ -31,7 +35,18 @@ impl Fetch {
     pub fn new(at: Timestamp, keys: Vec<Key>, ranges: impl IntoIterator<Item = (KeyRange, u32)>) -> Fetch {
         let ranges: VecDeque<_> = ranges.into_iter().map(|(range, limit)| (range, limit as usize)).collect();
         let found = vec![Vec::new(); ranges.len()];
-        Fetch { at, keys, ranges, reverse: false, rows: Vec::new(), found, bytes: 0, scanning: false }
+        Fetch { at, keys, ranges, reverse: false, rows: Vec::new(), found, values: None, bytes: 0, bytes_max: usize::MAX }
+    }
+
+    /// What `transaction` needs to be run as of `at`, up to [`READ_BYTES_MAX`].
+    pub fn of(transaction: &Transaction, at: Timestamp) -> Fetch {
+        let keys = transaction.footprint().keys.into_keys().collect();
+        let ranges = transaction.operations.iter().filter_map(Operation::range).map(|(range, limit)| (range.clone(), limit));
+        let of_values = transaction.operations.iter().filter(|operation| operation.reads_values());
+        let keys_of_values = of_values.filter_map(|operation| operation.key().cloned()).collect();
+        let ranges_of_values = transaction.operations.iter().filter(|operation| operation.range().is_some()).map(Operation::reads_values);
+        let values = Some((keys_of_values, ranges_of_values.collect()));
+        Fetch { values, bytes_max: READ_BYTES_MAX, ..Fetch::new(at, keys, ranges) }
     }
 
     /// The same, with the last rows of ranges first.
@@ -47,26 +62,33 @@ impl Fetch {
 
     /// What to load next; `None` once all is read.
     pub fn next_load(&mut self) -> Option<Load> {
+        if self.exceeds() {
+            return None;
+        }
         if !self.keys.is_empty() {
-            return Some(Load::Get { keys: std::mem::take(&mut self.keys), at: self.at, bytes: usize::MAX });
+            return Some(Load::Get { keys: self.keys.clone(), at: self.at, bytes: PAGE_BYTES_MAX });
         }
         let (range, _) = self.ranges.front()?;
-        self.scanning = true;
         Some(Load::Scan { range: range.clone(), at: self.at, limit: PAGE, bytes: PAGE_BYTES_MAX, reverse: self.reverse })
     }
 
     /// Takes what was loaded.
     pub fn take(&mut self, loaded: Loaded) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
-        if !self.scanning {
+        if !self.keys.is_empty() {
+            self.keys.drain(..rows.len());
+            let keep = |row: &Row| self.values.as_ref().is_none_or(|(keys, _)| keys.contains(&row.key));
+            let rows: Vec<Row> = rows.into_iter().map(|row| if keep(&row) { row } else { without_value(row) }).collect();
             self.bytes += bytes_of(&rows);
-            self.rows = rows;
+            self.rows.extend(rows);
             return;
         }
         let index = self.found.len() - self.ranges.len();
         let (range, wanted) = self.ranges.front_mut().expect("a range is being read");
         let last = rows.last().map(|row| row.key.clone());
-        let live: Vec<Row> = rows.into_iter().filter(|row| row.value.is_some()).take(*wanted).collect();
+        let keep = self.values.as_ref().is_none_or(|(_, ranges)| ranges[index]);
+        let live = rows.into_iter().filter(|row| row.value.is_some()).take(*wanted);
+        let live: Vec<Row> = live.map(|row| if keep { row } else { without_value(row) }).collect();
         *wanted -= live.len();
         self.bytes += bytes_of(&live);
         self.found[index].extend(live);
@@ -79,7 +101,12 @@ impl Fetch {
 
     /// True if nothing is left to load.
     pub fn is_complete(&self) -> bool {
-        self.keys.is_empty() && self.ranges.is_empty()
+        self.exceeds() || (self.keys.is_empty() && self.ranges.is_empty())
+    }
+
+    /// True if there was more to read than may be: so at every site, as all read the same rows.
+    pub fn exceeds(&self) -> bool {
+        self.bytes > self.bytes_max
     }
 
     /// Bytes of the keys and values read so far.
@@ -91,6 +118,10 @@ impl Fetch {
     pub fn finish(self) -> (Vec<Row>, Vec<Vec<Row>>) {
         (self.rows, self.found)
     }
+}
+
+fn without_value(row: Row) -> Row {
+    Row { value: row.value.map(|_| Value::new(Vec::new())), ..row }
 }
 
 fn bytes_of(rows: &[Row]) -> usize {
@@ -119,7 +150,7 @@ mod tests {
     fn keys_come_first_and_ranges_are_read_until_enough_rows_live() {
         let at = Timestamp::from_bits(9);
         let mut fetch = Fetch::new(at, vec!["a".into()], [(KeyRange::prefix(b"k"), 2), (KeyRange::prefix(b"z"), 1)]);
-        assert_eq!(fetch.next_load(), Some(Load::Get { keys: vec!["a".into()], at, bytes: usize::MAX }));
+        assert_eq!(fetch.next_load(), Some(Load::Get { keys: vec!["a".into()], at, bytes: PAGE_BYTES_MAX }));
         fetch.take(Loaded::Rows { rows: vec![row("a", true)], more: false });
         assert!(matches!(fetch.next_load(), Some(Load::Scan { range, .. }) if range == KeyRange::prefix(b"k")));
         fetch.take(Loaded::Rows { rows: vec![row("k1", true), row("k2", false)], more: true });

@@ -135,6 +135,15 @@ impl Operation {
         }
     }
 
+    /// True if the values of the rows matter to it; otherwise whether they are there, and their versions.
+    pub(super) fn reads_values(&self) -> bool {
+        match self {
+            Operation::Read { .. } | Operation::Scan { .. } | Operation::Add { .. } | Operation::Amend { .. } => true,
+            Operation::Compare { expected, .. } => matches!(expected, Expected::Value(_)),
+            Operation::Unchanged { .. } | Operation::Write { .. } | Operation::Delete { .. } | Operation::Insert { .. } => false,
+        }
+    }
+
     /// True if it may change the row.
     pub fn writes(&self) -> bool {
         self.range().is_none() && !matches!(self, Operation::Read { .. } | Operation::Compare { .. })

@@ -6,10 +6,9 @@
 //! reads or writes: it reads as of its own timestamp.
 
 use super::config::{RUN_BYTES_MAX, RUN_LOADS_MAX};
-use super::execution;
+use super::execution::{self, Outcome, Rejection};
 use super::fetch::Fetch;
 use super::message::{Answer, Identifier};
-use super::operation::Operation;
 use super::site::{Job, Site};
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Effects, Loaded, Table, Timestamp, work};
@@ -59,10 +58,7 @@ impl Site {
     fn next_ready(&mut self) -> Option<Run> {
         let (identifier, depth, transaction) = self.ledger.take_ready()?;
         let at = identifier.epoch.timestamp(self.config.epoch, depth);
-        let keys = transaction.footprint().keys.into_keys().collect();
-        let ranges = transaction.operations.iter().filter_map(Operation::range);
-        let scans = ranges.map(|(range, limit)| (range.clone(), limit));
-        Some(Run { identifier, depth, at, fetch: Fetch::new(at.previous(), keys, scans) })
+        Some(Run { identifier, depth, at, fetch: Fetch::of(transaction, at.previous()) })
     }
 
     fn go_on_running(&mut self, mut run: Run, fx: &mut Effects<Site>) {
@@ -95,10 +91,14 @@ impl Site {
         self.runs.bytes -= fetch.bytes();
         let transaction = self.ledger.settle(identifier, depth);
         self.epochs.backlog.remove(&transaction);
+        let exceeds = fetch.exceeds();
         let (rows, scans) = fetch.finish();
         work::add(rows.len() + transaction.operations.len());
         let rows = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
-        let (outcome, writes) = execution::evaluate(&transaction, rows, scans);
+        let (outcome, writes) = match exceeds {
+            true => (Outcome::Rejected(Rejection::TooMuchRead), Vec::new()),
+            false => execution::evaluate(&transaction, rows, scans),
+        };
         fx.agree("transaction", identifier, &(at, &writes));
         if !writes.is_empty() {
             let mut batch = Batch::new();

@@ -1,6 +1,7 @@
 //! How many transactions read their rows at once.
 
-use crate::catenae::config::{RUN_BYTES_MAX, RUN_LOADS_MAX};
+use crate::catenae::config::{READ_BYTES_MAX, RUN_BYTES_MAX, RUN_LOADS_MAX};
+use crate::catenae::execution::{Outcome, Rejection};
 use crate::catenae::lone::{Lone, answer};
 use crate::catenae::message::Answer;
 use crate::catenae::operation::{Operation, Transaction};
@@ -43,12 +44,12 @@ fn a_bounded_number_of_transactions_is_run_at_once_in_their_order() {
 #[test]
 fn beyond_the_bytes_of_rows_only_one_transaction_goes_on_reading() {
     let mut rows = Batch::new();
-    // Each reads a little more than the bound, in many pages.
+    // Each reads more than half of the bound, in many pages.
     let value = Value::new(vec![0; RUN_BYTES_MAX / 1_024]);
-    for row in 0..1_025 {
+    for row in 0..600 {
         rows.put_version(Key::new(format!("k{row:05}").into_bytes()), Timestamp::from_bits(1), Some(value.clone()));
     }
-    let scan = |_| Operation::Unchanged { range: KeyRange::prefix(b"k"), rows: 1_025, since: Timestamp::from_bits(1) };
+    let scan = |_| Operation::Scan { range: KeyRange::prefix(b"k"), limit: 1_000 };
     let mut lone = site_with_ready_transactions(scan, &rows);
     // Loads were allowed while little was known of their sizes; each that is answered brings a page, until the bound is reached.
     for _ in 0..4 * RUN_LOADS_MAX {
@@ -66,4 +67,42 @@ fn beyond_the_bytes_of_rows_only_one_transaction_goes_on_reading() {
     assert_eq!(most_after_bound, 1, "one that has begun reads on alone until it ends");
     let (rest, _) = run_all(&mut lone);
     assert_eq!(answered.len() + rest.len(), TRANSACTIONS as usize);
+}
+
+#[test]
+fn a_transaction_reads_a_bounded_number_of_bytes_and_is_rejected_beyond() {
+    let mut rows = Batch::new();
+    let value = Value::new(vec![0; 1 << 20]);
+    let keys: Vec<Key> = (0..READ_BYTES_MAX / value.0.len() + 1).map(|row| Key::new(format!("k{row:05}").into_bytes())).collect();
+    keys.iter().for_each(|key| rows.put_version(key.clone(), Timestamp::from_bits(1), Some(value.clone())));
+    let run = |operations: Vec<Operation>| {
+        let mut lone = Lone::new(SiteId { region: RegionId(0), shard: 0 });
+        lone.write(&rows);
+        lone.hold_loads();
+        drop(lone.run(0, Transaction::new(operations)));
+        lone.end_epoch();
+        let sealed = lone.sealed();
+        lone.hear_nothing_of_others(sealed, &[]);
+        let mut loads = 0;
+        loop {
+            assert!(lone.held_loads() > 0, "it has not ended");
+            loads += 1;
+            let said = lone.release_load();
+            if let Some(Answer::Ran { outcome, .. }) = answer(&said, 0) {
+                return (outcome.clone(), loads);
+            }
+        }
+    };
+    let all = |operation: fn(Key) -> Operation| keys.iter().cloned().map(operation).collect::<Vec<_>>();
+    let (outcome, loads) = run(all(|key| Operation::Read { key }));
+    assert_eq!(outcome, Outcome::Rejected(Rejection::TooMuchRead));
+    assert!(loads > 10, "they come in pages: {loads}");
+    let (outcome, _) = run(vec![Operation::Scan { range: KeyRange::prefix(b"k"), limit: 1_000 }]);
+    assert_eq!(outcome, Outcome::Rejected(Rejection::TooMuchRead));
+    // What only has to be there, or to be as old as it was, is not kept in memory.
+    let rows = keys.len() as u32;
+    let unchanged = Operation::Unchanged { range: KeyRange::prefix(b"k"), rows, since: Timestamp::from_bits(1) };
+    for operations in [all(|key| Operation::Delete { key }), vec![unchanged]] {
+        assert!(matches!(run(operations).0, Outcome::Done(_)));
+    }
 }
