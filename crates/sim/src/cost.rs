@@ -10,12 +10,8 @@ use crate::world::World;
 use rhumb_core::actor::{Actor, Batch, Input, Loaded, Op};
 use rhumb_core::{SiteId, Span};
 use std::fmt;
-use std::fmt::Write;
 
-/// Bytes of an input's name that a violation shows.
-const NAME_BYTES_MAX: usize = 160;
-
-/// An input as traces and violations name it.
+/// An input as traces name it.
 pub(crate) struct InputName<'a, A: Actor>(pub(crate) &'a Input<A>);
 
 impl<A: Actor> fmt::Display for InputName<'_, A> {
@@ -31,33 +27,10 @@ impl<A: Actor> fmt::Display for InputName<'_, A> {
     }
 }
 
-/// The name of the input that the last step took, cut off where it gets long.
-#[derive(Debug, Default)]
-pub(crate) struct LastInput(String);
-
-impl LastInput {
-    fn set<A: Actor>(&mut self, input: &Input<A>) {
-        self.0.clear();
-        // An error only says that the name was cut off.
-        let _ = write!(self, "{}", InputName(input));
-    }
-}
-
-impl Write for LastInput {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = NAME_BYTES_MAX - self.0.len();
-        self.0.push_str(&text[..text.floor_char_boundary(room)]);
-        if text.len() > room { Err(fmt::Error) } else { Ok(()) }
-    }
-}
-
 impl<A: Actor> World<A> {
     /// A step with `input` begins at `site`.
     pub(crate) fn begin_step(&mut self, site: SiteId, input: &Input<A>) {
         self.trace.line(self.now, format_args!("{site} {}", InputName(input)));
-        if self.config.costs.step_max.is_some() {
-            self.last_input.set(input);
-        }
         self.stepped = Some(site);
         if let Some(life) = &mut self.site_mut(site).life {
             life.step_cost = Span::ZERO;
@@ -100,24 +73,9 @@ impl<A: Actor> World<A> {
         let Some(step_max) = self.config.costs.step_max else { return };
         let cost = self.site(site).life.as_ref().map_or(Span::ZERO, |life| life.step_cost);
         if cost > step_max {
-            let what = format!("one step keeps {site} busy for {cost}, and may for {step_max}: {}", self.last_input.0);
+            // The trace of the run shows which one: to name each step would cost a run more than to work out what it costs.
+            let what = format!("one step keeps {site} busy for {cost}, and may for {step_max}");
             self.fail(SimError::Violation { at: self.now, what });
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_name_is_cut_off_between_characters() {
-        let mut name = LastInput::default();
-        assert!(write!(name, "{}", "ä".repeat(NAME_BYTES_MAX / 2)).is_ok());
-        assert!(write!(name, "ä").is_err());
-        assert_eq!(name.0.len(), NAME_BYTES_MAX);
-        name.0.clear();
-        assert!(write!(name, "a{}", "ä".repeat(NAME_BYTES_MAX / 2)).is_err());
-        assert_eq!(name.0.len(), NAME_BYTES_MAX - 1);
     }
 }

@@ -9,7 +9,6 @@
 use crate::client::{Client, ClientEvent, ClientProgram, Reply};
 use crate::clock::{ClockSkew, SiteClock};
 use crate::config::Config;
-use crate::cost::LastInput;
 use crate::drive::Event;
 use crate::error::SimError;
 use crate::fault::Fault;
@@ -63,7 +62,6 @@ pub struct World<A: Actor> {
     pub(crate) met: BTreeMap<(SiteId, SiteId), (u64, u64)>,
     /// The site that stepped in the last event, if one did.
     pub(crate) stepped: Option<SiteId>,
-    pub(crate) last_input: LastInput,
     /// What actors have recorded as agreed on; none if nobody compares it.
     pub(crate) agreements: Option<Agreements>,
     #[cfg(feature = "planted")]
@@ -94,7 +92,6 @@ impl<A: Actor> World<A> {
             failure: None,
             met: BTreeMap::new(),
             stepped: None,
-            last_input: LastInput::default(),
             agreements: None,
             #[cfg(feature = "planted")]
             planted: None,

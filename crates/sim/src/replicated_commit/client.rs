@@ -197,7 +197,8 @@ impl Client {
     /// The row of the step at the front; the step may append to it.
     fn take_row(&mut self, row: &Row) {
         self.record_seen(Op::read(row));
-        if let Some(Step::Append(key)) = self.steps.front().cloned() {
+        if let Some(Step::Append(key)) = self.steps.front() {
+            let key = key.clone();
             let mut elements = match row.value.as_ref().map(|value| Cell::decode(&row.key, value)) {
                 Some(Ok(Cell::List(elements))) => elements,
                 _ => Vec::new(),
