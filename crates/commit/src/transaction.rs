@@ -274,6 +274,10 @@ pub trait Transaction: Send {
     /// Buffers a deletion.
     fn delete(&mut self, key: Key) -> Result<(), TxnError>;
 
+    /// A statement runs that may write. Even if it finds nothing to write, the commit makes sure that what was read holds, where a transaction
+    /// that only reads is content with its snapshot.
+    fn may_write(&mut self) {}
+
     /// Drops what was written: a commit then does no more than validate what was read.
     fn forget_writes(&mut self);
 

@@ -382,6 +382,10 @@ impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
         self.check_writable()
     }
 
+    fn may_write(&mut self) {
+        self.validates = true;
+    }
+
     fn forget_writes(&mut self) {
         self.buffer = WriteBuffer::default();
         self.validates = true;

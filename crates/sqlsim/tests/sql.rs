@@ -26,7 +26,7 @@ fn replicated_commit() {
 
 #[test]
 fn catenae() {
-    let reports = assert_all_well(&Sql::<catenae::Site>::default(), 0..2);
+    let reports = assert_all_well(&Sql::<catenae::Site>::default(), 0..3);
     assert!(happened(&reports, "audits") > 10, "audits must succeed to say anything");
 }
 

@@ -157,6 +157,10 @@ impl Session {
             .within(async {
                 let plan = self.plan(handle, prepared).await?;
                 check_parameters(parameters, &plan.parameters)?;
+                let kind = &prepared.statement.kind;
+                if writes(kind) || matches!(kind, StatementKind::Query { for_update: true, .. }) {
+                    handle.lock().await?.txn.may_write();
+                }
                 let effect = plan.run(Running { engine: &self.engine, handle, parameters }).await?;
                 Ok((plan, effect))
             })
