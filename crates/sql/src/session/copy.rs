@@ -289,6 +289,8 @@ impl Session {
             Err(Unmerged::Nothing) => return Ok(()),
             merged => merged.map_err(Unmerged::error)?,
         };
+        // Nothing ends the commit that follows.
+        self.interrupt.check()?;
         match copy.handle.operate(merged.operations).await? {
             Operated::Done(..) => {
                 // Too late to be late.

@@ -66,40 +66,48 @@ impl Interrupt {
         match self.deadline {
             _ if !self.armed => Ok(()),
             _ if *self.canceller.0.borrow() => Err(cancelled()),
-            Some(deadline) if self.environment.elapsed() >= deadline => Err(late()),
+            Some(deadline) if self.environment.elapsed() >= deadline => Err(Timeout::Statement.error()),
             _ => Ok(()),
         }
     }
 
     /// Runs `work` until it ends, is cancelled or is late.
     pub async fn within<T>(&self, work: impl Future<Output = SqlResult<T>>) -> SqlResult<T> {
-        if !self.armed {
-            return work.await;
-        }
-        let mut requests = self.canceller.0.subscribe();
-        let deadline = async {
-            match self.deadline {
-                Some(deadline) => self.environment.sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
-            // The sender lives as long as this does.
-            _ = requests.wait_for(|asked| *asked) => Err(cancelled()),
             // Before the work, which may use up the task's budget for this turn each time.
-            () = deadline => Err(late()),
+            error = self.ended() => Err(error),
             result = work => result,
+        }
+    }
+
+    /// Waits until the statement is cancelled or late, and says which.
+    pub fn ended(&self) -> impl Future<Output = SqlError> + use<> {
+        let mut requests = self.canceller.0.subscribe();
+        let late = self.deadline.map(|deadline| self.environment.sleep_until(deadline));
+        let armed = self.armed;
+        async move {
+            if !armed {
+                return std::future::pending().await;
+            }
+            let late = async {
+                match late {
+                    Some(late) => late.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                // The sender lives as long as the session.
+                _ = requests.wait_for(|asked| *asked) => cancelled(),
+                () = late => Timeout::Statement.error(),
+            }
         }
     }
 }
 
 fn cancelled() -> SqlError {
     SqlError::new(SqlState::QueryCanceled, "canceling statement due to user request")
-}
-
-fn late() -> SqlError {
-    Timeout::Statement.error()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! | setting | from | to | ends |
 //! |---|---|---|---|
-//! | `statement_timeout` | a message that asks for a statement's work | its commit | the statement |
+//! | `statement_timeout` | a message that asks for a statement's work | its commit, waits for the rows of a COPY among it | the statement |
 //! | `lock_timeout` | a read of rows, at each of them | its answer | the statement |
 //! | `idle_in_transaction_session_timeout` | waiting for the client, in a transaction | its next message | the session |
 //!
@@ -51,6 +51,11 @@ impl Session {
     /// A message asks for work: it begins with the time of a statement.
     pub fn restart_clock(&mut self) {
         self.interrupt.restart(self.facts.settings.timeout(Timeout::Statement));
+    }
+
+    /// Waits until the statement under way is cancelled or late, and says which.
+    pub fn statement_ended(&self) -> impl Future<Output = SqlError> + use<> {
+        self.interrupt.ended()
     }
 
     /// How long a read may wait for locks.

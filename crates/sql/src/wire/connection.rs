@@ -39,6 +39,9 @@ pub enum Ending {
     /// An answer that cannot be written as a message.
     #[error("cannot encode an answer: {0}")]
     Encode(String),
+    /// The server ended the session.
+    #[error(transparent)]
+    Session(SqlError),
 }
 
 impl From<std::io::Error> for Ending {
@@ -143,14 +146,17 @@ impl Connection {
         Connection { reader, output, session, budget, statements, portals, skipping: false, at_rest: true, stop }
     }
 
-    /// Serves the client until it takes leave. One that does not speak the protocol is told so.
+    /// Serves the client until it takes leave. One that does not speak the protocol, or whose session has to end, is told so.
     pub async fn run(mut self) -> Result<(), Ending> {
         let result = self.serve().await;
-        if let Err(Ending::Frame(FrameError::Protocol(reason))) = &result {
-            let error = SqlError::new(SqlState::ProtocolViolation, reason.clone());
-            self.output.put_error(&error, true)?;
-            self.output.flush().await?;
-        }
+        let told = match &result {
+            Err(Ending::Frame(FrameError::Protocol(reason))) => SqlError::new(SqlState::ProtocolViolation, reason.clone()),
+            Err(Ending::Session(error)) => error.clone(),
+            _ => return result,
+        };
+        self.session.fail(&told).await;
+        self.output.put_error(&told, true)?;
+        self.output.flush().await?;
         result
     }
 
@@ -160,23 +166,8 @@ impl Connection {
             if !self.reader.has_more() {
                 self.output.flush().await?;
             }
-            let limit = self.session.idle_limit();
-            let idle = async {
-                match limit {
-                    Some(limit) => tokio::time::sleep(limit).await,
-                    None => std::future::pending().await,
-                }
-            };
-            let request = tokio::select! {
-                biased;
-                request = self.reader.next() => request?,
-                () = self.stop.requested(), if self.session.is_at_rest() => {
-                    let error = SqlError::new(SqlState::AdminShutdown, "terminating connection due to administrator command");
-                    return self.end(&error.with_hint("This site stops. Connect to another, or to this one later.")).await;
-                }
-                () = idle => return self.end(&Timeout::IdleInTransaction.error()).await,
-            };
-            let Some(request) = request else { return Ok(()) };
+            self.attend().await?;
+            let Some(request) = self.reader.next().await? else { return Ok(()) };
             if std::mem::take(&mut self.at_rest) {
                 self.session.rest();
             }
@@ -193,11 +184,41 @@ impl Connection {
         }
     }
 
-    /// Ends the connection: its transaction is rolled back, and its client told why.
-    async fn end(&mut self, error: &SqlError) -> Result<(), Ending> {
-        self.session.fail(error).await;
-        self.output.put_error(error, true)?;
-        self.output.flush().await
+    /// Waits for the client, wherever it is its turn, until its next message is there to be peeked at or it has closed the connection.
+    /// Ends the session if its client leaves a transaction open for too long, or has none open and the server stops.
+    pub(super) async fn attend(&mut self) -> Result<(), Ending> {
+        let limit = self.session.idle_limit();
+        let idle = async {
+            match limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let error = tokio::select! {
+            biased;
+            request = self.reader.peek() => {
+                request?;
+                return Ok(());
+            }
+            () = self.stop.requested(), if self.session.is_at_rest() => {
+                let error = SqlError::new(SqlState::AdminShutdown, "terminating connection due to administrator command");
+                error.with_hint("This site stops. Connect to another, or to this one later.")
+            }
+            () = idle => Timeout::IdleInTransaction.error(),
+        };
+        Err(Ending::Session(error))
+    }
+
+    /// The same in the midst of a statement, which a cancel request and its deadline end.
+    pub(super) async fn attend_within_statement(&mut self) -> Result<SqlResult<()>, Ending> {
+        let ended = self.session.statement_ended();
+        let error = tokio::select! {
+            biased;
+            error = ended => error,
+            waited = self.attend() => return waited.map(Ok),
+        };
+        self.session.fail(&error).await;
+        Ok(Err(error))
     }
 
     /// A text of the simple protocol.
@@ -314,6 +335,9 @@ impl Connection {
         self.output.put(Answer::CopyInResponse(CopyInResponse::new(format as i8, columns as i16, vec![format; columns])))?;
         self.output.flush().await?;
         loop {
+            if let Err(error) = self.attend_within_statement().await? {
+                return Ok(Err(error));
+            }
             match self.reader.next().await? {
                 Some(Request::CopyData(data)) => {
                     if let Err(error) = self.session.copy_data(&mut copy, &data).await {

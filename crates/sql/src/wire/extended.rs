@@ -215,6 +215,7 @@ impl Connection {
         if portal.rows.is_some() {
             self.session.restart_clock();
         } else {
+            self.attend().await?;
             let follows = self.reader.peek().await?;
             let company = if rows_max == 0 && matches!(follows, Some(Request::Sync)) { Company::Alone } else { Company::Batch };
             let outcome = match self.session.execute(&statement, &portal.parameters, company).await {
@@ -251,6 +252,9 @@ impl Connection {
                 portal.rows = None;
                 portal.done = true;
                 self.portals.insert(name, portal);
+                if let Err(error) = self.attend_within_statement().await? {
+                    return Ok(Err(error));
+                }
                 let company = match self.reader.peek().await? {
                     Some(Request::Sync) => Company::Alone,
                     _ => Company::Batch,

@@ -3,6 +3,7 @@
 use crate::support::{Server, Wire, code, field_of, state_of, strings};
 use rhumb_commit::transaction::CommitOptions;
 use rhumb_sql::server::ServerOptions;
+use rhumb_sql::testing::LocalGateway;
 use std::time::Duration;
 use tokio_postgres::Client;
 
@@ -237,4 +238,78 @@ async fn the_time_between_two_messages_is_none_of_a_statement() {
     transaction.prepare("SELECT count(*) FROM t").await.expect("planned in its own time");
     pause().await;
     assert_eq!(transaction.query_portal(&portal, 0).await.expect("rows").len(), 2);
+}
+
+/// Sends Parse, Bind and Execute of a statement, for so many rows, and no Sync.
+async fn ask_without_sync(wire: &mut Wire, sql: &str, rows_max: u32) {
+    wire.send(b'P', &[b"\0", sql.as_bytes(), b"\0\0\0"].concat()).await;
+    wire.send(b'B', b"\0\0\0\0\0\0\0\0").await;
+    wire.send(b'E', &[&b"\0"[..], &rows_max.to_be_bytes()].concat()).await;
+}
+
+#[tokio::test]
+async fn a_client_that_falls_silent_in_the_midst_of_a_copy_or_before_sync_is_bounded_as_any_other() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.expect("created");
+    let begun = async || {
+        let mut wire = Wire::open(&server).await;
+        wire.query("SET idle_in_transaction_session_timeout = '50ms'").await;
+        wire.query("BEGIN; INSERT INTO t VALUES (1), (2)").await;
+        wire
+    };
+    let mut copying = begun().await;
+    copying.send(b'Q', b"COPY t FROM STDIN\0").await;
+    copying.send(b'd', b"3\n").await;
+    let mut before_execute = begun().await;
+    ask_without_sync(&mut before_execute, "INSERT INTO t VALUES (4)", 0).await;
+    let mut after_rows = begun().await;
+    ask_without_sync(&mut after_rows, "SELECT id FROM t", 1).await;
+    after_rows.send(b'E', b"\0\0\0\0\0").await;
+    for (place, wire) in [("COPY", &mut copying), ("Execute", &mut before_execute), ("rows", &mut after_rows)] {
+        let answer = wire.until_ready().await;
+        let (_, error) = answer.iter().find(|(kind, _)| *kind == b'E').expect(place);
+        assert_eq!((field_of(error, b'S').as_deref(), field_of(error, b'C').as_deref()), (Some("FATAL"), Some("25P03")), "{place}");
+        assert_eq!(wire.next().await, None, "{place}");
+    }
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"]);
+}
+
+#[tokio::test]
+async fn a_copy_ends_by_statement_timeout_and_by_a_cancel_request_while_it_waits_for_its_client() {
+    for gateway in [LocalGateway::new(), LocalGateway::operating()] {
+        let server = Server::over(gateway, ServerOptions::default()).await;
+        let mut wire = Wire::open(&server).await;
+        wire.query("CREATE TABLE t (id int PRIMARY KEY)").await;
+        for timeout in ["40ms", "0"] {
+            wire.query(&format!("SET statement_timeout = '{timeout}'")).await;
+            wire.send(b'Q', b"COPY t FROM STDIN\0").await;
+            assert_eq!(wire.next().await.expect("it begins").0, b'G');
+            wire.send(b'd', b"1\n").await;
+            if timeout == "0" {
+                wire.cancel(&server).await;
+            }
+            assert_eq!(state_of(&wire.until_ready().await).as_deref(), Some("57014"), "timeout {timeout}");
+            // What its client sends before it hears of it is part of no other statement.
+            wire.send(b'd', b"2\n").await;
+            wire.send(b'c', b"").await;
+        }
+        let client = server.connect().await;
+        assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"]);
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_request_ends_the_wait_for_what_follows_the_rows_of_a_portal() {
+    let server = Server::start().await;
+    let mut wire = Wire::open(&server).await;
+    wire.query("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2)").await;
+    ask_without_sync(&mut wire, "SELECT id FROM t", 1).await;
+    wire.send(b'H', b"").await;
+    while wire.next().await.expect("it goes on").0 != b's' {}
+    wire.send(b'E', b"\0\0\0\0\0").await;
+    wire.cancel(&server).await;
+    while wire.next().await.expect("it goes on").0 != b'E' {}
+    wire.send(b'S', b"").await;
+    assert_eq!(state_of(&wire.until_ready().await), None);
 }

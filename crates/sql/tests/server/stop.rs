@@ -1,6 +1,6 @@
 //! The end of a server: what is under way is finished, and nobody is let in. And the end of a client that does not read.
 
-use crate::support::{Server, code, strings};
+use crate::support::{Server, Wire, code, state_of, strings};
 use rhumb_sql::server::{ServerOptions, serve_until};
 use rhumb_sql::testing::LocalGateway;
 use std::sync::Arc;
@@ -65,6 +65,18 @@ async fn a_server_that_stops_finishes_what_is_under_way_and_lets_nobody_in() {
     life.await.expect("all sessions have ended");
     assert!(busy.batch_execute("SELECT 1").await.is_err() && within.batch_execute("SELECT 1").await.is_err());
     drop(unopened);
+}
+
+#[tokio::test]
+async fn a_server_that_stops_does_not_wait_for_a_client_that_has_nothing_open_to_go_on() {
+    let Stoppable { server, stop, life } = Stoppable::start().await;
+    let mut wire = Wire::open(&server).await;
+    for (kind, body) in [(b'P', &b"\0SELECT 1\0\0\0"[..]), (b'B', b"\0\0\0\0\0\0\0\0"), (b'E', b"\0\0\0\0\0")] {
+        wire.send(kind, body).await;
+    }
+    stop.notify_one();
+    assert_eq!(state_of(&wire.until_ready().await).as_deref(), Some("57P01"));
+    life.await.expect("all sessions have ended");
 }
 
 #[tokio::test]

@@ -75,7 +75,11 @@ pub async fn strings(client: &Client, sql: &str) -> Vec<String> {
 }
 
 /// A connection of the default database that speaks the protocol message by message.
-pub struct Wire(TcpStream);
+pub struct Wire {
+    stream: TcpStream,
+    /// What a request to cancel names the session by.
+    key: Vec<u8>,
+}
 
 /// A message of the server: its type and its body.
 pub type Message = (u8, Vec<u8>);
@@ -85,15 +89,24 @@ impl Wire {
     pub async fn open(server: &Server) -> Wire {
         let mut stream = TcpStream::connect(server.address).await.expect("connected");
         stream.write_all(b"\0\0\0\x24\0\x03\0\0user\0tester\0database\0rhumb\0\0").await.expect("sent");
-        let mut wire = Wire(stream);
-        wire.until_ready().await;
+        let mut wire = Wire { stream, key: Vec::new() };
+        let greeting = wire.until_ready().await;
+        wire.key = greeting.into_iter().find(|(kind, _)| *kind == b'K').expect("a key").1;
         wire
+    }
+
+    /// Asks to cancel what the session does. Done once the server has read it.
+    pub async fn cancel(&self, server: &Server) {
+        let mut stream = TcpStream::connect(server.address).await.expect("connected");
+        let request = [&16u32.to_be_bytes()[..], &80_877_102u32.to_be_bytes(), &self.key].concat();
+        stream.write_all(&request).await.expect("sent");
+        stream.read_to_end(&mut Vec::new()).await.expect("closed");
     }
 
     /// Sends a message.
     pub async fn send(&mut self, kind: u8, body: &[u8]) {
         let length = u32::try_from(body.len() + 4).expect("a length").to_be_bytes();
-        self.0.write_all(&[&[kind][..], &length, body].concat()).await.expect("sent");
+        self.stream.write_all(&[&[kind][..], &length, body].concat()).await.expect("sent");
     }
 
     /// Sends a text of the simple protocol; all that is answered up to ReadyForQuery.
@@ -104,10 +117,10 @@ impl Wire {
 
     /// The next message; `None` at the end of the connection.
     pub async fn next(&mut self) -> Option<Message> {
-        let kind = self.0.read_u8().await.ok()?;
-        let length = self.0.read_u32().await.expect("a length") as usize - 4;
+        let kind = self.stream.read_u8().await.ok()?;
+        let length = self.stream.read_u32().await.expect("a length") as usize - 4;
         let mut body = vec![0; length];
-        self.0.read_exact(&mut body).await.expect("a body");
+        self.stream.read_exact(&mut body).await.expect("a body");
         Some((kind, body))
     }
 
