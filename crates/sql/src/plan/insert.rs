@@ -5,6 +5,7 @@ use super::conflict::{self, Update};
 use super::defaults::Defaults;
 use super::evaluate::{Compiled, Scope, constant};
 use super::expression::{Compiler, Expressions};
+use super::gathered::Gathered;
 use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
@@ -14,16 +15,13 @@ use crate::catalog::TableDescriptor;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::fold;
 use crate::session::Active;
-use crate::table::{self, OnConflict, Row};
+use crate::table::{self, Batch, OnConflict, Row};
 use crate::types::Datum;
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// The rows inserted in one round.
-const BATCH_ROWS: usize = 1_000;
 
 /// An INSERT.
 #[derive(Debug)]
@@ -215,28 +213,35 @@ impl InsertPlan {
         let mut done = Done::default();
         match &self.source {
             Source::Values(rows) => {
-                for batch in rows.chunks(BATCH_ROWS) {
-                    let rows = batch.iter().map(|cells| self.row(cx, cells)).collect::<SqlResult<_>>()?;
-                    self.insert(cx, rows, &mut done).await?;
+                let mut batch = Batch::default();
+                for cells in rows {
+                    batch.push(self.row(cx, cells)?);
+                    if batch.is_full() {
+                        self.insert(cx, batch.take(), &mut done).await?;
+                    }
                 }
+                self.insert(cx, batch.take(), &mut done).await?;
             }
             // All rows are read before the first is written, which could otherwise be read again.
             Source::Query(plan) => {
                 let mut pages = plan.run(cx, plan.columns()).await?;
-                let mut rows = Vec::new();
+                let mut gathered = Gathered::to_write(cx.engine);
                 while let Some(page) = pages.next().await {
-                    for values in page? {
-                        let mut row = self.defaults.row(cx.engine)?;
-                        for (&column, value) in self.columns.iter().zip(values) {
-                            row[column] = assigned(&self.table, column, value)?;
-                        }
-                        rows.push(row);
+                    gathered.push(page?)?;
+                }
+                let (rows, _charge) = gathered.into_rows();
+                let mut batch = Batch::default();
+                for values in rows {
+                    let mut row = self.defaults.row(cx.engine)?;
+                    for (&column, value) in self.columns.iter().zip(values) {
+                        row[column] = assigned(&self.table, column, value)?;
+                    }
+                    batch.push(row);
+                    if batch.is_full() {
+                        self.insert(cx, batch.take(), &mut done).await?;
                     }
                 }
-                while !rows.is_empty() {
-                    let rest = rows.split_off(rows.len().min(BATCH_ROWS));
-                    self.insert(cx, std::mem::replace(&mut rows, rest), &mut done).await?;
-                }
+                self.insert(cx, batch.take(), &mut done).await?;
             }
         }
         let returning = match &self.returning {
@@ -291,6 +296,9 @@ impl InsertPlan {
     }
 
     async fn insert(&self, cx: Running<'_>, rows: Vec<Row>, done: &mut Done) -> SqlResult<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
         let mut active = cx.handle.lock().await?;
         let inserted = table::insert(active.txn.as_mut(), &self.table, &rows, &self.on_conflict).await?;
         let changes = match &self.update {

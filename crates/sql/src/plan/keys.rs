@@ -86,16 +86,4 @@ impl Rows {
             }
         }
     }
-
-    /// All rows that are left.
-    pub async fn collect(mut self, txn: &mut dyn Transaction) -> SqlResult<Vec<Row>> {
-        let mut rows = Vec::new();
-        loop {
-            let page = self.next_page(txn).await?;
-            if page.is_empty() {
-                return Ok(rows);
-            }
-            rows.extend(page);
-        }
-    }
 }

@@ -6,12 +6,14 @@ use super::access::Access;
 use super::assignment::{self, Amendments, Assignments, assigned};
 use super::evaluate::{Compiled, Scope};
 use super::expression::{Expressions, holds_query};
+use super::gathered::Gathered;
 use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection, input_of};
 use super::{Body, Effect, Plan, Planning, Running, unqualified};
 use crate::catalog::TableDescriptor;
+use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult};
 use crate::parse::fold;
 use crate::session::Active;
@@ -21,7 +23,6 @@ use datafusion::sql::sqlparser::ast::{self, TableFactor};
 use futures::StreamExt;
 use rhumb_commit::transaction::Transaction;
 use std::collections::HashSet;
-use std::ops::Bound;
 use std::sync::Arc;
 
 /// An UPDATE or a DELETE.
@@ -201,18 +202,16 @@ impl ModifyPlan {
     /// Runs it.
     pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
         let width = self.table.columns.len();
-        let (rows, values): (Vec<Row>, Vec<Row>) = match &self.rows {
-            Source::Keys { access, filter } => (self.rows_by_keys(cx, access, filter.as_ref()).await?, Vec::new()),
-            Source::Query(plan) => self
-                .rows_by_query(cx, plan)
-                .await?
-                .into_iter()
-                .map(|mut row| {
-                    let values = row.split_off(width);
-                    (row, values)
-                })
-                .unzip(),
+        let gathered = match &self.rows {
+            Source::Keys { access, filter } => self.rows_by_keys(cx, access, filter.as_ref()).await?,
+            Source::Query(plan) => self.rows_by_query(cx, plan).await?,
         };
+        let (rows, _charge) = gathered.into_rows();
+        let split = |mut row: Row| {
+            let values = row.split_off(width);
+            (row, values)
+        };
+        let (rows, values): (Vec<Row>, Vec<Row>) = rows.into_iter().map(split).unzip();
         let mut active = cx.handle.lock().await?;
         let results = match &self.change {
             Change::Delete => {
@@ -286,53 +285,50 @@ impl ModifyPlan {
         Ok(changes.into_iter().map(|(_, new)| new).collect())
     }
 
-    async fn rows_by_keys(&self, cx: Running<'_>, access: &Access, filter: Option<&Compiled>) -> SqlResult<Vec<Row>> {
-        let keys = access.resolve(&self.table, cx.parameters)?;
-        let mut rows = {
-            let mut active = cx.handle.lock().await?;
-            keys.open(self.table.clone()).collect(active.txn.as_mut()).await?
-        };
-        if let Some(filter) = filter
-            && !rows.is_empty()
-        {
-            let kept = filter.select(cx.engine, rows.len(), |row, input| input_of(&rows[row], cx.parameters, input))?;
-            let mut flags = kept.into_iter();
-            rows.retain(|_| flags.next() == Some(true));
+    async fn rows_by_keys(&self, cx: Running<'_>, access: &Access, filter: Option<&Compiled>) -> SqlResult<Gathered> {
+        let mut rows = access.resolve(&self.table, cx.parameters)?.open(self.table.clone());
+        let mut gathered = Gathered::to_write(cx.engine);
+        let mut active = cx.handle.lock().await?;
+        loop {
+            let mut page = rows.next_page(active.txn.as_mut()).await?;
+            if page.is_empty() {
+                return Ok(gathered);
+            }
+            if let Some(filter) = filter {
+                let kept = filter.select(cx.engine, page.len(), |row, input| input_of(&page[row], cx.parameters, input))?;
+                let mut flags = kept.into_iter();
+                page.retain(|_| flags.next() == Some(true));
+            }
+            gathered.push(page)?;
         }
-        Ok(rows)
     }
 
     /// A row that joins with several others is changed once, by the first of them.
-    async fn rows_by_query(&self, cx: Running<'_>, plan: &QueryPlan) -> SqlResult<Vec<Row>> {
+    async fn rows_by_query(&self, cx: Running<'_>, plan: &QueryPlan) -> SqlResult<Gathered> {
         let mut pages = plan.run(cx, plan.columns()).await?;
-        let (mut rows, mut seen) = (Vec::new(), HashSet::new());
+        let (mut gathered, mut seen) = (Gathered::to_write(cx.engine), HashSet::new());
         while let Some(page) = pages.next().await {
-            rows.extend(page?.into_iter().filter(|row| {
+            let mut page = page?;
+            page.retain(|row| {
                 let key: Vec<Datum> = self.table.primary_key.iter().map(|&column| row[column].clone()).collect();
                 seen.insert(key)
-            }));
+            });
+            gathered.push(page)?;
         }
-        Ok(rows)
+        Ok(gathered)
     }
 }
 
 /// Deletes every row of a table.
-pub async fn delete_all(txn: &mut dyn Transaction, table: Arc<TableDescriptor>) -> SqlResult<()> {
-    let spec = ScanSpec {
-        index: SearchedIndex::Primary,
-        prefix: Vec::new(),
-        lower: Bound::Unbounded,
-        upper: Bound::Unbounded,
-        reverse: false,
-        limit: None,
-    };
-    let mut cursor = Cursor::open(table.clone(), &spec)?;
-    let mut rows = Vec::new();
+pub async fn delete_all(engine: &Engine, txn: &mut dyn Transaction, table: Arc<TableDescriptor>) -> SqlResult<()> {
+    let mut cursor = Cursor::open(table.clone(), ScanSpec::all(SearchedIndex::Primary))?;
+    let mut gathered = Gathered::to_write(engine);
     loop {
         let page = cursor.next_page(txn).await?;
         if page.is_empty() {
+            let (rows, _charge) = gathered.into_rows();
             return table::delete(txn, &table, &rows);
         }
-        rows.extend(page);
+        gathered.push(page)?;
     }
 }

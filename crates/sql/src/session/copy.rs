@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::{CopyFormat, CopyFrom, CopyKind, fold};
 use crate::plan::{Defaults, Steps, unqualified};
-use crate::table::{OnConflict, Row, insert};
+use crate::table::{Batch, OnConflict, Row, insert};
 use crate::types::{coerce, parse_text};
 use crate::wire::value::{Format, read_parameter};
 use bytes::{Bytes, BytesMut};
@@ -27,9 +27,6 @@ use std::sync::Arc;
 #[cfg(feature = "testing")]
 pub use lines::fields;
 pub use {lines::Lines, tuples::Tuples};
-
-/// The rows inserted in one round.
-const BATCH_ROWS: usize = 1_000;
 
 /// A COPY under way.
 pub struct CopyIn {
@@ -49,7 +46,7 @@ pub struct CopyIn {
 /// Where rows go.
 enum Sink {
     /// Into the transaction, batch by batch.
-    Batch(Vec<Row>),
+    Batch(Batch),
     /// Into the one list of operations that its commit carries out.
     Operations { steps: Steps, bytes: usize },
 }
@@ -57,7 +54,7 @@ enum Sink {
 impl Sink {
     fn take(&mut self, row: Row) -> SqlResult<()> {
         match self {
-            Sink::Batch(rows) => rows.push(row),
+            Sink::Batch(batch) => batch.push(row),
             Sink::Operations { steps, bytes } => {
                 let known = steps.operations().len();
                 steps.insert(row)?;
@@ -77,7 +74,7 @@ impl Sink {
 
     /// True if it is time for a batch.
     fn is_full(&self) -> bool {
-        matches!(self, Sink::Batch(rows) if rows.len() >= BATCH_ROWS)
+        matches!(self, Sink::Batch(batch) if batch.is_full())
     }
 }
 
@@ -169,7 +166,7 @@ impl Session {
             return Err(SqlError::duplicate_column(&table.columns[twice].name));
         }
         let defaults = Defaults::of(&self.engine, &self.facts, &table, &columns)?;
-        let sink = if travels { Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 } } else { Sink::Batch(Vec::new()) };
+        let sink = if travels { Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 } } else { Sink::Batch(Batch::default()) };
         Ok(Outcome::Copy(Box::new(CopyIn {
             handle,
             table,
@@ -269,7 +266,7 @@ impl Session {
 
     async fn flush_copy(&self, copy: &mut CopyIn) -> SqlResult<()> {
         let Sink::Batch(batch) = &mut copy.sink else { return Ok(()) };
-        let rows = std::mem::take(batch);
+        let rows = batch.take();
         if rows.is_empty() {
             return Ok(());
         }

@@ -136,7 +136,7 @@ impl Session {
             StatementKind::Truncate(names) => {
                 for name in names {
                     let table = catalog.table(txn, database, &fold(&unqualified(name, database)?)).await?;
-                    delete_all(txn, table).await?;
+                    delete_all(&self.engine, txn, table).await?;
                 }
                 Ok(())
             }

@@ -6,7 +6,7 @@ use super::transaction::TransactionHandle;
 use super::{Company, Described, Open, Outcome, Session, State, Tag};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::StatementKind;
-use crate::plan::{Effect, Plan, Planning, RowStream, Running};
+use crate::plan::{Effect, Gathered, Plan, Planning, RowStream, Running};
 use crate::table::Row;
 use crate::types::{Datum, SqlType};
 use futures::StreamExt;
@@ -191,7 +191,7 @@ impl Session {
         };
         let outcome = match effect {
             // Rows that are to be locked are read now, in the mode that locks them.
-            Effect::Rows(rows) if locks => outcome(kind, &plan, Effect::Rows(buffered(self.collect(rows).await?))),
+            Effect::Rows(rows) if locks => outcome(kind, &plan, Effect::Rows(self.gathered(rows).await?)),
             effect => outcome(kind, &plan, effect),
         };
         if locks && mode.is_optimistic() {
@@ -226,12 +226,13 @@ impl Session {
         page
     }
 
-    pub(super) async fn collect(&self, mut rows: RowStream) -> SqlResult<Vec<Row>> {
-        let mut all = Vec::new();
+    /// The same rows, all of them here.
+    async fn gathered(&self, mut rows: RowStream) -> SqlResult<RowStream> {
+        let mut gathered = Gathered::to_lock(&self.engine);
         while let Some(page) = self.interrupt.within(async { rows.next().await.transpose() }).await? {
-            all.extend(page);
+            gathered.push(page)?;
         }
-        Ok(all)
+        Ok(gathered.into_stream())
     }
 
     fn check_not_failed(&self, kind: &StatementKind) -> SqlResult<()> {

@@ -8,6 +8,7 @@
 //! NULL and uniqueness are checked here.
 
 mod backfill;
+mod batch;
 mod key_codec;
 mod layout;
 pub mod operations;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use backfill::BACKFILL_ROWS_MAX;
 pub(crate) use backfill::fill_index;
+pub use batch::Batch;
 #[cfg(feature = "testing")]
 pub(crate) use layout::encode_row;
 pub(crate) use layout::index_prefix;

@@ -82,3 +82,19 @@ async fn where_commits_carry_out_operations_no_key_is_read() {
     client.batch_execute("ROLLBACK").await.expect("undone");
     assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["4"]);
 }
+
+#[tokio::test]
+async fn few_long_lines_fill_a_batch_as_many_short_ones_do() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text)").await.expect("created");
+    let mut rounds = Vec::new();
+    for (first, bytes) in [(0, 1), (8, 1_500_000)] {
+        let lines = (first..first + 8).map(|id| format!("{id}\t{}\n", "x".repeat(bytes)));
+        let before = server.gateway.rounds();
+        assert_eq!(copy(&client, "COPY t FROM STDIN", &[lines.collect::<String>().leak()]).await.expect("copied"), 8);
+        rounds.push(server.gateway.rounds() - before);
+    }
+    assert_eq!(rounds[1] - rounds[0], 2, "three of the long lines are more than four mebibytes");
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["16"]);
+}

@@ -142,6 +142,21 @@ async fn a_text_within_the_bound_is_made_as_ever() {
     assert_eq!(strings(&client, grouped).await[1], "1");
 }
 
+#[tokio::test]
+async fn a_statement_that_writes_stops_reading_when_it_has_more_than_a_transaction_may_write() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text); CREATE TABLE u (id int PRIMARY KEY)").await.expect("created");
+    let rows: Vec<String> = (0..1_000).map(|id| format!("({id})")).collect();
+    client.batch_execute(&format!("INSERT INTO t VALUES {}", rows.join(","))).await.expect("inserted");
+    client.batch_execute("INSERT INTO u SELECT id FROM t WHERE id < 400").await.expect("inserted");
+    let error = client.batch_execute("INSERT INTO t SELECT a.id * 1000 + b.id FROM u AS a, u AS b").await;
+    let error = error.expect_err("too many rows").as_db_error().expect("an error of the server").clone();
+    assert_eq!(error.code().code(), "54000");
+    assert!(error.message().contains("writes more than 100000 rows"), "{}", error.message());
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["1000"]);
+}
+
 /// Prepares a statement of `bytes` bytes; the SQLSTATE and the message of the error, if there is one.
 async fn prepare(wire: &mut Wire, name: &str, bytes: usize) -> Option<(String, String)> {
     let sql = format!("SELECT '{}'", "x".repeat(bytes - 9));
