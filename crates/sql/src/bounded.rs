@@ -5,23 +5,34 @@
 //! of rows is cut into parts that stay within the bound. `||` is looked at afterwards: it makes at most twice what it was given, and
 //! nothing that it is given is larger than the bound.
 //!
-//! Invariant: what one evaluation makes of one batch of rows is at most [`MADE_BYTES_MAX`], or an error of SQLSTATE 54000.
+//! A statement may have a thousand such calls, whose results are there at the same time. So its calls [share](share) a bound. And what the
+//! planner finds to be constant would be kept with the plan, or copied wherever the plan names it, so while it is [`Folding`] these
+//! functions make no more than a few bytes; what is larger is made when the statement runs.
+//!
+//! Invariants: what one evaluation makes of one batch of rows is at most [`MADE_BYTES_MAX`], what all calls of a statement make of one
+//! batch each is at most [`STATEMENT_BYTES_MAX`], or the statement ends with SQLSTATE 54000. A constant made while planning has at most
+//! [`FOLDED_BYTES_MAX`] more than what it is made of.
 
 use crate::error::SqlError;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::kernels::length::length;
 use datafusion::arrow::compute::{cast, concat};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
-use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::common::config::ConfigExtension;
+use datafusion::common::{DFSchema, DataFusionError, Result, extensions_options};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, binary_expr,
 };
-use datafusion::sql::sqlparser::ast::BinaryOperator;
+use datafusion::sql::sqlparser::ast::{self, BinaryOperator};
 use std::sync::Arc;
 
 /// The bytes that a function may make of one batch of rows, and so of one value.
 pub const MADE_BYTES_MAX: u64 = 64 << 20;
+/// The bytes that all calls of a statement together may make of one batch of rows each.
+const STATEMENT_BYTES_MAX: u64 = 256 << 20;
+/// The bytes of a constant that is made while a statement is planned. The text of the call is taken to become more than that in a plan.
+pub const FOLDED_BYTES_MAX: u64 = 256;
 /// The longest character in bytes.
 const CHARACTER_BYTES_MAX: u64 = 4;
 /// The bytes that a value counts for that is no text.
@@ -55,18 +66,52 @@ const GROWING: [(&str, Growth); 8] = [
     ("rpad", Growth::Characters),
 ];
 
-/// The functions of the query engine, those that may make much of little with a bound.
-pub fn functions(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
-    let bounded = |function: Arc<ScalarUDF>| match GROWING.iter().find(|(name, _)| *name == function.name()) {
-        Some((_, growth)) => Arc::new(ScalarUDF::from(Bounded { function, growth: *growth })),
-        None => function,
-    };
-    functions.into_iter().map(bounded).collect()
+extensions_options! {
+    /// Says that constants are made to be kept in a plan.
+    pub struct Folding {}
+}
+
+impl ConfigExtension for Folding {
+    const PREFIX: &'static str = "folding";
+}
+
+/// True if the planner asks.
+fn is_folding(args: &ScalarFunctionArgs) -> bool {
+    args.config_options.extensions.get::<Folding>().is_some()
+}
+
+/// True if an expression is, by itself, a call that may make much of little.
+pub fn is_growing(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Function(function) => {
+            let name = function.name.0.last().and_then(ast::ObjectNamePart::as_ident);
+            name.is_some_and(|name| GROWING.iter().any(|(growing, _)| name.value.eq_ignore_ascii_case(growing)))
+        }
+        ast::Expr::BinaryOp { op, .. } => *op == BinaryOperator::StringConcat,
+        ast::Expr::Overlay { .. } => true,
+        _ => false,
+    }
+}
+
+/// The bytes that each of so many calls in a statement may make of one batch of rows.
+pub fn share(calls: usize) -> u64 {
+    (STATEMENT_BYTES_MAX / (calls as u64).max(1)).min(MADE_BYTES_MAX)
+}
+
+/// The same function, with a bound if it may make much of little.
+pub fn bounded(function: &Arc<ScalarUDF>, bytes_max: u64) -> Arc<ScalarUDF> {
+    match GROWING.iter().find(|(name, _)| *name == function.name()) {
+        Some((_, growth)) => Arc::new(ScalarUDF::from(Bounded { function: function.clone(), growth: *growth, bytes_max })),
+        None => function.clone(),
+    }
 }
 
 /// Plans with a bound where SQL has a syntax of its own: `||` and OVERLAY.
 #[derive(Debug)]
-pub struct Planner;
+pub struct Planner {
+    /// The bytes that each of them may make of one batch of rows.
+    pub bytes_max: u64,
+}
 
 impl ExprPlanner for Planner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, _schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
@@ -74,11 +119,11 @@ impl ExprPlanner for Planner {
             return Ok(PlannerResult::Original(expr));
         }
         let joined = binary_expr(expr.left, Operator::StringConcat, expr.right);
-        Ok(PlannerResult::Planned(ScalarUDF::from(Checked::default()).call(vec![joined])))
+        Ok(PlannerResult::Planned(ScalarUDF::from(Checked::new(self.bytes_max)).call(vec![joined])))
     }
 
     fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
-        let overlay = Bounded { function: datafusion::functions::core::overlay(), growth: Growth::Sum };
+        let overlay = Bounded { function: datafusion::functions::core::overlay(), growth: Growth::Sum, bytes_max: self.bytes_max };
         Ok(PlannerResult::Planned(ScalarUDF::from(overlay).call(args)))
     }
 }
@@ -88,6 +133,7 @@ impl ExprPlanner for Planner {
 struct Bounded {
     function: Arc<ScalarUDF>,
     growth: Growth,
+    bytes_max: u64,
 }
 
 impl ScalarUDFImpl for Bounded {
@@ -123,8 +169,11 @@ impl ScalarUDFImpl for Bounded {
         let is_one = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_one { 1 } else { args.number_rows };
         let made = self.growth.made(&args.args, rows)?;
-        if made.iter().any(|bytes| *bytes > MADE_BYTES_MAX) {
-            return Err(too_large(self.name()));
+        if made.iter().any(|bytes| *bytes > self.bytes_max) {
+            return Err(too_large(self.name(), self.bytes_max));
+        }
+        if is_folding(&args) && made.iter().any(|bytes| *bytes > FOLDED_BYTES_MAX) {
+            return Err(not_now());
         }
         if is_one {
             return self.function.invoke_with_args(args);
@@ -138,7 +187,7 @@ impl ScalarUDFImpl for Bounded {
         let (mut parts, mut total): (Vec<ArrayRef>, u64) = (Vec::new(), 0);
         let mut start = 0;
         while start < rows {
-            let mut within = MADE_BYTES_MAX;
+            let mut within = self.bytes_max;
             let next = |bytes: &&u64| {
                 let left = within.checked_sub(bytes.saturating_add(given));
                 within = left.unwrap_or(0);
@@ -147,8 +196,8 @@ impl ScalarUDFImpl for Bounded {
             let count = made[start..].iter().take_while(next).count().max(1);
             let part = self.function.invoke_with_args(part(&args, start, count))?.into_array(count)?;
             total = total.saturating_add(text_bytes(&part)?);
-            if total > MADE_BYTES_MAX {
-                return Err(too_large(self.name()));
+            if total > self.bytes_max {
+                return Err(too_large(self.name(), self.bytes_max));
             }
             parts.push(part);
             start += count;
@@ -222,7 +271,8 @@ fn lengths(arg: &ColumnarValue, rows: usize) -> Result<Vec<u64>> {
     }
 }
 
-fn array_lengths(array: &ArrayRef) -> Result<Vec<u64>> {
+/// The bytes of each value of an array, roughly.
+pub fn array_lengths(array: &ArrayRef) -> Result<Vec<u64>> {
     use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
     if !matches!(array.data_type(), Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView) {
         return Ok(vec![OTHER_BYTES; array.len()]);
@@ -249,20 +299,27 @@ fn text_bytes(array: &ArrayRef) -> Result<u64> {
     Ok(array_lengths(array)?.into_iter().fold(0, u64::saturating_add))
 }
 
-fn too_large(function: &str) -> DataFusionError {
-    let message = format!("{function} would make more than {} MiB of one batch of rows", MADE_BYTES_MAX >> 20);
-    DataFusionError::External(Box::new(SqlError::too_large(message).with_hint("Make shorter values, or fewer of them with LIMIT.")))
+fn too_large(function: &str, bytes_max: u64) -> DataFusionError {
+    let message = format!("{function} would make more than {} KiB of one batch of rows", bytes_max >> 10);
+    let hint = "Make shorter values, fewer of them with LIMIT, or with fewer such calls in one statement.";
+    DataFusionError::External(Box::new(SqlError::too_large(message).with_hint(hint)))
+}
+
+/// The planner takes it for a call that is no constant.
+fn not_now() -> DataFusionError {
+    DataFusionError::External(Box::new(SqlError::internal("a constant is too large to be made while planning")))
 }
 
 /// Its argument, unless that is larger than the bound.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     signature: Signature,
+    bytes_max: u64,
 }
 
-impl Default for Checked {
-    fn default() -> Checked {
-        Checked { signature: Signature::any(1, Volatility::Immutable) }
+impl Checked {
+    fn new(bytes_max: u64) -> Checked {
+        Checked { signature: Signature::any(1, Volatility::Immutable), bytes_max }
     }
 }
 
@@ -288,11 +345,16 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_folding = is_folding(&args);
         let joined = args.args.remove(0);
         let bytes = match &joined {
             ColumnarValue::Array(array) => text_bytes(array)?,
             ColumnarValue::Scalar(_) => lengths(&joined, 1)?[0],
         };
-        if bytes > MADE_BYTES_MAX { Err(too_large("||")) } else { Ok(joined) }
+        match bytes {
+            _ if bytes > self.bytes_max => Err(too_large("||", self.bytes_max)),
+            _ if is_folding && bytes > FOLDED_BYTES_MAX => Err(not_now()),
+            _ => Ok(joined),
+        }
     }
 }

@@ -1,16 +1,16 @@
 //! What the sessions of one site share: the key spaces of the protocols, the quotas, the query engine's functions and rules.
 
-use crate::bounded;
+use crate::bounded::Folding;
 use crate::environment::Environment;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::{Gateways, Keyspaces};
 use crate::table::RowIds;
 use datafusion::common::DataFusionError;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::prelude::SessionConfig;
 use rhumb_core::{SiteId, Timestamp};
 use rhumb_quota::gateway::Quotas;
@@ -34,6 +34,8 @@ pub struct Engine {
     pub environment: Arc<dyn Environment>,
     quotas: Option<Arc<dyn Quotas>>,
     state: SessionState,
+    /// The same while constants are made that a plan keeps.
+    planning: SessionState,
 }
 
 impl Engine {
@@ -44,18 +46,18 @@ impl Engine {
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
             .build_arc()
             .map_err(|error| from_datafusion(&error))?;
-        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(bounded::Planner)];
-        planners.extend(SessionStateDefaults::default_expr_planners());
         // Functions and planners alone: no files, no tables of the engine's own.
         let state = SessionStateBuilder::new()
             .with_config(config())
             .with_runtime_env(runtime)
-            .with_expr_planners(planners)
-            .with_scalar_functions(bounded::functions(SessionStateDefaults::default_scalar_functions()))
+            .with_expr_planners(SessionStateDefaults::default_expr_planners())
+            .with_scalar_functions(SessionStateDefaults::default_scalar_functions())
             .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .build();
-        Ok(Engine { keyspaces: Keyspaces::new(gateways), row_ids: RowIds::new(site), environment, quotas, state })
+        let mut planning = state.clone();
+        planning.config_mut().options_mut().extensions.insert(Folding::default());
+        Ok(Engine { keyspaces: Keyspaces::new(gateways), row_ids: RowIds::new(site), environment, quotas, state, planning })
     }
 
     /// A timestamp of now, by this site's clock.
@@ -74,6 +76,18 @@ impl Engine {
         let mut state = self.state.clone();
         state.mark_start_execution();
         state
+    }
+
+    /// The query engine as of now, for what is made of a plan before it runs.
+    pub fn planning_state(&self) -> SessionState {
+        let mut state = self.planning.clone();
+        state.mark_start_execution();
+        state
+    }
+
+    /// The options of the query engine while constants are made that a plan keeps.
+    pub fn planning_options(&self) -> &Arc<ConfigOptions> {
+        self.planning.config_options()
     }
 
     /// The query engine's functions and rules, for what does not depend on the time.

@@ -87,7 +87,7 @@ impl Compiled {
         }
         let planned = guarded(|| DFSchema::new_with_metadata(fields, Default::default()))?;
         let body = if analyze::is_immutable(&expr) {
-            Body::Expr(guarded(|| physical(engine.timeless_state(), expr, &planned))?)
+            Body::Expr(guarded(|| physical(engine, engine.timeless_state(), expr, &planned))?)
         } else {
             Body::Late(expr, Box::new(planned))
         };
@@ -122,17 +122,17 @@ impl Compiled {
             match &self.body {
                 Body::Input(position) => Datum::iter_to_array((0..rows).map(|row| input(row, *position).clone())),
                 Body::Expr(expr) => expr.evaluate(&batch()?)?.into_array(rows),
-                Body::Late(expr, schema) => physical(&engine.state(), expr.clone(), schema)?.evaluate(&batch()?)?.into_array(rows),
+                Body::Late(expr, schema) => physical(engine, &engine.state(), expr.clone(), schema)?.evaluate(&batch()?)?.into_array(rows),
             }
         })
     }
 }
 
-/// Some functions exist only until they are simplified, so that is done here too.
-fn physical(state: &SessionState, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
+/// Some functions exist only until they are simplified, so that is done here too. Large constants are left to be made when it runs.
+fn physical(engine: &Engine, state: &SessionState, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
     let context = SimplifyContext::builder()
         .with_schema(Arc::new(schema.clone()))
-        .with_config_options(state.config_options().clone())
+        .with_config_options(engine.planning_options().clone())
         .with_query_execution_start_time(state.execution_props().query_execution_start_time)
         .build();
     let simplifier = ExprSimplifier::new(context);
@@ -203,5 +203,33 @@ fn constant_expression(expr: &Expr, parameters: &[Datum]) -> SqlResult<Datum> {
             let value = physical.evaluate(&batch_of(&Arc::new(Schema::empty()), 1, |_, _| Datum::Null)?)?;
             Datum::try_from_array(&value.into_array(1)?, 0)
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounded;
+    use crate::environment::System;
+    use crate::keyspaces::Gateways;
+    use crate::testing::LocalGateway;
+    use datafusion::prelude::lit;
+    use rhumb_core::SiteId;
+
+    #[test]
+    fn a_large_constant_is_made_whenever_it_is_needed_and_not_kept() {
+        let gateways = Gateways::from(Arc::new(LocalGateway::new()));
+        let engine = Engine::new(gateways, None, SiteId::new(0, 0), Arc::new(System::default())).expect("an engine");
+        let repeat = bounded::bounded(&engine.timeless_state().scalar_functions()["repeat"], bounded::share(1));
+        let mut kept = Vec::new();
+        for times in [100_i64, 1_000_000] {
+            let repeated = repeat.call(vec![lit("x"), lit(times)]);
+            let compiled = Compiled::new(&engine, repeated, &Scope::default()).expect("it compiles");
+            kept.push(format!("{compiled:?}"));
+            let value = compiled.evaluate(&engine, 1, |_, _| unreachable!("it has no inputs")).expect("a value").remove(0);
+            assert_eq!(value, Datum::Utf8(Some("x".repeat(times as usize))));
+        }
+        assert!(kept[0].contains(&"x".repeat(100)), "a small one is: {}", kept[0]);
+        assert!(kept[1].len() < 10_000);
     }
 }

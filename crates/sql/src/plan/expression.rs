@@ -33,7 +33,7 @@ impl<'a> Expressions<'a> {
 
     /// Plans an expression that may hold subqueries and aggregates, for the caller to look at.
     pub fn plan_any(&mut self, expr: &ast::Expr, expected: Option<&SqlType>) -> SqlResult<Expr> {
-        let resolver = Resolver::new(self.cx.engine, System::default());
+        let resolver = Resolver::new(self.cx.engine, System::default(), self.parameters.made_max());
         let mut context = PlannerContext::new().with_prepare_param_data_types(self.parameters.fields());
         let expr = guarded(|| resolver.planner().sql_to_expr(expr.clone(), &self.schema, &mut context))?;
         self.parameters.learn(&expr, expected);

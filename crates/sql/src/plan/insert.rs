@@ -11,6 +11,7 @@ use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection};
 use super::{Body, Effect, Plan, Planning, Running, analyze};
+use crate::bounded::FOLDED_BYTES_MAX;
 use crate::catalog::TableDescriptor;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::fold;
@@ -199,7 +200,9 @@ fn compile_row(compiler: &Compiler<'_>, table: &TableDescriptor, columns: &[usiz
                 Some(Expr::Literal(value, _)) => Cell::Value(assigned(table, column, value)?),
                 Some(expr @ Expr::Placeholder(_)) => Cell::Constant(expr),
                 Some(expr) if analyze::is_immutable(&expr) && !analyze::has_parameter(&expr) => {
-                    Cell::Value(assigned(table, column, constant(&expr, &[])?)?)
+                    let value = assigned(table, column, constant(&expr, &[])?)?;
+                    // A plan is kept; a value that is large is made again whenever it is inserted.
+                    if value.size() as u64 > FOLDED_BYTES_MAX { Cell::Constant(expr) } else { Cell::Value(value) }
                 }
                 Some(expr) => Cell::Computed(compiler.compile(expr)?),
             })

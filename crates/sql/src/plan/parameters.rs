@@ -1,6 +1,8 @@
-//! The types of a statement's parameters: what the client says, else what the column they meet says, else text.
+//! The types of a statement's parameters: what the client says, else what the column they meet says, else text. And how much of the
+//! statement's memory each of its calls may take, which is known from the same look at it.
 
 use super::analyze;
+use crate::bounded::{is_growing, share};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::FieldRef;
@@ -18,18 +20,20 @@ pub const PARAMETERS_MAX: usize = u16::MAX as usize;
 #[derive(Clone, Debug)]
 pub struct Parameters {
     types: Vec<Option<SqlType>>,
+    /// The calls that may make much of little.
+    growing: usize,
 }
 
 impl Parameters {
     /// The parameters that occur in `part`, with the types that the client gave.
     pub fn of(part: &impl Visit, hints: &[Option<SqlType>]) -> SqlResult<Parameters> {
-        let mut counter = Counter { count: hints.len(), casts: Vec::new() };
+        let mut counter = Counter { count: hints.len(), casts: Vec::new(), growing: 0 };
         if let ControlFlow::Break(error) = part.visit(&mut counter) {
             return Err(error);
         }
         let mut types = hints.to_vec();
         types.resize(counter.count, None);
-        let mut parameters = Parameters { types };
+        let mut parameters = Parameters { types, growing: counter.growing };
         counter.casts.iter().for_each(|(id, ty)| parameters.set(id, unbounded(*ty)));
         Ok(parameters)
     }
@@ -72,6 +76,11 @@ impl Parameters {
         self.types.iter().map(|ty| ty.map(|ty| Arc::new(ty.field("", true)) as FieldRef)).collect()
     }
 
+    /// The bytes that a call of the statement may make of one batch of rows.
+    pub fn made_max(&self) -> u64 {
+        share(self.growing)
+    }
+
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
@@ -96,6 +105,7 @@ struct Counter {
     count: usize,
     /// The types that parameters are cast to right where they stand.
     casts: Vec<(String, SqlType)>,
+    growing: usize,
 }
 
 impl Visitor for Counter {
@@ -103,6 +113,7 @@ impl Visitor for Counter {
 
     fn pre_visit_expr(&mut self, expr: &SqlExpr) -> ControlFlow<SqlError> {
         self.cast(expr);
+        self.growing += usize::from(is_growing(expr));
         ControlFlow::Continue(())
     }
 

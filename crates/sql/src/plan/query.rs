@@ -68,7 +68,7 @@ pub async fn names(cx: Planning<'_>, active: &mut Active, statement: &ast::State
 /// Plans a statement over these tables. With parameters it is planned twice: once to learn their types, once with them.
 pub fn logical(cx: Planning<'_>, sources: System, statement: ast::Statement) -> SqlResult<(QueryPlan, Parameters)> {
     let mut parameters = Parameters::of(&statement, cx.hints)?;
-    let resolver = Resolver::new(cx.engine, sources);
+    let resolver = Resolver::new(cx.engine, sources, parameters.made_max());
     let planned = |parameters: &Parameters| {
         let mut context = PlannerContext::new().with_prepare_param_data_types(parameters.fields());
         guarded(|| resolver.planner().sql_statement_to_plan_with_context(statement.clone(), &mut context))
@@ -96,8 +96,8 @@ impl QueryPlan {
     /// Runs it; rows are read as the stream is polled.
     pub async fn run(&self, cx: Running<'_>, columns: Arc<[ResultColumn]>) -> SqlResult<RowStream> {
         let plan = self.bind(cx.parameters)?;
+        let optimized = guarded(|| cx.engine.planning_state().optimize(&plan))?;
         let state = cx.engine.state();
-        let optimized = guarded(|| state.optimize(&plan))?;
         let planning = state.query_planner().create_physical_plan(&optimized, &state);
         let physical = AssertUnwindSafe(planning).catch_unwind().await.map_err(|panic| from_panic(&panic))?;
         let physical = physical.map_err(|error| from_datafusion(&error))?;

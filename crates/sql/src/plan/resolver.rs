@@ -1,6 +1,7 @@
 //! The names that the query engine's planner may meet: the tables of one statement, functions, types.
 
 use super::system::System;
+use crate::bounded;
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::types::SqlType;
@@ -20,12 +21,17 @@ use std::sync::Arc;
 pub struct Resolver<'a> {
     state: &'a SessionState,
     names: System,
+    planners: Vec<Arc<dyn ExprPlanner>>,
+    made_max: u64,
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver of these tables and functions beside the engine's own.
-    pub fn new(engine: &'a Engine, names: System) -> Resolver<'a> {
-        Resolver { state: engine.timeless_state(), names }
+    /// A resolver of these tables and functions beside the engine's own, each of which may make `made_max` bytes of one batch of rows.
+    pub fn new(engine: &'a Engine, names: System, made_max: u64) -> Resolver<'a> {
+        let state = engine.timeless_state();
+        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(bounded::Planner { bytes_max: made_max })];
+        planners.extend(state.expr_planners().iter().cloned());
+        Resolver { state, names, planners, made_max }
     }
 
     /// The planner of statements and expressions over these names.
@@ -46,7 +52,7 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        self.state.expr_planners()
+        &self.planners
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
@@ -58,7 +64,8 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.names.functions.get(name).or_else(|| self.state.scalar_functions().get(name)).cloned()
+        let known = || self.state.scalar_functions().get(name).map(|function| bounded::bounded(function, self.made_max));
+        self.names.functions.get(name).cloned().or_else(known)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

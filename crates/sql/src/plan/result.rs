@@ -1,5 +1,6 @@
 //! The rows that a statement returns, page by page.
 
+use crate::bounded::array_lengths;
 use crate::engine::{from_datafusion, from_panic};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::table::Row;
@@ -34,6 +35,25 @@ pub fn check_columns(columns: usize) -> SqlResult<()> {
     Err(SqlError::new(SqlState::TooManyColumns, message).with_hint("Ask for the columns in several statements."))
 }
 
+/// The bytes of values that the rows of a page may have. The same value may be shown in many columns.
+const PAGE_BYTES_MAX: u64 = 64 << 20;
+/// From so many bytes on, rows that the query engine gives at once become another page.
+const PAGE_BYTES_FULL: u64 = 4 << 20;
+
+/// Refuses rows that are made at once and have so many bytes. Error 54000.
+pub fn check_bytes(bytes: u64) -> SqlResult<()> {
+    if bytes <= PAGE_BYTES_MAX {
+        return Ok(());
+    }
+    let error = SqlError::too_large(format!("rows of the result would have more than {} MiB at once", PAGE_BYTES_MAX >> 20));
+    Err(error.with_hint("Ask for fewer large values in one row, or for fewer rows."))
+}
+
+/// The bytes of a value beside those that any has.
+pub fn bytes_of(value: &Datum) -> u64 {
+    (value.size() - size_of::<Datum>()) as u64
+}
+
 /// Pages of rows.
 pub type RowStream = BoxStream<'static, SqlResult<Vec<Row>>>;
 
@@ -53,17 +73,37 @@ pub fn column_of(field: &Field) -> ResultColumn {
 
 /// The rows of a query, each value as the type of its column.
 pub fn rows_of(batches: SendableRecordBatchStream, columns: Arc<[ResultColumn]>) -> RowStream {
-    stream::try_unfold((batches, columns), |(mut batches, columns)| async move {
-        let next = AssertUnwindSafe(batches.next()).catch_unwind().await.map_err(|panic| from_panic(&panic))?;
-        match next {
-            None => Ok(None),
-            Some(batch) => {
-                let rows = rows_of_batch(&batch.map_err(|error| from_datafusion(&error))?, &columns)?;
-                Ok(Some((rows, (batches, columns))))
-            }
-        }
+    stream::try_unfold((batches, columns, None::<RecordBatch>), |(mut batches, columns, rest)| async move {
+        let next = match rest {
+            Some(rest) => Some(Ok(rest)),
+            None => AssertUnwindSafe(batches.next()).catch_unwind().await.map_err(|panic| from_panic(&panic))?,
+        };
+        let Some(batch) = next else { return Ok(None) };
+        let batch = batch.map_err(|error| from_datafusion(&error))?;
+        let count = page_of(&batch)?;
+        let rows = rows_of_batch(&batch.slice(0, count), &columns)?;
+        let rest = (count < batch.num_rows()).then(|| batch.slice(count, batch.num_rows() - count));
+        Ok(Some((rows, (batches, columns, rest))))
     })
     .boxed()
+}
+
+/// How many rows of a batch, from the first on, make a page: what the query engine holds once is copied for each column and each row.
+fn page_of(batch: &RecordBatch) -> SqlResult<usize> {
+    let mut lengths = vec![0_u64; batch.num_rows()];
+    for array in batch.columns() {
+        let of_column = array_lengths(array).map_err(|error| from_datafusion(&error))?;
+        lengths.iter_mut().zip(of_column).for_each(|(sum, length)| *sum = sum.saturating_add(length));
+    }
+    let mut bytes = 0_u64;
+    for (row, length) in lengths.iter().enumerate() {
+        check_bytes(*length)?;
+        bytes = bytes.saturating_add(*length);
+        if bytes >= PAGE_BYTES_FULL {
+            return Ok(row + 1);
+        }
+    }
+    Ok(batch.num_rows())
 }
 
 fn rows_of_batch(batch: &RecordBatch, columns: &[ResultColumn]) -> SqlResult<Vec<Row>> {

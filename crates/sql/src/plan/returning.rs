@@ -3,7 +3,7 @@
 use super::evaluate::Compiled;
 use super::expression::{Compiler, Expressions};
 use super::names::{name_items, shown};
-use super::result::ResultColumn;
+use super::result::{ResultColumn, bytes_of, check_bytes};
 use crate::catalog::TableDescriptor;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult};
@@ -104,16 +104,21 @@ impl Projection {
         self.items.iter().all(|item| matches!(item, Body::Column(_)))
     }
 
-    /// The rows that it makes of rows of the table.
+    /// The rows that it makes of rows of the table. Error 54000 if they have too many bytes to be there at once.
     pub fn rows(&self, engine: &Engine, rows: &[Row], parameters: &[Datum]) -> SqlResult<Vec<Row>> {
         let mut results: Vec<Row> = rows.iter().map(|_| Vec::with_capacity(self.items.len())).collect();
+        let mut bytes = 0;
         for (item, column) in self.items.iter().zip(self.columns.iter()) {
             match item {
                 Body::Column(position) => {
+                    bytes += rows.iter().map(|row| bytes_of(&row[*position])).sum::<u64>();
+                    check_bytes(bytes)?;
                     results.iter_mut().zip(rows).for_each(|(result, row)| result.push(row[*position].clone()));
                 }
                 Body::Expr(compiled) => {
                     let values = compiled.evaluate(engine, rows.len(), |row, input| input_of(&rows[row], parameters, input))?;
+                    bytes += values.iter().map(bytes_of).sum::<u64>();
+                    check_bytes(bytes)?;
                     for (result, value) in results.iter_mut().zip(values) {
                         let exact = value.data_type() == column.ty.arrow();
                         result.push(if exact { value } else { coerce(&column.ty, value)? });

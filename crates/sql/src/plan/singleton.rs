@@ -3,7 +3,7 @@
 use super::evaluate::{Compiled, Scope};
 use super::expression::{Expressions, holds_query};
 use super::parameters::Parameters;
-use super::result::ResultColumn;
+use super::result::{ResultColumn, bytes_of, check_bytes};
 use super::{Body, Effect, Plan, Planning, Running, analyze, names};
 use crate::error::SqlResult;
 use crate::types::{Datum, coerce};
@@ -59,11 +59,14 @@ fn items_of(query: &ast::Query) -> Option<Vec<(String, &ast::Expr)>> {
 impl SingletonPlan {
     /// Runs it.
     pub fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
+        let mut bytes = 0;
         let row: SqlResult<Vec<Datum>> = self
             .0
             .iter()
             .map(|(expr, column)| {
                 let value = expr.evaluate(cx.engine, 1, |_, input| &cx.parameters[input])?.pop().expect("one value for one row");
+                bytes += bytes_of(&value);
+                check_bytes(bytes)?;
                 if value.data_type() == column.ty.arrow() { Ok(value) } else { coerce(&column.ty, value) }
             })
             .collect();

@@ -143,6 +143,44 @@ async fn a_text_within_the_bound_is_made_as_ever() {
 }
 
 #[tokio::test]
+async fn the_functions_of_one_statement_share_what_they_may_make() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text); INSERT INTO t VALUES (1, 'x')").await.expect("created");
+    let made = |text: &str, calls: usize| vec![format!("length(repeat({text}, 60000000))"); calls].join(", ");
+    for (text, from) in [("'x'", ""), ("name", " FROM t"), ("name", " FROM t GROUP BY id, name")] {
+        let few = format!("SELECT {}{from}", made(text, 4));
+        assert_eq!(strings(&client, &few).await, ["60000000"; 4], "{few}");
+        let many = format!("SELECT {}{from}", made(text, 5));
+        assert_eq!(code(client.batch_execute(&many).await), "54000", "{many}");
+    }
+    let update = format!("UPDATE t SET id = 1 WHERE 0 < {}", made("name", 5).replace(", length", " + length"));
+    assert_eq!(code(client.batch_execute(&update).await), "54000");
+}
+
+#[tokio::test]
+async fn a_result_that_shows_one_large_value_in_many_columns_is_refused() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, name text)").await.expect("created");
+    client.batch_execute("INSERT INTO t VALUES (1, repeat('x', 1000000))").await.expect("inserted");
+    let columns = |name: &str| vec![name; 70].join(", ");
+    for sql in [
+        format!("SELECT {} FROM t", columns("name")),
+        format!("SELECT {} FROM (SELECT repeat('y', 1000000) AS name) AS made", columns("name")),
+        format!("UPDATE t SET id = 2 RETURNING {}", columns("name")),
+        format!("SELECT {} FROM t AS a, t AS b", columns("a.name")),
+    ] {
+        assert_eq!(code(client.batch_execute(&sql).await), "54000", "{sql}");
+    }
+    // Rows that fit by themselves are told in as many pages as it takes.
+    let wide =
+        "SELECT a.name, b.name FROM t AS a CROSS JOIN t AS b CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS n(i)";
+    let wide = format!("{wide}, (VALUES (1), (2), (3), (4), (5)) AS m(i)");
+    assert_eq!(strings(&client, &wide).await.len(), 90);
+}
+
+#[tokio::test]
 async fn a_statement_that_writes_stops_reading_when_it_has_more_than_a_transaction_may_write() {
     let server = Server::start().await;
     let client = server.connect().await;
