@@ -16,7 +16,7 @@ use crate::name::Name;
 use crate::operation::{Action, Operation};
 use crate::refusal::Refusal;
 use crate::tokens::Tokens;
-use rhumb_core::Effects;
+use rhumb_core::{Effects, work};
 use std::collections::{BTreeSet, VecDeque};
 
 /// An operation takes part in as many redistributions and counts as it may, so it waits longer where answers take longer: by so many.
@@ -75,6 +75,7 @@ impl Site {
         let Some(quota) = self.quotas.get(&id) else { return Tokens::NONE };
         let sum = |queue: &VecDeque<Waiting>| queue.iter().fold(0_u64, |sum, waiting| sum.saturating_add(waiting.operation.amount));
         let own = Tokens { left: sum(&quota.acquires), held: sum(&quota.releases) };
+        work::add(1 + quota.acquires.len() + quota.releases.len());
         quota
             .children
             .iter()
@@ -208,6 +209,7 @@ impl Site {
     /// Serves what waits for tokens of `id` and of the quotas below it: first come, first served, but nobody waits behind
     /// somebody who needs more than there is.
     pub(super) fn on_more_tokens(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        work::add(1);
         let mut lacking = BTreeSet::new();
         for action in [Action::Release, Action::Acquire] {
             let mut index = 0;
@@ -328,6 +330,7 @@ impl Site {
             found.extend(&quota.children);
             next += 1;
         }
+        work::add(found.len());
         found
     }
 
@@ -337,6 +340,7 @@ impl Site {
         let Some(quota) = self.quotas.get(&scarce) else { return };
         let (tokens, name) = (quota.account.tokens, quota.definition.name.clone());
         let Some(waiting) = self.quotas.get_mut(&link).map(|quota| std::mem::take(queue(quota, action))) else { return };
+        work::add(waiting.len());
         for mut waiting in waiting {
             let amount = waiting.operation.amount;
             let lacks = amount > if action == Action::Acquire { tokens.left } else { tokens.held };
@@ -406,6 +410,7 @@ impl Site {
             let Some(quota) = self.quotas.get_mut(&id) else { return };
             let name = quota.definition.name.clone();
             let max = self.config.wait_ticks + ANSWERS_WAITED_FOR * later;
+            work::add(queue(quota, action).len());
             queue(quota, action).iter_mut().for_each(|waiting| waiting.waited += 1);
             // First come, first overdue.
             while let Some(quota) = self.quotas.get_mut(&id)

@@ -8,8 +8,8 @@ use crate::catalog::QuotaId;
 use crate::operation::{Action, Done, Operation};
 use crate::refusal::Refusal;
 use crate::request::Answer;
-use rhumb_core::Effects;
 use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, work};
 use std::sync::Arc;
 
 /// A request of which some operation waits.
@@ -109,6 +109,7 @@ impl Site {
             chain = Arc::new([id]);
         }
         let amount = operation.amount;
+        work::add(chain.len());
         let lacks = |id: &&QuotaId| !self.quotas[id].allows(operation.action, amount);
         if let Some(lacking) = chain.iter().find(lacks) {
             return Err(*lacking);
@@ -195,6 +196,7 @@ impl Site {
     /// A retry of an operation that waits is answered with it.
     fn attach(&mut self, id: QuotaId, operation: &Operation, slot: Slot) {
         let quota = self.quotas.get_mut(&id).expect("what waits, waits for a quota");
+        work::add(quota.acquires.len() + quota.releases.len());
         let key = operation.id.as_ref();
         let mut waiting = quota.acquires.iter_mut().chain(quota.releases.iter_mut());
         let found = waiting.find(|waiting| waiting.key() == key).expect("its id is among those that wait");
