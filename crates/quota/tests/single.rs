@@ -1,10 +1,13 @@
 //! What a site does with requests, to the effect: one that stands alone, held against a model that is a few numbers.
 
 use proptest::prelude::*;
-use rhumb_core::actor::{Effect, Gated, Load, Loaded};
-use rhumb_core::{Actor, Effects, Input, SiteId, Time, Topology};
+use rhumb_core::actor::{Body, Effect, Gated, Load, Loaded};
+use rhumb_core::{Actor, Effects, Input, SiteId, Time, Topology, work};
+use rhumb_quota::catalog::{self, Definition, Definitions, Made, QuotaId};
+use rhumb_quota::lost::Settled;
+use rhumb_quota::message::Note;
 use rhumb_quota::name::Name;
-use rhumb_quota::operation::{AMOUNT_MAX, Done, Operation, RequestKey};
+use rhumb_quota::operation::{AMOUNT_MAX, Done, OPERATIONS_MAX, Operation, RequestKey};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
 use rhumb_quota::site::Timer;
@@ -237,6 +240,46 @@ fn bad_changes_are_refused() {
     assert!(matches!(change(Request::SetLimit { name: name("vm"), limit: AMOUNT_MAX + 1 }), Refusal::Invalid(_)));
     assert_eq!(change(Request::Drop { name: name("none") }), Refusal::Unknown(name("none")));
     assert_eq!(alone.tokens(), (10, 0));
+}
+
+/// A site of three, with the quota `vm` and thousands below it.
+fn with_thousands_below() -> Alone {
+    const CHILDREN: u64 = 5_000;
+    let mut alone = Alone::new(3, Config::default());
+    let define = |id: u64, name: Name, limit, parent| {
+        (QuotaId(id), Definition { name, spec: Spec::new(limit), parent, highest: limit, settled: Settled::default() })
+    };
+    let children = (1..=CHILDREN).map(|n| define(n, name(&format!("vm{n}")), 30, Some(QuotaId(0))));
+    let quotas = [define(0, name("vm"), 30_000, None)].into_iter().chain(children).collect();
+    let definitions = Definitions::new(quotas, Made { created: CHILDREN + 1, ..Made::default() });
+    let note = Note::Catalog(catalog::Note::State { slot: CHILDREN + 1, definitions });
+    alone.step(Input::Message { from: SiteId::new(1, 0), body: Body::Note(note) });
+    alone
+}
+
+#[test]
+fn the_work_of_operations_does_not_grow_with_the_number_of_quotas() {
+    let below = |n: u64| Operation { quota: name(&format!("vm{n}")), ..acquire(1) };
+    let mut alone = with_thousands_below();
+    // What each quota of a chain of two is looked at for, a few times.
+    let few = 16;
+    let (waits, work) = work::measure(|| alone.run(Operation { amount: 11, ..below(1) }));
+    assert_eq!(waits, None, "the site has ten of them");
+    assert!((1..=few).contains(&work), "{work} units for an operation that waits");
+    let all = OPERATIONS_MAX as u64;
+    let (answer, work) = work::measure(|| alone.ask(Request::Run(vec![acquire(1); OPERATIONS_MAX])));
+    assert!(matches!(answer, Some(Answer::Ran(results)) if results.iter().all(Result::is_ok)));
+    assert!((all..=all * few).contains(&work), "{work} units for {all} acquisitions while one operation waits");
+    let (answer, work) = work::measure(|| alone.ask(Request::Run(vec![release(1); OPERATIONS_MAX])));
+    assert!(matches!(answer, Some(Answer::Ran(results)) if results.iter().all(Result::is_ok)));
+    assert!((all..=all * few).contains(&work), "{work} units for {all} releases while one operation waits");
+    // What cannot be let go by an operation is not looked at for it.
+    for n in 2..=1_000 {
+        assert_eq!(alone.run(Operation { amount: 11, ..below(n) }), None, "{n} wait");
+    }
+    let (answer, work) = work::measure(|| alone.ask(Request::Run(vec![acquire(1); OPERATIONS_MAX])));
+    assert!(matches!(answer, Some(Answer::Ran(results)) if results.iter().all(Result::is_ok)));
+    assert!((all..=all * few).contains(&work), "{work} units for {all} acquisitions while a thousand acquisitions wait");
 }
 
 /// A step of the random client.

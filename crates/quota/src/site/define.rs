@@ -14,7 +14,7 @@ use crate::records;
 use crate::refusal::Refusal;
 use crate::request::Answer;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, record};
+use rhumb_core::{Effects, record, work};
 use std::collections::BTreeMap;
 
 impl Site {
@@ -43,6 +43,7 @@ impl Site {
         let defined: BTreeMap<QuotaId, Definition> = self.catalog.definitions().quotas.clone();
         let gone: Vec<QuotaId> = self.quotas.keys().filter(|id| !defined.contains_key(id)).copied().collect();
         gone.into_iter().rev().for_each(|id| self.drop_quota(id, fx));
+        work::add(defined.len());
         let mut changed = Vec::new();
         for (id, definition) in defined {
             if self.quotas.get(&id).is_some_and(|quota| quota.definition != definition) {
@@ -101,17 +102,11 @@ impl Site {
         Quota::new(definition, account, protocol, count, demand, &self.config)
     }
 
-    /// Works out who stands above and below whom.
+    /// Works out who stands above whom.
     pub(super) fn relate(&mut self) {
         let definitions = self.catalog.definitions();
         for (id, quota) in &mut self.quotas {
             quota.chain = definitions.chain(*id).collect();
-            quota.children.clear();
-        }
-        for (id, definition) in &definitions.quotas {
-            if let Some(parent) = definition.parent {
-                self.quotas.get_mut(&parent).expect("parents outlive their children").children.push(*id);
-            }
         }
     }
 
@@ -133,13 +128,14 @@ impl Site {
     }
 
     fn drop_quota(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let quota = self.quotas.get_mut(&id).expect("it was just looked at");
+        let unknown = Refusal::Unknown(quota.definition.name.clone());
+        for waiting in quota.take_waiting() {
+            self.finish(id, waiting, Err(unknown.clone()));
+        }
         let quota = self.quotas.remove(&id).expect("it was just looked at");
         self.active.remove(&id);
         self.give_back(&quota, fx);
-        let unknown = Refusal::Unknown(quota.definition.name.clone());
-        for waiting in quota.acquires.into_iter().chain(quota.releases) {
-            self.finish(waiting, Err(unknown.clone()));
-        }
         for reader in quota.readers {
             self.outcome.answers.push((reader.client, Answer::Got(Err(unknown.clone()))));
         }

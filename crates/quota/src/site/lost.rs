@@ -107,9 +107,9 @@ impl Site {
         self.active.clear();
         for id in self.quotas.keys().copied().collect::<Vec<_>>() {
             let quota = self.quotas.get_mut(&id).expect("it was just listed");
-            let waiting: Vec<_> = quota.acquires.drain(..).chain(quota.releases.drain(..)).collect();
+            let waiting = quota.take_waiting();
             let readers: Vec<_> = quota.readers.drain(..).collect();
-            waiting.into_iter().for_each(|waiting| self.finish(waiting, Err(Refusal::DeclaredLost)));
+            waiting.into_iter().for_each(|waiting| self.finish(id, waiting, Err(Refusal::DeclaredLost)));
             let told = readers.into_iter().map(|reader| (reader.client, Answer::Got(Err(Refusal::DeclaredLost))));
             self.outcome.answers.extend(told);
         }

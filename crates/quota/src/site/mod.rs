@@ -310,6 +310,8 @@ impl Inspect for Site {
             let (operations, readers) = quota.waiting();
             visit(Table::new("quota.operations", operations, self.config.waiting_per_quota));
             visit(Table::new("quota.readers", readers, READERS_MAX));
+            // Each of them for an operation at least.
+            visit(Table::new("quota.waiting_below", quota.to_acquire.below.len() + quota.to_release.below.len(), waiting_max));
             visit(Table::new("quota.lists", quota.protocol.decided().len(), sites).stays());
         }
     }

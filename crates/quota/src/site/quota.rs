@@ -12,12 +12,12 @@ use crate::operation::Action;
 use crate::site::drought::Drought;
 use crate::site::lost::Settling;
 use crate::site::pace::Calling;
-use crate::site::waiting::Waiting;
+use crate::site::waiting::{Needs, Waiting};
 use crate::spec::OfferPolicy;
 use crate::tokens::Tokens;
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// One quota at one site.
@@ -26,8 +26,6 @@ pub struct Quota {
     pub definition: Definition,
     /// It and the quotas above it, from below.
     pub chain: Arc<[QuotaId]>,
-    /// The quotas right below it.
-    pub children: Vec<QuotaId>,
     /// Its tokens here.
     pub account: Account,
     /// Its part in redistributions.
@@ -40,6 +38,10 @@ pub struct Quota {
     pub acquires: VecDeque<Waiting>,
     /// Releases that wait.
     pub releases: VecDeque<Waiting>,
+    /// What acquisitions wait for, here and below.
+    pub to_acquire: Needs,
+    /// What releases wait for, here and below.
+    pub to_release: Needs,
     /// Readers that wait for a count.
     pub readers: VecDeque<Reader>,
     /// Offers ever made, and counts stood still for: what waited then had its say.
@@ -100,13 +102,14 @@ impl Quota {
         let mut quota = Quota {
             definition,
             chain: Arc::new([]),
-            children: Vec::new(),
             account,
             protocol,
             count,
             demand,
             acquires: VecDeque::new(),
             releases: VecDeque::new(),
+            to_acquire: Needs::default(),
+            to_release: Needs::default(),
             readers: VecDeque::new(),
             offers: 0,
             offered_at: None,
@@ -124,6 +127,34 @@ impl Quota {
         };
         quota.granted(config);
         quota
+    }
+
+    /// All operations that wait: they do so no more.
+    pub fn take_waiting(&mut self) -> Vec<Waiting> {
+        self.acquires.drain(..).chain(self.releases.drain(..)).collect()
+    }
+
+    /// What operations wait for, here and below.
+    pub fn needs(&self) -> Tokens {
+        let tokens = |needs: &Needs| u64::try_from(needs.amount).unwrap_or(u64::MAX);
+        Tokens { left: tokens(&self.to_acquire), held: tokens(&self.to_release) }
+    }
+
+    /// What those wait for who wait for this action.
+    pub fn needs_of(&mut self, action: Action) -> &mut Needs {
+        match action {
+            Action::Acquire => &mut self.to_acquire,
+            Action::Release | Action::Free => &mut self.to_release,
+        }
+    }
+
+    /// The quotas right below in or below which somebody waits for one of these actions.
+    pub fn waiting_below(&self, actions: &[Action]) -> BTreeSet<QuotaId> {
+        let below = |action: &Action| match action {
+            Action::Acquire => &self.to_acquire.below,
+            Action::Release | Action::Free => &self.to_release.below,
+        };
+        actions.iter().flat_map(below).copied().collect()
     }
 
     /// True if it needs to be looked after at every tick.

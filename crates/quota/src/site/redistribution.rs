@@ -70,19 +70,6 @@ impl Verdict {
 }
 
 impl Site {
-    /// What operations wait for in quota `id`: its own, and those of quotas below it.
-    fn needs(&self, id: QuotaId) -> Tokens {
-        let Some(quota) = self.quotas.get(&id) else { return Tokens::NONE };
-        let sum = |queue: &VecDeque<Waiting>| queue.iter().fold(0_u64, |sum, waiting| sum.saturating_add(waiting.operation.amount));
-        let own = Tokens { left: sum(&quota.acquires), held: sum(&quota.releases) };
-        work::add(1 + quota.acquires.len() + quota.releases.len());
-        quota
-            .children
-            .iter()
-            .map(|child| self.needs(*child))
-            .fold(own, |a, b| Tokens { left: a.left.saturating_add(b.left), held: a.held.saturating_add(b.held) })
-    }
-
     /// A step of the protocol of quota `id`, and what follows from it.
     pub(super) fn with_protocol(
         &mut self,
@@ -90,9 +77,9 @@ impl Site {
         fx: &mut Effects<Site>,
         step: impl FnOnce(&mut Protocol, &mut SitePurse<'_>, &mut avantan::Out),
     ) {
-        let needs = self.needs(id);
         // A quota that this site does not know yet, or no more: the sender will ask again, or learn that it is gone.
         let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let needs = quota.needs();
         let mut out = avantan::Out::default();
         let moment = Moment { now: self.now, tick: self.ticks };
         let (protocol, mut purse) = quota.purse(self.cluster.me, moment, needs, &self.config);
@@ -133,7 +120,6 @@ impl Site {
 
     /// Leads a redistribution of quota `id` if there is reason to and it can be done now.
     pub(super) fn stir(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
-        let needs = self.needs(id);
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         self.active.insert(id);
         if !quota.protocol.is_idle() || quota.rest > 0 || quota.count.is_under_way() {
@@ -147,7 +133,7 @@ impl Site {
         if quota.doubted {
             return;
         }
-        let reactive = !quota.account.tokens.covers(needs);
+        let reactive = !quota.account.tokens.covers(quota.needs());
         if reactive {
             fx.count("quota.redistribution.reactive");
         } else if quota.foresees {
@@ -209,22 +195,29 @@ impl Site {
     /// Serves what waits for tokens of `id` and of the quotas below it: first come, first served, but nobody waits behind
     /// somebody who needs more than there is.
     pub(super) fn on_more_tokens(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        self.let_go(id, &[Action::Release, Action::Acquire], fx);
+    }
+
+    /// Serves those of them who wait for these actions. True if somebody was served.
+    pub(super) fn let_go(&mut self, id: QuotaId, actions: &[Action], fx: &mut Effects<Site>) -> bool {
         work::add(1);
+        let mut served = false;
         let mut lacking = BTreeSet::new();
-        for action in [Action::Release, Action::Acquire] {
+        for &action in actions {
             let mut index = 0;
             while let Some(operation) = self.waiting_at(id, action, index) {
                 // Others may have been freed since it came.
                 if let Err(refusal) = self.check_free(id, &operation) {
                     let waiting = self.quotas.get_mut(&id).and_then(|quota| queue(quota, action).remove(index));
-                    self.finish(waiting.expect("it was just looked at"), Err(refusal));
+                    self.finish(id, waiting.expect("it was just looked at"), Err(refusal));
                     continue;
                 }
                 match self.carry_out(id, &operation) {
                     Ok(done) => {
                         let quota = self.quotas.get_mut(&id).expect("it has a queue");
                         let waiting = queue(quota, action).remove(index);
-                        self.finish(waiting.expect("it was just looked at"), Ok(done));
+                        self.finish(id, waiting.expect("it was just looked at"), Ok(done));
+                        served = true;
                     }
                     Err(quota) => {
                         lacking.insert(quota);
@@ -237,8 +230,11 @@ impl Site {
         for quota in lacking.into_iter().filter(|quota| *quota != id) {
             self.stir(quota, fx);
         }
-        let children = self.quotas.get(&id).map(|quota| quota.children.clone()).unwrap_or_default();
-        children.into_iter().for_each(|child| self.on_more_tokens(child, fx));
+        let below = self.quotas.get(&id).map(|quota| quota.waiting_below(actions));
+        for child in below.unwrap_or_default() {
+            served |= self.let_go(child, actions, fx);
+        }
+        served
     }
 
     /// What waits at that place of a queue of `id`, if any of its tokens are there for it.
@@ -322,12 +318,12 @@ impl Site {
         }
     }
 
-    /// The quota `id` and all below it.
+    /// The quota `id` and those below it where something waits.
     fn subtree(&self, id: QuotaId) -> Vec<QuotaId> {
         let mut found = vec![id];
         let mut next = 0;
         while let Some(quota) = found.get(next).and_then(|id| self.quotas.get(id)) {
-            found.extend(&quota.children);
+            found.extend(quota.waiting_below(&[Action::Release, Action::Acquire]));
             next += 1;
         }
         work::add(found.len());
@@ -374,7 +370,7 @@ impl Site {
                     {
                         quota.drought.tried(verdict.contended.then_some(amount), why.clone(), rank);
                     }
-                    self.finish(waiting, Err(refusal));
+                    self.finish(link, waiting, Err(refusal));
                 }
             }
         }
@@ -396,8 +392,7 @@ impl Site {
         self.expire(id, fx);
         self.on_more_tokens(id, fx);
         self.stir(id, fx);
-        let needs = self.needs(id);
-        if self.quotas.get(&id).is_none_or(|quota| !quota.is_active() && needs.is_none()) {
+        if self.quotas.get(&id).is_none_or(|quota| !quota.is_active() && quota.needs().is_none()) {
             self.active.remove(&id);
         }
     }
@@ -419,7 +414,7 @@ impl Site {
                 let waiting = queue(quota, action).pop_front().expect("it was just looked at");
                 let why = "redistributing takes too long".to_owned();
                 fx.count("quota.refused.overdue");
-                self.finish(waiting, Err(Refusal::Unreachable { quota: name.clone(), why }));
+                self.finish(id, waiting, Err(Refusal::Unreachable { quota: name.clone(), why }));
             }
         }
         self.expire_readers(id);

@@ -82,7 +82,7 @@ impl Site {
         }
         match self.carry_out(id, operation) {
             Ok(done) => {
-                self.after(id, fx);
+                self.after(id, operation.action, fx);
                 Look::Settled(Ok(done))
             }
             Err(lacking) => match self.refuse_at_once(lacking, operation) {
@@ -151,11 +151,15 @@ impl Site {
     }
 
     /// After tokens of `id` changed hands: serves who waits for just those, and looks ahead.
-    fn after(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+    fn after(&mut self, id: QuotaId, action: Action, fx: &mut Effects<Site>) {
         let chain = Arc::clone(&self.quotas[&id].chain);
-        if self.waiting > 0 {
-            self.on_more_tokens(*chain.last().expect("a chain has its quota"), fx);
+        let highest = *chain.last().expect("a chain has its quota");
+        // What was acquired may be what a release waits for, and the other way round; who waits to do the same waits on.
+        let serves = if action == Action::Acquire { Action::Release } else { Action::Acquire };
+        if self.let_go(highest, &[serves], fx) {
+            self.on_more_tokens(highest, fx);
         }
+        work::add(chain.len());
         for link in chain.iter() {
             self.look_ahead(*link, fx);
         }
@@ -187,8 +191,9 @@ impl Site {
         let offers = self.quotas[&lacking].offers;
         let quota = self.quotas.get_mut(&id).expect("a name leads to a quota");
         let queue = if operation.action == Action::Acquire { &mut quota.acquires } else { &mut quota.releases };
+        let (action, amount) = (operation.action, operation.amount);
         queue.push_back(Waiting { operation, slots: vec![slot], lacking, offers, tries: 0, waited: 0 });
-        self.active.extend(Arc::clone(&self.quotas[&id].chain).iter());
+        self.need(id, action, amount);
         fx.count("quota.waited");
         self.stir(lacking, fx);
     }
@@ -210,9 +215,38 @@ impl Site {
         }
     }
 
-    /// An operation that waited has its outcome.
-    pub(super) fn finish(&mut self, waiting: Waiting, result: Result<Done, Refusal>) {
+    /// An operation waits for tokens of `id`, and so of all quotas above.
+    fn need(&mut self, id: QuotaId, action: Action, amount: u64) {
+        let chain = Arc::clone(&self.quotas[&id].chain);
+        work::add(chain.len());
+        let mut below = None;
+        for link in chain.iter() {
+            let needs = self.quotas.get_mut(link).expect("a chain is of quotas").needs_of(action);
+            needs.amount += u128::from(amount);
+            needs.below.extend(below.replace(*link));
+        }
+        self.active.extend(chain.iter());
+    }
+
+    /// It does so no more.
+    fn need_no_more(&mut self, id: QuotaId, action: Action, amount: u64) {
+        let chain = Arc::clone(&self.quotas[&id].chain);
+        work::add(chain.len());
+        let mut satisfied = None;
+        for link in chain.iter() {
+            let needs = self.quotas.get_mut(link).expect("a chain is of quotas").needs_of(action);
+            needs.amount -= u128::from(amount);
+            if let Some(below) = satisfied {
+                needs.below.remove(&below);
+            }
+            satisfied = Some(*link).filter(|_| needs.amount == 0);
+        }
+    }
+
+    /// An operation that waited in quota `id` has its outcome.
+    pub(super) fn finish(&mut self, id: QuotaId, waiting: Waiting, result: Result<Done, Refusal>) {
         self.waiting -= 1;
+        self.need_no_more(id, waiting.operation.action, waiting.operation.amount);
         if let Some(key) = waiting.key() {
             self.waiting_ids.remove(key);
         }

@@ -3,6 +3,7 @@
 use crate::catalog::QuotaId;
 use crate::operation::{Operation, RequestKey};
 use rhumb_core::actor::RequestId;
+use std::collections::BTreeSet;
 
 /// Retries of one waiting operation that are answered with it at the most.
 pub const RETRIES_ATTACHED_MAX: usize = 16;
@@ -33,6 +34,16 @@ pub struct Waiting {
     pub tries: u32,
     /// Ticks since it came.
     pub waited: u32,
+}
+
+/// What operations of one kind wait for in a quota and below it: kept where it changes, so that nobody has to look through all quotas
+/// for those where something waits.
+#[derive(Debug, Default)]
+pub struct Needs {
+    /// So many tokens. Many operations may want as many as there can be.
+    pub amount: u128,
+    /// The quotas right below that have a part in it.
+    pub below: BTreeSet<QuotaId>,
 }
 
 impl Waiting {
