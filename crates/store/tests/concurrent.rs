@@ -52,7 +52,8 @@ fn check<E: Engine>(store: &Store<E>) {
             scope.spawn(move || {
                 let range = KeyRange::new(Key::default(), Key::new(vec![0xff]));
                 let scan = Load::Scan { range, at: Timestamp::MAX, limit: 100, bytes: usize::MAX, reverse };
-                let get = Load::Get { keys: (0..KEYS).map(|key| Key::new(vec![key as u8])).collect(), at: Timestamp::MAX };
+                let get =
+                    Load::Get { keys: (0..KEYS).map(|key| Key::new(vec![key as u8])).collect(), at: Timestamp::MAX, bytes: usize::MAX };
                 let mut seen = 0;
                 while seen < BATCHES {
                     for load in [&scan, &get] {

@@ -1,6 +1,6 @@
 //! What the cursor into a peer's log has passed is on disk, whatever the site was in doubt about; and what no log can say is not read from one.
 
-use crate::doubts::{EAST, NORTH, WEST, change};
+use crate::doubts::{EAST, NORTH, SOUTH, WEST, change};
 use crate::resolutions::{LONG, keys_of_two_shards};
 use crate::support::messages::tells_outcome;
 use crate::support::{Cluster, Envelope, R0, R1, R2};
@@ -16,6 +16,10 @@ fn is_forgotten(envelope: &Envelope) -> bool {
 
 fn aborts(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Note(Note::Decided { decision: Decision::Aborted, .. }) | Body::Promise(Promise::Aborted { .. }))
+}
+
+fn tells_commit(envelope: &Envelope) -> bool {
+    tells_outcome(envelope) && !aborts(envelope)
 }
 
 /// The coordinator of r2 dies before it has voted; the cohort beside it is prepared, and reads in two logs that the attempt committed. The
@@ -113,4 +117,41 @@ fn a_region_without_a_copy_is_not_in_doubt_for_ever() {
     cluster.advance(Span::from_secs(20));
     assert_eq!(cluster.under_way(aborts), 0, "nobody says that it aborted");
     assert_eq!(cluster.prepared_and_in_doubt(R2), (0, 0));
+}
+
+/// Both sites of r2 are down while r0 and r1 commit, r3 has never heard of it, and r1 dies but for its second site, which is in doubt. Then r2 gets
+/// a vote in the place of r1. Its second site carries the attempt, and reads in the log of r0 that it committed before its coordinator is back.
+#[test]
+fn what_is_carried_is_not_passed_over() {
+    let (a, b) = keys_of_two_shards();
+    let (first, second) = (R2, SiteId::new(2, 1));
+    let placement = Placement::first(change([NORTH, EAST, SOUTH], [WEST])).expect("three active regions");
+    let mut cluster = Cluster::of_sites(4, 2, placement.clone());
+    [first, second].into_iter().for_each(|site| cluster.kill(site));
+    cluster.hold(|envelope| envelope.to.region == SOUTH && envelope.is_accept() || envelope.to.region == EAST && tells_outcome(envelope));
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
+    cluster.settle();
+    cluster.committed(id);
+    cluster.kill(R1);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    let (_, id) = cluster.change(R0, &placement, change([NORTH, WEST, SOUTH], []));
+    cluster.settle();
+    cluster.committed(id);
+    cluster.advance(Span::from_secs(5));
+    // r2 hears r0, where it committed, after the others only.
+    cluster.hold(move |envelope| envelope.from.region == NORTH && envelope.to.region == WEST);
+    cluster.start(second);
+    cluster.advance(Span::from_secs(3));
+    assert_eq!(cluster.prepared_and_in_doubt(second).0, 1, "it carries what r1 is in doubt about");
+    cluster.hold(move |envelope| envelope.to == first && tells_commit(envelope) || aborts(envelope));
+    cluster.advance(Span::from_secs(3));
+    cluster.start(first);
+    cluster.advance(Span::from_secs(3));
+    assert_eq!(cluster.under_way(aborts), 0, "nobody says that it aborted");
+    cluster.let_go();
+    cluster.advance(LONG);
+    cluster.assert_ended(&[R0, first, SiteId::new(3, 0)], &[(&a, Some("1"))]);
+    cluster.assert_ended(&[SiteId::new(0, 1), second, SiteId::new(3, 1)], &[(&b, Some("1"))]);
 }
