@@ -5,7 +5,7 @@
 //! of rows is cut into parts that stay within the bound. `||` is looked at afterwards: it makes at most twice what it was given, and
 //! nothing that it is given is larger than the bound.
 //!
-//! A statement may have a thousand such calls, whose results are there at the same time. So its calls [share](share) a bound. And what the
+//! A statement may have a thousand such calls, whose results are there at the same time. So its calls share a bound ([`share`]). And what the
 //! planner finds to be constant would be kept with the plan, or copied wherever the plan names it, so while it is [`Folding`] these
 //! functions make no more than a few bytes; what is larger is made when the statement runs.
 //!

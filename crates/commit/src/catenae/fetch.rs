@@ -38,7 +38,7 @@ impl Fetch {
         Fetch { at, keys, ranges, reverse: false, rows: Vec::new(), found, values: None, bytes: 0, bytes_max: usize::MAX }
     }
 
-    /// What `transaction` needs to be run as of `at`, up to [`READ_BYTES_MAX`].
+    /// What `transaction` needs to be run as of `at`, up to `READ_BYTES_MAX`.
     pub fn of(transaction: &Transaction, at: Timestamp) -> Fetch {
         let keys = transaction.footprint().keys.into_keys().collect();
         let ranges = transaction.operations.iter().filter_map(Operation::range).map(|(range, limit)| (range.clone(), limit));
