@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   bind ▶ open the stores ▶ start the site, HTTP ▶ clock confirmed ▶ recovered ▶ serve clients, ready line ▶ SIGTERM or SIGINT
-//!        ▶ no new clients, those under way finish within the grace ▶ all on disk ▶ exit 0
+//!        ▶ no new clients, those under way finish within the grace, HTTP tells probes ▶ all on disk ▶ exit 0
 //! ```
 //!
 //! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data
@@ -39,7 +39,7 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// Why a site's process ended otherwise than by being told to.
 #[derive(Debug, Error)]
@@ -221,10 +221,12 @@ where
     site.open(ports.peer);
     let status = site.status();
     let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone(), catenae.clone(), quad.clone());
-    let admin = tokio::spawn(async move { http::listener::serve(ports.http, routes).await });
+    let (stopping, stopped) = watch::channel(false);
+    let (answered, all_answered) = oneshot::channel();
+    let mut stop_http = Stop(stopped.clone());
+    let admin = tokio::spawn(async move { http::listener::serve(ports.http, routes, stop_http.requested(), answered).await });
     let watching = tokio::spawn(watch_placement(commits.clone(), Arc::clone(&status)));
 
-    let (stopping, stopped) = watch::channel(false);
     let quotas_home = quotas.home().clone();
     let quotas = Arc::new(Gateway::new(quotas));
     let (sql, resp, stop_clients) = (ports.sql, ports.resp, Stop(stopped));
@@ -240,7 +242,7 @@ where
             never = announced => never,
         }
     };
-    let mut outcome = until_done(serving, &status, stopping, stop).await;
+    let mut outcome = until_done(serving, all_answered, &status, stopping, stop).await;
     site.stop().await;
     watching.abort();
     admin.abort();
@@ -264,6 +266,7 @@ fn secret(setup: &Setup) -> Result<Secret, RunError> {
 /// time.
 async fn until_done(
     serving: impl Future<Output = io::Result<()>>,
+    all_answered: oneshot::Receiver<()>,
     status: &Status,
     stopping: watch::Sender<bool>,
     mut stop: impl AsyncFnMut(),
@@ -277,8 +280,14 @@ async fn until_done(
             status.begin_stop();
             stopping.send_replace(true);
             let grace = Duration::from_millis(status.setup().limits.stop_grace_ms);
+            let done = async {
+                let served = serving.await;
+                // Who was to tell is there until the site has stopped.
+                let _ = all_answered.await;
+                served
+            };
             tokio::select! {
-                served = &mut serving => served.map_err(RunError::Serve),
+                served = done => served.map_err(RunError::Serve),
                 reason = status.failure().wait() => Err(RunError::Failed(reason)),
                 () = tokio::time::sleep(grace) => {
                     tracing::warn!("stopped with clients still under way");

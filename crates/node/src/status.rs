@@ -128,6 +128,11 @@ impl Status {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
+    /// True once it was told to.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
     /// Why the site cannot serve anybody until its clock is set right, if so.
     pub fn clock_contradicted(&self) -> Option<String> {
         self.transport.clocks().contradicted()
@@ -159,7 +164,7 @@ impl Status {
         if let Some(reason) = self.failure.reason() {
             return Err(reason);
         }
-        if self.stopping.load(Ordering::Relaxed) {
+        if self.is_stopping() {
             return Err("the site is stopping".to_owned());
         }
         if let Some(reason) = self.transport.clocks().waits() {

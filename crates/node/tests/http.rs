@@ -11,19 +11,26 @@ use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use rhumb_node::http::listener::{BODY_BYTES_MAX, CONNECTIONS_MAX, serve};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 /// Serves these routes.
 async fn listen(routes: Router) -> SocketAddr {
+    listen_until(routes, future::pending()).await.0
+}
+
+/// Serves these routes until `stop`; tells when all who were there then have been answered.
+async fn listen_until(routes: Router, stop: impl Future<Output = ()> + Send + 'static) -> (SocketAddr, oneshot::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
-    tokio::spawn(serve(listener, routes));
-    address
+    let (answered, all_answered) = oneshot::channel();
+    tokio::spawn(serve(listener, routes, stop, answered));
+    (address, all_answered)
 }
 
 /// A connection on which this much of a request was sent.
@@ -85,6 +92,35 @@ async fn who_is_being_answered_is_not_sent_away_for_others() {
     }
     answers.add_permits(1);
     assert_eq!(common::http(address, "GET", "/", "").await, (200, "at last".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_asked_is_answered_before_a_stop_and_who_has_not_is_not_waited_for() {
+    let (asked, answers, stop) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
+    let (by_route, of_route, told) = (Arc::clone(&asked), Arc::clone(&answers), Arc::clone(&stop));
+    let wait = async move || {
+        by_route.add_permits(1);
+        of_route.acquire().await.expect("never closed").forget();
+        "at last"
+    };
+    let routes = Router::new().route("/", get(wait)).route("/probe", get(async || "here"));
+    let (address, mut all_answered) = listen_until(routes, async move { told.notified().await }).await;
+    let silent = sent(address, "").await;
+    let mut idle = sent(address, "GET /probe HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"here") {
+        assert!(idle.read_buf(&mut answer).await.expect("answered") > 0);
+    }
+    let asking = sent(address, "GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    asked.acquire().await.expect("never closed").forget();
+    stop.notify_one();
+    assert_eq!((rest(silent).await, rest(idle).await), (String::new(), String::new()), "they are closed");
+    assert_eq!(common::http(address, "GET", "/probe", "").await, (200, "here".into()), "who comes later is served");
+    assert_eq!(all_answered.try_recv(), Err(oneshot::error::TryRecvError::Empty), "one is not answered yet");
+    answers.add_permits(1);
+    let answer = rest(asking).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("at last"), "{answer}");
+    all_answered.await.expect("all are");
 }
 
 #[tokio::test(flavor = "multi_thread")]

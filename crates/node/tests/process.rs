@@ -280,6 +280,33 @@ async fn a_stop_lets_clients_finish_within_the_grace_and_no_longer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stop_lets_http_requests_be_answered_and_takes_up_none_but_those_of_probes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = configs(&["a"], folder.path()).await.remove(0);
+    let Process { served, stop, life } = Process::start(&config).await;
+    let address = config.listen.http;
+    let mut idle = TcpStream::connect(address).await.expect("it listens");
+    let held = tokio::spawn(async move { http(address, "POST", "/quotas/held/acquire", r#"{"amount":9}"#).await });
+    let asked = async || http(address, "GET", "/status", "").await.1.contains(r#""quotas":{"quotas":1,"#);
+    common::until("the request is under way", asked).await;
+    stop.notify_one();
+    assert_eq!(idle.read_to_end(&mut Vec::new()).await.expect("closed"), 0, "nobody waits for who has asked nothing");
+    assert_eq!(http(address, "GET", "/readyz", "").await, (503, "the site is stopping\n".into()));
+    assert_eq!(http(address, "GET", "/healthz", "").await, (200, "ok\n".into()));
+    let refused = r#"{"error":{"code":"UNAVAILABLE","message":"the site is stopping; try again later"}}"#;
+    for (method, path) in
+        [("POST", "/quotas/held/acquire"), ("GET", "/quotas"), ("POST", "/chaos"), ("GET", "/status"), ("GET", "/metrics")]
+    {
+        assert_eq!(http(address, method, path, r#"{"amount":1}"#).await, (503, refused.into()), "{method} {path}");
+    }
+    assert!(!held.is_finished());
+    assert_eq!(served.quotas.list().await, Ok(Vec::new()));
+    assert_eq!(held.await.expect("no panic"), (200, r#"{"left":0}"#.into()));
+    life.await.expect("no panic").expect("exit code 0");
+    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_start_says_why_in_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = configs(&["a"], folder.path()).await.remove(0);

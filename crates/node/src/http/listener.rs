@@ -8,6 +8,9 @@
 //! Of a connection on the left the client owes something; one on the right has been asked something. When all places are taken and another
 //! client comes, the one that owes longest leaves. So half-sent requests, however many, keep nobody out who sends a whole one.
 //!
+//! Told to stop, it closes the connections on the left of which nothing has come, and every other one after its answer. Who connects later
+//! is still served, for the sake of probes: to all others the routes say that the site is stopping.
+//!
 //! Invariant: at most [`CONNECTIONS_MAX`] connections are served at a time.
 
 use axum::Router;
@@ -22,10 +25,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::future;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 
@@ -44,34 +49,65 @@ const UNREAD_MAX: Duration = Duration::from_secs(10);
 /// How long to wait after the system refused a connection, say for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves `routes` to those who connect to `listener`. Dropping the future closes the listener and all connections.
-pub async fn serve(listener: TcpListener, routes: Router) {
-    let waiting = Arc::new(Mutex::new(Waiting::default()));
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    if connections.len() >= CONNECTIONS_MAX {
-                        // Where all are being answered, nobody leaves for another.
-                        if !lock(&waiting).dismiss() {
-                            continue;
+/// Serves `routes` to those who connect to `listener`. Once `stop` is over, those who are connected then are answered what they have
+/// asked, and leave; `answered` is told when all have. Dropping the future closes the listener and all connections.
+pub async fn serve(listener: TcpListener, routes: Router, stop: impl Future<Output = ()>, answered: oneshot::Sender<()>) {
+    let mut door = Door { listener, routes, waiting: Arc::default(), connections: JoinSet::new() };
+    let (before, after) = (watch::Sender::new(()), watch::Sender::new(()));
+    tokio::select! {
+        never = door.admit(&before) => match never {},
+        () = stop => {}
+    }
+    let leave = async {
+        before.send_replace(());
+        before.closed().await;
+        // Who wanted to know may have run out of patience.
+        let _ = answered.send(());
+        future::pending::<()>().await;
+    };
+    tokio::select! {
+        never = door.admit(&after) => match never {},
+        () = leave => {}
+    }
+}
+
+/// Where clients come in.
+struct Door {
+    listener: TcpListener,
+    routes: Router,
+    waiting: Arc<Mutex<Waiting>>,
+    connections: JoinSet<()>,
+}
+
+impl Door {
+    /// Lets clients in, who leave when `leave` tells them to.
+    async fn admit(&mut self, leave: &watch::Sender<()>) -> Infallible {
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        if self.connections.len() >= CONNECTIONS_MAX {
+                            // Where all are being answered, nobody leaves for another.
+                            if !lock(&self.waiting).dismiss() {
+                                continue;
+                            }
+                            self.connections.join_next().await;
                         }
-                        connections.join_next().await;
+                        let place = Place::new(Arc::clone(&self.waiting));
+                        self.connections.spawn(connection(stream, self.routes.clone(), place, leave.subscribe()));
                     }
-                    connections.spawn(connection(stream, routes.clone(), Place::new(Arc::clone(&waiting))));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            },
-            Some(_) = connections.join_next() => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                Some(_) = self.connections.join_next() => {}
+            }
         }
     }
 }
 
-async fn connection(stream: TcpStream, routes: Router, place: Place) {
+async fn connection(stream: TcpStream, routes: Router, place: Place, mut leave: watch::Receiver<()>) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
@@ -88,13 +124,20 @@ async fn connection(stream: TcpStream, routes: Router, place: Place) {
         .header_read_timeout(HEAD_MAX)
         .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(Box::pin(stream)), service);
-    tokio::select! {
-        ended = served => {
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended");
+    let mut served = pin!(served);
+    loop {
+        tokio::select! {
+            // In this order: a request that has come is read before its client is told to leave.
+            biased;
+            ended = &mut served => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended");
+                }
+                return;
             }
+            Ok(()) = leave.changed() => served.as_mut().graceful_shutdown(),
+            () = place.dismissed.notified() => return tracing::debug!("a connection made room for another"),
         }
-        () = place.dismissed.notified() => tracing::debug!("a connection made room for another"),
     }
 }
 

@@ -14,6 +14,7 @@
 //!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder
 //! ```
 //! How many may ask, and how slowly, is bounded ([`listener`]).
+//! A site that is stopping answers what it has been asked, and then only probes, that is [`PROBES`]: all else is refused.
 //! Pages of other sites in a browser are refused all of it (`origin.rs`).
 
 pub mod chaos;
@@ -29,21 +30,25 @@ use crate::quotas::{Gateway, KeepsQuotas};
 use crate::runtime::Handle;
 use crate::status::Status;
 use crate::vitals::{self, Commits, Said};
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use rhumb_commit::catenae::Site as Catenae;
 use rhumb_commit::quad::{Role, Site as Quad};
 use rhumb_core::Span;
+use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::Status as QuotaVitals;
 use serde::Serialize;
 use std::sync::Arc;
 
 /// All that is here, in OpenAPI 3.1.
 pub const OPENAPI: &str = include_str!("../../openapi.json");
+
+/// What is asked by who looks after the process, and tells how it is until its end.
+pub const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// The routes of a site.
 pub fn router<C: Commits, Q: KeepsQuotas>(
@@ -59,7 +64,7 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
     let of_placement = placement::router(C::placements(commits.clone(), Arc::clone(&status)), status.shared_setup());
     let of_chaos = chaos::router(Arc::clone(&status), quad.clone());
     let of_quorums = quorums::router(Arc::clone(&status), quad.clone());
-    let site = Actors { status, commits, quotas, catenae, quad };
+    let site = Actors { status: Arc::clone(&status), commits, quotas, catenae, quad };
     let asked = site.clone();
     let routes = Router::new()
         .route("/healthz", get(healthz))
@@ -71,8 +76,17 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
         .merge(of_chaos)
         .merge(of_placement)
         .merge(of_quorums)
-        .merge(of_quotas);
+        .merge(of_quotas)
+        .layer(from_fn_with_state(status, refuse_while_stopping));
     guarded(routes, names)
+}
+
+/// Lets a site that is stopping take up nothing new.
+async fn refuse_while_stopping(State(status): State<Arc<Status>>, request: Request, next: Next) -> Response {
+    if status.is_stopping() && !PROBES.contains(&request.uri().path()) {
+        return quotas::refuse(Refusal::Unavailable("the site is stopping".into()));
+    }
+    next.run(request).await
 }
 
 /// Refuses requests to `routes` that a page of another site may have made. `names` are those of this site.

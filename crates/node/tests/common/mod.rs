@@ -16,6 +16,7 @@ use rhumb_node::runtime::{Clock, Handle, Site};
 use rhumb_node::secret::Secret;
 use rhumb_node::status::Status;
 use rhumb_node::vitals::{Commits, Vitals};
+use rhumb_quota::operation::Done;
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{self as quotas, Answer, Status as QuotaVitals};
 use rhumb_store::{Engine, MemoryEngine, Store};
@@ -177,10 +178,12 @@ impl Placements for NoPlacements {
     }
 }
 
-/// A toy that keeps quotas: it knows none, notes durably what it is asked to run, and refuses it.
+/// A toy that keeps quotas: it knows none, notes durably what it is asked to run, and refuses it. What is asked of the quota `held`
+/// waits until somebody lists all quotas, and is done.
 #[derive(Default)]
 pub struct ToyQuotas {
     asked: usize,
+    held: Vec<RequestId>,
 }
 
 impl Actor for ToyQuotas {
@@ -206,6 +209,10 @@ impl Actor for ToyQuotas {
                     }),
                 );
             }
+            Input::Client { id, request: quotas::Request::Run(operations) } if operations[0].quota.to_string() == "held" => {
+                self.asked += 1;
+                self.held.push(id);
+            }
             Input::Client { id, request: quotas::Request::Run(operations) } => {
                 let mut batch = Batch::new();
                 for operation in &operations {
@@ -215,7 +222,10 @@ impl Actor for ToyQuotas {
                 let refused = operations.into_iter().map(|operation| Err(Refusal::Unknown(operation.quota)));
                 fx.persist(batch).answer(id, Answer::Ran(refused.collect()));
             }
-            Input::Client { id, request: quotas::Request::List } => fx.answer(id, Answer::Listed(Vec::new())),
+            Input::Client { id, request: quotas::Request::List } => {
+                fx.answer(id, Answer::Listed(Vec::new()));
+                self.held.drain(..).for_each(|held| fx.answer(held, Answer::Ran(vec![Ok(Done { left: 0 })])));
+            }
             Input::Client { .. } => panic!("the toy was told to"),
             Input::Message { .. } | Input::Timer(()) | Input::Loaded { .. } | Input::Persisted { .. } => {}
         }

@@ -126,6 +126,11 @@ impl IntoResponse for Failed {
     }
 }
 
+/// The answer to a request that is refused before a route has looked at it.
+pub(super) fn refuse(refusal: Refusal) -> Response {
+    Failed::from(refusal).into_response()
+}
+
 fn name(named: Named) -> Result<Name, Failed> {
     let Path(name) = named.map_err(|rejection| Failed::invalid(StatusCode::BAD_REQUEST, rejection.body_text()))?;
     Ok(Name::new(&name)?)
