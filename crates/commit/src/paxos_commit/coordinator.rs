@@ -169,25 +169,32 @@ impl Site {
     /// A region has voted.
     pub(super) fn on_voted(&mut self, from: RegionId, txn: TxnId, vote: Vote, fx: &mut Effects<Site>) {
         let Some(running) = self.coordinator.running.get_mut(&txn) else { return };
-        let Stage::Preparing { proposal, tally, .. } = &mut running.stage else { return };
+        let Stage::Preparing { tally, .. } = &mut running.stage else { return };
         if let Vote::No(Refusal::TooOld(above)) = vote {
             self.clock.observe(above);
         }
         tally.record(from, vote);
-        match tally.outcome(self.regions) {
-            Some(Outcome::Committed) => {
+        if let Some(outcome) = tally.outcome(self.regions) {
+            self.conclude(txn, outcome, fx);
+        }
+    }
+
+    /// The outcome of an attempt, from the votes or from a region that has worked it out.
+    pub(super) fn conclude(&mut self, txn: TxnId, outcome: Outcome, fx: &mut Effects<Site>) {
+        let Some(Running { stage: Stage::Preparing { proposal, .. }, .. }) = self.coordinator.running.get(&txn) else { return };
+        match outcome {
+            Outcome::Committed => {
                 let committed = Some((proposal.at, proposal.writes.clone()));
                 self.decide(txn, committed, fx);
                 let Running { id, asked, stage, .. } = self.coordinator.running.remove(&txn).expect("it is under way");
                 let Stage::Preparing { proposal, ran, .. } = stage else { unreachable!("it was voted on") };
                 fx.answer(id, answer(asked, proposal.at, ran));
             }
-            Some(Outcome::Aborted) => {
+            Outcome::Aborted => {
                 fx.count("paxos_commit.aborted");
                 self.decide(txn, None, fx);
                 self.try_again(txn, fx);
             }
-            None => {}
         }
     }
 

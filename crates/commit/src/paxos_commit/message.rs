@@ -5,7 +5,7 @@ use crate::catenae::execution::Writes;
 use crate::catenae::footprint::Footprint;
 use crate::catenae::operation::Transaction;
 use crate::votes::Vote;
-use rhumb_core::{Key, KeyRange, Row, Timestamp, TxnId};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Timestamp, TxnId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,8 +39,10 @@ pub enum Note {
     Prepare { txn: TxnId, proposal: Proposal },
     /// Coordinator to all replicas: this is the outcome; if it committed, with what it wrote.
     Decided { txn: TxnId, committed: Option<(Timestamp, Writes)> },
-    /// Replica to all others: which is your vote? I have voted yes and hear nothing.
-    Inquire { txn: TxnId },
+    /// Replica to all others: which is your vote? `doubter` has voted yes and hears nothing: the sender itself, or one that has asked it.
+    Inquire { txn: TxnId, doubter: SiteId },
+    /// Replica to one in doubt: this is the vote of another region, to which the link may be cut.
+    Passed { txn: TxnId, region: RegionId, vote: Vote },
 }
 
 /// A message that promises something durable.
@@ -49,6 +51,8 @@ pub enum Note {
 pub enum Promise {
     /// Replica: this is my vote, for ever.
     Voted { txn: TxnId, vote: Vote },
+    /// The same, to be passed on to one in doubt.
+    Pass { txn: TxnId, vote: Vote, doubter: SiteId },
 }
 
 impl Proposal {
@@ -84,14 +88,17 @@ impl fmt::Display for Note {
             Note::Prepare { txn, proposal } => write!(f, "Prepare {txn} at {proposal}"),
             Note::Decided { txn, committed: Some((at, _)) } => write!(f, "Decided {txn} committed at {at}"),
             Note::Decided { txn, committed: None } => write!(f, "Decided {txn} aborted"),
-            Note::Inquire { txn } => write!(f, "Inquire {txn}"),
+            Note::Inquire { txn, doubter } => write!(f, "Inquire {txn} for {doubter}"),
+            Note::Passed { txn, region, vote } => write!(f, "Passed {txn} {region} {vote}"),
         }
     }
 }
 
 impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Promise::Voted { txn, vote } = self;
-        write!(f, "Voted {txn} {vote}")
+        match self {
+            Promise::Voted { txn, vote } => write!(f, "Voted {txn} {vote}"),
+            Promise::Pass { txn, vote, doubter } => write!(f, "Pass {txn} {vote} to {doubter}"),
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::catenae::execution::Writes;
 use crate::catenae::footprint::Footprint;
 use crate::catenae::operation::Transaction;
 use crate::votes::{Outcome, Refusal, Tally, Vote};
-use rhumb_core::{Batch, Effects, Key, Loaded, Row, SiteId, Table, Timestamp, TxnId, work};
+use rhumb_core::{Batch, Effects, Key, Loaded, RegionId, Row, SiteId, Table, Timestamp, TxnId, work};
 use std::collections::BTreeMap;
 
 /// An attempt that is not voted on.
@@ -219,8 +219,7 @@ impl Site {
                     self.follow(changes, fx);
                 }
                 let at = proposal.at;
-                let mut tally = Tally::default();
-                tally.record(self.me.region, Vote::Firm);
+                let tally = Tally::default();
                 self.replica.doubts.insert(txn, Doubt { proposal: proposal.clone(), tally, since: self.ticks });
                 Register { vote: Vote::Firm, proposal: Some(proposal), at }
             }
@@ -240,7 +239,12 @@ impl Site {
         let mut batch = Batch::new();
         records::put_register(&mut batch, txn, &register);
         self.replica.votes.insert(txn, register.vote.clone());
-        fx.persist(batch).send(txn.gateway, Promise::Voted { txn, vote: register.vote });
+        // This site, too, counts its vote once that is on disk only: a later life that knew nothing of it would refuse.
+        let voted = Promise::Voted { txn, vote: register.vote };
+        let persist = fx.persist(batch).send(txn.gateway, voted.clone());
+        if txn.gateway != self.me {
+            persist.send(self.me, voted);
+        }
     }
 
     /// Says a vote again; what is on disk before it is.
@@ -253,8 +257,10 @@ impl Site {
         proposal.ranges.iter().for_each(|(range, _)| self.ceilings.raise_range(range, proposal.at));
     }
 
-    /// Somebody who has voted yes asks for this region's vote. If there is none, it is no.
-    pub(super) fn on_inquire(&mut self, from: SiteId, txn: TxnId, fx: &mut Effects<Site>) {
+    /// `doubter` has voted yes, and asks for this region's vote, or has `from` ask for it. If there is none, it is no. Who is asked by the doubter
+    /// itself asks the others, too: it may not hear them.
+    pub(super) fn on_inquire(&mut self, from: SiteId, txn: TxnId, doubter: SiteId, fx: &mut Effects<Site>) {
+        let mut batch = Batch::new();
         if !self.replica.votes.contains_key(&txn) {
             fx.count("paxos_commit.refused_in_doubt");
             self.replica.executing.remove(&txn);
@@ -262,25 +268,28 @@ impl Site {
             let changes = self.control.release(txn);
             self.follow(changes, fx);
             let vote = Vote::No(Refusal::NeverHeard);
-            let mut batch = Batch::new();
             records::put_register(&mut batch, txn, &Register { vote: vote.clone(), proposal: None, at: Timestamp::ZERO });
-            self.replica.votes.insert(txn, vote.clone());
-            fx.persist(batch).send(from, Promise::Voted { txn, vote });
-        } else {
-            self.tell_vote(from, txn, self.replica.votes[&txn].clone(), fx);
+            self.replica.votes.insert(txn, vote);
+        }
+        let vote = self.replica.votes[&txn].clone();
+        let is_direct = from == doubter;
+        fx.persist(batch).send(from, if is_direct { Promise::Voted { txn, vote } } else { Promise::Pass { txn, vote, doubter } });
+        for other in self.others().filter(|other| is_direct && *other != doubter) {
+            fx.send(other, Note::Inquire { txn, doubter });
         }
     }
 
     /// Another region's vote on an attempt that this one is in doubt about.
-    pub(super) fn count_vote(&mut self, from: SiteId, txn: TxnId, vote: &Vote, fx: &mut Effects<Site>) {
+    pub(super) fn count_vote(&mut self, from: RegionId, txn: TxnId, vote: &Vote, fx: &mut Effects<Site>) {
         let Some(doubt) = self.replica.doubts.get_mut(&txn) else { return };
-        doubt.tally.record(from.region, vote.clone());
+        doubt.tally.record(from, vote.clone());
         let Some(outcome) = doubt.tally.outcome(self.regions) else { return };
-        // The coordinator's own site hears all votes anyway.
+        let committed = (outcome == Outcome::Committed).then(|| (doubt.proposal.at, doubt.proposal.writes.clone()));
         if txn.gateway != self.me {
             fx.count("paxos_commit.resolved_in_doubt");
+            // A cut link may keep the votes from the coordinator, which hears all of them otherwise.
+            fx.send(txn.gateway, Note::Decided { txn, committed: committed.clone() });
         }
-        let committed = (outcome == Outcome::Committed).then(|| (doubt.proposal.at, doubt.proposal.writes.clone()));
         self.apply(txn, committed, fx);
     }
 
@@ -312,7 +321,7 @@ impl Site {
         let others: Vec<SiteId> = self.others().collect();
         for (&txn, waiting) in self.replica.doubts.iter_mut().filter(|(_, waiting)| waiting.since + doubt <= ticks) {
             waiting.since = ticks;
-            others.iter().for_each(|other| fx.send(*other, Note::Inquire { txn }));
+            others.iter().for_each(|other| fx.send(*other, Note::Inquire { txn, doubter: self.me }));
         }
         work::add(self.replica.doubts.len() + self.replica.executing.len());
         let late = 2 * self.config.patience.as_micros() / TICK.as_micros();

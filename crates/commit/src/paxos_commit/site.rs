@@ -13,9 +13,12 @@ use crate::catenae::{Answer, Request, Status};
 use crate::ceilings::ReadCeilings;
 use crate::placement::Regions;
 use crate::transaction::TxnError;
+use crate::votes::{Outcome, Vote};
 use bytes::Bytes;
 use rhumb_core::actor::{RequestId, Token};
-use rhumb_core::{Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Load, Loaded, SiteId, Table, Time, Timestamp, Topology, TxnId};
+use rhumb_core::{
+    Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, Topology, TxnId,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -201,6 +204,12 @@ impl Site {
         }
     }
 
+    /// A region's vote counts for an attempt that this site coordinates, and for one that it is in doubt about.
+    fn take_vote(&mut self, region: RegionId, txn: TxnId, vote: Vote, fx: &mut Effects<Site>) {
+        self.count_vote(region, txn, &vote, fx);
+        self.on_voted(region, txn, vote, fx);
+    }
+
     fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
         match note {
             Note::Execute { txn, transaction } => self.on_execute(txn, &transaction, fx),
@@ -210,8 +219,13 @@ impl Site {
             Note::Wounded { txn } => self.on_wounded(from.region, txn),
             Note::Release { txn } => self.on_release(txn, fx),
             Note::Prepare { txn, proposal } => self.on_prepare(txn, proposal, fx),
-            Note::Decided { txn, committed } => self.apply(txn, committed, fx),
-            Note::Inquire { txn } => self.on_inquire(from, txn, fx),
+            Note::Decided { txn, committed } => {
+                let outcome = if committed.is_some() { Outcome::Committed } else { Outcome::Aborted };
+                self.apply(txn, committed, fx);
+                self.conclude(txn, outcome, fx);
+            }
+            Note::Inquire { txn, doubter } => self.on_inquire(from, txn, doubter, fx),
+            Note::Passed { txn, region, vote } => self.take_vote(region, txn, vote, fx),
         }
     }
 }
@@ -242,9 +256,9 @@ impl Actor for Site {
             Input::Client { id, request } => self.on_request(id, request, fx),
             Input::Message { .. } if !self.serving => {}
             Input::Message { from, body: Body::Note(note) } => self.on_note(from, note, fx),
-            Input::Message { from, body: Body::Promise(Promise::Voted { txn, vote }) } => {
-                self.count_vote(from, txn, &vote, fx);
-                self.on_voted(from.region, txn, vote, fx);
+            Input::Message { from, body: Body::Promise(Promise::Voted { txn, vote }) } => self.take_vote(from.region, txn, vote, fx),
+            Input::Message { from, body: Body::Promise(Promise::Pass { txn, vote, doubter }) } => {
+                fx.send(doubter, Note::Passed { txn, region: from.region, vote });
             }
             Input::Timer(Timer::Tick) => self.on_tick(fx),
         }
