@@ -243,16 +243,43 @@ pub trait Gateway: Send + Sync + 'static {
     }
 }
 
+/// Bytes of rows after which a read ends early: [`Transaction::get_some`], [`Transaction::scan`].
+pub const READ_BYTES_MAX: usize = 16 << 20;
+
+/// The rows of a part of a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scanned {
+    /// In the order asked for.
+    pub rows: Vec<Row>,
+    /// What was not looked at; none if the range holds no more.
+    pub rest: Option<KeyRange>,
+}
+
+/// What is left of `range` once the rows up to `last` are known, in the order of their keys or its reverse.
+pub fn rest_of(range: KeyRange, last: &Key, reverse: bool) -> Option<KeyRange> {
+    let rest = if reverse { KeyRange::new(range.start, last.clone()) } else { KeyRange::new(last.successor(), range.end) };
+    (!rest.is_empty()).then_some(rest)
+}
+
 /// A transaction in progress. Dropped without `commit`, it is rolled back.
 #[async_trait]
 pub trait Transaction: Send {
-    /// The rows of `keys`, in that order; all of them in one round. Reads back this transaction's own writes, whose
-    /// version is `Timestamp::MAX`; a key never written has version zero and no value.
-    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError>;
+    /// The rows of the first of `keys`, in that order: of all of them, in one round, unless they have more than [`READ_BYTES_MAX`]; of one at
+    /// least. Reads back this transaction's own writes, whose version is `Timestamp::MAX`; a key never written has version zero and no value.
+    async fn get_some(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError>;
 
-    /// Up to `limit` live rows of the range in key order (or its reverse), this transaction's own writes among them.
-    /// Fewer than `limit` rows: the range holds no more.
-    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<Row>, TxnError>;
+    /// The rows of `keys`, in that order, whatever they have.
+    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+        let mut rows = Vec::with_capacity(keys.len());
+        while rows.len() < keys.len() {
+            rows.extend(self.get_some(&keys[rows.len()..]).await?);
+        }
+        Ok(rows)
+    }
+
+    /// Live rows of the range in key order (or its reverse), this transaction's own writes among them: `limit` of them, or fewer if the range
+    /// holds no more or they have more than [`READ_BYTES_MAX`]; one at least, if there is any.
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Scanned, TxnError>;
 
     /// Makes the transaction depend on `key` still being at `version`, which some earlier transaction read (a cached
     /// table descriptor, say). Costs no round trip: it is validated along with the rest, and if it does not hold the

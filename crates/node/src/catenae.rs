@@ -23,14 +23,20 @@ use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::catenae::execution::{Outcome, Rejection};
 use rhumb_commit::catenae::operation::{Expected, Invalid, Operation, Transaction as OneShot, UNCHANGED_ROWS_MAX};
 use rhumb_commit::catenae::{Answer, Freshness, Request, Site};
-use rhumb_commit::transaction::{self, CommitOptions, Committed, Epochs, Operated, ReadMode, RegionStatus, TxnError};
+use rhumb_commit::transaction::{
+    self, CommitOptions, Committed, Epochs, Operated, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of,
+};
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The most rows that one read of a range asks for; a longer one takes several.
-const SCAN_PAGE: usize = 8_192;
+/// The most rows that are asked for at once; more take several reads, none of which but the first takes a trip.
+const PAGE_ROWS_MAX: usize = 8_192;
+/// The rows that are asked for first, while nothing is known of their sizes.
+const FIRST_PAGE_ROWS: usize = 16;
+/// The bytes that the rows of a page are to have, as far as those before them tell.
+const PAGE_BYTES: usize = 4 << 20;
 /// Bytes that a transaction may write; a little more than one that commits may.
 const WRITES_BYTES_MAX: usize = 2 << 20;
 
@@ -154,6 +160,39 @@ fn version(row: &Row) -> Timestamp {
     if row.value.is_some() { row.version } else { Timestamp::ZERO }
 }
 
+/// How many rows to ask for at once.
+struct Page {
+    rows: usize,
+}
+
+impl Default for Page {
+    fn default() -> Page {
+        Page { rows: FIRST_PAGE_ROWS }
+    }
+}
+
+impl Page {
+    /// These came: says how many bytes they have, and has the next page fit what rows have here.
+    fn came(&mut self, rows: &[Row]) -> usize {
+        let bytes = rows.iter().map(Row::bytes).sum();
+        if bytes > PAGE_BYTES {
+            self.rows = (self.rows / 2).max(1);
+        } else if bytes <= PAGE_BYTES / 2 {
+            self.rows = (2 * self.rows).min(PAGE_ROWS_MAX);
+        }
+        bytes
+    }
+}
+
+/// The part of `range` that is not `rest`, which is its end, or its beginning in reverse.
+fn without(range: KeyRange, rest: Option<&KeyRange>, reverse: bool) -> KeyRange {
+    match rest {
+        None => range,
+        Some(rest) if reverse => KeyRange::new(rest.end.clone(), range.end),
+        Some(rest) => KeyRange::new(range.start, rest.start.clone()),
+    }
+}
+
 fn changed() -> TxnError {
     TxnError::Conflict("what the transaction read has changed since".into())
 }
@@ -215,20 +254,54 @@ impl<R: Reach<Site>> Transaction<R> {
         if rows > UNCHANGED_ROWS_MAX {
             return Err(too_large(&format!("the transaction depends on {rows} rows of ranges, at most {UNCHANGED_ROWS_MAX} are allowed")));
         }
-        let keys: Vec<Key> = self.read.keys().cloned().collect();
-        let ranges = self.ranges.iter().map(|Ranged { range, rows }| (range.clone(), rows.saturating_add(1))).collect();
-        let (at, rows, ranges) = self.ask(keys, ranges, false, Freshness::Strict).await?;
+        let (at, ..) = self.ask(Vec::new(), Vec::new(), false, Freshness::Strict).await?;
         self.trips += 1;
-        let before = self.snapshot.unwrap_or_default();
-        let same_rows = rows.iter().all(|row| self.read.get(&row.key) == Some(&version(row)));
-        let same =
-            |(then, now): (&Ranged, &Vec<Row>)| now.len() as u64 == u64::from(then.rows) && now.iter().all(|row| row.version <= before);
-        if !same_rows || !self.ranges.iter().zip(&ranges).all(same) {
+        if !self.are_rows_same(at).await? || !self.are_ranges_same(at).await? {
             return Err(changed());
         }
         self.unchecked.clear();
         (self.snapshot, self.is_newest) = (Some(at), true);
         Ok(())
+    }
+
+    /// True if each row that was read or is expected has the same version in the snapshot at `at`.
+    async fn are_rows_same(&self, at: Timestamp) -> Result<bool, TxnError> {
+        let keys: Vec<Key> = self.read.keys().cloned().collect();
+        let (mut rest, mut page) = (keys.as_slice(), Page::default());
+        while !rest.is_empty() {
+            let (next, further) = rest.split_at(page.rows.min(rest.len()));
+            let (_, rows, _) = self.ask(next.to_vec(), Vec::new(), false, Freshness::At(at)).await?;
+            if rows.iter().any(|row| self.read.get(&row.key) != Some(&version(row))) {
+                return Ok(false);
+            }
+            page.came(&rows);
+            rest = further;
+        }
+        Ok(true)
+    }
+
+    /// True if each range that was read holds as many rows in the snapshot at `at`, none of which is newer than what was read.
+    async fn are_ranges_same(&self, at: Timestamp) -> Result<bool, TxnError> {
+        let before = self.snapshot.unwrap_or_default();
+        for Ranged { range, rows } in &self.ranges {
+            let (mut rest, mut page, mut missing) = (Some(range.clone()), Page::default(), *rows as usize);
+            while let Some(range) = rest.take() {
+                // One more would be one too many.
+                let wanted = page.rows.min(missing + 1);
+                let (_, _, mut ranges) = self.ask(Vec::new(), vec![(range.clone(), wanted as u32)], false, Freshness::At(at)).await?;
+                let now = ranges.pop().unwrap_or_default();
+                if now.len() > missing || now.iter().any(|row| row.version > before) {
+                    return Ok(false);
+                }
+                missing -= now.len();
+                page.came(&now);
+                rest = now.last().filter(|_| now.len() == wanted).and_then(|last| rest_of(range, &last.key, false));
+            }
+            if missing > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Notes the version of a row that was read, or is expected; a conflict if it is another than before.
@@ -309,52 +382,45 @@ fn too_large(why: &str) -> TxnError {
 
 #[async_trait]
 impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
-    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
-        let mut wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none()).cloned().collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let mut found = Vec::new();
-        if !wanted.is_empty() {
-            found = self.fetch(&wanted, None, false).await?.0;
+    async fn get_some(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+        let mut known = BTreeSet::new();
+        let wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none() && known.insert(*key)).cloned().collect();
+        let (mut found, mut rest, mut page, mut bytes) = (BTreeMap::new(), wanted.as_slice(), Page::default(), 0);
+        while !rest.is_empty() && bytes < READ_BYTES_MAX {
+            let (next, further) = rest.split_at(page.rows.min(rest.len()));
+            let (rows, _) = self.fetch(next, None, false).await?;
             if !self.mode.is_read_only() {
-                found.iter().try_for_each(|row| self.note(row.key.clone(), version(row)))?;
+                rows.iter().try_for_each(|row| self.note(row.key.clone(), version(row)))?;
             }
-        }
-        let row = |key: &Key| {
-            self.buffer.row(key).unwrap_or_else(|| {
-                let at = found.binary_search_by(|row| row.key.cmp(key)).expect("every key not buffered was read");
-                found[at].clone()
-            })
-        };
-        Ok(keys.iter().map(row).collect())
-    }
-
-    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<Row>, TxnError> {
-        let mut rows = Vec::new();
-        let mut read = 0;
-        let mut rest = range.clone();
-        while !rest.is_empty() && rows.len() < limit {
-            // Rows that this transaction deleted count for the region.
-            let wanted = (limit - rows.len()).saturating_add(self.buffer.len()).min(SCAN_PAGE);
-            let (_, page) = self.fetch(&[], Some((rest.clone(), wanted as u32)), reverse).await?;
-            read += page.len();
-            let last = page.last().map(|row| row.key.clone()).filter(|_| page.len() == wanted);
-            let (covered, further) = match last {
-                None => (rest.clone(), KeyRange::new(rest.end.clone(), rest.end)),
-                Some(last) if reverse => (KeyRange::new(last.clone(), rest.end), KeyRange::new(rest.start, last)),
-                Some(last) => (KeyRange::new(rest.start, last.successor()), KeyRange::new(last.successor(), rest.end)),
-            };
-            rows.extend(self.buffer.overlay(page, &covered, reverse));
+            bytes += page.came(&rows);
+            found.extend(rows.into_iter().map(|row| (row.key.clone(), row)));
             rest = further;
         }
-        let covered = match reverse {
-            _ if rest.is_empty() => range,
-            true => KeyRange::new(rest.end, range.end),
-            false => KeyRange::new(range.start, rest.start),
-        };
-        self.note_range(covered, read);
-        rows.truncate(limit);
-        Ok(rows)
+        Ok(keys.iter().map_while(|key| self.buffer.row(key).or_else(|| found.get(key).cloned())).collect())
+    }
+
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Scanned, TxnError> {
+        let mut rows: Vec<Row> = Vec::new();
+        let (mut read, mut page, mut bytes) = (0, Page::default(), 0);
+        let mut rest = (!range.is_empty()).then(|| range.clone());
+        while rows.len() < limit
+            && bytes < READ_BYTES_MAX
+            && let Some(range) = rest.take()
+        {
+            // Rows that this transaction deleted count for the region.
+            let wanted = (limit - rows.len()).saturating_add(self.buffer.len()).min(page.rows);
+            let (_, found) = self.fetch(&[], Some((range.clone(), wanted as u32)), reverse).await?;
+            read += found.len();
+            bytes += page.came(&found);
+            rest = found.last().filter(|_| found.len() == wanted).and_then(|last| rest_of(range.clone(), &last.key, reverse));
+            rows.extend(self.buffer.overlay(found, &without(range, rest.as_ref(), reverse), reverse));
+        }
+        self.note_range(without(range.clone(), rest.as_ref(), reverse), read);
+        if rows.len() > limit {
+            rows.truncate(limit);
+            rest = rows.last().map_or(Some(range.clone()), |last| rest_of(range, &last.key, reverse));
+        }
+        Ok(Scanned { rows, rest })
     }
 
     fn expect(&mut self, key: Key, version: Timestamp) {

@@ -18,8 +18,11 @@ use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::quad;
 use rhumb_commit::replicated_commit::{Answer, Request, Site, Status as ActorStatus};
-use rhumb_commit::transaction::{self, CommitOptions, Committed, QuorumView, ReadMode, RegionStatus, TxnError};
+use rhumb_commit::transaction::{
+    self, CommitOptions, Committed, QuorumView, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of,
+};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
@@ -231,24 +234,25 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         fresh
     }
 
-    /// Rows by ascending keys. What the transaction expects goes along.
+    /// Rows by key: of the first keys only, if they have more than [`READ_BYTES_MAX`]. What the transaction expects goes along.
     async fn read(&mut self, mut keys: Vec<Key>) -> Result<Vec<Row>, TxnError> {
         let fresh = self.expect_now();
         let expect = if A::VALIDATES { fresh.clone() } else { Vec::new() };
         if !A::VALIDATES {
-            keys.extend(fresh.iter().map(|(key, _)| key.clone()));
-            keys.sort_unstable();
-            keys.dedup();
+            let wanted = std::mem::replace(&mut keys, fresh.iter().map(|(key, _)| key.clone()).collect());
+            keys.extend(wanted.into_iter().filter(|key| !fresh.iter().any(|(fresh, _)| fresh == key)));
         }
         let (mut rows, mut rest) = (Vec::with_capacity(keys.len()), keys.as_slice());
+        let mut bytes = 0;
         loop {
             let (page, further) = rest.split_at(keys_of_a_page(rest));
             let request = Request::Get { txn: self.txn, mode: self.mode, keys: page.to_vec(), expect: expect.clone() };
             let Answer::Rows { rows: found, trips, .. } = self.ask(request).await? else { unreachable!("rows were asked for") };
             self.trips = trips;
             rest = if found.len() < page.len() { &rest[found.len()..] } else { further };
+            bytes += found.iter().map(Row::bytes).sum::<usize>();
             rows.extend(found);
-            if rest.is_empty() {
+            if rest.is_empty() || bytes >= READ_BYTES_MAX {
                 break;
             }
         }
@@ -314,37 +318,37 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
 
 #[async_trait]
 impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
-    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
-        let mut wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none()).cloned().collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let mut found = Vec::new();
+    async fn get_some(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+        let mut known = BTreeSet::new();
+        let wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none() && known.insert(*key)).cloned().collect();
+        let mut found = BTreeMap::new();
         if !wanted.is_empty() {
-            found = self.read(wanted).await?;
+            found.extend(self.read(wanted).await?.into_iter().map(|row| (row.key.clone(), row)));
         }
-        let row = |key: &Key| {
-            self.buffer.row(key).unwrap_or_else(|| {
-                let at = found.binary_search_by(|row| row.key.cmp(key)).expect("every key not buffered was read");
-                found[at].clone()
-            })
-        };
-        Ok(keys.iter().map(row).collect())
+        Ok(keys.iter().map_while(|key| self.buffer.row(key).or_else(|| found.get(key).cloned())).collect())
     }
 
-    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<Row>, TxnError> {
-        let mut rows = Vec::new();
-        let mut rest = (!range.is_empty() && limit > 0).then_some(range);
-        let mut least = 0;
-        while let Some(range) = rest.take() {
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Scanned, TxnError> {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut rest = (!range.is_empty()).then(|| range.clone());
+        let (mut least, mut bytes) = (0, 0);
+        while rows.len() < limit
+            && bytes < READ_BYTES_MAX
+            && let Some(range) = rest.take()
+        {
             // Rows that this transaction deleted, or that were deleted and not yet collected, count for the replicas.
             let wanted = (limit - rows.len()).saturating_add(self.buffer.len().min(SCAN_PAGE)).max(least);
             let (page, further) = self.scan_page(range, wanted, reverse).await?;
             least = least_of_next(least, page.is_empty());
+            bytes += page.iter().map(Row::bytes).sum::<usize>();
             rows.extend(page);
-            rest = further.filter(|_| rows.len() < limit);
+            rest = further;
         }
-        rows.truncate(limit);
-        Ok(rows)
+        if rows.len() > limit {
+            rows.truncate(limit);
+            rest = rows.last().map_or(Some(range.clone()), |last| rest_of(range, &last.key, reverse));
+        }
+        Ok(Scanned { rows, rest })
     }
 
     fn expect(&mut self, key: Key, version: Timestamp) {

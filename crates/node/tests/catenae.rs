@@ -55,8 +55,8 @@ async fn get(txn: &mut Txn, key: &str) -> Option<String> {
 }
 
 async fn scan(txn: &mut Txn, limit: usize, reverse: bool) -> Vec<String> {
-    let rows = txn.scan(KeyRange::prefix(b"k"), limit, reverse).await.expect("read");
-    rows.iter().map(|row| row.key.to_string()).collect()
+    let found = txn.scan(KeyRange::prefix(b"k"), limit, reverse).await.expect("read");
+    found.rows.iter().map(|row| row.key.to_string()).collect()
 }
 
 async fn conflicts(txn: Txn) -> bool {

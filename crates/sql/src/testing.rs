@@ -13,7 +13,9 @@ use crate::types::SqlType;
 use async_trait::async_trait;
 use rhumb_commit::catenae::execution::{Outcome as OneShotOutcome, evaluate};
 use rhumb_commit::catenae::operation::{Operation, Transaction as OneShot};
-use rhumb_commit::transaction::{CommitOptions, Committed, Gateway, Operated, ReadMode, RegionStatus, Role, Transaction, TxnError};
+use rhumb_commit::transaction::{
+    CommitOptions, Committed, Gateway, Operated, READ_BYTES_MAX, ReadMode, RegionStatus, Role, Scanned, Transaction, TxnError, rest_of,
+};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -280,7 +282,7 @@ fn versions(rows: &[Row]) -> Vec<(Key, Timestamp)> {
 
 #[async_trait]
 impl Transaction for LocalTransaction {
-    async fn get(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+    async fn get_some(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
         self.count_round();
         let shared = self.gateway.lock();
         // Where commits carry out operations, a row that is not as expected is told of by the next read.
@@ -300,14 +302,17 @@ impl Transaction for LocalTransaction {
             }
             self.keys.push((key.clone(), row.version));
             rows.push(row);
+            if rows.iter().map(Row::bytes).sum::<usize>() >= READ_BYTES_MAX {
+                break;
+            }
         }
         Ok(rows)
     }
 
-    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Vec<Row>, TxnError> {
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Scanned, TxnError> {
         self.count_round();
         if range.is_empty() || limit == 0 {
-            return Ok(Vec::new());
+            return Ok(Scanned { rows: Vec::new(), rest: (!range.is_empty()).then_some(range) });
         }
         if self.gateway.lock().stands_still {
             let Some(longest) = self.longest_wait else { return std::future::pending().await };
@@ -321,22 +326,28 @@ impl Transaction for LocalTransaction {
         for (key, value) in self.writes.range(range.start.clone()..range.end.clone()) {
             merged.insert(key.clone(), Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() });
         }
-        let live = merged.into_values().filter(|row| row.value.is_some());
-        let rows: Vec<Row> = if reverse {
-            let descending: Vec<Row> = live.collect();
-            descending.into_iter().rev().take(limit).collect()
-        } else {
-            live.take(limit).collect()
+        let mut live: Vec<Row> = merged.into_values().filter(|row| row.value.is_some()).collect();
+        if reverse {
+            live.reverse();
+        }
+        let mut bytes = 0;
+        let fits = |row: &&Row| {
+            let before = bytes;
+            bytes += row.bytes();
+            before < READ_BYTES_MAX
         };
+        let rows: Vec<Row> = live.iter().take(limit).take_while(fits).cloned().collect();
         // What lies past a full page was not read.
-        let read = match rows.last() {
-            Some(last) if rows.len() == limit && reverse => KeyRange::new(last.key.clone(), range.end),
-            Some(last) if rows.len() == limit => KeyRange::new(range.start, last.key.successor()),
-            _ => range,
+        let last = rows.last().filter(|_| rows.len() == limit || rows.len() < live.len());
+        let rest = last.and_then(|last| rest_of(range.clone(), &last.key, reverse));
+        let read = match &rest {
+            Some(rest) if reverse => KeyRange::new(rest.end.clone(), range.end),
+            Some(rest) => KeyRange::new(range.start, rest.start.clone()),
+            None => range,
         };
         let seen = versions(&committed).into_iter().filter(|(key, _)| read.contains(key)).collect();
         self.ranges.push((read, seen));
-        Ok(rows)
+        Ok(Scanned { rows, rest })
     }
 
     fn expect(&mut self, key: Key, version: Timestamp) {
@@ -472,7 +483,7 @@ mod tests {
         for (inserted, conflicts) in [("b", true), ("d", false)] {
             let mut reader = begin(&gateway).await;
             let page = reader.scan(KeyRange::new("a".into(), "z".into()), 2, false).await.expect("a read");
-            assert_eq!(page.len(), 2);
+            assert_eq!(page.rows.len(), 2);
             let mut writer = begin(&gateway).await;
             writer.put(inserted.into(), "".into()).expect("a write");
             writer.commit().await.expect("no one is in the way");

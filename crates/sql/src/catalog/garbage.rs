@@ -59,7 +59,7 @@ pub async fn keep_reclaiming(gateways: impl Into<Gateways>, every: Duration, env
 /// be more of them. Done twice, it does no harm.
 pub async fn hand_over(names: &dyn Gateway, protocol: Protocol, own: &dyn Gateway) -> SqlResult<bool> {
     let mut txn = names.begin(ReadMode::Optimistic).await?;
-    let notes = txn.scan(dropped(), NOTES_MAX, false).await?;
+    let notes = txn.scan(dropped(), NOTES_MAX, false).await?.rows;
     txn.rollback().await;
     let note = notes.into_iter().find(|note| note.value == Some(dropped_value(protocol)));
     let Some(note) = note else { return Ok(false) };
@@ -93,13 +93,13 @@ async fn drop_relations(own: &dyn Gateway, database: DatabaseId) -> SqlResult<bo
 pub async fn reclaim(gateway: &dyn Gateway) -> SqlResult<bool> {
     // What this region knows will do to see that there is nothing, as there nearly always is.
     let mut txn = gateway.begin(ReadMode::Optimistic).await?;
-    let nothing = txn.scan(garbage(), 1, false).await?.is_empty();
+    let nothing = txn.scan(garbage(), 1, false).await?.rows.is_empty();
     txn.rollback().await;
     if nothing {
         return Ok(false);
     }
     let mut txn = gateway.begin(ReadMode::Locking).await?;
-    let Some(note) = txn.scan(garbage(), 1, false).await?.into_iter().next() else {
+    let Some(note) = txn.scan(garbage(), 1, false).await?.rows.into_iter().next() else {
         txn.rollback().await;
         return Ok(false);
     };
@@ -129,13 +129,13 @@ impl Share {
         // Keys are deleted once all is read: a scan would read past those that are deleted.
         let mut keys = Vec::new();
         let nothing_is_left = loop {
-            let rows = txn.scan(rest.clone(), page, false).await?;
-            let (read, is_last) = (rows.len(), rows.len() < page);
-            let fitting: Vec<Key> = rows.into_iter().map_while(|row| self.takes(&row).then_some(row.key)).collect();
+            let found = txn.scan(rest, page, false).await?;
+            let read = found.rows.len();
+            let fitting: Vec<Key> = found.rows.into_iter().map_while(|row| self.takes(&row).then_some(row.key)).collect();
             let took_all = fitting.len() == read;
             keys.extend(fitting);
-            match keys.last() {
-                Some(last) if took_all && !is_last => rest.start = last.successor(),
+            match found.rest {
+                Some(further) if took_all => rest = further,
                 _ => break took_all,
             }
             page *= 2;

@@ -222,18 +222,15 @@ impl CatalogView {
     pub(super) async fn scan_entries(&mut self, txn: &mut dyn Transaction, mut range: KeyRange) -> SqlResult<Vec<(Key, Entry)>> {
         let mut entries = Vec::new();
         loop {
-            let page = txn.scan(range.clone(), LISTING_PAGE, false).await?;
-            let full = page.len() == LISTING_PAGE;
-            if let Some(last) = page.last() {
-                range.start = last.key.successor();
-            }
-            for row in page {
+            let page = txn.scan(range, LISTING_PAGE, false).await?;
+            for row in page.rows {
                 if let Some(value) = row.value {
                     entries.push((row.key, decode_entry(&value.0)?));
                 }
             }
-            if !full {
-                return Ok(entries);
+            match page.rest {
+                Some(rest) => range = rest,
+                None => return Ok(entries),
             }
         }
     }

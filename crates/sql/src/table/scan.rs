@@ -5,15 +5,16 @@ use crate::error::{SqlError, SqlResult};
 use crate::table::Row;
 use crate::table::key_codec::{NULL, PRESENT, encode};
 use crate::table::layout::{PRIMARY, decode_row, entry_target, index_prefix, push_columns};
-use crate::table::rows::{dangling, get_rows};
+use crate::table::rows::dangling;
 use crate::types::Datum;
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::{Key, KeyRange};
 use std::borrow::Borrow;
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The most rows of a page. A page is one round, so large; it is held in memory, so not larger.
+/// The most rows of a page, which ends at a number of bytes, too. A page is one round, so large; it is held in memory, so not larger.
 pub const SCAN_PAGE_ROWS: usize = 2_048;
 
 /// The order that a scan follows.
@@ -56,8 +57,10 @@ pub struct Cursor {
     table: Arc<TableDescriptor>,
     /// Where in the table's indexes the order comes from; `None` for the primary key.
     index: Option<usize>,
-    /// What is still to be read.
-    rest: KeyRange,
+    /// What is still to be read; none at the end.
+    rest: Option<KeyRange>,
+    /// The rows that entries of the index name which were read, and that are themselves still to be read.
+    named: VecDeque<Key>,
     reverse: bool,
     /// The most rows still to return.
     left: usize,
@@ -75,31 +78,47 @@ impl Cursor {
             }
         };
         let rest = range(&table, index.map(|position| &table.indexes[position]), spec)?;
-        Ok(Cursor { table, index, rest, reverse: spec.reverse, left: spec.limit.unwrap_or(usize::MAX) })
+        let (rest, left) = (Some(rest).filter(|rest| !rest.is_empty()), spec.limit.unwrap_or(usize::MAX));
+        Ok(Cursor { table, index, rest, named: VecDeque::new(), reverse: spec.reverse, left })
     }
 
-    /// The next rows, in one round (two by a secondary index); empty at the end.
+    /// The next rows, in one round (mostly two by a secondary index); empty at the end.
     pub async fn next_page(&mut self, txn: &mut dyn Transaction) -> SqlResult<Vec<Row>> {
-        let size = self.left.min(SCAN_PAGE_ROWS);
-        if size == 0 || self.rest.is_empty() {
-            return Ok(Vec::new());
-        }
-        let found = txn.scan(self.rest.clone(), size, self.reverse).await?;
-        self.left -= found.len();
-        match found.last() {
-            Some(last) if found.len() == size && self.reverse => self.rest.end = last.key.clone(),
-            Some(last) if found.len() == size => self.rest.start = last.key.successor(),
-            _ => self.left = 0,
-        }
-        let live = found.iter().filter_map(|row| Some((&row.key, row.value.as_ref()?)));
         let Some(index) = self.index.map(|position| &self.table.indexes[position]) else {
+            let found = read_range(txn, &mut self.rest, &mut self.left, self.reverse).await?;
+            let live = found.iter().filter_map(|row| Some((&row.key, row.value.as_ref()?)));
             return live.map(|(key, value)| decode_row(&self.table, key, value)).collect();
         };
-        let targets: Vec<Option<Key>> =
-            live.map(|(_, value)| entry_target(&self.table, index, value).map(Some)).collect::<SqlResult<_>>()?;
-        let rows: Option<Vec<Row>> = get_rows(txn, &self.table, &targets).await?.into_iter().collect();
-        rows.ok_or_else(|| dangling(txn, index))
+        if self.named.is_empty() {
+            let found = read_range(txn, &mut self.rest, &mut self.left, self.reverse).await?;
+            let values = found.iter().filter_map(|row| row.value.as_ref());
+            self.named = values.map(|value| entry_target(&self.table, index, value)).collect::<SqlResult<_>>()?;
+        }
+        if self.named.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = txn.get_some(self.named.make_contiguous()).await?;
+        self.named.drain(..found.len());
+        let row = |row: &rhumb_core::Row| match &row.value {
+            Some(value) => decode_row(&self.table, &row.key, value),
+            None => Err(dangling(txn, index)),
+        };
+        found.iter().map(row).collect()
     }
+}
+
+/// The next page of what is still to be read of a range; empty at the end.
+async fn read_range(
+    txn: &mut dyn Transaction,
+    rest: &mut Option<KeyRange>,
+    left: &mut usize,
+    reverse: bool,
+) -> SqlResult<Vec<rhumb_core::Row>> {
+    let Some(range) = rest.take_if(|_| *left > 0) else { return Ok(Vec::new()) };
+    let found = txn.scan(range, (*left).min(SCAN_PAGE_ROWS), reverse).await?;
+    *left -= found.rows.len();
+    *rest = found.rest;
+    Ok(found.rows)
 }
 
 /// The keys that a scan in the order of the primary key covers; `None` if it is in another.

@@ -277,3 +277,44 @@ async fn an_index_entry_whose_row_went_away_meanwhile_is_a_conflict() {
     let found = get_by_index(&mut *txn, &world.people, index, &[vec![text("a@x")]]).await;
     assert_eq!(found.expect_err("no row").state().code(), "40001");
 }
+
+#[tokio::test]
+async fn a_page_ends_at_a_number_of_bytes_whatever_order_it_follows() {
+    const MIB: usize = 1 << 20;
+    let gateway = LocalGateway::new();
+    let mut view = Catalog::new().view();
+    let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
+    let column = |name: &str, ty| ColumnSpec { name: name.into(), ty, nullable: true, default: None };
+    let columns = vec![column("id", SqlType::Int4), column("kind", SqlType::Int4), column("body", SqlType::Text)];
+    let key = Some(KeySpec { name: None, columns: vec!["id".into()] });
+    let spec = TableSpec { name: "documents".into(), columns, primary_key: key, unique: vec![] };
+    view.create_table(&mut *txn, DEFAULT_DATABASE, &spec, false).await.expect("create table");
+    let index = IndexSpec { name: None, table: "documents".into(), unique: false, columns: vec!["kind".into()] };
+    view.create_index(&mut *txn, DEFAULT_DATABASE, &index, false).await.expect("create index");
+    let table = view.table(&mut *txn, DEFAULT_DATABASE, "documents").await.expect("the table");
+    txn.commit().await.expect("commit");
+    let body = text(&"x".repeat(MIB));
+    let rows: Vec<Row> = (0..40).map(|id| vec![int(id), int(1), body.clone()]).collect();
+    let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
+    insert(&mut *txn, &table, &rows, &OnConflict::Error).await.expect("insert");
+    txn.commit().await.expect("commit");
+    for (index, reverse) in [(SearchedIndex::Primary, false), (SearchedIndex::Primary, true), (SearchedIndex::Secondary(IndexId(1)), false)]
+    {
+        let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
+        let mut cursor = Cursor::open(table.clone(), ScanSpec { reverse, ..ScanSpec::all(index) }).expect("a scan");
+        let mut pages = Vec::new();
+        loop {
+            let page = cursor.next_page(&mut *txn).await.expect("a page");
+            if page.is_empty() {
+                break;
+            }
+            pages.push(page);
+        }
+        assert!(pages.iter().all(|page| page.len() <= 17), "{index:?}: sixteen have that many bytes");
+        let mut found: Vec<Datum> = pages.concat().into_iter().map(|mut row| row.swap_remove(0)).collect();
+        if reverse {
+            found.reverse();
+        }
+        assert_eq!(found, (0..40).map(int).collect::<Vec<_>>(), "{index:?}");
+    }
+}
