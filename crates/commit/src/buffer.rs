@@ -1,7 +1,7 @@
 //! The writes of a transaction before it commits, laid over what it reads.
 
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Buffered writes; `None` deletes.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,18 @@ impl WriteBuffer {
     /// The row of `key` as this transaction wrote it, if it did.
     pub fn row(&self, key: &Key) -> Option<Row> {
         self.writes.get(key).map(|value| Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() })
+    }
+
+    /// Those of `keys` that were not written, each once, in their order.
+    pub fn unwritten(&self, keys: &[Key]) -> Vec<Key> {
+        let mut known = BTreeSet::new();
+        keys.iter().filter(|key| !self.writes.contains_key(*key) && known.insert(*key)).cloned().collect()
+    }
+
+    /// The rows of `keys` as written or as `found`, up to the first that is neither.
+    pub fn rows(&self, keys: &[Key], found: Vec<Row>) -> Vec<Row> {
+        let found: BTreeMap<Key, Row> = found.into_iter().map(|row| (row.key.clone(), row)).collect();
+        keys.iter().map_while(|key| self.row(key).or_else(|| found.get(key).cloned())).collect()
     }
 
     /// Lays the writes within `covered` over `rows`, live rows of that range in order (`reverse`: descending).

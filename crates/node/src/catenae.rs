@@ -27,7 +27,7 @@ use rhumb_commit::transaction::{
     self, CommitOptions, Committed, Epochs, Operated, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of,
 };
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -383,9 +383,8 @@ fn too_large(why: &str) -> TxnError {
 #[async_trait]
 impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
     async fn get_some(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
-        let mut known = BTreeSet::new();
-        let wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none() && known.insert(*key)).cloned().collect();
-        let (mut found, mut rest, mut page, mut bytes) = (BTreeMap::new(), wanted.as_slice(), Page::default(), 0);
+        let wanted = self.buffer.unwritten(keys);
+        let (mut found, mut rest, mut page, mut bytes) = (Vec::new(), wanted.as_slice(), Page::default(), 0);
         while !rest.is_empty() && bytes < READ_BYTES_MAX {
             let (next, further) = rest.split_at(page.rows.min(rest.len()));
             let (rows, _) = self.fetch(next, None, false).await?;
@@ -393,10 +392,10 @@ impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
                 rows.iter().try_for_each(|row| self.note(row.key.clone(), version(row)))?;
             }
             bytes += page.came(&rows);
-            found.extend(rows.into_iter().map(|row| (row.key.clone(), row)));
+            found.extend(rows);
             rest = further;
         }
-        Ok(keys.iter().map_while(|key| self.buffer.row(key).or_else(|| found.get(key).cloned())).collect())
+        Ok(self.buffer.rows(keys, found))
     }
 
     async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Scanned, TxnError> {

@@ -22,7 +22,6 @@ use rhumb_commit::transaction::{
     self, CommitOptions, Committed, QuorumView, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of,
 };
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
-use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
@@ -245,11 +244,11 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         let (mut rows, mut rest) = (Vec::with_capacity(keys.len()), keys.as_slice());
         let mut bytes = 0;
         loop {
-            let (page, further) = rest.split_at(keys_of_a_page(rest));
-            let request = Request::Get { txn: self.txn, mode: self.mode, keys: page.to_vec(), expect: expect.clone() };
+            let page = rest[..keys_of_a_page(rest)].to_vec();
+            let request = Request::Get { txn: self.txn, mode: self.mode, keys: page, expect: expect.clone() };
             let Answer::Rows { rows: found, trips, .. } = self.ask(request).await? else { unreachable!("rows were asked for") };
             self.trips = trips;
-            rest = if found.len() < page.len() { &rest[found.len()..] } else { further };
+            rest = &rest[found.len()..];
             bytes += found.iter().map(Row::bytes).sum::<usize>();
             rows.extend(found);
             if rest.is_empty() || bytes >= READ_BYTES_MAX {
@@ -319,13 +318,9 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
 #[async_trait]
 impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
     async fn get_some(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
-        let mut known = BTreeSet::new();
-        let wanted: Vec<Key> = keys.iter().filter(|key| self.buffer.row(key).is_none() && known.insert(*key)).cloned().collect();
-        let mut found = BTreeMap::new();
-        if !wanted.is_empty() {
-            found.extend(self.read(wanted).await?.into_iter().map(|row| (row.key.clone(), row)));
-        }
-        Ok(keys.iter().map_while(|key| self.buffer.row(key).or_else(|| found.get(key).cloned())).collect())
+        let wanted = self.buffer.unwritten(keys);
+        let found = if wanted.is_empty() { Vec::new() } else { self.read(wanted).await? };
+        Ok(self.buffer.rows(keys, found))
     }
 
     async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Scanned, TxnError> {
