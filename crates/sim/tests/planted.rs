@@ -117,7 +117,7 @@ fn a_folder_that_is_not_what_its_site_left_is_caught_where_it_is_accepted() {
 fn what_is_told_before_the_sync_or_after_one_that_failed_is_caught_in_every_protocol() {
     let early = [rhumb_sim::Planted::AnswerBeforeSync, rhumb_sim::Planted::SyncFailureIgnored];
     // What a failed sync has taken from one disk, Replicated Commit and Paxos Commit have on two others: it shows only where these lose it as
-    // well, in no seed of thousands.
+    // well, in none of the thousand seeds.
     assert_all_caught([rhumb_sim::Planted::AnswerBeforeSync], |bug| ReplicatedCommit { driver: Some(bug), ..ReplicatedCommit::default() });
     assert_all_caught([rhumb_sim::Planted::AnswerBeforeSync], |bug| PaxosCommit { driver: Some(bug), ..PaxosCommit::default() });
     assert_all_caught(early, |bug| Samya { driver: Some(bug), ..Samya::default() });

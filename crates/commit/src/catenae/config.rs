@@ -139,7 +139,7 @@ pub const RUN_LOADS_MAX: usize = 16;
 /// Bytes of rows that transactions being run have read; beyond that only one of them goes on reading.
 pub const RUN_BYTES_MAX: usize = 64 << 20;
 /// Bytes of the rows whose values one transaction needs, as it is run: it is carried out as a whole, by every site.
-pub const READ_BYTES_MAX: usize = 64 << 20;
+pub const VALUES_BYTES_MAX: usize = 64 << 20;
 /// Reads that wait for an epoch to be settled.
 pub const WAITING_READS_MAX: usize = 8_192;
 /// So many times as much as a site's clients may bring about waits there at the most; who says more, of a stream that nobody waits for, is

@@ -1,6 +1,6 @@
 //! What a transaction does to the rows that it finds: a pure function, the same in every region.
 
-use super::config::READ_BYTES_MAX;
+use super::config::VALUES_BYTES_MAX;
 use super::operation::{Expected, Operation, Transaction};
 use rhumb_core::fields::{self, Impossible};
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
@@ -34,7 +34,7 @@ pub enum Output {
 #[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rejection {
     /// The values that it reads are more than a transaction may.
-    #[error("the transaction reads rows of more than {READ_BYTES_MAX} bytes")]
+    #[error("the transaction reads rows of more than {VALUES_BYTES_MAX} bytes")]
     TooMuchRead,
     /// A comparison failed.
     #[error("operation {place}: key {key} is not as expected")]

@@ -1,6 +1,6 @@
 //! Reading the rows of a transaction or of a snapshot: first the keys, then one range after the other, page by page.
 
-use super::config::READ_BYTES_MAX;
+use super::config::VALUES_BYTES_MAX;
 use super::operation::{Operation, Transaction};
 use rhumb_core::{Key, KeyRange, Load, Loaded, Row, Timestamp, Value};
 use std::collections::{BTreeSet, VecDeque};
@@ -38,7 +38,7 @@ impl Fetch {
         Fetch { at, keys, ranges, reverse: false, rows: Vec::new(), found, values: None, bytes: 0, bytes_max: usize::MAX }
     }
 
-    /// What `transaction` needs to be run as of `at`, up to `READ_BYTES_MAX`.
+    /// What `transaction` needs to be run as of `at`, up to `VALUES_BYTES_MAX`.
     pub fn of(transaction: &Transaction, at: Timestamp) -> Fetch {
         let keys = transaction.footprint().keys.into_keys().collect();
         let ranges = transaction.operations.iter().filter_map(Operation::range).map(|(range, limit)| (range.clone(), limit));
@@ -46,7 +46,7 @@ impl Fetch {
         let keys_of_values = of_values.filter_map(|operation| operation.key().cloned()).collect();
         let ranges_of_values = transaction.operations.iter().filter(|operation| operation.range().is_some()).map(Operation::reads_values);
         let values = Some((keys_of_values, ranges_of_values.collect()));
-        Fetch { values, bytes_max: READ_BYTES_MAX, ..Fetch::new(at, keys, ranges) }
+        Fetch { values, bytes_max: VALUES_BYTES_MAX, ..Fetch::new(at, keys, ranges) }
     }
 
     /// The same, with the last rows of ranges first.

@@ -33,8 +33,9 @@ pub(super) struct ReadJob {
     above: Timestamp,
     /// True once `above` is known and the rows asked for are those at the timestamp.
     at_timestamp: bool,
-    /// Where the newest versions looked at end, if a limit cut them off: the last one of a range, or how many of the keys.
+    /// Where the newest versions of a range end that were looked at, if a limit cut them off.
     upto: Option<Key>,
+    /// Of how many of the keys the newest versions were looked at, once they were.
     looked_at: Option<usize>,
 }
 

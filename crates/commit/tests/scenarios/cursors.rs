@@ -23,7 +23,7 @@ fn tells_commit(envelope: &Envelope) -> bool {
 }
 
 /// The coordinator of r2 dies before it has voted; the cohort beside it is prepared, and reads in two logs that the attempt committed. The
-/// coordinator has never heard of it when it is back, be that long after, and refuses.
+/// coordinator has no record of it when it is back, be that long after, and refuses.
 #[test]
 fn a_half_that_is_prepared_is_not_passed_over() {
     let (a, b) = keys_of_two_shards();
@@ -119,7 +119,7 @@ fn a_region_without_a_copy_is_not_in_doubt_for_ever() {
     assert_eq!(cluster.prepared_and_in_doubt(R2), (0, 0));
 }
 
-/// Both sites of r2 are down while r0 and r1 commit, r3 has never heard of it, and r1 dies but for its second site, which is in doubt. Then r2 gets
+/// Both sites of r2 are down while r0 and r1 commit, r3 has no record of it, and r1 dies but for its second site, which is in doubt. Then r2 gets
 /// a vote in the place of r1. Its second site carries the attempt, and reads in the log of r0 that it committed before its coordinator is back.
 #[test]
 fn what_is_carried_is_not_passed_over() {

@@ -1,6 +1,6 @@
 //! How many transactions read their rows at once.
 
-use crate::catenae::config::{READ_BYTES_MAX, RUN_BYTES_MAX, RUN_LOADS_MAX};
+use crate::catenae::config::{RUN_BYTES_MAX, RUN_LOADS_MAX, VALUES_BYTES_MAX};
 use crate::catenae::execution::{Outcome, Rejection};
 use crate::catenae::lone::{Lone, answer};
 use crate::catenae::message::Answer;
@@ -73,7 +73,7 @@ fn beyond_the_bytes_of_rows_only_one_transaction_goes_on_reading() {
 fn a_transaction_reads_a_bounded_number_of_bytes_and_is_rejected_beyond() {
     let mut rows = Batch::new();
     let value = Value::new(vec![0; 1 << 20]);
-    let keys: Vec<Key> = (0..READ_BYTES_MAX / value.0.len() + 1).map(|row| Key::new(format!("k{row:05}").into_bytes())).collect();
+    let keys: Vec<Key> = (0..VALUES_BYTES_MAX / value.0.len() + 1).map(|row| Key::new(format!("k{row:05}").into_bytes())).collect();
     keys.iter().for_each(|key| rows.put_version(key.clone(), Timestamp::from_bits(1), Some(value.clone())));
     let run = |operations: Vec<Operation>| {
         let mut lone = Lone::new(SiteId { region: RegionId(0), shard: 0 });
