@@ -125,32 +125,32 @@ mod planted {
     #[test]
     fn a_forgotten_promise_is_caught() {
         let budget = Budget { ticks: [1, 2, 0], ..QUIET };
-        refute_stream(Streams::new(1, budget).with_planted(Planted::PromiseForgotten), DURABLE);
+        refute_stream(Streams::new(1, budget).breaking(Planted::PromiseForgotten), DURABLE);
     }
 
     #[test]
     fn an_entry_answered_at_home_is_caught() {
-        refute_stream(Streams::new(2, TURNS).without(2).with_planted(Planted::AnsweredAtHome), DURABLE);
+        refute_stream(Streams::new(2, TURNS).without(2).breaking(Planted::AnsweredAtHome), DURABLE);
     }
 
     #[test]
     fn a_site_that_counts_what_it_learnt_above_all_ballots_is_caught() {
-        refute_stream(Streams::new(2, CRASHES).without(2).with_planted(Planted::LearntIsHeld), COUNTED);
+        refute_stream(Streams::new(2, CRASHES).without(2).breaking(Planted::LearntIsHeld), COUNTED);
     }
 
     #[test]
     fn a_stream_reclaimed_at_once_is_caught() {
-        refute_stream(Streams::new(2, CRASHES).without(2).with_planted(Planted::ReclaimedAtOnce), PATIENT);
+        refute_stream(Streams::new(2, CRASHES).without(2).breaking(Planted::ReclaimedAtOnce), PATIENT);
     }
 
     #[test]
     fn a_stream_found_silent_unasked_is_caught() {
-        refute_stream(Streams::new(2, TURNS).without(2).with_full(1).with_planted(Planted::SilentUnasked), PATIENT);
+        refute_stream(Streams::new(2, TURNS).without(2).with_full(1).breaking(Planted::SilentUnasked), PATIENT);
     }
 
     #[test]
     fn a_gap_that_nobody_asks_for_is_caught() {
-        refute_stream(Streams::new(1, TURNS).without(2).with_progress().with_planted(Planted::GapUnasked), PROGRESS);
+        refute_stream(Streams::new(1, TURNS).without(2).with_progress().breaking(Planted::GapUnasked), PROGRESS);
     }
 }
 

@@ -204,10 +204,11 @@ fn sites_outlive_two_changes_on_all_schedules_with_two_failures() {
 mod planted {
     use super::*;
     use rhumb_commit::quad::planted::Planted;
+    use rhumb_core::Rules;
 
     fn is_caught(rule: Planted) {
         let flaw = MOMENTS.into_iter().find_map(|after| {
-            let case = Case { planted: Some(rule), ..change_after(after, 0) };
+            let case = Case { rules: Rules::breaking(rule), ..change_after(after, 0) };
             case.search(Bounds { departures: 1, apart: 0 }).err()
         });
         println!("{}", flaw.unwrap_or_else(|| panic!("{rule:?} is not caught")));

@@ -39,7 +39,6 @@ pub mod lost;
 pub mod message;
 pub mod name;
 pub mod operation;
-#[cfg(feature = "planted")]
 pub mod planted;
 pub mod reallocate;
 pub mod records;

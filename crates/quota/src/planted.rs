@@ -1,6 +1,7 @@
-//! Bugs planted on purpose. The simulator must catch each of them.
+//! The rules that a test may break: the simulator must catch each, or a scenario written for it. In the product all
+//! [rules](rhumb_core::rules) hold.
 
-/// A bug.
+/// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Planted {
     /// Algorithm 2 as the paper prints it: the tokens of a refused site count a second time.

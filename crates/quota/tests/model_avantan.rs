@@ -90,6 +90,7 @@ fn debts_are_paid_and_no_token_is_lost() {
 mod planted {
     use super::model::{ASSERTIONS, CONSERVATION, MEMBERSHIP};
     use super::*;
+    use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
     use rhumb_quota::spec::ProtocolKind;
 
@@ -101,7 +102,7 @@ mod planted {
         budget: Budget,
         properties: [&'static str; N],
     ) -> [String; N] {
-        let model = Avantan { planted: Some(planted), ..Avantan::new(kind, tokens, budget) };
+        let model = Avantan { rules: Rules::breaking(planted), ..Avantan::new(kind, tokens, budget) };
         let checker = model.checker().finish_when(HasDiscoveries::AllOf(properties.into())).spawn_bfs().join();
         println!("{planted:?}: {} states", checker.unique_state_count());
         properties.map(|property| {

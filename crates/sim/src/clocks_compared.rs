@@ -4,6 +4,7 @@
 //! The node measures offsets by round trips; here two sites that reach each other know theirs exactly.
 
 use crate::drive::Event;
+use crate::planted::Planted;
 use crate::world::World;
 use rhumb_core::actor::Actor;
 use rhumb_core::clock_offset::{ClockOffsets, Offset, Verdict};
@@ -43,7 +44,7 @@ impl<A: Actor> World<A> {
         self.schedule.push(self.now + COMPARE_EVERY, Event::ComparesClocks { site, process });
         let offsets = self.offsets(site);
         let now = self.now;
-        let verdict = if self.believes_clocks() { Verdict::Confirmed } else { offsets.verdict() };
+        let verdict = if self.rules.breaks(Planted::ClocksBelieved) { Verdict::Confirmed } else { offsets.verdict() };
         match (verdict, self.site(site).awaits_clock) {
             (Verdict::Odd(disagreement), None) => {
                 self.trace.line(now, format_args!("{site} stops: {disagreement}"));
@@ -68,17 +69,8 @@ impl<A: Actor> World<A> {
 
     /// True if `site` takes a message that left at `sent` by its sender's clock.
     pub(crate) fn admits(&self, site: SiteId, sent: Time) -> bool {
-        self.believes_clocks() || ClockOffsets::new(self.sites.len(), self.config.max_clock_offset).admits(sent, self.clock(site))
-    }
-
-    #[cfg(feature = "planted")]
-    fn believes_clocks(&self) -> bool {
-        self.planted == Some(crate::Planted::ClocksBelieved)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    fn believes_clocks(&self) -> bool {
-        false
+        self.rules.breaks(Planted::ClocksBelieved)
+            || ClockOffsets::new(self.sites.len(), self.config.max_clock_offset).admits(sent, self.clock(site))
     }
 
     /// What `site` finds of the clocks of those that it reaches, and that reach it.

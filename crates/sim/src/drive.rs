@@ -5,6 +5,7 @@ use crate::disk::Waiting;
 use crate::error::SimError;
 use crate::fault::Fault;
 use crate::network::TOO_LARGE;
+use crate::planted::Planted;
 use crate::world::World;
 use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, MESSAGE_BYTES_MAX, RequestId, Token};
 use rhumb_core::record::encoded_bytes;
@@ -237,23 +238,13 @@ impl<A: Actor> World<A> {
     fn persist(&mut self, site: SiteId, batch: &Batch, token: Option<Token>, mut then: Vec<Gated<A>>) {
         self.site(site).store.apply(batch).expect("memory does not fail");
         self.charge_written(site, batch);
-        if self.answers_before_sync() {
+        if self.rules.breaks(Planted::AnswerBeforeSync) {
             self.let_go(site, std::mem::take(&mut then));
         }
         let state = self.site_mut(site);
         let life = state.life.as_mut().expect("effects are those of a site that is up");
         life.disk.write(batch.ops.is_empty(), Waiting { token, then });
         self.release(site);
-    }
-
-    #[cfg(feature = "planted")]
-    fn answers_before_sync(&self) -> bool {
-        self.planted == Some(crate::Planted::AnswerBeforeSync)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    fn answers_before_sync(&self) -> bool {
-        false
     }
 
     fn begin_sync(&mut self, site: SiteId) {
@@ -287,8 +278,7 @@ impl<A: Actor> World<A> {
 
     /// A sync has failed: the process ends, and nothing that waited for it leaves.
     fn fail_sync(&mut self, site: SiteId, down: Option<Span>) {
-        #[cfg(feature = "planted")]
-        if self.planted == Some(crate::Planted::SyncFailureIgnored)
+        if self.rules.breaks(Planted::SyncFailureIgnored)
             && let Some(life) = &mut self.site_mut(site).life
         {
             life.disk.finish();

@@ -17,6 +17,7 @@
 //! sites have noted a later incarnation.
 
 use crate::fault::Replacement;
+use crate::planted::Planted;
 use crate::world::World;
 use rhumb_core::SiteId;
 use rhumb_core::actor::Actor;
@@ -76,7 +77,7 @@ impl Folder {
 impl<A: Actor> World<A> {
     /// A process of `site` opens its folder. False if that is not what the site left.
     pub(crate) fn open_folder(&mut self, site: SiteId) -> bool {
-        let (now, believes) = (self.now.as_micros() + 1, self.believes_folders());
+        let (now, believes) = (self.now.as_micros() + 1, self.rules.breaks(Planted::OldFoldersAccepted));
         let folder = &mut self.site_mut(site).folder;
         match folder.incarnations.check_store((), folder.stamp, None) {
             Err(flaw) if !believes => {
@@ -98,7 +99,7 @@ impl<A: Actor> World<A> {
         for (site, peer) in [(a, b), (b, a)] {
             let (folder, heard) = (&self.site(site).folder, self.site(peer).folder.heard(site));
             if let Err(missed) = folder.incarnations.check_heard(&heard, &folder.progress(), [()])
-                && !self.believes_folders()
+                && !self.rules.breaks(Planted::OldFoldersAccepted)
             {
                 self.refuse(site, missed);
                 return false;
@@ -165,7 +166,7 @@ impl<A: Actor> World<A> {
         }
         *self.probes.entry(with.probe()).or_default() += 1;
         self.crash(site, None);
-        let is_unfit = !self.believes_folders();
+        let is_unfit = !self.rules.breaks(Planted::OldFoldersAccepted);
         let state = self.site_mut(site);
         state.is_unfit = is_unfit;
         let engine = match with {
@@ -183,15 +184,5 @@ impl<A: Actor> World<A> {
 
     fn has_heard_of(&self, peer: SiteId, site: SiteId) -> bool {
         self.site(peer).folder.heard(site).life != 0
-    }
-
-    #[cfg(feature = "planted")]
-    fn believes_folders(&self) -> bool {
-        self.planted == Some(crate::Planted::OldFoldersAccepted)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    fn believes_folders(&self) -> bool {
-        false
     }
 }

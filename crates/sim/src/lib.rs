@@ -37,7 +37,6 @@ mod network;
 mod observers;
 mod place;
 mod plan;
-#[cfg(feature = "planted")]
 mod planted;
 mod runner;
 mod schedule;
@@ -54,7 +53,6 @@ pub use fault::{Fault, Replacement};
 pub use network::{LinkFaults, TOO_LARGE};
 pub use place::{Links, Place};
 pub use plan::{FaultPlan, FaultRates};
-#[cfg(feature = "planted")]
 pub use planted::Planted;
 pub use runner::{Progress, Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
 pub use world::{Observer, REFUSED_AFTER, World};

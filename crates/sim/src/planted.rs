@@ -1,6 +1,6 @@
-//! Bugs planted in the driver, to show that the simulator finds them. Only with the feature `planted`.
+//! The rules of the driver that a test may break: the simulator must catch each. Otherwise all [rules](rhumb_core::rules) hold.
 
-/// A bug planted in the driver.
+/// A way to break a rule of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// Promises and answers leave when what they depend on is written, not when it is synced.

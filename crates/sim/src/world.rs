@@ -15,12 +15,13 @@ use crate::fault::Fault;
 use crate::network::Network;
 use crate::observers::agreement::Agreements;
 use crate::plan::FaultPlan;
+use crate::planted::Planted;
 use crate::schedule::Schedule;
 use crate::site::Site;
 use crate::trace::Trace;
 use bytes::Bytes;
 use rhumb_core::actor::{Actor, Input, RequestId, Space};
-use rhumb_core::{KeyRange, Load, Loaded, RegionId, Rng, Row, SiteId, Span, Time, Timestamp, Topology, record};
+use rhumb_core::{KeyRange, Load, Loaded, RegionId, Rng, Row, Rules, SiteId, Span, Time, Timestamp, Topology, record};
 use rhumb_store::{MemoryEngine, Store};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -64,8 +65,7 @@ pub struct World<A: Actor> {
     pub(crate) stepped: Option<SiteId>,
     /// What actors have recorded as agreed on; none if nobody compares it.
     pub(crate) agreements: Option<Agreements>,
-    #[cfg(feature = "planted")]
-    pub(crate) planted: Option<crate::Planted>,
+    pub(crate) rules: Rules<Planted>,
     requests: RequestId,
     events: u64,
     observers: Vec<Observer<A>>,
@@ -93,8 +93,7 @@ impl<A: Actor> World<A> {
             met: BTreeMap::new(),
             stepped: None,
             agreements: None,
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
             requests: 0,
             events: 0,
             observers: Vec::new(),
@@ -209,10 +208,9 @@ impl<A: Actor> World<A> {
         self.site_mut(site).clock = SiteClock::new(skew);
     }
 
-    /// Plants a bug in the driver.
-    #[cfg(feature = "planted")]
-    pub fn plant(&mut self, planted: crate::Planted) {
-        self.planted = Some(planted);
+    /// Has the driver go by these rules.
+    pub fn set_rules(&mut self, rules: Rules<Planted>) {
+        self.rules = rules;
     }
 
     /// Lets the messages of each site to itself take up to `jitter` longer, at random: parts of a site that work side by side

@@ -2,9 +2,10 @@
 //! one page at a time, and what waits for a stream that stands still is bounded.
 
 use rhumb_commit::catenae::operation::{Operation, Transaction};
+use rhumb_commit::catenae::planted::Planted;
 use rhumb_commit::catenae::{Answer, Config as Protocol, Durability, Request, Site};
 use rhumb_core::fields::{By, Change};
-use rhumb_core::{Key, RttMatrix, SiteId, Span, Time};
+use rhumb_core::{Key, RttMatrix, Rules, SiteId, Span, Time};
 use rhumb_sim::{Config, Fault, Links, Place, TOO_LARGE, World};
 use std::sync::Arc;
 
@@ -14,29 +15,16 @@ const B: SiteId = SiteId::new(1, 0);
 const C: SiteId = SiteId::new(2, 0);
 const ALL: [SiteId; 3] = [A, B, C];
 
-/// A bug planted in all sites; only with the feature that has any.
-#[cfg(feature = "planted")]
-type Bug = Option<rhumb_commit::catenae::planted::Planted>;
-#[cfg(not(feature = "planted"))]
-type Bug = Option<std::convert::Infallible>;
-
 fn world_of(regions: usize, protocol: Protocol) -> World<Site> {
-    broken(regions, protocol, None)
+    by_rules(regions, protocol, Rules::HOLD)
 }
 
-fn broken(regions: usize, protocol: Protocol, bug: Bug) -> World<Site> {
+fn by_rules(regions: usize, protocol: Protocol, rules: Rules<Planted>) -> World<Site> {
     let names = ["a", "b", "c", "d", "e"].map(String::from)[..regions].to_vec();
     let config = Config::new(RttMatrix::uniform(names, Span::from_millis(60)), 1);
     let topology = Arc::new(config.topology.clone());
     let protocol = Protocol { epoch: EPOCH, tolerance_epochs: 20, window_epochs: 30, ahead_epochs: 60, deadline_epochs: 500, ..protocol };
-    World::new(config, 1, move |site, _| {
-        let site = Site::new(site, Arc::clone(&topology), protocol.clone());
-        #[cfg(feature = "planted")]
-        let site = site.with_planted(bug);
-        #[cfg(not(feature = "planted"))]
-        let _ = bug;
-        site
-    })
+    World::new(config, 1, move |site, _| Site::new(site, Arc::clone(&topology), protocol.clone()).with_rules(rules))
 }
 
 fn world() -> World<Site> {
@@ -104,8 +92,8 @@ fn behind(world: &World<Site>, site: SiteId) -> u64 {
 }
 
 /// Clients of a region set much to NULL, all in one epoch, while another region is down for a while. Returns how many messages no frame held.
-fn set_to_null(bug: Bug) -> (World<Site>, u64, usize) {
-    let mut world = broken(3, Protocol::default(), bug);
+fn set_to_null(rules: Rules<Planted>) -> (World<Site>, u64, usize) {
+    let mut world = by_rules(3, Protocol::default(), rules);
     run_for(&mut world, Span::from_secs(1));
     strike(&mut world, Fault::Crash { place: Place::Site(C), down: None });
     (0..12).for_each(|table| _ = world.submit(A, nulls(table % 6, 1_000, 400)));
@@ -119,7 +107,7 @@ fn set_to_null(bug: Bug) -> (World<Site>, u64, usize) {
 
 #[test]
 fn what_encodes_to_much_more_than_it_holds_is_replicated() {
-    let (mut world, lost, ran) = set_to_null(None);
+    let (mut world, lost, ran) = set_to_null(Rules::HOLD);
     assert_eq!((ran, lost), (12, 0));
     assert!(ALL.iter().all(|site| behind(&world, *site) < 20), "all have caught up");
     let (asked, took) = add(&mut world, &ALL, Span::from_secs(1));
@@ -130,7 +118,7 @@ fn what_encodes_to_much_more_than_it_holds_is_replicated() {
 #[cfg(feature = "planted")]
 #[test]
 fn a_batch_without_a_bound_is_caught() {
-    let (_, lost, _) = set_to_null(Some(rhumb_commit::catenae::planted::Planted::BatchUnbounded));
+    let (_, lost, _) = set_to_null(Rules::breaking(Planted::BatchUnbounded));
     assert!(lost > 0);
 }
 

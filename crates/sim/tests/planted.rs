@@ -10,6 +10,7 @@
 #![cfg(feature = "planted")]
 
 use rhumb_commit::replicated_commit::planted::Planted;
+use rhumb_core::Rules;
 use rhumb_sim::catenae::Catenae;
 use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::quad::Quad;
@@ -51,13 +52,13 @@ fn every_bug_planted_in_the_protocol_is_caught() {
             Planted::StopsInDoubt | Planted::VotesUnsettled => Replicas::Moving,
             _ => Replicas::Everywhere,
         };
-        ReplicatedCommit { planted: Some(bug), replicas, ..ReplicatedCommit::default() }
+        ReplicatedCommit { rules: Rules::breaking(bug), replicas, ..ReplicatedCommit::default() }
     });
 }
 
 #[test]
 fn a_scenario_with_a_bug_replays_like_any_other() {
-    let scenario = ReplicatedCommit { planted: Some(Planted::SharedLockSkipped), ..ReplicatedCommit::default() };
+    let scenario = ReplicatedCommit { rules: Rules::breaking(Planted::SharedLockSkipped), ..ReplicatedCommit::default() };
     assert_eq!(scenario.run(3, true), scenario.run(3, true));
 }
 
@@ -67,24 +68,27 @@ fn every_bug_planted_in_the_quotas_is_caught() {
     // These are caught by scenarios of `rhumb-quota`: it takes one message late, or a site lost, at the very moment.
     let elsewhere = [Planted::CountUnconfirmed, Planted::CountInFlight, Planted::LostListDead];
     let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
-    assert_all_caught(bugs, |bug| Samya { planted: Some(bug), ..Samya::default() });
+    assert_all_caught(bugs, |bug| Samya { rules: Rules::breaking(bug), ..Samya::default() });
 }
 
 #[test]
 fn every_bug_planted_in_catenae_is_caught() {
-    assert_all_caught(rhumb_commit::catenae::planted::Planted::ALL, |bug| Catenae { planted: Some(bug), ..Catenae::default() });
+    assert_all_caught(rhumb_commit::catenae::planted::Planted::ALL, |bug| Catenae { rules: Rules::breaking(bug), ..Catenae::default() });
 }
 
 #[test]
 fn every_bug_planted_in_the_forwarding_of_catenae_is_caught() {
     let scenario = Catenae::default().with_namespaces();
-    assert_all_caught(rhumb_commit::catenae::planted::Planted::FORWARDING, |bug| Catenae { planted: Some(bug), ..scenario.clone() });
+    assert_all_caught(rhumb_commit::catenae::planted::Planted::FORWARDING, |bug| Catenae {
+        rules: Rules::breaking(bug),
+        ..scenario.clone()
+    });
 }
 
 #[test]
 fn every_bug_planted_in_paxos_commit_is_caught() {
     assert_all_caught(rhumb_commit::paxos_commit::planted::Planted::ALL, |bug| PaxosCommit {
-        planted: Some(bug),
+        rules: Rules::breaking(bug),
         ..PaxosCommit::default()
     });
 }
@@ -93,24 +97,24 @@ fn every_bug_planted_in_paxos_commit_is_caught() {
 fn every_bug_planted_in_quad_is_caught() {
     use rhumb_commit::quad::planted::Planted;
     let bugs = Planted::ALL.into_iter().filter(|bug| ![Planted::SessionsIgnored, Planted::OldCopiesTaken].contains(bug));
-    assert_all_caught(bugs, |bug| Quad { planted: Some(bug), ..Quad::default() });
+    assert_all_caught(bugs, |bug| Quad { rules: Rules::breaking(bug), ..Quad::default() });
 }
 
 #[test]
 fn a_clock_that_is_believed_whatever_it_shows_is_caught() {
     let believed = [rhumb_sim::Planted::ClocksBelieved];
-    assert_all_caught(believed, |bug| ReplicatedCommit { driver: Some(bug), ..ReplicatedCommit::default() });
-    assert_all_caught(believed, |bug| Catenae { driver: Some(bug), ..Catenae::default() });
-    assert_all_caught(believed, |bug| Quad { driver: Some(bug), ..Quad::default() });
+    assert_all_caught(believed, |bug| ReplicatedCommit { driver: Rules::breaking(bug), ..ReplicatedCommit::default() });
+    assert_all_caught(believed, |bug| Catenae { driver: Rules::breaking(bug), ..Catenae::default() });
+    assert_all_caught(believed, |bug| Quad { driver: Rules::breaking(bug), ..Quad::default() });
 }
 
 #[test]
 fn a_folder_that_is_not_what_its_site_left_is_caught_where_it_is_accepted() {
     let accepted = [rhumb_sim::Planted::OldFoldersAccepted];
-    assert_all_caught(accepted, |bug| ReplicatedCommit { driver: Some(bug), ..ReplicatedCommit::default() });
-    assert_all_caught(accepted, |bug| Catenae { driver: Some(bug), ..Catenae::default() });
-    assert_all_caught(accepted, |bug| PaxosCommit { driver: Some(bug), ..PaxosCommit::default() });
-    assert_all_caught(accepted, |bug| Quad { driver: Some(bug), ..Quad::default() });
+    assert_all_caught(accepted, |bug| ReplicatedCommit { driver: Rules::breaking(bug), ..ReplicatedCommit::default() });
+    assert_all_caught(accepted, |bug| Catenae { driver: Rules::breaking(bug), ..Catenae::default() });
+    assert_all_caught(accepted, |bug| PaxosCommit { driver: Rules::breaking(bug), ..PaxosCommit::default() });
+    assert_all_caught(accepted, |bug| Quad { driver: Rules::breaking(bug), ..Quad::default() });
 }
 
 #[test]
@@ -118,9 +122,12 @@ fn what_is_told_before_the_sync_or_after_one_that_failed_is_caught_in_every_prot
     let early = [rhumb_sim::Planted::AnswerBeforeSync, rhumb_sim::Planted::SyncFailureIgnored];
     // What a failed sync has taken from one disk, Replicated Commit and Paxos Commit have on two others: it shows only where these lose it as
     // well, in none of the thousand seeds.
-    assert_all_caught([rhumb_sim::Planted::AnswerBeforeSync], |bug| ReplicatedCommit { driver: Some(bug), ..ReplicatedCommit::default() });
-    assert_all_caught([rhumb_sim::Planted::AnswerBeforeSync], |bug| PaxosCommit { driver: Some(bug), ..PaxosCommit::default() });
-    assert_all_caught(early, |bug| Samya { driver: Some(bug), ..Samya::default() });
-    assert_all_caught(early, |bug| Catenae { driver: Some(bug), ..Catenae::default() });
-    assert_all_caught(early, |bug| Quad { driver: Some(bug), ..Quad::default() });
+    assert_all_caught([rhumb_sim::Planted::AnswerBeforeSync], |bug| ReplicatedCommit {
+        driver: Rules::breaking(bug),
+        ..ReplicatedCommit::default()
+    });
+    assert_all_caught([rhumb_sim::Planted::AnswerBeforeSync], |bug| PaxosCommit { driver: Rules::breaking(bug), ..PaxosCommit::default() });
+    assert_all_caught(early, |bug| Samya { driver: Rules::breaking(bug), ..Samya::default() });
+    assert_all_caught(early, |bug| Catenae { driver: Rules::breaking(bug), ..Catenae::default() });
+    assert_all_caught(early, |bug| Quad { driver: Rules::breaking(bug), ..Quad::default() });
 }

@@ -18,7 +18,6 @@ pub mod fuzzing;
 pub mod keyspaces;
 pub mod parse;
 mod plan;
-#[cfg(feature = "planted")]
 pub mod planted;
 mod quota;
 pub mod server;

@@ -1,9 +1,10 @@
-//! Planted bugs, for testing the tests: each breaks one rule of tables or of the catalog, and the simulator must catch each. Compiled only
-//! with the feature `planted`, which no product build has.
+//! The rules of tables and of the catalog that a test may break: the simulator must catch each. In the product all
+//! [rules](rhumb_core::rules) hold.
 
+use rhumb_core::Rules;
 use std::cell::Cell;
 
-/// A rule to break.
+/// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// An UPDATE leaves the old entries of indexes where they are.
@@ -20,15 +21,15 @@ impl Planted {
 }
 
 thread_local! {
-    static PLANTED: Cell<Option<Planted>> = const { Cell::new(None) };
+    static RULES: Cell<Rules<Planted>> = const { Cell::new(Rules::HOLD) };
 }
 
-/// Plants a bug in all that this thread does from now on.
-pub fn plant(bug: Option<Planted>) {
-    PLANTED.set(bug);
+/// Has all that this thread does from now on go by these rules.
+pub fn set_rules(rules: Rules<Planted>) {
+    RULES.set(rules);
 }
 
-/// True if it is planted here.
-pub(crate) fn has(bug: Planted) -> bool {
-    PLANTED.get() == Some(bug)
+/// True if that rule is broken on this thread: never in the product.
+pub(crate) fn breaks(rule: Planted) -> bool {
+    RULES.get().breaks(rule)
 }

@@ -13,10 +13,11 @@ use crate::link::Dialer;
 use crate::protocol::Protocol;
 use crate::shared::Shared;
 use crate::work::{self, Client, audit};
-use rhumb_core::{Rng, SiteId, Span, Time};
+use rhumb_core::{Rng, Rules, SiteId, Span, Time};
 use rhumb_sim::checkers::{bounded_clocks, no_lost_write, no_phantom, progress, strict_serializability};
 use rhumb_sim::history::TxnNo;
 use rhumb_sim::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use rhumb_sql::planted::Planted;
 use std::marker::PhantomData;
 use std::thread;
 
@@ -37,9 +38,8 @@ const BULKY_ONE_OF: u64 = 8;
 /// Statements of SQL under faults, in a database of the protocol of `A`.
 #[derive(Debug)]
 pub struct Sql<A> {
-    /// A bug planted in SQL.
-    #[cfg(feature = "planted")]
-    planted: Option<rhumb_sql::planted::Planted>,
+    /// The rules that SQL goes by.
+    rules: Rules<Planted>,
     /// Nothing goes wrong.
     calm: bool,
     protocol: PhantomData<fn() -> A>,
@@ -47,12 +47,7 @@ pub struct Sql<A> {
 
 impl<A> Default for Sql<A> {
     fn default() -> Sql<A> {
-        Sql {
-            #[cfg(feature = "planted")]
-            planted: None,
-            calm: false,
-            protocol: PhantomData,
-        }
+        Sql { rules: Rules::HOLD, calm: false, protocol: PhantomData }
     }
 }
 
@@ -118,16 +113,13 @@ impl<A: Protocol> Sql<A> {
         self
     }
 
-    /// The same with a bug in SQL.
-    #[cfg(feature = "planted")]
-    pub fn with_planted(mut self, planted: Option<rhumb_sql::planted::Planted>) -> Sql<A> {
-        self.planted = planted;
-        self
+    /// The same where SQL goes by other rules.
+    pub fn with_rules(self, rules: Rules<Planted>) -> Sql<A> {
+        Sql { rules, ..self }
     }
 
     fn run_here(&self, seed: u64, tracing: bool) -> Report {
-        #[cfg(feature = "planted")]
-        rhumb_sql::planted::plant(self.planted);
+        rhumb_sql::planted::set_rules(self.rules);
         let mut rng = Rng::seeded(seed);
         let shape = Shape::draw(&mut rng, seed);
         let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };

@@ -3,6 +3,7 @@
 #![cfg(feature = "planted")]
 
 use rhumb_commit::replicated_commit::Site;
+use rhumb_core::Rules;
 use rhumb_sim::{Scenario, all_cores, run_seeds};
 use rhumb_sql::planted::Planted;
 use rhumb_sqlsim::Sql;
@@ -23,7 +24,7 @@ fn first_caught(scenario: &impl Scenario) -> Option<(u64, String)> {
 fn every_bug_planted_in_sql_is_caught() {
     let mut missed = Vec::new();
     for bug in Planted::ALL {
-        match first_caught(&Sql::<Site>::default().with_planted(Some(bug))) {
+        match first_caught(&Sql::<Site>::default().with_rules(Rules::breaking(bug))) {
             Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
             None => missed.push(bug),
         }

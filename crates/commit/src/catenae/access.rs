@@ -209,7 +209,6 @@ impl AccessIndex {
     }
 
     /// True if nothing here conflicts with a footprint.
-    #[cfg(feature = "planted")]
     pub(super) fn is_free(&mut self, footprint: &Footprint) -> bool {
         let written = |accesses: &Accesses| !accesses.writers.0.is_empty();
         let in_range = |range: &KeyRange| self.keys.range(range.start.clone()..range.end.clone().max(range.start.clone()));

@@ -10,6 +10,7 @@ use super::config::{CHAINS_ALONE_TICKS, CHAINS_PATIENCE_TICKS, ChainSites, EARLY
 use super::crossing::{Arrival, Part, Resolution};
 use super::epoch::Epoch;
 use super::message::{Crossing, Identifier, Note, Order};
+use super::planted::Planted;
 use super::site::Site;
 use super::speculation::{Speculation, Visit};
 use super::stream_id::StreamId;
@@ -83,10 +84,8 @@ impl Site {
 
     /// True if a vote on `epoch` would still count.
     fn votes_in_time(&self, epoch: Epoch) -> bool {
-        let in_time = self.streams[StreamId::first(self.me.region)].view().covered() < epoch.plus(self.config.window_epochs);
-        #[cfg(feature = "planted")]
-        let in_time = in_time || self.has_planted(super::planted::Planted::LateVoteCounts);
-        in_time
+        let covered = self.streams[StreamId::first(self.me.region)].view().covered();
+        covered < epoch.plus(self.config.window_epochs) || self.rules.breaks(Planted::LateVoteCounts)
     }
 
     /// At the end of an epoch: begins chains that this site has to run since it speaks for the region, and those again that have not

@@ -24,6 +24,7 @@ use super::desk::{Asked, Asker, Desk, Sealed};
 use super::epoch::Epoch;
 use super::message::{Answer, Entry, Identifier, Order, Settling};
 use super::operation::Transaction;
+use super::planted::Planted;
 use super::reads::Read;
 use super::site::Site;
 use super::stream::Found;
@@ -168,14 +169,12 @@ impl Site {
         }
         let is_full = self.epochs.backlog.is_full();
         let room = if is_full { 0 } else { BATCH_BYTES_MAX };
-        #[cfg(feature = "planted")]
-        let room = if self.has_planted(super::planted::Planted::BatchUnbounded) { usize::MAX } else { room };
+        let room = if self.rules.breaks(Planted::BatchUnbounded) { usize::MAX } else { room };
         let desk = self.coordinator.desk(id);
         let asked: Vec<(u16, Asked)> = (0..).zip(desk.take_batch(epoch, room)).collect();
         let window = self.config.window_epochs;
         let reads = std::mem::take(&mut desk.reads);
-        #[cfg(feature = "planted")]
-        let window = if self.has_planted(super::planted::Planted::LateVoteCounts) { u64::MAX } else { window };
+        let window = if self.rules.breaks(Planted::LateVoteCounts) { u64::MAX } else { window };
         let orders = self.coordinator.desk(id).take_orders(|order| epoch <= order.epoch.plus(window));
         let batch = asked.iter().map(|(_, asked)| asked.transaction.clone()).collect();
         let entry = Entry { author: self.me, epoch, batch, orders: orders.clone() };

@@ -17,25 +17,18 @@ use super::epoch::Epoch;
 use super::footprint::Footprint;
 use super::message::{Entry, Identifier};
 use super::operation::Transaction;
-#[cfg(feature = "planted")]
 use super::planted::{Planted, local_order};
 use super::site::Site;
 use super::speculation::Conflicts;
 use super::stream_id::StreamId;
-#[cfg(feature = "planted")]
-use super::validation::Execution;
-use super::validation::{Verdict, Votes};
-#[cfg(feature = "planted")]
-use super::{execution, fetch::Fetch, message::Answer, site::Job};
-#[cfg(feature = "planted")]
-use rhumb_core::Loaded;
+use super::validation::{Execution, Verdict, Votes};
 use rhumb_core::{Effects, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is agreed on of an epoch.
 #[derive(Debug, Default)]
 pub(super) struct Content {
-    batches: BTreeMap<StreamId, Vec<Transaction>>,
+    pub(super) batches: BTreeMap<StreamId, Vec<Transaction>>,
     pub(super) votes: Votes,
     /// Once all batches are here: the transactions that conflict, and what they touch.
     pub(super) conflicts: Option<Conflicts>,
@@ -86,8 +79,7 @@ impl Site {
         let epochs = &mut self.epochs;
         for order in entry.orders {
             let counts = order.epoch < entry.epoch && entry.epoch <= order.epoch.plus(window_epochs);
-            #[cfg(feature = "planted")]
-            let counts = counts || self.planted == Some(Planted::LateVoteCounts);
+            let counts = counts || self.rules.breaks(Planted::LateVoteCounts);
             if counts && id.is_first() && order.epoch > epochs.settled {
                 epochs.contents.entry(order.epoch).or_default().votes.cast(id.region(), order);
             }
@@ -101,8 +93,7 @@ impl Site {
     /// Takes the epochs as far as what is agreed on allows.
     pub(super) fn execute(&mut self, fx: &mut Effects<Site>) {
         let complete = self.streams.iter().map(|stream| stream.view().covered()).min().unwrap_or_default();
-        #[cfg(feature = "planted")]
-        let complete = if self.has_planted(Planted::AbandonedByTimer) { self.complete_by_timer() } else { complete };
+        let complete = if self.rules.breaks(Planted::AbandonedByTimer) { self.complete_by_timer() } else { complete };
         self.epochs.execution = self.epochs.execution.max(complete);
         // What came in since: looking at all that is not settled for each message would make a site that is behind fall back further.
         let scheduled = self.epochs.scheduled;
@@ -167,23 +158,18 @@ impl Site {
         let content = self.epochs.contents.get_mut(&epoch).expect("it was just listed");
         content.judged = content.votes.count();
         let conflicts = content.conflicts.as_ref().expect("it is scheduled");
-        let verdicts = content.votes.verdicts(conflicts, self.topology.region_count());
-        #[cfg(feature = "planted")]
-        let verdicts = match self.planted {
-            Some(Planted::DirectDependencies) => content.votes.verdicts_by(conflicts, self.topology.region_count(), Execution::of_direct),
-            _ => verdicts,
+        let (me, regions) = (self.me.region, self.topology.region_count());
+        let verdicts = match self.rules.breaks(Planted::DirectDependencies) {
+            true => content.votes.verdicts_by(conflicts, regions, Execution::of_direct),
+            false => content.votes.verdicts(conflicts, regions),
         };
-        #[cfg(feature = "planted")]
-        let (planted, me, regions) = (self.planted, self.me.region, self.topology.region_count());
         for (&identifier, verdict) in &verdicts {
             if self.ledger.is_placed(identifier) {
                 continue;
             }
-            let comes_before = |other: Identifier| other < identifier;
-            #[cfg(feature = "planted")]
-            let comes_before = |other: Identifier| match planted {
-                Some(Planted::FailedInLocalOrder) => local_order(other, identifier, me, regions).is_lt(),
-                _ => comes_before(other),
+            let comes_before = |other: Identifier| match self.rules.breaks(Planted::FailedInLocalOrder) {
+                true => local_order(other, identifier, me, regions).is_lt(),
+                false => other < identifier,
             };
             if let Some(predecessors) = verdict.predecessors(&conflicts[&identifier], &verdicts, comes_before) {
                 fx.count(if *verdict == Verdict::Failed { "catenae.failed_speculation" } else { "catenae.chosen" });
@@ -208,38 +194,6 @@ impl Site {
             self.ledger.forget(settled);
             self.measure_settling(settled);
             self.serve_reads(fx);
-        }
-    }
-}
-
-#[cfg(feature = "planted")]
-impl Site {
-    /// All transactions that are agreed on and not scheduled.
-    pub(super) fn known_batches(&self) -> impl Iterator<Item = &Transaction> {
-        self.epochs.contents.values().flat_map(|content| content.batches.values().flatten())
-    }
-
-    /// Runs a transaction before its place is known.
-    pub(super) fn go_on_early(&mut self, identifier: Identifier, transaction: Transaction, mut fetch: Fetch, fx: &mut Effects<Site>) {
-        let Some(load) = fetch.next_load() else { return };
-        let token = self.job(Job::Early { identifier, transaction, fetch });
-        fx.load(token, load);
-    }
-
-    /// Answers it.
-    pub(super) fn on_early_loaded(
-        &mut self,
-        identifier: Identifier,
-        transaction: &Transaction,
-        mut fetch: Fetch,
-        loaded: Loaded,
-        fx: &mut Effects<Site>,
-    ) {
-        fetch.take(loaded);
-        let rows = fetch.finish().0.into_iter().map(|row| (row.key.clone(), row)).collect();
-        if let Some(id) = self.take_request(identifier) {
-            let at = identifier.epoch.timestamp(self.config.epoch, 0);
-            fx.answer(id, Answer::Ran { at, outcome: execution::evaluate(transaction, rows, vec![]).0 });
         }
     }
 }

@@ -34,6 +34,7 @@ use super::desk::{Asked, Asker};
 use super::epoch::Epoch;
 use super::message::{Answer, Forwarded, Identifier, Note};
 use super::operation::Transaction;
+use super::planted::Planted;
 use super::site::Site;
 use super::stream::Found;
 use super::stream_id::{StreamId, coordinator_of};
@@ -117,8 +118,7 @@ impl Site {
     ) {
         let covered = self.streams[stream].view().covered();
         let is_new = !self.forwarding.taken.contains_key(&(stream, site, name));
-        #[cfg(feature = "planted")]
-        let is_new = is_new || self.has_planted(super::planted::Planted::ForwardedTwice);
+        let is_new = is_new || self.rules.breaks(Planted::ForwardedTwice);
         let leads = self.streams[stream].leads();
         let (ticks, has_room) = (self.ticks, self.forwarding.taken.len() < QUEUE_MAX);
         let desk = self.coordinator.desk(stream);
@@ -179,10 +179,8 @@ impl Site {
     /// Takes back what was forwarded and can run no more by its name.
     fn take_back_forwarded(&mut self, stream: StreamId, fx: &mut Effects<Site>) {
         let covered = self.streams[stream].view().covered();
-        #[cfg(feature = "planted")]
-        let (by_timer, ticks) = (self.has_planted(super::planted::Planted::TakenBackByTimer), self.ticks);
+        let (by_timer, ticks) = (self.rules.breaks(Planted::TakenBackByTimer), self.ticks);
         let is_over = |away: &Away| away.until <= covered;
-        #[cfg(feature = "planted")]
         let is_over = |away: &Away| is_over(away) || by_timer && ticks > away.since + 4;
         let back = self.forwarding.away.remove_if(|away| away.stream == stream && is_over(away));
         for (Away { id, transaction, since, .. }, may_run) in back.into_iter().rev() {

@@ -86,7 +86,6 @@ impl Ledger {
     }
 
     /// True if nothing that is not settled conflicts with a footprint.
-    #[cfg(feature = "planted")]
     pub(super) fn is_free(&mut self, footprint: &Footprint) -> bool {
         self.accesses.is_free(footprint)
     }

@@ -62,19 +62,17 @@ impl Lone {
         lone
     }
 
-    /// The same with a bug in it.
+    /// The same by other rules.
     #[cfg(feature = "planted")]
-    pub fn with_planted(mut self, bug: super::planted::Planted) -> Lone {
-        self.site.planted = Some(bug);
+    pub fn with_rules(mut self, rules: rhumb_core::Rules<super::planted::Planted>) -> Lone {
+        self.site.rules = rules;
         self
     }
 
     /// It crashes, and starts again with its disk.
     pub fn restart(&mut self) {
-        let site = Site::new(self.site.me, Arc::clone(&self.site.topology), self.site.config.clone());
-        #[cfg(feature = "planted")]
-        let site = site.with_planted(self.site.planted);
-        self.site = site;
+        let rules = self.site.rules;
+        self.site = Site::new(self.site.me, Arc::clone(&self.site.topology), self.site.config.clone()).with_rules(rules);
         self.step(Input::Start);
         assert!(self.site.is_serving());
     }

@@ -79,7 +79,6 @@ pub mod ledger;
 mod lone;
 pub mod message;
 pub mod operation;
-#[cfg(feature = "planted")]
 pub mod planted;
 mod reads;
 pub mod records;

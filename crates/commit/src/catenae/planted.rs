@@ -1,16 +1,18 @@
-//! Planted bugs, for testing the tests: each breaks one rule of the protocol, most of them as the paper has it printed, and the
-//! simulator must catch each. Compiled only with the feature `planted`, which no product build has.
+//! The rules that a test may break, most of them as the paper has it printed, and what is done instead: the simulator must catch each. In
+//! the product all [rules](rhumb_core::rules) hold.
 
 use super::agreement::Agreement;
 use super::epoch::Epoch;
+use super::execution;
 use super::fetch::Fetch;
-use super::message::{Entry, Identifier};
-use super::site::Site;
+use super::message::{Answer, Entry, Identifier};
+use super::operation::Transaction;
+use super::site::{Job, Site};
 use super::stream_id::StreamId;
-use rhumb_core::{Effects, RegionId};
+use rhumb_core::{Effects, Loaded, RegionId, Rules};
 use std::cmp::Ordering;
 
-/// A rule to break.
+/// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Planted {
     /// A transaction counts as non-conflicting if no other is in its way when its own region gets to it; it is answered then.
@@ -69,18 +71,14 @@ impl Planted {
 }
 
 impl Site {
-    /// The same site with a bug in it.
-    pub fn with_planted(mut self, bug: Option<Planted>) -> Site {
-        self.planted = bug;
-        if self.has_planted(Planted::AnsweredAtHome) {
+    /// The same site by other rules.
+    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
+        self.rules = rules;
+        if rules.breaks(Planted::AnsweredAtHome) {
             let own = self.own();
             self.streams[own] = Agreement::new(own, 1);
         }
         self
-    }
-
-    pub(super) fn has_planted(&self, bug: Planted) -> bool {
-        self.planted == Some(bug)
     }
 
     /// Answers those transactions of an own entry that nothing known here conflicts with, whatever is still to come.
@@ -93,6 +91,35 @@ impl Site {
                 let at = entry.epoch.timestamp(self.config.epoch, 0);
                 self.go_on_early(identifier, transaction.clone(), Fetch::new(at.previous(), footprint.keys.into_keys().collect(), []), fx);
             }
+        }
+    }
+
+    /// All transactions that are agreed on and not scheduled.
+    fn known_batches(&self) -> impl Iterator<Item = &Transaction> {
+        self.epochs.contents.values().flat_map(|content| content.batches.values().flatten())
+    }
+
+    /// Runs a transaction before its place is known.
+    fn go_on_early(&mut self, identifier: Identifier, transaction: Transaction, mut fetch: Fetch, fx: &mut Effects<Site>) {
+        let Some(load) = fetch.next_load() else { return };
+        let token = self.job(Job::Early { identifier, transaction, fetch });
+        fx.load(token, load);
+    }
+
+    /// Answers it.
+    pub(super) fn on_early_loaded(
+        &mut self,
+        identifier: Identifier,
+        transaction: &Transaction,
+        mut fetch: Fetch,
+        loaded: Loaded,
+        fx: &mut Effects<Site>,
+    ) {
+        fetch.take(loaded);
+        let rows = fetch.finish().0.into_iter().map(|row| (row.key.clone(), row)).collect();
+        if let Some(id) = self.take_request(identifier) {
+            let at = identifier.epoch.timestamp(self.config.epoch, 0);
+            fx.answer(id, Answer::Ran { at, outcome: execution::evaluate(transaction, rows, vec![]).0 });
         }
     }
 

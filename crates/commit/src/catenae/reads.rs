@@ -10,6 +10,7 @@ use super::config::WAITING_READS_MAX;
 use super::epoch::Epoch;
 use super::fetch::Fetch;
 use super::message::{Answer, Freshness};
+use super::planted::Planted;
 use super::site::{Job, Site};
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
@@ -82,8 +83,7 @@ impl Site {
                 self.read_once_settled(epoch, read, fx);
             }
             Freshness::Strict if self.only_stands_by() => self.refuse(id, fx),
-            #[cfg(feature = "planted")]
-            Freshness::Strict if self.has_planted(super::planted::Planted::StrictByClock) => {
+            Freshness::Strict if self.rules.breaks(Planted::StrictByClock) => {
                 self.reads.count += 1;
                 self.read_once_settled(Epoch::ended_by(self.now, self.config.epoch), read, fx);
             }
@@ -132,10 +132,9 @@ impl Site {
     fn serve(&mut self, read: Read, fx: &mut Effects<Site>) {
         let Read { id, wanted: Wanted { keys, ranges, reverse }, at, .. } = read;
         let at = at.unwrap_or_else(|| self.epochs.settled.snapshot(self.config.epoch));
-        #[cfg(feature = "planted")]
-        let at = match self.planted {
-            Some(super::planted::Planted::ReadsUnsettled) => self.epochs.execution.max(self.epochs.settled).snapshot(self.config.epoch),
-            _ => at,
+        let at = match self.rules.breaks(Planted::ReadsUnsettled) {
+            true => self.epochs.execution.max(self.epochs.settled).snapshot(self.config.epoch),
+            false => at,
         };
         self.go_on_serving(Serving { id, fetch: Fetch::new(at, keys, ranges).reversed(reverse) }, fx);
     }

@@ -3,6 +3,7 @@
 use super::agreement::{Cx, Effect, Event, Moment};
 use super::config::{PAGE_BYTES_MAX, PAGE_ENTRIES_MAX, TRUNCATE_PAGE};
 use super::message::{Progress, Promise};
+use super::planted::Planted;
 use super::records;
 use super::site::{Job, Site};
 use super::stream::Found;
@@ -12,14 +13,7 @@ use rhumb_core::{Batch, Effects, Load, SiteId, work};
 impl Site {
     /// Tells the agreement on a stream of an event, and carries out what it wants done.
     pub(super) fn tell_stream(&mut self, id: StreamId, event: Event, fx: &mut Effects<Site>) {
-        let cx = Cx {
-            me: self.me,
-            topology: &self.topology,
-            config: &self.config,
-            tick: self.ticks,
-            #[cfg(feature = "planted")]
-            planted: self.planted,
-        };
+        let cx = Cx { me: self.me, topology: &self.topology, config: &self.config, tick: self.ticks, rules: self.rules };
         let effects = self.streams[id].on(event, &cx);
         effects.into_iter().for_each(|effect| self.carry_out(id, effect, fx));
     }
@@ -66,8 +60,7 @@ impl Site {
             self.resolve_sealed(id, &found, fx);
             self.find_forwarded(id, &found, fx);
         }
-        #[cfg(feature = "planted")]
-        if id.region() == self.me.region && self.has_planted(super::planted::Planted::ConflictByTiming) {
+        if id.region() == self.me.region && self.rules.breaks(Planted::ConflictByTiming) {
             self.answer_by_timing(id, &found.entry, fx);
         }
         if !found.void {

@@ -14,6 +14,7 @@ use super::epochs::Epochs;
 use super::forwarding::Forwarding;
 use super::ledger::Ledger;
 use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
+use super::planted::Planted;
 use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
 use super::runs::{Run, Runs};
@@ -21,7 +22,7 @@ use super::speculation::Visit;
 use super::stream_id::{self, PerStream, StreamId};
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{Actor, Body, Effects, Input, Inspect, Loaded, RegionId, SiteId, Span, Table, Time, Topology};
+use rhumb_core::{Actor, Body, Effects, Input, Inspect, Loaded, RegionId, Rules, SiteId, Span, Table, Time, Topology};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -57,8 +58,7 @@ pub(super) enum Job {
     Run(Run),
     /// Rows of a read.
     Read(Serving),
-    /// Rows of a transaction that is answered before its place is known.
-    #[cfg(feature = "planted")]
+    /// Rows of a transaction that is answered before its place is known, as only a broken rule has it.
     Early {
         /// Which.
         identifier: super::message::Identifier,
@@ -98,8 +98,7 @@ pub struct Site {
     pub(super) progress: BTreeMap<SiteId, Progress>,
     jobs: BTreeMap<Token, Job>,
     next_token: Token,
-    #[cfg(feature = "planted")]
-    pub(super) planted: Option<super::planted::Planted>,
+    pub(super) rules: Rules<Planted>,
 }
 
 impl Site {
@@ -131,8 +130,7 @@ impl Site {
             next_token: 0,
             topology,
             config,
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
         }
     }
 
@@ -270,7 +268,6 @@ impl Site {
             Job::Recover(part) => self.on_recovered(part, loaded, fx),
             Job::Run(run) => self.on_run_loaded(run, loaded, fx),
             Job::Read(serving) => self.on_read_loaded(serving, loaded, fx),
-            #[cfg(feature = "planted")]
             Job::Early { identifier, transaction, fetch } => self.on_early_loaded(identifier, &transaction, fetch, loaded, fx),
             Job::Pulled { id, pulled } => self.tell_stream(id, Event::Loaded { pulled, loaded }, fx),
             Job::Held { .. } => unreachable!("nothing is loaded to hold it"),

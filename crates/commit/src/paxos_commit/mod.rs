@@ -58,7 +58,6 @@ mod coordinator;
 mod locking;
 mod message;
 mod optimistic;
-#[cfg(feature = "planted")]
 pub mod planted;
 mod reading;
 mod records;

@@ -1,9 +1,9 @@
-//! Planted bugs, for testing the tests: each breaks one rule, and the simulator must catch each. Compiled only with the feature
-//! `planted`, which no product build has.
+//! The rules that a test may break: the simulator must catch each. In the product all [rules](rhumb_core::rules) hold.
 
 use super::site::Site;
+use rhumb_core::Rules;
 
-/// A rule to break.
+/// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Planted {
     /// A region votes yes although a row is newer than the one read.
@@ -20,13 +20,9 @@ impl Planted {
 }
 
 impl Site {
-    /// The same site with a bug in it.
-    pub fn with_planted(mut self, bug: Option<Planted>) -> Site {
-        self.planted = bug;
+    /// The same site by other rules.
+    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
+        self.rules = rules;
         self
-    }
-
-    pub(super) fn has_planted(&self, bug: Planted) -> bool {
-        self.planted == Some(bug)
     }
 }

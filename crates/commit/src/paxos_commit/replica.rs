@@ -11,6 +11,7 @@
 use super::config::TICK;
 use super::control::Change;
 use super::message::{Note, Promise, Proposal};
+use super::planted::Planted;
 use super::reading::{Found, Reading};
 use super::records::{self, Register};
 use super::site::{Job, Site};
@@ -133,8 +134,7 @@ impl Site {
             (Err(found), None) => {
                 let proposal = self.replica.validating.remove(&txn).expect("it is being validated");
                 let vote = validate(&proposal, &found);
-                #[cfg(feature = "planted")]
-                let vote = if self.has_planted(super::planted::Planted::ValidationSkipped) { Ok(()) } else { vote };
+                let vote = if self.rules.breaks(Planted::ValidationSkipped) { Ok(()) } else { vote };
                 self.vote(txn, proposal, vote, fx);
             }
         }
@@ -197,8 +197,7 @@ impl Site {
             // Held since it was read here, so it is as it was read.
             (super::control::Control::Locking(_), Some(found)) => {
                 let vote = validate(&proposal, &found);
-                #[cfg(feature = "planted")]
-                let vote = if self.has_planted(super::planted::Planted::ValidationSkipped) { Ok(()) } else { vote };
+                let vote = if self.rules.breaks(Planted::ValidationSkipped) { Ok(()) } else { vote };
                 self.vote(txn, proposal, vote, fx);
             }
             _ => {
@@ -213,8 +212,7 @@ impl Site {
         let register = match verdict {
             Ok(()) => {
                 self.raise_ceilings(&proposal);
-                #[cfg(feature = "planted")]
-                if self.has_planted(super::planted::Planted::ReleasedAtVote) {
+                if self.rules.breaks(Planted::ReleasedAtVote) {
                     let changes = self.control.release(txn);
                     self.follow(changes, fx);
                 }
@@ -339,10 +337,7 @@ impl Site {
         self.ceilings.raise_floor(register.at);
         self.replica.votes.insert(txn, register.vote);
         if let Some(proposal) = register.proposal {
-            #[cfg(feature = "planted")]
-            let forgets = self.has_planted(super::planted::Planted::LocksNotRestored);
-            #[cfg(not(feature = "planted"))]
-            let forgets = false;
+            let forgets = self.rules.breaks(Planted::LocksNotRestored);
             if !forgets {
                 self.control.restore(txn, &proposal.footprint());
             }

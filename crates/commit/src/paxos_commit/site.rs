@@ -6,6 +6,7 @@ use super::config::{CEILING_LEAD, Config, RECOVERY_PAGE, RUNNING_MAX, TICK};
 use super::control::Control;
 use super::coordinator::Coordinator;
 use super::message::{Note, Promise};
+use super::planted::Planted;
 use super::reading::{Found, Reading};
 use super::records::{self, CEILING, REGISTERS};
 use super::replica::Replica;
@@ -17,7 +18,8 @@ use crate::votes::{Outcome, Vote};
 use bytes::Bytes;
 use rhumb_core::actor::{RequestId, Token};
 use rhumb_core::{
-    Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, Topology, TxnId,
+    Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Load, Loaded, RegionId, Rules, SiteId, Table, Time, Timestamp, Topology,
+    TxnId,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,8 +66,7 @@ pub struct Site {
     serving: bool,
     jobs: BTreeMap<Token, Job>,
     next_token: Token,
-    #[cfg(feature = "planted")]
-    pub(super) planted: Option<super::planted::Planted>,
+    pub(super) rules: Rules<Planted>,
 }
 
 impl Site {
@@ -92,8 +93,7 @@ impl Site {
             next_token: 0,
             topology,
             config,
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
         }
     }
 

@@ -15,7 +15,6 @@
 use super::config::EPOCHS_KEPT_MAX;
 use super::configuration::{Ballot, Carried, Cause, Configuration, Epoch, Goal, carries};
 use super::message::{Note, Promise, Report, TRANSACTION};
-#[cfg(feature = "planted")]
 use super::planted::Planted;
 use super::records::{ACCEPTOR, ASIDE, AcceptorRecord, BASE, Base, CONFIGURATION, PREPARED, put_versions, txn_key};
 use super::replica::Replica;
@@ -43,8 +42,7 @@ impl Site {
         }
         let accepted = self.sealed.as_ref().and_then(|sealed| sealed.record.accepted.clone());
         let unsettled = self.replica.unsettled();
-        #[cfg(feature = "planted")]
-        let unsettled = if self.has_planted(Planted::CommitsNotCarried) { Vec::new() } else { unsettled };
+        let unsettled = if self.rules.breaks(Planted::CommitsNotCarried) { Vec::new() } else { unsettled };
         let report = Report { accepted: accepted.clone(), holds: self.base.holds, clock: self.clock.last(), unsettled };
         let batch = self.seal(AcceptorRecord { promised: ballot, goal, accepted }, fx);
         fx.persist(batch).send(from, self.configuration.epoch.says(Promise::Sealed { ballot, report }));
@@ -120,8 +118,7 @@ impl Site {
         self.observe(configuration.floor, &mut batch);
         // What was told of this site in an epoch that it passed over, with the commits carried into that, does not count.
         let reconciled = configuration.bases.get(&self.me) == Some(&configuration.epoch);
-        #[cfg(feature = "planted")]
-        let reconciled = reconciled || self.has_planted(Planted::PassedOverClaimed);
+        let reconciled = reconciled || self.rules.breaks(Planted::PassedOverClaimed);
         let holds = if reconciled { configuration.epoch } else { self.base.holds };
         // A site that is gone for long does not make the others keep what it has missed for ever.
         let oldest = configuration.oldest_base().max(Epoch(configuration.epoch.0.saturating_sub(EPOCHS_KEPT_MAX)));

@@ -66,7 +66,6 @@ mod manager;
 pub mod message;
 mod monitor;
 mod mover;
-#[cfg(feature = "planted")]
 pub mod planted;
 pub mod quorums;
 mod reconcile;

@@ -1,9 +1,9 @@
-//! Planted bugs, for testing the tests: each breaks one rule of the protocol, and the simulator must catch each. Compiled only with the
-//! feature `planted`, which no product build has.
+//! The rules that a test may break: the simulator must catch each. In the product all [rules](rhumb_core::rules) hold.
 
 use super::site::Site;
+use rhumb_core::Rules;
 
-/// A rule to break.
+/// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Planted {
     /// A client is told "committed" once all are prepared, before the decision is on disk anywhere.
@@ -57,13 +57,9 @@ impl Planted {
 }
 
 impl Site {
-    /// The same site with a bug in it.
-    pub fn with_planted(mut self, bug: Option<Planted>) -> Site {
-        self.planted = bug;
+    /// The same site by other rules.
+    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
+        self.rules = rules;
         self
-    }
-
-    pub(super) fn has_planted(&self, bug: Planted) -> bool {
-        self.planted == Some(bug)
     }
 }

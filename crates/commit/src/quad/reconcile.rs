@@ -33,7 +33,6 @@
 use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE, PAGE_BYTES_MAX};
 use super::configuration::{Ballot, Epoch};
 use super::message::{Cursor, Difference, Note, Promise};
-#[cfg(feature = "planted")]
 use super::planted::Planted;
 use super::records::{ASIDE, BASE, CommitRecord, DIFFERENCES, difference_key, read_difference, txn_key};
 use super::site::{Loading, Site};
@@ -110,8 +109,7 @@ impl Site {
         }
         let since = |site: &SiteId| if *site == anchor { self.base.holds.min(epoch) } else { epoch };
         let plan: Vec<(SiteId, Epoch)> = sources.iter().filter(|site| **site != self.me).map(|site| (*site, since(site))).collect();
-        #[cfg(feature = "planted")]
-        let plan = if self.has_planted(Planted::ActivatedUnreconciled) { Vec::new() } else { plan };
+        let plan = if self.rules.breaks(Planted::ActivatedUnreconciled) { Vec::new() } else { plan };
         self.pull(before, Some((from, ballot)), plan, fx);
     }
 
@@ -221,8 +219,7 @@ impl Site {
     /// Where a source goes on once all rows are told: at the commits that are not settled, if there are some.
     fn first_commit(&self, before: Epoch) -> Option<Cursor> {
         let has_some = self.configuration.epoch.next() == before && self.replica.has_commits();
-        #[cfg(feature = "planted")]
-        let has_some = has_some && !self.has_planted(Planted::CarriedNotFetched);
+        let has_some = has_some && !self.rules.breaks(Planted::CarriedNotFetched);
         has_some.then_some(Cursor::Commit(None))
     }
 
@@ -338,10 +335,7 @@ impl Site {
     /// source no longer has what it told of.
     pub(super) fn on_copies(&mut self, from: SiteId, number: u64, rows: Vec<Row>, fx: &mut Effects<Site>) {
         let name = self.tokens + 1;
-        #[cfg(feature = "planted")]
-        let takes_all = self.has_planted(Planted::OldCopiesTaken);
-        #[cfg(not(feature = "planted"))]
-        let takes_all = false;
+        let takes_all = self.rules.breaks(Planted::OldCopiesTaken);
         let Some(pull) = self.question(from, number) else { return };
         let Some(page) = &mut pull.page else { return };
         let is_wanted = |row: &Row| page.wanted.get(&row.key).is_some_and(|listed| takes_all || row.version >= *listed);

@@ -14,7 +14,6 @@
 use super::config::{ROWS_BYTES_MAX, SESSIONS_MAX};
 use super::configuration::{Carried, Cause, Goal};
 use super::message::{Note, Promise, Query, TRANSACTION};
-#[cfg(feature = "planted")]
 use super::planted::Planted;
 use super::reconcile::fitting;
 use super::records::{CommitRecord, PREPARED, PreparedRecord, put_ceiling, put_versions, txn_key};
@@ -184,8 +183,7 @@ impl Site {
             return;
         }
         let is_other = held.map(|held| held.name) != session;
-        #[cfg(feature = "planted")]
-        let is_other = is_other && !self.has_planted(Planted::SessionsIgnored);
+        let is_other = is_other && !self.rules.breaks(Planted::SessionsIgnored);
         if is_other {
             return self.refuse(now, txn, fx);
         }
@@ -213,8 +211,7 @@ impl Site {
         }
         work::add(locks.len());
         for lock in locks {
-            #[cfg(feature = "planted")]
-            if self.has_planted(Planted::LocksWalked) {
+            if self.rules.breaks(Planted::LocksWalked) {
                 work::add(self.replica.table.held(txn).filter(|held| *held == lock).count());
             }
             match self.replica.table.request(txn, lock, phase) {
@@ -325,8 +322,7 @@ impl Site {
             persist = persist.send(site, self.configuration.epoch.says(Promise::Committed { txn }));
         }
         let shows_nothing = self.replica.prepared.get(&txn).is_some_and(|prepared| prepared.record.writes.is_empty());
-        #[cfg(feature = "planted")]
-        let shows_nothing = shows_nothing || self.has_planted(Planted::ShownUnsettled);
+        let shows_nothing = shows_nothing || self.rules.breaks(Planted::ShownUnsettled);
         if shows_nothing {
             self.on_settled(now, txn, fx);
         }
@@ -377,8 +373,7 @@ impl Site {
         for (txn, prepared) in &mut self.replica.prepared {
             if self.ticks >= prepared.since + self.config.doubt_ticks {
                 prepared.since = self.ticks;
-                #[cfg(feature = "planted")]
-                if self.planted == Some(Planted::DoubtEndsInAbort) {
+                if self.rules.breaks(Planted::DoubtEndsInAbort) {
                     fx.send(self.me, epoch.says(Note::Abort { txn: *txn }));
                     continue;
                 }

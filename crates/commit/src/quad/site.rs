@@ -12,7 +12,6 @@ use super::gateway::{Gateway, Waiting};
 use super::message::{Cursor, Difference, Note, Promise, Request};
 use super::monitor::Monitor;
 use super::mover::Attempt;
-#[cfg(feature = "planted")]
 use super::planted::Planted;
 use super::quorums::{Quorums, SITES_MAX};
 use super::reconcile::Pulling;
@@ -23,7 +22,7 @@ use crate::replicated_commit::Answer;
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Actor, Body, Collect, Input, Load, Loaded, Space, Token};
 use rhumb_core::record::{decode, encode};
-use rhumb_core::{Batch, Effects, HybridClock, Inspect, SiteId, Span, Table, Time, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, HybridClock, Inspect, Rules, SiteId, Span, Table, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A timer of a site.
@@ -104,8 +103,7 @@ pub struct Site {
     pub(super) tokens: Token,
     pub(super) gateway: Gateway,
     pub(super) replica: Replica,
-    #[cfg(feature = "planted")]
-    pub(super) planted: Option<super::planted::Planted>,
+    pub(super) rules: Rules<Planted>,
 }
 
 impl Site {
@@ -145,8 +143,7 @@ impl Site {
             tokens: 0,
             gateway: Gateway::default(),
             replica: Replica::default(),
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
         }
     }
 
@@ -355,8 +352,7 @@ impl Site {
         } else if epoch > mine {
             fx.send(from, mine.says(Note::Behind));
         }
-        #[cfg(feature = "planted")]
-        if self.has_planted(Planted::OldEpochServed) {
+        if self.rules.breaks(Planted::OldEpochServed) {
             return epoch <= mine;
         }
         epoch == mine
@@ -364,8 +360,7 @@ impl Site {
 
     /// True if transactions of the epoch go on here.
     fn is_open(&self) -> bool {
-        #[cfg(feature = "planted")]
-        if self.has_planted(Planted::OldEpochServed) {
+        if self.rules.breaks(Planted::OldEpochServed) {
             return self.is_member();
         }
         self.sealed.is_none() && self.is_member()

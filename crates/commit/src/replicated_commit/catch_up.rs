@@ -34,6 +34,7 @@
 
 use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
 use super::message::{ATTEMPT, LogEntry, LogHead, Note, Promise};
+use super::planted::Planted;
 use super::records::{LOG, LogRecord, Number};
 use super::site::{Pending, Site};
 use crate::placement::Regions;
@@ -421,8 +422,7 @@ impl Site {
 
     /// A committed attempt: applied here now if it is prepared and this site its coordinator.
     fn look_at(&mut self, head: &LogHead, fx: &mut Effects<Site>) -> Found {
-        #[cfg(feature = "planted")]
-        if self.has_planted(super::planted::Planted::AppliedTwice) {
+        if self.rules.breaks(Planted::AppliedTwice) {
             return Found::Missing;
         }
         let attempt = head.attempt;
@@ -574,8 +574,7 @@ impl Site {
             self.cohort.history_floor = self.clock.now(self.now);
             Number::HistoryFloor.put(batch, self.cohort.history_floor.bits());
         }
-        #[cfg(feature = "planted")]
-        let entry = match self.has_planted(super::planted::Planted::AppliedTwice) {
+        let entry = match self.rules.breaks(Planted::AppliedTwice) {
             true => LogEntry { at: self.clock.now(self.now), ..entry },
             false => entry,
         };

@@ -16,6 +16,7 @@
 use super::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
 use super::floors::Floors;
 use super::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
+use super::planted::Planted;
 use super::reads::ReadJob;
 use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use super::site::{Pending, Site};
@@ -269,18 +270,18 @@ impl Site {
             return Err(Refusal::Locked);
         }
         let ceiling = part.writes.iter().map(|(key, _)| self.cohort.ceilings.of(key)).max().unwrap_or(Timestamp::ZERO);
-        if ceiling >= meta.at && !self.skips(Check::Timestamps) && !part.writes.is_empty() {
+        if ceiling >= meta.at && !self.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
             return Err(Refusal::TooOld(ceiling));
         }
-        if locks.has_lost(txn) && !self.skips(Check::Rows) {
+        if locks.has_lost(txn) && !self.rules.breaks(Planted::SharedLockSkipped) {
             return Err(Refusal::LockLost);
         }
         let locked = |read: &super::message::ReadCheck| locks.exclusive_holder(&read.key, Some(txn)).is_some();
-        if !self.skips(Check::Rows) && part.reads.iter().any(locked) {
+        if !self.rules.breaks(Planted::SharedLockSkipped) && part.reads.iter().any(locked) {
             return Err(Refusal::Locked);
         }
         let locked = |range: &super::message::RangeCheck| locks.exclusive_holder_within(&range.range, Some(txn)).is_some();
-        if !self.skips(Check::Ranges) && part.ranges.iter().any(locked) {
+        if !self.rules.breaks(Planted::RangeLockSkipped) && part.ranges.iter().any(locked) {
             return Err(Refusal::Locked);
         }
         Ok(())
@@ -292,23 +293,22 @@ impl Site {
     fn plan_validation(&self, part: &Part) -> Validation {
         let written = part.writes.iter().map(|(key, _)| key.clone());
         let read = part.reads.iter().map(|read| read.key.clone());
-        let keys = if self.skips(Check::Rows) { written.collect() } else { written.chain(read).collect() };
-        let ranges = if self.skips(Check::Ranges) { VecDeque::new() } else { (0..part.ranges.len()).collect() };
+        let keys = if self.rules.breaks(Planted::SharedLockSkipped) { written.collect() } else { written.chain(read).collect() };
+        let ranges = if self.rules.breaks(Planted::RangeLockSkipped) { VecDeque::new() } else { (0..part.ranges.len()).collect() };
         Validation { keys, ranges, current: None, awaited: None }
     }
 
     fn take_locks(&mut self, meta: &Meta, part: &Part) {
         let txn = meta.attempt.txn;
-        #[cfg(feature = "planted")]
-        if self.has_planted(super::planted::Planted::LocksWalked) {
+        if self.rules.breaks(Planted::LocksWalked) {
             self.walk_locks(part);
         }
-        if !self.skips(Check::Rows) {
+        if !self.rules.breaks(Planted::SharedLockSkipped) {
             for read in &part.reads {
                 self.cohort.locks.share(&read.key, txn, Strength::Prepared);
             }
         }
-        if !self.skips(Check::Ranges) {
+        if !self.rules.breaks(Planted::RangeLockSkipped) {
             for range in &part.ranges {
                 self.cohort.locks.share_range(&range.range, txn, Strength::Prepared);
             }
@@ -342,7 +342,7 @@ impl Site {
     pub(super) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
-        let timestamps_checked = !self.skips(Check::Timestamps);
+        let timestamps_checked = !self.rules.breaks(Planted::TooOldSkipped);
         let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return }; // given up meanwhile
         let Stage::Validating(validation) = &mut entry.stage else { return };
         if validation.awaited != Some(token) {
@@ -560,8 +560,7 @@ impl Site {
             self.cohort.applied.remove(&attempt);
         }
         self.cohort.drop_old_reads(self.now.minus(self.config.read_timeout));
-        #[cfg(feature = "planted")]
-        if self.has_planted(super::planted::Planted::DeadLocksKept) {
+        if self.rules.breaks(Planted::DeadLocksKept) {
             return;
         }
         self.drop_dead_locks();
@@ -593,35 +592,6 @@ impl Site {
             fx.count("read.release_of_prepared");
         }
     }
-
-    /// True if a planted bug leaves `check` out. Never so in a product build.
-    fn skips(&self, check: Check) -> bool {
-        #[cfg(feature = "planted")]
-        {
-            use super::planted::Planted;
-            match check {
-                Check::Rows => self.has_planted(Planted::SharedLockSkipped),
-                Check::Ranges => self.has_planted(Planted::RangeLockSkipped),
-                Check::Timestamps => self.has_planted(Planted::TooOldSkipped),
-            }
-        }
-        #[cfg(not(feature = "planted"))]
-        {
-            let _ = check;
-            false
-        }
-    }
-}
-
-/// The checks of a prepare, each of which a planted bug can leave out.
-#[derive(Clone, Copy)]
-enum Check {
-    /// Rows read are current, and stay locked from the vote to the outcome.
-    Rows,
-    /// Ranges read are, and stay so.
-    Ranges,
-    /// The commit timestamp lies above versions and reads.
-    Timestamps,
 }
 
 /// Are the rows written below the timestamp proposed, and the rows read not above the versions read?

@@ -22,6 +22,7 @@
 use super::cohort::{RowsOfDoubt, Stage};
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
 use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
+use super::planted::Planted;
 use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Site;
 use crate::placement::Regions;
@@ -461,8 +462,7 @@ impl Site {
             self.coordinator.voted += 1;
         }
         ballot.put_record(&mut batch);
-        #[cfg(feature = "planted")]
-        if self.has_planted(super::planted::Planted::RefusalNotDurable) && !vote.is_yes() {
+        if self.rules.breaks(Planted::RefusalNotDurable) && !vote.is_yes() {
             batch = Batch::new();
         }
         let gateway = attempt.txn.gateway;
@@ -520,10 +520,10 @@ impl Site {
         }
         let ballot = &self.coordinator.ballots[&attempt];
         let provisional = ballot.vote == Some(Vote::Yes);
-        #[cfg(feature = "planted")]
-        let provisional = provisional && !self.has_planted(super::planted::Planted::ProvisionalCounts);
+        let provisional = provisional && !self.rules.breaks(Planted::ProvisionalCounts);
         match (ballot.decision, &ballot.vote) {
             (Some(decision), _) => self.send(from, Note::Decided { meta, decision }, fx),
+            (None, Some(_)) if self.rules.breaks(Planted::NaiveBallotOne) => self.accept_at_ballot_one(meta, fx),
             (None, Some(_)) if provisional => {
                 self.vote(attempt, Vote::Firm, Batch::new(), fx);
                 self.tell_others(attempt, from, fx);
@@ -663,10 +663,11 @@ impl Site {
             return;
         }
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        #[cfg(feature = "planted")]
-        ballot.tally.overwrite(region, vote.clone());
-        #[cfg(not(feature = "planted"))]
-        ballot.tally.record(region, vote.clone());
+        if self.rules.are_broken() {
+            ballot.tally.overwrite(region, vote.clone());
+        } else {
+            ballot.tally.record(region, vote.clone());
+        }
         ballot.tally.hear_high(voted.coordinator(), *high);
         if region == self.me.region && !vote.is_yes() {
             // Only now that the refusal is on disk: a new life that had forgotten it could count a cohort as prepared
@@ -769,8 +770,7 @@ impl Site {
             Outcome::Aborted => Some(Decision::Aborted),
             Outcome::Committed => {
                 let floor = tally.floor(meta.electorate, self.lost_of(meta), self.other_shards(meta))?.max(meta.at);
-                #[cfg(feature = "planted")]
-                let floor = if self.has_planted(super::planted::Planted::FloorsIgnored) { meta.at } else { floor };
+                let floor = if self.rules.breaks(Planted::FloorsIgnored) { meta.at } else { floor };
                 Some(Decision::Committed { floor })
             }
         }
@@ -784,10 +784,7 @@ impl Site {
         let tally = self.tally(ballot);
         let electorate = ballot.meta.electorate;
         let outcome = tally.outcome(electorate);
-        #[cfg(feature = "planted")]
-        let provisional_counts = self.has_planted(super::planted::Planted::ProvisionalCounts);
-        #[cfg(feature = "planted")]
-        let outcome = if provisional_counts { tally.outcome_at_gateway(electorate) } else { outcome };
+        let outcome = if self.rules.breaks(Planted::ProvisionalCounts) { tally.outcome_at_gateway(electorate) } else { outcome };
         let Some(outcome) = outcome else { return };
         let meta = ballot.meta.clone();
         let Some(decision) = self.decision(outcome, &tally, &meta) else { return };
@@ -1013,10 +1010,6 @@ impl Site {
         }
         fx.count("commit.in_doubt_asks");
         let meta = ballot.meta.clone();
-        #[cfg(feature = "planted")]
-        if self.has_planted(super::planted::Planted::NaiveBallotOne) {
-            return self.repropose(meta, fx);
-        }
         // Those whose votes are known as well: they may know the outcome by now. This region only as long as its vote may still change.
         let own = ballot.vote.as_ref().is_some_and(Vote::is_final);
         let settled = if own { self.me.region.into() } else { Regions::NONE };

@@ -28,6 +28,7 @@ use super::cohort::{Carried, Entry, RowsOfDoubt, Stage};
 use super::config::PAGE_BYTES_MAX;
 use super::message::{Attempt, Doubt, Meta, Note};
 use super::moving::Stop;
+use super::planted::Planted;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
 use super::site::{Pending, Site};
 use crate::placement::Regions;
@@ -76,11 +77,7 @@ impl Site {
             }
             fx.count("placement.doubt_carried");
             self.give_up_validation(&attempt, fx);
-            #[cfg(feature = "planted")]
-            let durable = !self.has_planted(super::planted::Planted::DoubtsNotDurable);
-            #[cfg(not(feature = "planted"))]
-            let durable = true;
-            if durable {
+            if !self.rules.breaks(Planted::DoubtsNotDurable) {
                 batch.put_record(CARRIED, records::attempt_key(&attempt), record::encode(&doubt));
             }
             self.recover_carried(doubt);

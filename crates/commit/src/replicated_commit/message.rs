@@ -299,9 +299,6 @@ pub enum Note {
     AskStopped { placement: Placement, after: Option<Attempt> },
     /// Replica without rows to one that is settled in `epoch` or later: your rows, from this key on.
     CopyRows { from: Key, epoch: u64 },
-    /// A planted bug: somebody in doubt proposes commit at a higher ballot.
-    #[cfg(feature = "planted")]
-    Repropose { meta: Meta },
 }
 
 /// A message that promises something durable.
@@ -597,8 +594,6 @@ impl fmt::Display for Note {
             Note::AskPlacement => write!(f, "AskPlacement"),
             Note::AskStopped { placement, .. } => write!(f, "AskStopped {placement}"),
             Note::CopyRows { from, epoch } => write!(f, "CopyRows from {from} epoch {epoch}"),
-            #[cfg(feature = "planted")]
-            Note::Repropose { meta } => write!(f, "Repropose {}", meta.attempt),
         }
     }
 }

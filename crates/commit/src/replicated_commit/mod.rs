@@ -62,7 +62,6 @@ mod measure;
 pub mod message;
 mod moving;
 mod peers;
-#[cfg(feature = "planted")]
 pub mod planted;
 mod reads;
 pub mod records;

@@ -27,6 +27,7 @@
 //! one is on disk before anybody hears that it has stopped, and that it is settled before it votes.
 
 use super::message::{Attempt, Doubt, Note, Part, Promise, Stopped};
+use super::planted::Planted;
 use super::records::{PLACEMENT, PlacementRecord};
 use super::site::Site;
 use crate::placement::{Placement, Regions};
@@ -274,10 +275,7 @@ impl Site {
 
     /// Tells those who ask; if it is in doubt about attempts of earlier epochs, only after a while, in which most of them end.
     fn tell_stopped(&mut self, fx: &mut Effects<Site>) -> bool {
-        #[cfg(feature = "planted")]
-        let hides = self.has_planted(super::planted::Planted::StopsInDoubt);
-        #[cfg(not(feature = "planted"))]
-        let hides = false;
+        let hides = self.rules.breaks(Planted::StopsInDoubt);
         if !hides && self.now.since(self.moving.stopped_at) < self.config.withdraw_after && self.has_doubts() {
             return false;
         }
@@ -340,10 +338,7 @@ impl Site {
         }
         let has_all = |(region, stop): &(&RegionId, &Stop)| stop.whole && !self.lags_behind_stop(**region);
         let known: BTreeMap<RegionId, &Stop> = self.moving.stopped.iter().filter(has_all).map(|(region, stop)| (*region, stop)).collect();
-        #[cfg(feature = "planted")]
-        let unsettled = self.has_planted(super::planted::Planted::VotesUnsettled);
-        #[cfg(not(feature = "planted"))]
-        let unsettled = false;
+        let unsettled = self.rules.breaks(Planted::VotesUnsettled);
         // The latest electorate first.
         let lacks = |(back, electorate): (u64, &Regions)| {
             let epoch = self.placement.epoch - back;

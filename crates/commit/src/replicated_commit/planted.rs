@@ -1,12 +1,12 @@
-//! Planted bugs, for testing the tests: each breaks one rule of the protocol, and the simulator must catch each, or a
-//! scenario written for it. Compiled only with the feature `planted`, which no product build has.
+//! The rules that a test may break, and what is done instead: the simulator must catch each, or a scenario written for it. In the product
+//! all [rules](rhumb_core::rules) hold.
 
-use super::message::{Meta, Note, Part, Promise, Voted};
+use super::message::{Meta, Part, Promise, Voted};
 use super::site::Site;
 use crate::votes::{Refusal, Vote};
-use rhumb_core::{Batch, Effects, Timestamp, work};
+use rhumb_core::{Batch, Effects, Rules, Timestamp, work};
 
-/// A rule to break.
+/// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Planted {
     /// A refusal is told without being on disk: after a restart the region may vote yes.
@@ -70,14 +70,10 @@ impl Planted {
 }
 
 impl Site {
-    /// The same site with a bug in it.
-    pub fn with_planted(mut self, bug: Option<Planted>) -> Site {
-        self.planted = bug;
+    /// The same site by other rules.
+    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
+        self.rules = rules;
         self
-    }
-
-    pub(super) fn has_planted(&self, bug: Planted) -> bool {
-        self.planted == Some(bug)
     }
 
     /// Compares each lock that `part` takes with all of them.
@@ -87,24 +83,18 @@ impl Site {
         }
     }
 
-    /// Ballot 1 as plain Paxos runs it: having heard a majority, propose the value that one of them accepted.
-    pub(super) fn repropose(&mut self, meta: Meta, fx: &mut Effects<Site>) {
-        for region in meta.electorate.iter() {
-            self.send(self.site(region, meta.coordinator), Note::Repropose { meta: meta.clone() }, fx);
-        }
-    }
-
-    /// Accepts commit at ballot 1, whatever was voted at ballot 0.
-    pub(super) fn on_repropose(&mut self, meta: Meta, fx: &mut Effects<Site>) {
+    /// Ballot 1 as plain Paxos runs it: accepts the commit that somebody in doubt asks about, whatever was voted at ballot 0.
+    pub(super) fn accept_at_ballot_one(&mut self, meta: Meta, fx: &mut Effects<Site>) {
         let attempt = meta.attempt;
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
-        if ballot.vote.as_ref().is_some_and(|vote| *vote != Vote::No(Refusal::Superseded)) {
-            ballot.vote = None;
-            self.vote(attempt, Vote::Firm, Batch::new(), fx);
-            let accepted = Promise::Vote(Voted { meta: meta.clone(), region: self.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
-            for region in meta.electorate.iter() {
-                fx.persist(Batch::new()).send(self.site(region, meta.coordinator), accepted.clone());
-            }
+        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
+        if ballot.vote == Some(Vote::No(Refusal::Superseded)) {
+            return;
+        }
+        ballot.vote = None;
+        self.vote(attempt, Vote::Firm, Batch::new(), fx);
+        let accepted = Promise::Vote(Voted { meta: meta.clone(), region: self.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
+        for region in meta.electorate.iter() {
+            fx.persist(Batch::new()).send(self.site(region, meta.coordinator), accepted.clone());
         }
     }
 }

@@ -14,6 +14,7 @@
 
 use super::config::PAGE_BYTES_MAX;
 use super::message::{Denial, How, Note, Query, ReadId};
+use super::planted::Planted;
 use super::site::{Pending, Site};
 use crate::locks::Strength;
 use rhumb_core::{Effects, Key, KeyRange, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
@@ -119,18 +120,11 @@ impl Site {
             let Some(prepared_at) = self.cohort.entry_of(holder).map(|entry| entry.meta.at) else { continue };
             if prepared_at > at {
                 job.above = prepared_at.max(job.above);
-            } else if !self.snapshot_skips_prepared() {
+            } else if !self.rules.breaks(Planted::SnapshotDoesNotWait) {
                 return self.block(holder, job, fx);
             }
         }
         self.load_rows(job, Timestamp::MAX, fx);
-    }
-
-    fn snapshot_skips_prepared(&self) -> bool {
-        #[cfg(feature = "planted")]
-        return self.has_planted(super::planted::Planted::SnapshotDoesNotWait);
-        #[cfg(not(feature = "planted"))]
-        false
     }
 
     fn read_stale(&mut self, job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {

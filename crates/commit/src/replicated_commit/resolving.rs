@@ -14,6 +14,7 @@
 use super::cohort::{RowsOfDoubt, check_range};
 use super::config::PAGE_BYTES_MAX;
 use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
+use super::planted::Planted;
 use super::site::{Pending, Site};
 use crate::placement::{Placement, Regions};
 use crate::resolution::{Leader, Round, Testimony, Verdict};
@@ -356,10 +357,7 @@ impl Site {
     fn judge(&self, meta: &Meta, leader: &Leader, fx: &mut Effects<Site>) -> Option<(Decision, bool)> {
         let mut refusing = Tally::default();
         meta.refuse_for_lost(&mut refusing);
-        #[cfg(feature = "planted")]
-        let assumed = if self.has_planted(super::planted::Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
-        #[cfg(not(feature = "planted"))]
-        let assumed = Vote::Firm;
+        let assumed = if self.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
         let ballot = &self.coordinator.ballots[&meta.attempt];
         let tally = &ballot.tally;
         match leader.verdict(meta.electorate, refusing, &assumed)? {
@@ -463,8 +461,7 @@ impl Site {
         if self.coordinator.ballots.get(&attempt).is_none_or(|ballot| ballot.decision.is_some()) {
             return; // heard meanwhile: the leader asks again, and is told
         }
-        #[cfg(feature = "planted")]
-        let is_stale = is_stale && !self.has_planted(super::planted::Planted::StaleUnseen);
+        let is_stale = is_stale && !self.rules.breaks(Planted::StaleUnseen);
         if is_stale {
             fx.count("commit.resolution_stale");
             return self.contest(from, &proposal, fx);
@@ -496,8 +493,7 @@ impl Site {
     /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
     /// again until all of them are over.
     fn make_way(&mut self, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
-        #[cfg(feature = "planted")]
-        if self.has_planted(super::planted::Planted::RivalsBothCommit) {
+        if self.rules.breaks(Planted::RivalsBothCommit) {
             return Way::Free;
         }
         let rivals = self.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == self.me.shard);

@@ -16,6 +16,7 @@ use super::measure::Measures;
 use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
 use super::moving::Moving;
 use super::peers::{Closed, Peers};
+use super::planted::Planted;
 use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
@@ -24,7 +25,7 @@ use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
 use rhumb_core::{
-    Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Key, Loaded, RegionId, SiteId, Span, Table, Time, Timestamp, Topology,
+    Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Key, Loaded, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -116,8 +117,7 @@ pub struct Site {
     pub(super) waiting_to_begin: Vec<Begin>,
     /// This life began above it; no other did.
     pub(super) life: Timestamp,
-    #[cfg(feature = "planted")]
-    pub(super) planted: Option<super::planted::Planted>,
+    pub(super) rules: Rules<Planted>,
 }
 
 impl Site {
@@ -152,8 +152,7 @@ impl Site {
             waiting_to_begin: Vec::new(),
             life: Timestamp::ZERO,
             topology,
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
         }
     }
 
@@ -363,8 +362,6 @@ impl Site {
                 self.send(from, Note::Pong { sent }, fx);
             }
             Note::Pong { sent } => self.peers.measured(from, sent, self.now),
-            #[cfg(feature = "planted")]
-            Note::Repropose { meta } => self.on_repropose(meta, fx),
         }
     }
 

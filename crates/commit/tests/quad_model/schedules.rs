@@ -12,13 +12,12 @@ use rhumb_commit::quad::{Config, Configuration, Epoch, Goal, Site, Stamped, Time
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded, Token};
-use rhumb_core::{Batch, Effects, Key, SiteId, Span, Time, Timestamp};
+use rhumb_core::{Batch, Effects, Key, Rules, SiteId, Span, Time, Timestamp};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::departures::{Bounds, Departure, Flaw, Searched, search};
 
-#[cfg(feature = "planted")]
 use rhumb_commit::quad::planted::Planted;
 
 /// The longest that a schedule may take until all is well again.
@@ -44,8 +43,7 @@ pub struct Case {
     pub changes: Vec<(usize, usize, Goal)>,
     /// Sites that may be lost.
     pub may_be_lost: Vec<usize>,
-    #[cfg(feature = "planted")]
-    pub planted: Option<Planted>,
+    pub rules: Rules<Planted>,
 }
 
 type Message = Body<Stamped<Note>, Stamped<Promise>>;
@@ -139,15 +137,7 @@ impl Case {
     /// The case of as many sites as `first` has members, none of which may be lost.
     pub fn new(first: Configuration, gateway: usize, changes: Vec<(usize, usize, Goal)>) -> Case {
         let sites = first.members().len();
-        Case {
-            first,
-            sites,
-            gateway,
-            changes,
-            may_be_lost: Vec::new(),
-            #[cfg(feature = "planted")]
-            planted: None,
-        }
+        Case { first, sites, gateway, changes, may_be_lost: Vec::new(), rules: Rules::HOLD }
     }
 
     /// Runs all schedules within those bounds.
@@ -423,10 +413,7 @@ impl<'a> World<'a> {
 }
 
 fn new_site(case: &Case, me: SiteId) -> Site {
-    let site = Site::new(me, case.first.quorums.clone(), config());
-    #[cfg(feature = "planted")]
-    let site = site.with_planted(case.planted);
-    site
+    Site::new(me, case.first.quorums.clone(), config()).with_rules(case.rules)
 }
 
 impl Machine {

@@ -269,7 +269,8 @@ fn a_refusal_outlives_a_crash() {
 #[test]
 fn a_refusal_that_does_not_outlive_a_crash_is_caught() {
     use rhumb_commit::replicated_commit::planted::Planted;
-    let mut cluster = Cluster::with_sites(1, REFUSAL_AND_CRASH, |site| site.with_planted(Some(Planted::RefusalNotDurable)));
+    use rhumb_core::Rules;
+    let mut cluster = Cluster::with_sites(1, REFUSAL_AND_CRASH, |site| site.with_rules(Rules::breaking(Planted::RefusalNotDurable)));
     refuse_crash_and_ask_again(&mut cluster);
     for site in [R0, R1, R2] {
         assert_eq!(cluster.stored(site, "k").1, Some("2".into()), "what two of three regions had refused is committed");

@@ -319,13 +319,16 @@ fn a_region_removed_while_in_doubt_and_added_again_aborts_nothing_that_committed
 mod planted {
     use super::*;
     use rhumb_commit::replicated_commit::planted::Planted;
+    use rhumb_core::Rules;
 
     /// Moves off a lost region, crashes r1, and declares the region lost: what r0 and r1 have of k.
     fn run(bug: Option<Planted>) -> [Option<String>; 2] {
         let mut cluster = match bug {
             None => Cluster::new(1, ""),
-            Some(Planted::DoubtsNotDurable) => Cluster::with_sites(1, "", |site| site.with_planted(Some(Planted::DoubtsNotDurable))),
-            Some(Planted::LostRefuses) => Cluster::with_sites(1, "", |site| site.with_planted(Some(Planted::LostRefuses))),
+            Some(Planted::DoubtsNotDurable) => {
+                Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::DoubtsNotDurable)))
+            }
+            Some(Planted::LostRefuses) => Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::LostRefuses))),
             Some(other) => unreachable!("{other:?} is caught elsewhere"),
         };
         lose_in_the_midst(&mut cluster, true);

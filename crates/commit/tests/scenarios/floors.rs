@@ -109,11 +109,12 @@ fn a_floor_outlives_a_crash() {
 mod planted {
     use super::*;
     use rhumb_commit::replicated_commit::planted::Planted;
+    use rhumb_core::Rules;
 
     #[test]
     fn floors_that_nobody_heeds_are_caught() {
         for shards in [1, 2] {
-            let mut cluster = Cluster::with_sites(shards, "", |site| site.with_planted(Some(Planted::FloorsIgnored)));
+            let mut cluster = Cluster::with_sites(shards, "", |site| site.with_rules(Rules::breaking(Planted::FloorsIgnored)));
             assert_eq!(texts(&read_both(&mut cluster, shards, |_| {})), [None, Some("2")]);
         }
     }

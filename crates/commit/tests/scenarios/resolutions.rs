@@ -224,10 +224,11 @@ fn one_survivor_that_heard_the_lost_vote_speaks_for_all() {
 mod planted {
     use super::*;
     use rhumb_commit::replicated_commit::planted::Planted;
+    use rhumb_core::Rules;
 
     #[test]
     fn two_changes_that_both_count_are_caught() {
-        let cluster = Cluster::with_sites(1, "", |site| site.with_planted(Some(Planted::RivalsBothCommit)));
+        let cluster = Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::RivalsBothCommit)));
         let mut cluster = two_changes_in_doubt(cluster);
         let [first, second] = [R0, R1].map(|site| cluster.placement_at(site).0);
         assert_eq!((first.epoch, second.epoch), (2, 2));

@@ -269,7 +269,8 @@ fn what_had_read_an_older_version_is_not_assumed_to_have_committed() {
 #[test]
 fn a_stale_read_that_survivors_do_not_look_for_is_caught() {
     use rhumb_commit::replicated_commit::planted::Planted;
-    let cluster = read_before_others_wrote(Cluster::with_sites(1, "", |site| site.with_planted(Some(Planted::StaleUnseen))));
+    use rhumb_core::Rules;
+    let cluster = read_before_others_wrote(Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::StaleUnseen))));
     for site in [R0, R1] {
         assert_eq!(cluster.stored(site, "m").1, Some("3".into()), "{site}: it had read k before it was written, and comes after");
     }

@@ -23,7 +23,6 @@
 
 pub mod any;
 pub mod majority;
-#[cfg(feature = "planted")]
 mod planted;
 mod protocol;
 mod recent;

@@ -1,4 +1,4 @@
-//! Where the bugs of [`Planted`] sit in the protocols.
+//! What Avantan does where a rule of it is broken.
 
 use super::any::{self, Instance};
 use super::{Any, Cause, Majority, Outbox, Patience, Purse, majority};
@@ -14,7 +14,7 @@ impl Majority {
         purse: &mut dyn Purse,
         out: &mut Outbox<majority::Note, majority::Promise>,
     ) -> bool {
-        let unfreezes = self.planted == Some(Planted::UnfreezeOnTimeout) && waited >= patience.resend;
+        let unfreezes = self.rules.breaks(Planted::UnfreezeOnTimeout) && waited >= patience.resend;
         if unfreezes {
             let leaders: Vec<_> = self.state.offered_to.keys().copied().collect();
             for leader in leaders {
@@ -27,7 +27,7 @@ impl Majority {
     /// Applies lists of slots that are over.
     pub(super) fn replay(&self, lists: &[(u64, List)], purse: &mut dyn Purse) {
         let again = lists.iter().filter(|(slot, list)| *slot < self.state.slot && list.entry(self.cluster.me).is_some());
-        if self.planted == Some(Planted::SlotReplay) {
+        if self.rules.breaks(Planted::SlotReplay) {
             again.for_each(|(_, list)| purse.apply(list));
         }
     }
@@ -42,7 +42,7 @@ impl Any {
         purse: &mut dyn Purse,
         out: &mut Outbox<any::Note, any::Promise>,
     ) -> bool {
-        let aborts = self.planted == Some(Planted::AbortAfterAccept) && waited >= patience.resend;
+        let aborts = self.rules.breaks(Planted::AbortAfterAccept) && waited >= patience.resend;
         if aborts {
             self.give_up(Cause::Unanswered, purse, out);
         }
@@ -51,7 +51,7 @@ impl Any {
 
     /// Applies a list of an instance that is over.
     pub(super) fn replay(&self, instance: Instance, list: &List, purse: &mut dyn Purse) {
-        if self.planted == Some(Planted::SlotReplay) && self.is_over(instance) && list.entry(self.cluster.me).is_some() {
+        if self.rules.breaks(Planted::SlotReplay) && self.is_over(instance) && list.entry(self.cluster.me).is_some() {
             purse.apply(list);
         }
     }

@@ -3,10 +3,11 @@
 use super::{Any, Call, Majority, Outbox, Patience, Purse, any, majority};
 use crate::cluster::Cluster;
 use crate::list::List;
+use crate::planted::Planted;
 use crate::spec::{ProtocolKind, Reallocation};
 use bytes::Bytes;
-use rhumb_core::SiteId;
 use rhumb_core::record::{decode, encode};
+use rhumb_core::{Rules, SiteId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -135,13 +136,13 @@ impl Protocol {
         }
     }
 
-    /// Plants a bug.
-    #[cfg(feature = "planted")]
-    pub fn plant(&mut self, planted: Option<crate::planted::Planted>) {
-        match self {
-            Protocol::Majority(part) => part.planted = planted,
-            Protocol::Any(part) => part.planted = planted,
+    /// The same part by other rules.
+    pub fn with_rules(mut self, rules: Rules<Planted>) -> Protocol {
+        match &mut self {
+            Protocol::Majority(part) => part.rules = rules,
+            Protocol::Any(part) => part.rules = rules,
         }
+        self
     }
 }
 

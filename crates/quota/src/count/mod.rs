@@ -34,7 +34,8 @@ pub use message::{Note, Promise};
 use crate::cluster::Cluster;
 use crate::info::SiteTokens;
 use crate::lost::Terms;
-use rhumb_core::SiteId;
+use crate::planted::Planted;
+use rhumb_core::{Rules, SiteId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A site stands still for so many ticks at the most: a trip there and back, and what a busy site adds.
@@ -124,24 +125,18 @@ pub struct Count {
     rest: u32,
     /// Ticks until it may lead.
     pause: u32,
-    /// A planted bug.
-    #[cfg(feature = "planted")]
-    pub planted: Option<crate::planted::Planted>,
+    rules: Rules<Planted>,
 }
 
 impl Count {
     /// No count yet.
     pub fn new(cluster: Cluster) -> Count {
-        Count {
-            cluster,
-            standing: None,
-            leading: None,
-            stood: None,
-            rest: 0,
-            pause: 0,
-            #[cfg(feature = "planted")]
-            planted: None,
-        }
+        Count { cluster, standing: None, leading: None, stood: None, rest: 0, pause: 0, rules: Rules::HOLD }
+    }
+
+    /// The same count by other rules.
+    pub fn with_rules(self, rules: Rules<Planted>) -> Count {
+        Count { rules, ..self }
     }
 
     /// True while the site stands still.
@@ -229,9 +224,8 @@ impl Count {
             (Some(standing), _) => from <= standing.leader,
             (None, leading) => leading.is_none(),
         };
-        #[cfg(feature = "planted")]
-        let here = Here { idle: here.idle || self.planted == Some(crate::planted::Planted::CountInFlight), ..here };
-        if !gives_way || !here.idle || self.rest > 0 {
+        let is_idle = here.idle || self.rules.breaks(Planted::CountInFlight);
+        if !gives_way || !is_idle || self.rest > 0 {
             return out.notes.push((from, Note::Void { number }));
         }
         // It goes on standing still, for another.
@@ -255,8 +249,7 @@ impl Count {
             return;
         }
         let confirmed = stood.len() == size;
-        #[cfg(feature = "planted")]
-        let confirmed = confirmed || (self.planted == Some(crate::planted::Planted::CountUnconfirmed) && !self.is_standing());
+        let confirmed = confirmed || (self.rules.breaks(Planted::CountUnconfirmed) && !self.is_standing());
         if confirmed {
             let mut all = tokens.values().map(|(_, terms)| *terms);
             let terms = all.next().filter(|first| all.all(|terms| terms == *first));

@@ -61,8 +61,7 @@ impl Site {
             // A site that is lost has no part in what comes later, and hears of that and of its loss at once.
             if !self.cluster.is_lost(self.cluster.me) {
                 inherit(&self.cluster, &definition, &mut quota.account);
-                #[cfg(feature = "planted")]
-                super::planted::leaves_lost_share(self.planted, &definition, &mut quota.account);
+                super::planted::leaves_lost_share(self.rules, &definition, &mut quota.account);
                 let issued = part(&self.cluster, self.catalog.definitions(), &definition, quota.account.settled);
                 quota.account.issue(issued);
             }
@@ -87,18 +86,10 @@ impl Site {
     /// A quota as it is here, without what redistributions brought.
     pub(super) fn new_quota(&self, definition: Definition, account: Account) -> Quota {
         let spec = &definition.spec;
-        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
-        let mut protocol = Protocol::new(spec.protocol, self.cluster.clone(), spec.reallocation);
-        #[cfg(feature = "planted")]
-        protocol.plant(self.planted);
+        let protocol = Protocol::new(spec.protocol, self.cluster.clone(), spec.reallocation).with_rules(self.rules);
         let predictor = self.config.predictors.as_ref().and_then(|predictors| predictors(&definition.name));
         let demand = Demand::new(self.config.epoch, predictor);
-        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
-        let mut count = Count::new(self.cluster.clone());
-        #[cfg(feature = "planted")]
-        {
-            count.planted = self.planted;
-        }
+        let count = Count::new(self.cluster.clone()).with_rules(self.rules);
         Quota::new(definition, account, protocol, count, demand, &self.config)
     }
 

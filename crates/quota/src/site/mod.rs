@@ -19,7 +19,6 @@ mod define;
 mod drought;
 mod lost;
 mod pace;
-#[cfg(feature = "planted")]
 pub mod planted;
 mod quota;
 mod reads;
@@ -35,6 +34,7 @@ use crate::config::Config;
 use crate::list::List;
 use crate::message::{Note, Promise};
 use crate::operation::RequestKey;
+use crate::planted::Planted;
 use crate::records;
 use crate::refusal::Refusal;
 use crate::request::{Answer, Request, Status};
@@ -46,7 +46,7 @@ use reads::{GlobalRead, READERS_MAX, READS_MAX};
 use recovery::Recovery;
 use requests::Running;
 use rhumb_core::actor::{Body, RequestId};
-use rhumb_core::{Actor, Batch, Effects, Input, Inspect, SiteId, Table, Time, Topology, record, work};
+use rhumb_core::{Actor, Batch, Effects, Input, Inspect, Rules, SiteId, Table, Time, Topology, record, work};
 use std::collections::{BTreeMap, BTreeSet};
 use waiting::RETRIES_ATTACHED_MAX;
 
@@ -82,8 +82,7 @@ pub struct Site {
     losses_known: u32,
     recovery: Option<Recovery>,
     outcome: Outcome,
-    #[cfg(feature = "planted")]
-    planted: Option<crate::planted::Planted>,
+    rules: Rules<Planted>,
 }
 
 /// What the current step has changed and who waits for that.
@@ -120,16 +119,13 @@ impl Site {
             losses_known: 0,
             recovery: Some(Recovery::default()),
             outcome: Outcome::default(),
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
         }
     }
 
-    /// Plants a bug, or none.
-    #[cfg(feature = "planted")]
-    pub fn with_planted(mut self, planted: Option<crate::planted::Planted>) -> Site {
-        self.planted = planted;
-        self
+    /// The same site by other rules.
+    pub fn with_rules(self, rules: Rules<Planted>) -> Site {
+        Site { rules, ..self }
     }
 
     /// True once it has recovered from its disk.

@@ -1,17 +1,17 @@
-//! Where the bugs of [`Planted`] sit in the handling of tokens.
+//! How tokens are handled where a rule of that is broken.
 
 use crate::account::Account;
 use crate::catalog::Definition;
 use crate::list::{Entry, List, Share};
 use crate::planted::Planted;
 use crate::tokens::Tokens;
-use rhumb_core::SiteId;
+use rhumb_core::{Rules, SiteId};
 
 /// Algorithm 2 as printed: each site refused, in ascending order, adds its tokens to the spare ones once more.
-pub fn share(planted: Option<Planted>, list: &List, site: SiteId) -> Option<Share> {
+pub fn share(rules: Rules<Planted>, list: &List, site: SiteId) -> Option<Share> {
     let total = |kind: fn(&Entry) -> u64| -> u64 { list.entries.iter().map(kind).sum() };
     let (mut spare, wanted) = (total(|entry| entry.offered.left), total(|entry| entry.wanted.left));
-    if planted != Some(Planted::AsPrinted) || wanted <= spare || total(|entry| entry.owed) > 0 {
+    if !rules.breaks(Planted::AsPrinted) || wanted <= spare || total(|entry| entry.owed) > 0 {
         return None;
     }
     let mut entries: Vec<Entry> = list.entries.clone();
@@ -31,8 +31,8 @@ pub fn share(planted: Option<Planted>, list: &List, site: SiteId) -> Option<Shar
 }
 
 /// Applies a list again that was applied before, without asking for its version.
-pub fn replays(planted: Option<Planted>, account: &mut Account, entry: &Entry, share: Share) -> bool {
-    let again = planted == Some(Planted::SlotReplay) && entry.version != account.version;
+pub fn replays(rules: Rules<Planted>, account: &mut Account, entry: &Entry, share: Share) -> bool {
+    let again = rules.breaks(Planted::SlotReplay) && entry.version != account.version;
     if again {
         account.tokens += share.granted;
     }
@@ -40,8 +40,8 @@ pub fn replays(planted: Option<Planted>, account: &mut Account, entry: &Entry, s
 }
 
 /// What an heir has just taken over is left to be given out.
-pub fn leaves_lost_share(planted: Option<Planted>, definition: &Definition, account: &mut Account) {
-    let Some(booking) = definition.settled.booking.as_ref().filter(|_| planted == Some(Planted::LostShareLeft)) else { return };
+pub fn leaves_lost_share(rules: Rules<Planted>, definition: &Definition, account: &mut Account) {
+    let Some(booking) = definition.settled.booking.as_ref().filter(|_| rules.breaks(Planted::LostShareLeft)) else { return };
     let just = account.settled == definition.settled.losses && account.tokens.held >= booking.held && account.freed == 0;
     if just {
         account.freed = 1;

@@ -9,6 +9,7 @@ use crate::demand::Demand;
 use crate::info::SiteTokens;
 use crate::list::{Entry, List};
 use crate::operation::Action;
+use crate::planted::Planted;
 use crate::site::drought::Drought;
 use crate::site::lost::Settling;
 use crate::site::pace::Calling;
@@ -16,7 +17,7 @@ use crate::site::waiting::{Needs, Waiting};
 use crate::spec::OfferPolicy;
 use crate::tokens::Tokens;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{SiteId, Time};
+use rhumb_core::{Rules, SiteId, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -206,8 +207,7 @@ impl Quota {
             offers: &mut self.offers,
             offered_at: &mut self.offered_at,
             moved: false,
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
         };
         (&mut self.protocol, purse)
     }
@@ -226,9 +226,8 @@ pub struct SitePurse<'a> {
     offered_at: &'a mut Option<u64>,
     /// Tokens were moved.
     pub moved: bool,
-    /// A planted bug.
-    #[cfg(feature = "planted")]
-    pub planted: Option<crate::planted::Planted>,
+    /// The rules that it goes by.
+    pub rules: Rules<Planted>,
 }
 
 impl SitePurse<'_> {
@@ -283,10 +282,8 @@ impl Purse for SitePurse<'_> {
     fn apply(&mut self, list: &List) {
         let entry = list.entry(self.site).expect("only a member applies a list");
         let share = list.share(self.site).expect("it is a member");
-        #[cfg(feature = "planted")]
-        let share = crate::site::planted::share(self.planted, list, self.site).unwrap_or(share);
-        #[cfg(feature = "planted")]
-        if crate::site::planted::replays(self.planted, self.account, entry, share) {
+        let share = crate::site::planted::share(self.rules, list, self.site).unwrap_or(share);
+        if crate::site::planted::replays(self.rules, self.account, entry, share) {
             return;
         }
         self.account.apply(entry, share);

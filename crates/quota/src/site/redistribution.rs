@@ -83,10 +83,7 @@ impl Site {
         let mut out = avantan::Out::default();
         let moment = Moment { now: self.now, tick: self.ticks };
         let (protocol, mut purse) = quota.purse(self.cluster.me, moment, needs, &self.config);
-        #[cfg(feature = "planted")]
-        {
-            purse.planted = self.planted;
-        }
+        purse.rules = self.rules;
         step(protocol, &mut purse, &mut out);
         if purse.moved {
             self.outcome.accounts.insert(id);

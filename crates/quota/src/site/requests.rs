@@ -6,6 +6,7 @@ use super::Site;
 use super::waiting::{RETRIES_ATTACHED_MAX, Slot, Waiting};
 use crate::catalog::QuotaId;
 use crate::operation::{Action, Done, Operation};
+use crate::planted::Planted;
 use crate::refusal::Refusal;
 use crate::request::Answer;
 use rhumb_core::actor::RequestId;
@@ -129,8 +130,7 @@ impl Site {
             self.outcome.accounts.insert(*link);
         }
         let done = Done { left: self.quotas[&id].account.tokens.left };
-        #[cfg(feature = "planted")]
-        if self.planted == Some(crate::planted::Planted::ForgottenRequestId) {
+        if self.rules.breaks(Planted::ForgottenRequestId) {
             return Ok(done);
         }
         self.window.remember(operation, id, done, self.ticks, &mut self.outcome.batch);

@@ -35,14 +35,12 @@ use part::Input;
 pub use properties::{ASSERTIONS, CONSERVATION, MEMBERSHIP};
 
 use part::{Part, Step};
-use rhumb_core::SiteId;
+use rhumb_core::{Rules, SiteId};
+use rhumb_quota::planted::Planted;
 use rhumb_quota::spec::{ProtocolKind, Reallocation};
 use stateright::{Model, Property};
 use std::sync::{Arc, Mutex};
 use tables::{DecisionId, EnvelopeId, PartId, Tables};
-
-#[cfg(feature = "planted")]
-use rhumb_quota::planted::Planted;
 
 /// The number of sites.
 pub const SITES: usize = 3;
@@ -82,8 +80,7 @@ pub struct Avantan {
     pub kind: ProtocolKind,
     pub tokens: [Tokens; SITES],
     pub budget: Budget,
-    #[cfg(feature = "planted")]
-    pub planted: Option<Planted>,
+    pub rules: Rules<Planted>,
     pub tables: Mutex<Tables>,
 }
 
@@ -113,16 +110,9 @@ pub fn site(index: usize) -> SiteId {
 }
 
 impl Avantan {
-    /// The state space of that version, with no bug planted.
+    /// The state space of that version, where all rules hold.
     pub fn new(kind: ProtocolKind, tokens: [Tokens; SITES], budget: Budget) -> Avantan {
-        Avantan {
-            kind,
-            tokens,
-            budget,
-            #[cfg(feature = "planted")]
-            planted: None,
-            tables: Mutex::default(),
-        }
+        Avantan { kind, tokens, budget, rules: Rules::HOLD, tables: Mutex::default() }
     }
 
     /// Tokens that there are for ever.

@@ -73,11 +73,7 @@ const TIMEOUT: Patience = Patience { resend: 1, gather: NEVER, give_up: 1, cohor
 
 fn protocol(model: &Avantan, index: usize) -> Protocol {
     let cluster = Cluster { me: site(index), sites: (0..SITES).map(site).collect(), lost: [].into() };
-    #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
-    let mut protocol = Protocol::new(model.kind, cluster, REALLOCATION);
-    #[cfg(feature = "planted")]
-    protocol.plant(model.planted);
-    protocol
+    Protocol::new(model.kind, cluster, REALLOCATION).with_rules(model.rules)
 }
 
 impl Part {
@@ -132,14 +128,7 @@ impl Part {
         let mut moved = false;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let Part { protocol, account, disk, stalled } = &mut part;
-            let mut purse = ModelPurse {
-                site: me,
-                tokens: model.tokens[action.site],
-                #[cfg(feature = "planted")]
-                planted: model.planted,
-                account,
-                moved: false,
-            };
+            let mut purse = ModelPurse { site: me, tokens: model.tokens[action.site], rules: model.rules, account, moved: false };
             match (action.input, message) {
                 (Input::Deliver(_), Some(Envelope { from, body: Body::Note(note), .. })) => {
                     protocol.on_note(from, note, &mut purse, &mut out);

@@ -89,12 +89,8 @@ fn conserves(model: &Avantan, tables: &Tables, state: &State) -> bool {
     for decision in decisions(tables, state) {
         for index in unapplied(tables, state, decision) {
             let entry = decision.list.entry(site(index)).expect("it is a member");
-            #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
-            let mut share = decision.list.share(site(index)).expect("it is a member");
-            #[cfg(feature = "planted")]
-            {
-                share = rhumb_quota::site::planted::share(model.planted, &decision.list, site(index)).unwrap_or(share);
-            }
+            let share = decision.list.share(site(index)).expect("it is a member");
+            let share = rhumb_quota::site::planted::share(model.rules, &decision.list, site(index)).unwrap_or(share);
             sum += signed(share.granted.left + share.granted.held + share.paid) - signed(entry.offered.left + entry.offered.held);
         }
     }

@@ -1,19 +1,17 @@
 //! The purse of the model: a real account, with a fixed part kept back and a fixed want.
 
-#[cfg(feature = "planted")]
-use super::Planted;
 use super::Tokens as Profile;
-use rhumb_core::SiteId;
+use rhumb_core::{Rules, SiteId};
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::{Call, Purse};
 use rhumb_quota::list::{Entry, List};
+use rhumb_quota::planted::Planted;
 use rhumb_quota::tokens::Tokens;
 
 pub struct ModelPurse<'a> {
     pub site: SiteId,
     pub tokens: Profile,
-    #[cfg(feature = "planted")]
-    pub planted: Option<Planted>,
+    pub rules: Rules<Planted>,
     pub account: &'a mut Account,
     /// Tokens were moved.
     pub moved: bool,
@@ -36,10 +34,8 @@ impl Purse for ModelPurse<'_> {
         self.moved = true;
         let entry = list.entry(self.site).expect("only a member applies a list");
         let share = list.share(self.site).expect("it is a member");
-        #[cfg(feature = "planted")]
-        let share = rhumb_quota::site::planted::share(self.planted, list, self.site).unwrap_or(share);
-        #[cfg(feature = "planted")]
-        if rhumb_quota::site::planted::replays(self.planted, self.account, entry, share) {
+        let share = rhumb_quota::site::planted::share(self.rules, list, self.site).unwrap_or(share);
+        if rhumb_quota::site::planted::replays(self.rules, self.account, entry, share) {
             return;
         }
         self.account.apply(entry, share);

@@ -147,8 +147,9 @@ fn tokens_may_be_released_elsewhere_but_not_more_than_are_held_anywhere() {
 #[cfg(feature = "planted")]
 #[test]
 fn a_forgotten_request_id_is_caught() {
+    use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
-    let mut cluster = Cluster::with_sites(3, "", |site| site.with_planted(Some(Planted::ForgottenRequestId)));
+    let mut cluster = Cluster::with_sites(3, "", |site| site.with_rules(Rules::breaking(Planted::ForgottenRequestId)));
     cluster.create_vm(30, Majority);
     for left in [6, 2] {
         let acquire = cluster.acquire_as(R0, "vm", 4, "order-17");
@@ -161,8 +162,9 @@ fn a_forgotten_request_id_is_caught() {
 #[cfg(feature = "planted")]
 #[test]
 fn tokens_minted_by_the_algorithm_as_printed_are_caught() {
+    use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
-    let mut cluster = Cluster::with_sites(3, "", |site| site.with_planted(Some(Planted::AsPrinted)));
+    let mut cluster = Cluster::with_sites(3, "", |site| site.with_rules(Rules::breaking(Planted::AsPrinted)));
     cluster.create_vm(30, Majority);
     for _ in 0..4 {
         cluster.acquire(R0, "vm", 10);

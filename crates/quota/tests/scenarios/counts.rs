@@ -147,10 +147,11 @@ fn a_refusal_is_counted_although_a_count_was_just_before() {
 #[cfg(feature = "planted")]
 #[test]
 fn tokens_counted_while_they_are_on_their_way_are_caught() {
+    use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
     let counted = |planted| {
         let make: fn(rhumb_quota::Site) -> rhumb_quota::Site = match planted {
-            true => |site| site.with_planted(Some(Planted::CountInFlight)),
+            true => |site| site.with_rules(Rules::breaking(Planted::CountInFlight)),
             false => |site| site,
         };
         let mut cluster = Cluster::with_sites(3, "", make);
@@ -173,10 +174,11 @@ fn tokens_counted_while_they_are_on_their_way_are_caught() {
 #[cfg(feature = "planted")]
 #[test]
 fn a_count_that_asks_nobody_whether_it_stood_still_is_caught() {
+    use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
     let counted = |planted| {
         let make: fn(rhumb_quota::Site) -> rhumb_quota::Site = match planted {
-            true => |site| site.with_planted(Some(Planted::CountUnconfirmed)),
+            true => |site| site.with_rules(Rules::breaking(Planted::CountUnconfirmed)),
             false => |site| site,
         };
         let mut cluster = Cluster::with_sites(3, "", make);

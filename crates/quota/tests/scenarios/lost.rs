@@ -208,8 +208,9 @@ fn a_list_that_gives_to_a_lost_member_counts_as_decided() {
 #[cfg(feature = "planted")]
 #[test]
 fn a_list_that_is_dead_although_a_lost_member_may_have_got_tokens_by_it_is_caught() {
+    use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
-    let cluster = list_that_gives(|site| site.with_planted(Some(Planted::LostListDead)));
+    let cluster = list_that_gives(|site| site.with_rules(Rules::breaking(Planted::LostListDead)));
     let held = cluster.all_tokens().iter().map(|has| has.held).sum::<u64>();
     assert!(held < 25, "the clients of r2 hold 25, and {held} are booked");
 }
@@ -218,6 +219,7 @@ fn a_list_that_is_dead_although_a_lost_member_may_have_got_tokens_by_it_is_caugh
 #[cfg(feature = "planted")]
 #[test]
 fn a_lost_share_that_is_given_out_again_is_caught() {
+    use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
     let held = |make: fn(rhumb_quota::Site) -> rhumb_quota::Site| {
         let mut cluster = Cluster::with_sites(3, "", make);
@@ -231,7 +233,7 @@ fn a_lost_share_that_is_given_out_again_is_caught() {
         cluster.outcome(acquire).map_or(10, |_| 40)
     };
     assert_eq!(held(|site| site), 10);
-    assert_eq!(held(|site| site.with_planted(Some(Planted::LostShareLeft))), 40, "of 30");
+    assert_eq!(held(|site| site.with_rules(Rules::breaking(Planted::LostShareLeft))), 40, "of 30");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::observers::bounded_state;
 use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, TOO_LARGE, World};
 use client::{Client, Shared};
 use rhumb_commit::catenae::{self as protocol, ChainSites, Durability, Site};
-use rhumb_core::{Key, RegionId, Rng, Row, SiteId, Span, Time};
+use rhumb_core::{Key, RegionId, Rng, Row, Rules, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -51,12 +51,10 @@ const SKEW: Span = Span::from_secs(1);
 /// One-shot transactions under faults.
 #[derive(Clone, Debug, Default)]
 pub struct Catenae {
-    /// A bug planted in the protocol.
-    #[cfg(feature = "planted")]
-    pub planted: Option<protocol::planted::Planted>,
-    /// A bug planted in the driver.
-    #[cfg(feature = "planted")]
-    pub driver: Option<crate::Planted>,
+    /// The rules that the protocol goes by.
+    pub rules: Rules<protocol::planted::Planted>,
+    /// The rules that the driver goes by.
+    pub driver: Rules<crate::Planted>,
     /// Nothing goes wrong.
     pub calm: bool,
     /// Every region has two sites, and chain servers on both.
@@ -221,19 +219,10 @@ impl Catenae {
         config.costs = Costs::REALISTIC;
         let topology = Arc::new(config.topology.clone());
         let protocol = shape.config();
-        #[cfg(feature = "planted")]
-        let planted = self.planted;
-        let factory = move |site, _life| {
-            let actor = Site::new(site, Arc::clone(&topology), protocol.clone());
-            #[cfg(feature = "planted")]
-            let actor = actor.with_planted(planted);
-            actor
-        };
+        let rules = self.rules;
+        let factory = move |site, _life| Site::new(site, Arc::clone(&topology), protocol.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
-        #[cfg(feature = "planted")]
-        if let Some(driver) = self.driver {
-            world.plant(driver);
-        }
+        world.set_rules(self.driver);
         world.jitter_at_home(shape.jitter);
         world.observe(same_states::observer(shape.epoch));
         world.compare_agreed();

@@ -15,7 +15,7 @@ use crate::history::TxnNo;
 use crate::observers::bounded_state;
 use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use rhumb_commit::paxos_commit::{self as protocol, Concurrency, Site};
-use rhumb_core::{RegionId, Rng, Span, Time};
+use rhumb_core::{RegionId, Rng, Rules, Span, Time};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -37,12 +37,10 @@ const SETTLING: Span = Span::from_secs(2);
 pub struct PaxosCommit {
     /// Only this concurrency control; the seed decides if there is none.
     pub concurrency: Option<Concurrency>,
-    /// A bug planted in the protocol.
-    #[cfg(feature = "planted")]
-    pub planted: Option<protocol::planted::Planted>,
-    /// A bug planted in the driver.
-    #[cfg(feature = "planted")]
-    pub driver: Option<crate::Planted>,
+    /// The rules that the protocol goes by.
+    pub rules: Rules<protocol::planted::Planted>,
+    /// The rules that the driver goes by.
+    pub driver: Rules<crate::Planted>,
     /// Nothing goes wrong.
     pub calm: bool,
 }
@@ -104,19 +102,10 @@ impl PaxosCommit {
     fn world(&self, config: Config, concurrency: Concurrency, seed: u64) -> World<Site> {
         let topology = Arc::new(config.topology.clone());
         let protocol = protocol::Config::new(concurrency);
-        #[cfg(feature = "planted")]
-        let planted = self.planted;
-        let factory = move |site, _life| {
-            let actor = Site::new(site, Arc::clone(&topology), protocol.clone());
-            #[cfg(feature = "planted")]
-            let actor = actor.with_planted(planted);
-            actor
-        };
+        let rules = self.rules;
+        let factory = move |site, _life| Site::new(site, Arc::clone(&topology), protocol.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
-        #[cfg(feature = "planted")]
-        if let Some(driver) = self.driver {
-            world.plant(driver);
-        }
+        world.set_rules(self.driver);
         world.compare_agreed();
         world.observe(bounded_state::observer());
         world

@@ -17,7 +17,7 @@ use crate::{ClientEvent, ClientProgram, Config, Fault, LinkFaults, Links, Next, 
 use rhumb_commit::quad::quorums::{Policy, Quorums};
 use rhumb_commit::quad::{self as protocol, Goal, Request, Site};
 use rhumb_commit::replicated_commit::Answer;
-use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
+use rhumb_core::{RegionId, Rng, Rules, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -37,9 +37,8 @@ const AGAIN: Span = Span::from_millis(700);
 /// All cores but one are lost.
 #[derive(Clone, Debug, Default)]
 pub struct CoresLost {
-    /// A bug planted in the protocol.
-    #[cfg(feature = "planted")]
-    pub planted: Option<protocol::planted::Planted>,
+    /// The rules that the protocol goes by.
+    pub rules: Rules<protocol::planted::Planted>,
 }
 
 /// Declares sites lost, until it is heard.
@@ -134,14 +133,8 @@ impl Scenario for CoresLost {
 
 impl CoresLost {
     fn world(&self, config: Config, first: Quorums, seed: u64) -> World<Site> {
-        #[cfg(feature = "planted")]
-        let planted = self.planted;
-        let factory = move |site, _life| {
-            let actor = Site::new(site, first.clone(), protocol::Config::default());
-            #[cfg(feature = "planted")]
-            let actor = actor.with_planted(planted);
-            actor
-        };
+        let rules = self.rules;
+        let factory = move |site, _life| Site::new(site, first.clone(), protocol::Config::default()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
         world.observe(configurations::observer());
         world.observe(holders::observer());

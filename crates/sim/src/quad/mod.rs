@@ -28,7 +28,7 @@ use lost::Undertaker;
 use operator::Operator;
 use rhumb_commit::quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings};
 use rhumb_commit::quad::{self as protocol, Adaptation, Availability, Goal, Site};
-use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
+use rhumb_core::{RegionId, Rng, Rules, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -54,12 +54,10 @@ const ADAPTING: f64 = 0.6;
 /// Random transactions under faults.
 #[derive(Clone, Debug, Default)]
 pub struct Quad {
-    /// A bug planted in the protocol.
-    #[cfg(feature = "planted")]
-    pub planted: Option<protocol::planted::Planted>,
-    /// A bug planted in the driver.
-    #[cfg(feature = "planted")]
-    pub driver: Option<crate::Planted>,
+    /// The rules that the protocol goes by.
+    pub rules: Rules<protocol::planted::Planted>,
+    /// The rules that the driver goes by.
+    pub driver: Rules<crate::Planted>,
     /// Nothing goes wrong.
     pub calm: bool,
 }
@@ -202,20 +200,11 @@ impl Quad {
         config.local.sync = shape.sync;
         config.costs = Costs::REALISTIC;
         let quorums = quorums(&config, config.topology.sites().collect(), shape.policy, shape.cores, rng);
-        #[cfg(feature = "planted")]
-        let planted = self.planted;
+        let rules = self.rules;
         let protocol = protocol::Config { adaptation: shape.adaptation.clone(), ..protocol::Config::default() };
-        let factory = move |site, _life| {
-            let actor = Site::new(site, quorums.clone(), protocol.clone());
-            #[cfg(feature = "planted")]
-            let actor = actor.with_planted(planted);
-            actor
-        };
+        let factory = move |site, _life| Site::new(site, quorums.clone(), protocol.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
-        #[cfg(feature = "planted")]
-        if let Some(driver) = self.driver {
-            world.plant(driver);
-        }
+        world.set_rules(self.driver);
         world.observe(configurations::observer());
         world.observe(holders::observer());
         world.compare_agreed();

@@ -29,7 +29,7 @@ use rhumb_commit::replicated_commit::message::{ABORTED, ASSUMED};
 use rhumb_commit::replicated_commit::records::{VOTES, VoteRecord};
 use rhumb_commit::replicated_commit::{self as protocol, Site};
 use rhumb_commit::votes::Vote;
-use rhumb_core::{RegionId, Rng, Row, SiteId, Span, Time, record};
+use rhumb_core::{RegionId, Rng, Row, Rules, SiteId, Span, Time, record};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -70,12 +70,10 @@ pub enum Replicas {
 /// Random transactions under faults.
 #[derive(Clone, Debug, Default)]
 pub struct ReplicatedCommit {
-    /// A bug planted in the protocol.
-    #[cfg(feature = "planted")]
-    pub planted: Option<protocol::planted::Planted>,
-    /// A bug planted in the driver.
-    #[cfg(feature = "planted")]
-    pub driver: Option<crate::Planted>,
+    /// The rules that the protocol goes by.
+    pub rules: Rules<protocol::planted::Planted>,
+    /// The rules that the driver goes by.
+    pub driver: Rules<crate::Planted>,
     /// Where the replicas are.
     pub replicas: Replicas,
     /// Nothing goes wrong.
@@ -245,20 +243,11 @@ impl ReplicatedCommit {
         if shape.low_ceilings {
             protocol.ceiling_lead = CEILING_LEAD_SHORT;
         }
-        #[cfg(feature = "planted")]
-        let planted = self.planted;
+        let rules = self.rules;
         let placement = shape.placement.clone();
-        let factory = move |site, _life| {
-            let actor = Site::new(site, Arc::clone(&topology), placement.clone(), protocol.clone());
-            #[cfg(feature = "planted")]
-            let actor = actor.with_planted(planted);
-            actor
-        };
+        let factory = move |site, _life| Site::new(site, Arc::clone(&topology), placement.clone(), protocol.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
-        #[cfg(feature = "planted")]
-        if let Some(driver) = self.driver {
-            world.plant(driver);
-        }
+        world.set_rules(self.driver);
         world.observe(bounded_state::observer());
         world
     }

@@ -25,7 +25,7 @@ use crate::{Config, Costs, Fault, FaultPlan, FaultRates, Place, Report, Scenario
 use client::{Churner, Client, Operator};
 use ledger::Ledger;
 use lost::{Declarer, Lost};
-use rhumb_core::{Rng, SiteId, Span, Time};
+use rhumb_core::{Rng, Rules, SiteId, Span, Time};
 use rhumb_quota::config::Predictors;
 use rhumb_quota::demand::Predictor;
 use rhumb_quota::name::Name;
@@ -53,12 +53,10 @@ const RUN_END: Time = Time::from_micros(120_000_000);
 /// Tokens under faults.
 #[derive(Clone, Debug, Default)]
 pub struct Samya {
-    /// A bug planted in the site.
-    #[cfg(feature = "planted")]
-    pub planted: Option<quota::planted::Planted>,
-    /// A bug planted in the driver.
-    #[cfg(feature = "planted")]
-    pub driver: Option<crate::Planted>,
+    /// The rules that the protocol goes by.
+    pub rules: Rules<quota::planted::Planted>,
+    /// The rules that the driver goes by.
+    pub driver: Rules<crate::Planted>,
     /// Nothing goes wrong.
     pub calm: bool,
 }
@@ -189,26 +187,16 @@ impl Samya {
         config.local.sync = shape.sync;
         config.costs = Costs::REALISTIC;
         let topology = config.topology.clone();
-        #[cfg(feature = "planted")]
-        let planted = self.planted;
+        let rules = self.rules;
         let configuration = quota::Config {
             epoch: Span::from_secs(2),
             predictors: shape.foresees.then(|| Arc::new(|_: &Name| Some(Box::new(Again(None)) as Box<dyn Predictor>)) as Predictors),
             dry_ticks: if shape.asks_anew { 0 } else { quota::Config::default().dry_ticks },
             ..quota::Config::default()
         };
-        let factory = move |site, _life| {
-            let actor = Site::new(site, &topology, configuration.clone());
-            #[cfg(feature = "planted")]
-            let actor = actor.with_planted(planted);
-            actor
-        };
-        #[cfg_attr(not(feature = "planted"), allow(unused_mut))]
+        let factory = move |site, _life| Site::new(site, &topology, configuration.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
-        #[cfg(feature = "planted")]
-        if let Some(driver) = self.driver {
-            world.plant(driver);
-        }
+        world.set_rules(self.driver);
         world
     }
 

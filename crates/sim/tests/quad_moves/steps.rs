@@ -195,9 +195,9 @@ fn where_sessions_are_ignored_an_older_transaction_is_written_over() {
     let first = quorums(&[A, B, C], &[D]);
     let names = ["a", "b", "c", "d"].map(String::from).to_vec();
     let config = rhumb_sim::Config::new(rhumb_core::RttMatrix::uniform(names, Span::from_millis(40)), 1);
-    let bug = rhumb_commit::quad::planted::Planted::SessionsIgnored;
+    let rules = rhumb_core::Rules::breaking(rhumb_commit::quad::planted::Planted::SessionsIgnored);
     let mut world =
-        World::new(config, 1, move |site, _| Site::new(site, first.clone(), rhumb_commit::quad::Config::default()).with_planted(Some(bug)));
+        World::new(config, 1, move |site, _| Site::new(site, first.clone(), rhumb_commit::quad::Config::default()).with_rules(rules));
     world.run_for(Span::from_millis(1_000)).expect("nothing goes wrong");
     let (told, left) = written_over_in_a_lost_session(&mut world);
     assert!(matches!(told, Answer::Committed(_)), "{told:?}");

@@ -74,6 +74,7 @@ fn a_source_that_crashes_before_it_has_synced_an_adoption_has_told_nothing() {
 mod planted {
     use super::*;
     use rhumb_commit::quad::planted::Planted;
+    use rhumb_core::Rules;
 
     fn found(make: impl Fn(Site) -> Site + Copy + 'static, plant: impl Fn(&mut World<Site>) + Copy) -> Vec<Option<Value>> {
         (0..SEEDS).map(|seed| told_before_a_crash(seed, make, plant)).collect()
@@ -81,8 +82,8 @@ mod planted {
 
     #[test]
     fn where_it_tells_before_the_sync_and_old_copies_count_what_was_acknowledged_is_lost() {
-        let early = |world: &mut World<Site>| world.plant(rhumb_sim::Planted::AnswerBeforeSync);
-        let trusting = |site: Site| site.with_planted(Some(Planted::OldCopiesTaken));
+        let early = |world: &mut World<Site>| world.set_rules(Rules::breaking(rhumb_sim::Planted::AnswerBeforeSync));
+        let trusting = |site: Site| site.with_rules(Rules::breaking(Planted::OldCopiesTaken));
         assert!(found(trusting, early).contains(&Some("old".into())), "the row that was acknowledged is gone");
         for half in [found(trusting, |_| {}), found(|site| site, early)] {
             assert!(half.iter().all(|value| *value == Some("new".into())), "one of the two rules is enough here: {half:?}");

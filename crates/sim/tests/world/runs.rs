@@ -108,7 +108,7 @@ fn no_acknowledged_write_is_lost_in_any_storm() {
 #[cfg(feature = "planted")]
 #[test]
 fn an_answer_before_the_sync_is_caught_and_the_report_says_how_to_see_it_again() {
-    let planted = Acknowledged { plant: |world| world.plant(rhumb_sim::Planted::AnswerBeforeSync) };
+    let planted = Acknowledged { plant: |world| world.set_rules(rhumb_core::Rules::breaking(rhumb_sim::Planted::AnswerBeforeSync)) };
     let failed: Vec<Report> = run_seeds(&planted, 100..120, 2, |_| {}).into_iter().filter(|report| report.violation.is_some()).collect();
     assert!(!failed.is_empty(), "caught within 20 seeds");
     let text = failed[0].to_string();

@@ -7,7 +7,6 @@ use crate::catalog::layout::{
 };
 use crate::catalog::{Catalog, DatabaseDescriptor, TableDescriptor};
 use crate::error::{SqlError, SqlResult, SqlState};
-#[cfg(feature = "planted")]
 use crate::planted::{self, Planted};
 use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Timestamp};
@@ -167,8 +166,7 @@ impl CatalogView {
     /// What is absent here may only not have arrived yet.
     async fn lookup_nearby(&mut self, txn: &mut dyn Transaction, key: &Key) -> SqlResult<Option<Entry>> {
         match self.catalog.get(key) {
-            #[cfg(feature = "planted")]
-            Some(Known::Entry(_, entry)) if planted::has(Planted::StaleDescriptors) => Ok(Some(entry)),
+            Some(Known::Entry(_, entry)) if planted::breaks(Planted::StaleDescriptors) => Ok(Some(entry)),
             Some(Known::Entry(version, entry)) => {
                 txn.expect(key.clone(), version);
                 Ok(Some(entry))

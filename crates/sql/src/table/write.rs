@@ -6,7 +6,6 @@
 
 use crate::catalog::{Index, IndexId, TableDescriptor};
 use crate::error::{SqlError, SqlResult, SqlState};
-#[cfg(feature = "planted")]
 use crate::planted::{self, Planted};
 use crate::table::Row;
 use crate::table::layout::{PRIMARY, decode_row, entry_key, entry_target, entry_value, key_of, unique_key, value_of};
@@ -51,8 +50,7 @@ pub async fn insert(txn: &mut dyn Transaction, table: &TableDescriptor, rows: &[
     }
     let keys: Vec<Vec<UniqueKey>> = rows.iter().map(|row| unique_keys(table, row)).collect::<SqlResult<_>>()?;
     let existing = get_values(txn, keys.iter().flatten().map(|unique| &unique.key)).await?;
-    #[cfg(feature = "planted")]
-    let existing = match planted::has(Planted::UniqueUnchecked) {
+    let existing = match planted::breaks(Planted::UniqueUnchecked) {
         true => existing.into_iter().filter(|(key, _)| keys.iter().any(|row_keys| row_keys[0].key == *key)).collect(),
         false => existing,
     };
@@ -114,8 +112,7 @@ pub async fn update(txn: &mut dyn Transaction, table: &TableDescriptor, changes:
         }
         for index in &table.indexes {
             let key = entry_key(table, index, old)?;
-            #[cfg(feature = "planted")]
-            if planted::has(Planted::EntriesLeft) {
+            if planted::breaks(Planted::EntriesLeft) {
                 continue;
             }
             if key != entry_key(table, index, new)? {

@@ -19,13 +19,12 @@ mod takeover;
 use super::config::Config;
 use super::epoch::Epoch;
 use super::message::{Ballot, Entry, Forwarded, Note, Promise};
-#[cfg(feature = "planted")]
 use super::planted::Planted;
 use super::records;
 use super::stream::{Found, Stream};
 use super::stream_id::StreamId;
 use pulling::Pulling;
-use rhumb_core::{Batch, Loaded, SiteId, Topology};
+use rhumb_core::{Batch, Loaded, Rules, SiteId, Topology};
 use takeover::Seat;
 
 /// One stream at one site.
@@ -50,9 +49,8 @@ pub struct Cx<'a> {
     pub config: &'a Config,
     /// Ends of epochs in this incarnation of the site.
     pub tick: u64,
-    /// A rule that is broken on purpose.
-    #[cfg(feature = "planted")]
-    pub planted: Option<Planted>,
+    /// The rules that it goes by.
+    pub rules: Rules<Planted>,
 }
 
 /// How the site fares at the end of an epoch.
@@ -329,8 +327,7 @@ impl Agreement {
     fn start(&mut self, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         if self.id.is_accepted_by(cx.me) {
             self.stream.resume_held(cx.me);
-            #[cfg(feature = "planted")]
-            if cx.breaks(Planted::LearntIsHeld) {
+            if cx.rules.breaks(Planted::LearntIsHeld) {
                 self.stream.holds(cx.me, Ballot::CHOSEN, self.stream.agrees(Ballot::CHOSEN));
             }
         }
@@ -358,19 +355,5 @@ impl Cx<'_> {
     /// All sites but this one.
     fn others(&self) -> Vec<SiteId> {
         self.topology.sites().filter(|site| *site != self.me).collect()
-    }
-
-    /// True, unless acceptors forget their promises on purpose.
-    fn keeps_promises(&self) -> bool {
-        #[cfg(feature = "planted")]
-        return !self.breaks(Planted::PromiseForgotten);
-        #[cfg(not(feature = "planted"))]
-        true
-    }
-
-    /// True if that rule is broken.
-    #[cfg(feature = "planted")]
-    fn breaks(&self, rule: Planted) -> bool {
-        self.planted == Some(rule)
     }
 }

@@ -13,7 +13,6 @@
 
 use super::{Agreement, Cx, Effect, Pulled};
 use crate::catenae::message::{Entry, Note};
-#[cfg(feature = "planted")]
 use crate::catenae::planted::Planted;
 use crate::catenae::records;
 use rhumb_core::{Batch, Loaded, SiteId};
@@ -44,8 +43,7 @@ impl Agreement {
 
     /// Asks for what is missing, if something is.
     pub(super) fn look_for_gaps(&mut self, takes_more: bool, cx: &Cx<'_>, out: &mut Vec<Effect>) {
-        #[cfg(feature = "planted")]
-        let takes_more = takes_more && !cx.breaks(Planted::GapUnasked);
+        let takes_more = takes_more && !cx.rules.breaks(Planted::GapUnasked);
         if let Some(to) = self.whom_to_ask(takes_more, cx) {
             self.pull(to, cx, out);
         }

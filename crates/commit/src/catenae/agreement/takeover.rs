@@ -18,7 +18,6 @@ use super::{Agreement, Cx, Effect, Moment, Part, Sealed};
 use crate::catenae::config::{QUIET_REPEAT_TICKS, REPEATED_BYTES_MAX};
 use crate::catenae::epoch::Epoch;
 use crate::catenae::message::{Ballot, Entry, Note, Promise};
-#[cfg(feature = "planted")]
 use crate::catenae::planted::Planted;
 use crate::catenae::{records, stream};
 use rhumb_core::{Batch, SiteId};
@@ -225,8 +224,7 @@ impl Agreement {
     pub(super) fn on_end_of_epoch(&mut self, moment: Moment, sealed: Option<Sealed>, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let (covered, chosen) = (self.stream.covered(), self.stream.known_chosen());
         let takes_more = moment.takes_more;
-        #[cfg(feature = "planted")]
-        let takes_more = takes_more || cx.breaks(Planted::SilentUnasked);
+        let takes_more = takes_more || cx.rules.breaks(Planted::SilentUnasked);
         let pause = self.pause(cx);
         let seat = &mut self.seat;
         // Of a region that a cut link keeps away from here, others still hear: it is not to be passed over, but pulled from them.
@@ -278,13 +276,11 @@ impl Agreement {
         // stream stands still, and everybody waits. Who leads at a ballot that it has only been told of has a moment to be heard.
         let may_hear_more = seat.round > stream.promised().round && seat.unheard <= tolerance / HEARING_PART;
         let has_heard_all = stream.gap().is_none() && !may_hear_more;
-        #[cfg(feature = "planted")]
-        let has_heard_all = has_heard_all || cx.breaks(Planted::ReclaimedAtOnce);
+        let has_heard_all = has_heard_all || cx.rules.breaks(Planted::ReclaimedAtOnce);
         // Without the region itself nobody may take over if none may be lost. Who is behind catches up first: it would depose a leader again
         // and again, and never come to lead.
         let is_behind = stream.is_behind();
-        #[cfg(feature = "planted")]
-        let is_behind = is_behind && !cx.breaks(Planted::BehindLeads);
+        let is_behind = is_behind && !cx.rules.breaks(Planted::BehindLeads);
         let may_lead = rank == 0 || (cx.failures() > 0 && !is_behind);
         // The first to take back what a lower one has taken over is the coordinator, if it is up.
         let reclaims = has_heard_all && (rank == 0 || seat.outranked > tolerance * rank);
@@ -309,7 +305,7 @@ impl Agreement {
 
     /// Somebody wants to lead the stream.
     pub(super) fn on_prepare(&mut self, from: SiteId, ballot: Ballot, after: u64, cx: &Cx<'_>, out: &mut Vec<Effect>) {
-        if cx.keeps_promises()
+        if !cx.rules.breaks(Planted::PromiseForgotten)
             && let Err(promised) = self.stream.promise(ballot)
         {
             let note = Note::Refused { stream: self.id, promised };
@@ -333,8 +329,7 @@ impl Agreement {
         let needed = cx.topology.region_count() - cx.failures();
         let Lead::Preparing { ballot: at, asked, promised, chosen: highest, accepted: known } = &mut self.seat.lead else { return };
         let answers = asked.get(&from) == Some(&part.after);
-        #[cfg(feature = "planted")]
-        let answers = answers || cx.breaks(Planted::PromiseOfBefore);
+        let answers = answers || cx.rules.breaks(Planted::PromiseOfBefore);
         if *at != ballot || !answers {
             return;
         }

@@ -5,7 +5,6 @@
 use super::{Decided, Doing, Open, no_quorum, over};
 use crate::quad::config::{TXN_BYTES_MAX, TXN_ROWS_MAX};
 use crate::quad::message::{Note, Promise, TRANSACTION};
-#[cfg(feature = "planted")]
 use crate::quad::planted::Planted;
 use crate::quad::records::{DECISIONS, DecisionRecord, txn_key};
 use crate::quad::site::Site;
@@ -36,8 +35,7 @@ impl Site {
         let Some(writers) = self.configuration.quorums.write(me, &up, turn) else {
             return self.fail(txn, Some(id), no_quorum("write"), fx);
         };
-        #[cfg(feature = "planted")]
-        let writers = match writers.last().copied().filter(|_| writers.len() > 1 && self.has_planted(Planted::QuorumTooSmall)) {
+        let writers = match writers.last().copied().filter(|_| writers.len() > 1 && self.rules.breaks(Planted::QuorumTooSmall)) {
             Some(last) => writers.into_iter().filter(|site| *site != last).collect(),
             None => writers,
         };
@@ -66,8 +64,7 @@ impl Site {
     }
 
     pub(in crate::quad) fn on_prepared(&mut self, now: Time, from: SiteId, txn: TxnId, clock: Timestamp, fx: &mut Effects<Site>) {
-        #[cfg(feature = "planted")]
-        let clock = if self.has_planted(Planted::ClocksIgnored) { Timestamp::ZERO } else { clock };
+        let clock = if self.rules.breaks(Planted::ClocksIgnored) { Timestamp::ZERO } else { clock };
         self.clock.observe(clock);
         let Some(Open { doing: Doing::Preparing { missing, .. }, .. }) = self.gateway.open.get_mut(&txn) else { return };
         missing.remove(&from);
@@ -91,9 +88,8 @@ impl Site {
         }
         let trips = open.trips + 1;
         let id = Some(id);
-        #[cfg(feature = "planted")]
         let id = id.filter(|id| {
-            let early = self.has_planted(Planted::AnsweredAfterFirstRound);
+            let early = self.rules.breaks(Planted::AnsweredAfterFirstRound);
             if early {
                 fx.answer(*id, Answer::Committed(Committed { at, trips }));
             }

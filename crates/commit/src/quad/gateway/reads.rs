@@ -4,7 +4,6 @@
 
 use super::{Doing, no_quorum, over};
 use crate::quad::message::{Note, Query};
-#[cfg(feature = "planted")]
 use crate::quad::planted::Planted;
 use crate::quad::site::Site;
 use crate::replicated_commit::Answer;
@@ -59,8 +58,7 @@ impl Site {
             self.clock.observe(row.version);
         }
         let answer = match query {
-            #[cfg(feature = "planted")]
-            Query::Keys(_) if self.planted == Some(Planted::FirstForNewest) => {
+            Query::Keys(_) if self.rules.breaks(Planted::FirstForNewest) => {
                 Answer::Rows { rows: answers[answers.len() - 1].0.clone(), covered: None, more: false, trips: open.trips }
             }
             Query::Keys(keys) => {

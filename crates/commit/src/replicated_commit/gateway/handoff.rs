@@ -25,6 +25,7 @@ use super::Txn;
 use super::commit::Whose;
 use crate::replicated_commit::config::TAKEN_MAX;
 use crate::replicated_commit::message::{Answer, HandoffId, Note, Part};
+use crate::replicated_commit::planted::Planted;
 use crate::replicated_commit::site::{Begin, Site};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
@@ -86,8 +87,7 @@ impl Site {
     /// Another gateway hands its commit over.
     pub(in crate::replicated_commit) fn on_handoff(&mut self, from: SiteId, handoff: Handoff, fx: &mut Effects<Site>) {
         let Handoff { id: name, life, .. } = handoff;
-        #[cfg(feature = "planted")]
-        if self.has_planted(crate::replicated_commit::planted::Planted::HandoffTakenAgain) && self.may_begin(fx) {
+        if self.rules.breaks(Planted::HandoffTakenAgain) && self.may_begin(fx) {
             return self.take_handoff(handoff, fx);
         }
         if name.gateway != from || name.made < self.peers.handing(from) {

@@ -35,11 +35,10 @@ mod tables;
 pub use schedules::search_all;
 
 use part::{Ended, Part};
-#[cfg(feature = "planted")]
 use rhumb_commit::catenae::planted::Planted;
 use rhumb_commit::catenae::stream_id::StreamId;
 use rhumb_commit::catenae::{Config, Durability};
-use rhumb_core::{RegionId, SiteId, Topology};
+use rhumb_core::{RegionId, Rules, SiteId, Topology};
 use stateright::{Model, Property};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -87,8 +86,7 @@ pub struct Streams {
     lost: Option<usize>,
     /// Progress is looked at, too.
     heals: bool,
-    #[cfg(feature = "planted")]
-    planted: Option<Planted>,
+    rules: Rules<Planted>,
     topology: Topology,
     config: Config,
     tables: Mutex<Tables>,
@@ -138,18 +136,7 @@ impl Streams {
         // A site is patient for one end of an epoch, and passes over two epochs.
         let config =
             Config { durability: Durability::Majority, tolerance_epochs: 1, window_epochs: 1, ahead_epochs: 2, ..Config::default() };
-        Streams {
-            budget,
-            seals,
-            full: None,
-            lost: None,
-            heals: false,
-            #[cfg(feature = "planted")]
-            planted: None,
-            topology,
-            config,
-            tables: Mutex::default(),
-        }
+        Streams { budget, seals, full: None, lost: None, heals: false, rules: Rules::HOLD, topology, config, tables: Mutex::default() }
     }
 
     /// The same where that site has no room for more.
@@ -170,8 +157,8 @@ impl Streams {
 
     /// The same with a rule broken.
     #[cfg(feature = "planted")]
-    pub fn with_planted(self, rule: Planted) -> Streams {
-        Streams { planted: Some(rule), ..self }
+    pub fn breaking(self, rule: Planted) -> Streams {
+        Streams { rules: Rules::breaking(rule), ..self }
     }
 
     /// Looks things up by their numbers.

@@ -113,15 +113,8 @@ impl Part {
     }
 
     /// So many must hold an entry for it to count here.
-    #[cfg(feature = "planted")]
     fn quorum(model: &Streams, region: usize) -> usize {
-        if model.planted == Some(super::Planted::AnsweredAtHome) && region == 0 { 1 } else { QUORUM }
-    }
-
-    /// So many must hold an entry for it to count here.
-    #[cfg(not(feature = "planted"))]
-    fn quorum(_: &Streams, _: usize) -> usize {
-        QUORUM
+        if model.rules.breaks(super::Planted::AnsweredAtHome) && region == 0 { 1 } else { QUORUM }
     }
 
     /// Takes an input.
@@ -169,8 +162,7 @@ impl Part {
             topology: &step.model.topology,
             config: &step.model.config,
             tick: self.tick,
-            #[cfg(feature = "planted")]
-            planted: step.model.planted,
+            rules: step.model.rules,
         };
         for effect in self.agreement.on(event, &cx) {
             self.carry_out(effect, step);

@@ -10,6 +10,7 @@ use super::{Accepted, Any, Instance, Out, Role};
 use crate::avantan::{Cause, Purse};
 use crate::cluster::Cluster;
 use crate::list::List;
+use crate::planted::Planted;
 use rhumb_core::SiteId;
 
 impl Any {
@@ -62,11 +63,7 @@ impl Any {
 
     /// True if a list with lost members, of whom nobody knows whether they have it, leaves them with more tokens than they put in.
     pub(super) fn counts_as_decided(&self, list: &List) -> bool {
-        #[cfg(feature = "planted")]
-        if self.planted == Some(crate::planted::Planted::LostListDead) {
-            return false;
-        }
-        list.leaves_more_to(|site| self.cluster.is_lost(site))
+        !self.rules.breaks(Planted::LostListDead) && list.leaves_more_to(|site| self.cluster.is_lost(site))
     }
 
     /// True if `site` has nothing more to say of the list.

@@ -35,8 +35,9 @@ pub use message::{Note, Promise};
 use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
 use crate::cluster::Cluster;
 use crate::list::{Entry, List};
+use crate::planted::Planted;
 use crate::spec::Reallocation;
-use rhumb_core::SiteId;
+use rhumb_core::{Rules, SiteId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -106,8 +107,7 @@ pub struct Any {
     state: State,
     recent: Recent<Instance>,
     role: Role,
-    #[cfg(feature = "planted")]
-    pub(super) planted: Option<crate::planted::Planted>,
+    pub(super) rules: Rules<Planted>,
 }
 
 impl Any {
@@ -119,8 +119,7 @@ impl Any {
             state: State::default(),
             recent: Recent::default(),
             role: Role::Member { accepted_by: Accepted::new(), waited: 0 },
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
         }
     }
 
@@ -210,7 +209,6 @@ impl Any {
             }
             Promise::Ask { instance } => self.on_ask(from, instance, purse, out),
             Promise::Decided { instance, list } => {
-                #[cfg(feature = "planted")]
                 self.replay(instance, &list, purse);
                 if self.is_current(instance) {
                     self.end(Some(list), Cause::Busy, purse, out);
@@ -453,7 +451,6 @@ impl Any {
             Role::Proposer { waited, .. } => {
                 *waited += 1;
                 let waited = *waited;
-                #[cfg(feature = "planted")]
                 if self.aborts_after_accept(waited, patience, purse, out) {
                     return;
                 }

@@ -36,8 +36,9 @@ use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
 use crate::ballot::Ballot;
 use crate::cluster::Cluster;
 use crate::list::{Entry, List};
+use crate::planted::Planted;
 use crate::spec::Reallocation;
-use rhumb_core::SiteId;
+use rhumb_core::{Rules, SiteId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,8 +102,7 @@ pub struct Majority {
     role: Role,
     /// Ballots seen in refusals; the next own one is above.
     outdated_by: u64,
-    #[cfg(feature = "planted")]
-    pub(super) planted: Option<crate::planted::Planted>,
+    pub(super) rules: Rules<Planted>,
 }
 
 impl Majority {
@@ -115,8 +115,7 @@ impl Majority {
             recent: Recent::default(),
             role: Role::Cohort { waited: 0 },
             outdated_by: 0,
-            #[cfg(feature = "planted")]
-            planted: None,
+            rules: Rules::HOLD,
         }
     }
 
@@ -402,7 +401,6 @@ impl Majority {
     }
 
     fn on_decided(&mut self, from: SiteId, first: u64, next: u64, lists: Vec<(u64, List)>, purse: &mut dyn Purse, out: &mut Out) {
-        #[cfg(feature = "planted")]
         self.replay(&lists, purse);
         if next <= self.state.slot {
             return;
@@ -449,7 +447,6 @@ impl Majority {
             Role::Cohort { waited } if frozen => {
                 *waited += 1;
                 let waited = *waited;
-                #[cfg(feature = "planted")]
                 if self.unfreezes(waited, patience, purse, out) {
                     return;
                 }

@@ -7,6 +7,8 @@ use crate::catenae::lone::{Lone, Said};
 use crate::catenae::message::{Ballot, Promise};
 use crate::catenae::operation::{Operation, Transaction};
 use crate::catenae::stream_id::StreamId;
+#[cfg(feature = "planted")]
+use rhumb_core::Rules;
 use rhumb_core::{RegionId, Value};
 
 const ME: SiteId = SiteId::new(0, 0);
@@ -83,7 +85,7 @@ fn chosen_after_restart(mut site: Lone) -> u64 {
 fn a_site_counts_itself_after_a_restart_that_follows_on_what_it_learnt() {
     assert_eq!(chosen_after_restart(Lone::with(ME, Config::default())), 3, "the leader and this site are two of three");
     #[cfg(feature = "planted")]
-    assert_eq!(chosen_after_restart(Lone::with(ME, Config::default()).with_planted(crate::catenae::planted::Planted::LearntIsHeld)), 2);
+    assert_eq!(chosen_after_restart(Lone::with(ME, Config::default()).with_rules(Rules::breaking(Planted::LearntIsHeld))), 2);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::catenae::operation::{Operation, Transaction};
 use crate::catenae::planted::Planted;
 use crate::catenae::stream_id::StreamId;
 use rhumb_core::RegionId;
+#[cfg(feature = "planted")]
+use rhumb_core::Rules;
 use std::ops::RangeInclusive;
 
 const ME: SiteId = SiteId::new(0, 0);
@@ -52,7 +54,7 @@ fn found_silent(mut site: Lone) -> BTreeSet<StreamId> {
 fn who_does_not_ask_for_more_of_a_stream_does_not_find_it_silent() {
     assert_eq!(found_silent(site()), BTreeSet::from([SILENT]), "all wait for that one, and for no other");
     #[cfg(feature = "planted")]
-    assert_eq!(found_silent(site().with_planted(Planted::SilentUnasked)), BTreeSet::from([TALKS, SILENT]));
+    assert_eq!(found_silent(site().with_rules(Rules::breaking(Planted::SilentUnasked))), BTreeSet::from([TALKS, SILENT]));
 }
 
 #[test]
@@ -150,7 +152,8 @@ fn a_region_of_which_others_hear_is_not_passed_over() {
     assert_eq!(passed_over_after(site(), held), None, "and after that this site is behind");
     #[cfg(feature = "planted")]
     {
-        let deposes = passed_over_after(site().with_planted(Planted::BehindLeads), held).expect("it does not catch up first");
+        let deposes =
+            passed_over_after(site().with_rules(Rules::breaking(Planted::BehindLeads)), held).expect("it does not catch up first");
         assert!(deposes > 2 * TOLERANCE, "as long as others hear of it, it is not silent: {deposes}");
     }
 }
@@ -159,7 +162,7 @@ fn a_region_of_which_others_hear_is_not_passed_over() {
 fn a_coordinator_takes_its_stream_back_once_it_has_all_that_was_said() {
     #[cfg(feature = "planted")]
     {
-        let mut site = site().with_planted(Planted::ReclaimedAtOnce);
+        let mut site = site().with_rules(Rules::breaking(Planted::ReclaimedAtOnce));
         site.hear_note(OTHER, Note::Refused { stream: OWN, promised: HIGHER });
         assert_eq!(prepared(&site.end_epoch()), [(OWN, 0)], "what others have said it misses, and all wait for it");
     }
@@ -267,7 +270,7 @@ fn a_promise_to_an_earlier_life_that_asked_after_another_place_does_not_count() 
     assert_eq!(told(&said), [(1, PAGE), (PAGE + 1, ALL - PAGE), (ALL, 2)]);
     #[cfg(feature = "planted")]
     {
-        let (.., said) = hears_a_promise_of_before(self::site().with_planted(Planted::PromiseOfBefore));
+        let (.., said) = hears_a_promise_of_before(self::site().with_rules(Rules::breaking(Planted::PromiseOfBefore)));
         assert_eq!(told(&said)[0], (1, ALL - PAGE), "the second page is said in place of the first");
     }
 }
