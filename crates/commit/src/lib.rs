@@ -3,6 +3,7 @@
 pub mod buffer;
 pub mod catenae;
 pub mod ceilings;
+pub mod clock_lease;
 pub mod locks;
 pub mod paxos_commit;
 pub mod placement;

@@ -78,7 +78,7 @@ impl fmt::Display for Timestamp {
 }
 
 /// One site's source of timestamps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HybridClock {
     last: Timestamp,
 }

@@ -90,7 +90,7 @@ impl Site {
             let full = format!("{RUNNING_MAX} transactions are under way here already");
             return fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
         }
-        let Some(began) = self.issue() else {
+        let Some(began) = self.issue(fx) else {
             return fx.answer(id, Answer::Failed(TxnError::Unavailable("no identifier may be issued yet: the disk is behind".into())));
         };
         let txn = TxnId { began, gateway: self.me };

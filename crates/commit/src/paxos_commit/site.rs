@@ -12,14 +12,14 @@ use super::records::{self, CEILING, REGISTERS};
 use super::replica::Replica;
 use crate::catenae::{Answer, Request, Status};
 use crate::ceilings::ReadCeilings;
+use crate::clock_lease::ClockLease;
 use crate::placement::Regions;
 use crate::transaction::TxnError;
 use crate::votes::{Outcome, Vote};
 use bytes::Bytes;
 use rhumb_core::actor::{RequestId, Token};
 use rhumb_core::{
-    Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Load, Loaded, RegionId, Rules, SiteId, Table, Time, Timestamp, Topology,
-    TxnId,
+    Actor, Batch, Body, Effects, Input, Inspect, Load, Loaded, RegionId, Rules, SiteId, Table, Time, Timestamp, Topology, TxnId,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,9 +55,7 @@ pub struct Site {
     pub(super) now: Time,
     /// Ticks in this life.
     pub(super) ticks: u64,
-    pub(super) clock: HybridClock,
-    /// Identifiers below may be issued; that is on disk.
-    ceiling: Timestamp,
+    pub(super) clock: ClockLease,
     /// Up to which timestamp keys were read by what was voted for here.
     pub(super) ceilings: ReadCeilings,
     pub(super) control: Control,
@@ -82,8 +80,7 @@ impl Site {
             regions: Regions::first(topology.region_count()),
             now: Time::ZERO,
             ticks: 0,
-            clock: HybridClock::default(),
-            ceiling: Timestamp::ZERO,
+            clock: ClockLease::new(CEILING_LEAD),
             ceilings: ReadCeilings::default(),
             control: Control::new(config.concurrency),
             coordinator: Coordinator::default(),
@@ -120,17 +117,23 @@ impl Site {
         self.next_token
     }
 
-    /// The first identifier of a transaction, with room for all its attempts behind it; none before that is on disk.
-    pub(super) fn issue(&mut self) -> Option<Timestamp> {
-        let began = self.clock.now(self.now);
-        let last = Timestamp::from_bits(began.bits() + self.config.concurrency.attempts_max());
-        self.clock.observe(last);
-        (last < self.ceiling).then_some(began)
+    /// The first identifier of a transaction, with room for all its attempts behind it; none before the ceiling on disk allows that.
+    pub(super) fn issue(&mut self, fx: &mut Effects<Site>) -> Option<Timestamp> {
+        let room = |began: Timestamp| Timestamp::from_bits(began.bits() + self.config.concurrency.attempts_max());
+        let next = room(self.clock.last().next().max(Timestamp::from_time(self.now)));
+        let bound = self.clock.raise(next, self.now);
+        self.write_ceiling(bound, fx);
+        if next > self.clock.bound() {
+            return None;
+        }
+        let began = self.clock.issue(self.now)?;
+        self.clock.observe(next);
+        Some(began)
     }
 
-    /// Lets identifiers be issued for some time more.
-    fn raise_ceiling(&mut self, fx: &mut Effects<Site>) {
-        let ceiling = self.clock.last().max(Timestamp::from_time(self.now)).plus(CEILING_LEAD);
+    /// Writes a ceiling, if one is to be written.
+    fn write_ceiling(&mut self, bound: Option<Timestamp>, fx: &mut Effects<Site>) {
+        let Some(ceiling) = bound else { return };
         let mut batch = Batch::new();
         records::put_ceiling(&mut batch, ceiling);
         let token = self.job(Job::Ceiling(ceiling));
@@ -153,7 +156,7 @@ impl Site {
             (Job::RecoverCeiling, Loaded::Records { records, .. }) => {
                 if let Some((_, bytes)) = records.first() {
                     let ceiling = records::decode_ceiling(bytes).expect("a ceiling on disk is whole");
-                    self.clock = HybridClock::above(ceiling);
+                    self.clock = self.clock.recovered(ceiling);
                 }
                 self.recover_registers(Bytes::new(), fx);
             }
@@ -166,7 +169,10 @@ impl Site {
                 }
                 match last.filter(|_| more) {
                     Some(last) => self.recover_registers(Bytes::from([&last[..], &[0]].concat()), fx),
-                    None => self.raise_ceiling(fx),
+                    None => {
+                        let bound = self.clock.renew(self.now);
+                        self.write_ceiling(bound, fx);
+                    }
                 }
             }
             _ => unreachable!("records were asked for"),
@@ -175,7 +181,7 @@ impl Site {
 
     fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
         let Some(Job::Ceiling(ceiling)) = self.jobs.remove(&token) else { unreachable!("only ceilings are waited for") };
-        self.ceiling = ceiling;
+        self.clock.on_durable(ceiling);
         if !self.serving {
             self.serving = true;
             fx.set_timer(Timer::Tick, TICK);
@@ -185,9 +191,8 @@ impl Site {
     fn on_tick(&mut self, fx: &mut Effects<Site>) {
         self.ticks += 1;
         fx.set_timer(Timer::Tick, TICK);
-        if self.clock.last().max(Timestamp::from_time(self.now)) >= self.ceiling.minus(CEILING_LEAD).plus(TICK * 20) {
-            self.raise_ceiling(fx);
-        }
+        let bound = self.clock.renew_ahead(self.now);
+        self.write_ceiling(bound, fx);
         self.look_after_attempts(fx);
         self.look_after_clients(fx);
     }

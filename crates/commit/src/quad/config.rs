@@ -1,6 +1,7 @@
 //! The spans and bounds of the protocol. Sites may have different ones: they cost time, never correctness.
 
 use super::quorums::Settings;
+use crate::clock_lease::STEPS;
 use rhumb_core::Span;
 
 /// Settings of the protocol. Spans are counted in ticks, so that a clock that jumps changes none of them.
@@ -137,9 +138,7 @@ pub const EPOCHS_KEPT_MAX: u64 = 32;
 pub const TOLD_AGAIN_TICKS: u64 = 4;
 /// Versions that nobody reads any more are dropped each time so many ticks have passed.
 pub const COLLECT_EVERY: u64 = 20;
-/// A clock that is ahead of the time of day takes its ceiling along in steps of this part of the lead.
-pub const CEILING_STEPS: u64 = 64;
 /// Ceilings on their way to disk: each is a step above the one before, which the clock has passed.
-pub const CEILINGS_MAX: usize = 2 * CEILING_STEPS as usize;
+pub const CEILINGS_MAX: usize = 2 * STEPS as usize;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

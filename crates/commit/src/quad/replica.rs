@@ -197,7 +197,7 @@ impl Site {
             if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now, fx) {
                 return fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session: None }));
             }
-            let name = self.clock.now(now);
+            let name = self.clock.issue(now).expect("it may issue one");
             self.replica.sessions.insert(txn, Session { name, seen: self.ticks, number: 0, asked: None });
         }
         let session = self.replica.sessions.get_mut(&txn).expect("it was just made sure");
@@ -428,9 +428,8 @@ impl Site {
     /// Later timestamps lie above `at`, also those of a later life.
     pub(super) fn observe(&mut self, at: Timestamp, batch: &mut Batch) {
         self.clock.observe(at);
-        if at > self.ceiling_written {
-            self.ceiling_written = at;
-            put_ceiling(batch, at);
+        if let Some(bound) = self.clock.cover(at) {
+            put_ceiling(batch, bound);
         }
     }
 }

@@ -3,8 +3,7 @@
 use super::acceptor::Sealed;
 use super::burden::Burdened;
 use super::config::{
-    CEILING_STEPS, CEILINGS_MAX, COLLECT_EVERY, Config, DIFFERENCES_PAGE, HELD_MAX, RECOVERY_PAGE, SESSIONS_MAX, TOLD_AGAIN_TICKS,
-    WAITING_MAX,
+    CEILINGS_MAX, COLLECT_EVERY, Config, DIFFERENCES_PAGE, HELD_MAX, RECOVERY_PAGE, SESSIONS_MAX, TOLD_AGAIN_TICKS, WAITING_MAX,
 };
 use super::configuration::{Configuration, Cores, Epoch, Stamped};
 use super::explanation::Tally;
@@ -18,11 +17,12 @@ use super::reconcile::Pulling;
 use super::records::{ACCEPTOR, ASIDE, BASE, Base, CEILING, CONFIGURATION, CommitRecord, DECISIONS, PREPARED, put_ceiling};
 use super::replica::Replica;
 use super::unnamed::{Unnamed, UnnamedQueue};
+use crate::clock_lease::ClockLease;
 use crate::replicated_commit::Answer;
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Actor, Body, Collect, Input, Load, Loaded, Space, Token};
 use rhumb_core::record::{decode, encode};
-use rhumb_core::{Batch, Effects, HybridClock, Inspect, Rules, SiteId, Span, Table, Time, Timestamp, TxnId};
+use rhumb_core::{Batch, Effects, Inspect, Rules, SiteId, Table, Time, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A timer of a site.
@@ -79,12 +79,8 @@ pub struct Site {
     /// Requests that wait for the next configuration.
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) config: Config,
-    pub(super) clock: HybridClock,
-    /// No timestamp above it is issued: it is on disk.
-    ceiling: Timestamp,
-    /// The highest that is on its way to disk.
-    pub(super) ceiling_written: Timestamp,
-    /// Ceilings on their way, by token.
+    pub(super) clock: ClockLease,
+    /// Ceilings on their way to disk, by token.
     ceilings: BTreeMap<Token, Timestamp>,
     /// What waits for a higher one.
     pub(super) unnamed: UnnamedQueue,
@@ -127,10 +123,8 @@ impl Site {
             burdened: Burdened::default(),
             tally: Tally::default(),
             waiting: VecDeque::new(),
+            clock: ClockLease::new(config.ceiling_lead),
             config,
-            clock: HybridClock::default(),
-            ceiling: Timestamp::ZERO,
-            ceiling_written: Timestamp::ZERO,
             ceilings: BTreeMap::new(),
             unnamed: UnnamedQueue::default(),
             ticks: 0,
@@ -201,11 +195,10 @@ impl Site {
 
     /// True if a timestamp issued now would be one that no other life of this site issues; else the ceiling is being raised for it.
     pub(super) fn may_issue(&mut self, now: Time, fx: &mut Effects<Site>) -> bool {
-        let next = self.clock.last().next().max(Timestamp::from_time(now));
-        if next >= self.ceiling && self.ceilings.values().all(|asked| next >= *asked) {
-            self.raise_ceiling(now, Batch::new(), fx);
+        if let Some(bound) = self.clock.renew(now) {
+            self.write_ceiling(bound, Batch::new(), fx);
         }
-        next < self.ceiling
+        self.clock.may_issue()
     }
 
     pub(super) fn load(&mut self, loading: Loading, load: Load, fx: &mut Effects<Site>) {
@@ -239,7 +232,7 @@ impl Site {
             match space {
                 CEILING => {
                     let ceiling: Timestamp = decode(bytes).expect(SOUND);
-                    self.clock = HybridClock::above(ceiling);
+                    self.clock = self.clock.recovered(ceiling);
                     // Timestamps are far more than questions, so that no life gives a question a name of one before it.
                     self.tokens = self.tokens.max(ceiling.bits());
                 }
@@ -268,20 +261,12 @@ impl Site {
         }
     }
 
-    /// Makes room for timestamps, and writes `batch` with that. Well ahead of the time of day, and a little ahead of the clock: that begins
-    /// each life at the ceiling of the one before, and would run ahead of the time by another lead with each crash.
-    fn raise_ceiling(&mut self, now: Time, mut batch: Batch, fx: &mut Effects<Site>) {
-        let lead = Timestamp::from_time(now).plus(self.config.ceiling_lead);
-        let step = self.clock.last().plus(self.ceiling_step());
-        self.ceiling_written = lead.max(step).max(self.ceiling_written);
-        put_ceiling(&mut batch, self.ceiling_written);
+    /// Writes `batch` with this ceiling.
+    fn write_ceiling(&mut self, bound: Timestamp, mut batch: Batch, fx: &mut Effects<Site>) {
+        put_ceiling(&mut batch, bound);
         self.tokens += 1;
-        self.ceilings.insert(self.tokens, self.ceiling_written);
+        self.ceilings.insert(self.tokens, bound);
         fx.persist(batch).notify(self.tokens);
-    }
-
-    fn ceiling_step(&self) -> Span {
-        Span::from_micros(self.config.ceiling_lead.as_micros() / CEILING_STEPS)
     }
 
     /// All that was on disk is read. What the site begins with is written: the first configuration follows from settings, and they may be
@@ -290,13 +275,14 @@ impl Site {
         let mut batch = Batch::new();
         batch.put_record(CONFIGURATION, Vec::new(), encode(&self.configuration));
         batch.put_record(BASE, Vec::new(), encode(&self.base));
-        self.raise_ceiling(now, batch, fx);
+        let bound = self.clock.renew(now).expect("a life begins at its bound");
+        self.write_ceiling(bound, batch, fx);
     }
 
     /// The ceiling on disk has risen: what waited for a timestamp goes on.
     fn on_ceiling(&mut self, now: Time, token: Token, fx: &mut Effects<Site>) {
         let ceiling = self.ceilings.remove(&token).expect("only ceilings ask for that");
-        self.ceiling = self.ceiling.max(ceiling);
+        self.clock.on_durable(ceiling);
         self.serving = true;
         for unnamed in self.unnamed.take() {
             match unnamed {
@@ -318,9 +304,8 @@ impl Site {
         if !self.serving {
             return;
         }
-        let half = Timestamp::from_time(now).plus(Span::from_micros(self.config.ceiling_lead.as_micros() / 2));
-        if half > self.ceiling_written {
-            self.raise_ceiling(now, Batch::new(), fx);
+        if let Some(bound) = self.clock.renew_ahead(now) {
+            self.write_ceiling(bound, Batch::new(), fx);
         }
         if self.sealed.is_none() {
             self.tick_replica(now, fx);

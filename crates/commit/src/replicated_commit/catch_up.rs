@@ -264,7 +264,7 @@ impl Site {
         let closed = self.own_closed();
         // A promise to oneself counts when it would outlive a restart, like any other.
         if self.is_settled() {
-            self.catch_up.peers.entry(self.me.region).or_default().closed = closed.min(self.ceiling);
+            self.catch_up.peers.entry(self.me.region).or_default().closed = closed.min(self.clock.bound());
         }
         if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
             self.catch_up.hurry = false;
@@ -354,7 +354,7 @@ impl Site {
     /// The log is a promise: what it lists, and the floor that `closed` stands for, is on disk first.
     fn tell_log(&mut self, to: SiteId, page: Page, fx: &mut Effects<Site>) {
         let mut batch = Batch::new();
-        self.raise_ceiling_in(&mut batch, page.closed);
+        self.cover(&mut batch, page.closed);
         let Page { after, heads, end, more, closed, begins, collected, epoch } = page;
         fx.persist(batch).send(to, Promise::Log { after, heads, end, more, closed, begins, collected, epoch });
     }

@@ -388,7 +388,7 @@ impl Site {
         let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
         let mut batch = Batch::new();
         batch.put_record(PREPARED, records::attempt_key(&attempt), record::encode(&record));
-        self.raise_ceiling_in(&mut batch, meta.at);
+        self.cover(&mut batch, meta.at);
         self.tell_prepared(&meta, batch, fx);
     }
 

@@ -1065,7 +1065,7 @@ impl Site {
     /// crash changes nothing of that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to
     /// carry.
     pub(super) fn close(&mut self) -> Timestamp {
-        let closed = self.own_closed().min(self.ceiling);
+        let closed = self.own_closed().min(self.clock.bound());
         let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
         let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing() || ballot.is_resolving());
         let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));

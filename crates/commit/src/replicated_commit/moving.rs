@@ -354,7 +354,7 @@ impl Site {
         }
         let read_upto = self.moving.stopped.values().map(|stop| stop.read_upto).max().unwrap_or(Timestamp::ZERO);
         let mut batch = Batch::new();
-        self.raise_ceiling_in(&mut batch, read_upto);
+        self.cover(&mut batch, read_upto);
         self.cohort.ceilings.raise_floor(read_upto);
         let mut stopped = std::mem::take(&mut self.moving.stopped);
         for stop in stopped.values().filter(|stop| stop.whole) {

@@ -103,8 +103,9 @@ impl Site {
         if at < self.cohort.history_floor || at < self.horizon() {
             return self.deny_collected(&job, fx);
         }
-        if at > self.ceiling {
-            self.raise_ceiling(at, fx);
+        if at > self.clock.bound() {
+            let bound = self.clock.raise(at, self.now);
+            self.write_ceiling(bound, fx);
             if !self.cohort.may_wait() {
                 return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy }, fx);
             }
@@ -218,7 +219,7 @@ impl Site {
 
     /// The ceiling on disk has risen.
     pub(super) fn serve_reads_below_ceiling(&mut self, fx: &mut Effects<Site>) {
-        let ceiling = self.ceiling;
+        let ceiling = self.clock.bound();
         let (ready, wait): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.cohort.awaiting_ceiling).into_iter().partition(|job| matches!(job.how, How::At(at) if at <= ceiling));
         self.cohort.awaiting_ceiling = wait;

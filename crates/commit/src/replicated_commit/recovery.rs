@@ -61,7 +61,7 @@ impl Site {
         let damaged = "the store verifies checksums, and records are written by this format version only";
         match space {
             NUMBERS => match Number::decode(key, bytes).expect(damaged) {
-                (Number::Ceiling, value) => self.ceiling = Timestamp::from_bits(value),
+                (Number::Ceiling, value) => self.clock = self.clock.recovered(Timestamp::from_bits(value)),
                 (Number::Forgotten, value) => self.forgotten = Timestamp::from_bits(value),
                 (Number::LogEnd, value) => self.cohort.log_end = value,
                 (Number::HistoryFloor, value) => self.cohort.history_floor = Timestamp::from_bits(value),

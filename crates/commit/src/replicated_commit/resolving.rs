@@ -217,7 +217,7 @@ impl Site {
         }
         let votes = self.votes_heard(&attempt).into_iter().collect();
         let mut batch = Batch::new();
-        self.raise_ceiling_in(&mut batch, meta.at);
+        self.cover(&mut batch, meta.at);
         if meta.participants.contains(&self.me.shard) {
             self.cohort.bound.insert(attempt, meta);
         }

@@ -21,17 +21,15 @@ use super::reads::ReadJob;
 use super::records::Number;
 use super::recovery::Recovery;
 use super::resolving::{Examinations, Proposal};
+use crate::clock_lease::ClockLease;
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
 use rhumb_core::{
-    Actor, Batch, Body, Effects, HybridClock, Input, Inspect, Key, Loaded, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology,
+    Actor, Batch, Body, Effects, Input, Inspect, Key, Loaded, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-
-/// A hybrid clock that is further ahead than the ceiling's lead takes its ceiling along in steps of this part of the lead.
-const CEILING_STEPS: u64 = 64;
 
 /// The timers of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +91,7 @@ pub struct Site {
     pub(super) config: Config,
     /// This site's clock at the current step.
     pub(super) now: Time,
-    pub(super) clock: HybridClock,
+    pub(super) clock: ClockLease,
     pub(super) peers: Peers,
     pub(super) gateway: Gateway,
     pub(super) coordinator: Coordinator,
@@ -102,12 +100,6 @@ pub struct Site {
     pub(super) catch_up: CatchUp,
     /// Attempts made at or below it, and not on record, are forgotten.
     pub(super) forgotten: Timestamp,
-    /// The ceiling that is on disk.
-    pub(super) ceiling: Timestamp,
-    /// The highest ceiling on its way there whose arrival this site is told.
-    ceiling_asked: Timestamp,
-    /// The highest ceiling ever written, told or not: what is on disk never falls.
-    ceiling_written: Timestamp,
     recovery: Option<Recovery>,
     pending: BTreeMap<Token, Pending>,
     next_token: Token,
@@ -132,9 +124,9 @@ impl Site {
             moving: Moving::default(),
             measures: Measures::default(),
             join: None,
-            config,
             now: Time::ZERO,
-            clock: HybridClock::default(),
+            clock: ClockLease::new(config.ceiling_lead),
+            config,
             peers: Peers::default(),
             gateway: Gateway::default(),
             coordinator: Coordinator::default(),
@@ -142,9 +134,6 @@ impl Site {
             cohort: Cohort::default(),
             catch_up: CatchUp::default(),
             forgotten: Timestamp::ZERO,
-            ceiling: Timestamp::ZERO,
-            ceiling_asked: Timestamp::ZERO,
-            ceiling_written: Timestamp::ZERO,
             recovery: Some(Recovery::default()),
             pending: BTreeMap::new(),
             next_token: 0,
@@ -226,11 +215,10 @@ impl Site {
         SiteId { region, shard }
     }
 
-    /// Writes `batch` with a ceiling of at least `at` in it, unless the one on disk is high enough.
-    pub(super) fn raise_ceiling_in(&mut self, batch: &mut Batch, at: Timestamp) {
-        if at > self.ceiling {
-            self.ceiling_written = at.max(self.ceiling_written);
-            Number::Ceiling.put(batch, self.ceiling_written.bits());
+    /// Writes `batch` with a ceiling of at least `at` in it, unless an earlier write has one.
+    pub(super) fn cover(&mut self, batch: &mut Batch, at: Timestamp) {
+        if let Some(bound) = self.clock.cover(at) {
+            Number::Ceiling.put(batch, bound.bits());
         }
     }
 
@@ -239,44 +227,31 @@ impl Site {
         self.gateway.open() + self.waiting_to_begin.len() >= TRANSACTIONS_MAX
     }
 
-    /// Has a ceiling of at least `at`, and some way ahead of the clock, put on disk.
-    pub(super) fn raise_ceiling(&mut self, at: Timestamp, fx: &mut Effects<Site>) {
-        if at <= self.ceiling_asked {
-            return;
-        }
-        // Ahead of the time of day, not of the hybrid clock: that one starts at the last life's ceiling, and with each crash
-        // would run ahead of the time by one lead more.
-        let lead = self.config.ceiling_lead;
-        let step = Span::from_micros(lead.as_micros() / CEILING_STEPS);
-        let wanted = at.plus(step).max(Timestamp::from_time(self.now).plus(lead)).max(self.ceiling_written);
-        self.ceiling_asked = wanted;
-        self.ceiling_written = wanted;
+    /// Writes a ceiling, if one is to be written.
+    pub(super) fn write_ceiling(&mut self, bound: Option<Timestamp>, fx: &mut Effects<Site>) {
+        let Some(bound) = bound else { return };
         let mut batch = Batch::new();
-        Number::Ceiling.put(&mut batch, wanted.bits());
-        let token = self.token(Pending::Ceiling(wanted));
+        Number::Ceiling.put(&mut batch, bound.bits());
+        let token = self.token(Pending::Ceiling(bound));
         fx.persist(batch).notify(token);
     }
 
-    /// True if a transaction may begin now; else the ceiling on disk is being raised for it. A ceiling behind the time of day is enough: a
-    /// disk whose sync takes longer than the ceiling's lead would otherwise never catch up.
+    /// True if a transaction may begin now; else the ceiling on disk is being raised for it.
     pub(super) fn may_begin(&mut self, fx: &mut Effects<Site>) -> bool {
-        let next = self.clock.last().next();
-        let wanted = next.max(Timestamp::from_time(self.now));
-        if wanted > self.ceiling {
-            self.raise_ceiling(wanted, fx);
-        }
-        next <= self.ceiling
+        let bound = self.clock.renew(self.now);
+        self.write_ceiling(bound, fx);
+        self.clock.may_issue()
     }
 
     /// The timestamp at which a transaction begins that [`may_begin`](Site::may_begin).
     pub(super) fn begin_now(&mut self) -> Timestamp {
-        self.clock.now_within(self.now, self.ceiling).expect("a transaction begins only below the ceiling on disk")
+        self.clock.issue(self.now).expect("a transaction begins only below the ceiling on disk")
     }
 
     fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
         match self.pending.remove(&token) {
             Some(Pending::Ceiling(ceiling)) => {
-                self.ceiling = ceiling.max(self.ceiling);
+                self.clock.on_durable(ceiling);
                 for begin in std::mem::take(&mut self.waiting_to_begin) {
                     match begin {
                         Begin::Client(id, mode) => self.on_request(id, Request::Begin { mode }, fx),
@@ -439,11 +414,8 @@ impl Site {
         fx.set_timer(Timer::Tick, self.config.tick);
         self.peers.tick();
         self.peers.heard(self.me, self.now);
-        let half_lead = Span::from_micros(self.config.ceiling_lead.as_micros() / 2);
-        let soon = Timestamp::from_time(self.now + half_lead);
-        if soon > self.ceiling_asked {
-            self.raise_ceiling(soon, fx);
-        }
+        let bound = self.clock.renew_ahead(self.now);
+        self.write_ceiling(bound, fx);
         let oldest = self.gateway.oldest().unwrap_or(self.clock.last());
         let handing = self.gateway.handing().unwrap_or(self.clock.last());
         // A read that waited here may have taken locks after its transaction was over.
@@ -463,14 +435,12 @@ impl Site {
     /// Begins to serve, once recovered.
     pub(super) fn serve(&mut self, fx: &mut Effects<Site>) {
         self.recovery = None;
-        self.clock = HybridClock::above(self.ceiling);
+        let ceiling = self.clock.bound();
         // A life that begins anything puts a higher ceiling on disk first, so the next life has another name.
-        self.life = self.ceiling;
-        self.cohort.ceilings.raise_floor(self.ceiling.max(self.catch_up.collected));
-        self.coordinator.closed = self.ceiling;
-        self.ceiling_asked = self.ceiling;
-        self.ceiling_written = self.ceiling;
-        fx.trace(|| format!("serves above {}", self.ceiling));
+        self.life = ceiling;
+        self.cohort.ceilings.raise_floor(ceiling.max(self.catch_up.collected));
+        self.coordinator.closed = ceiling;
+        fx.trace(|| format!("serves above {ceiling}"));
         self.drop_orphans(fx);
         self.settle_copied_ballots(self.since());
         self.on_tick(fx);

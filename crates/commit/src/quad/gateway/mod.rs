@@ -244,7 +244,7 @@ impl Site {
                 "this site has as many open transactions as it can; end some, or connect to another site".into(),
             ));
         }
-        let txn = TxnId { began: self.clock.now(now), gateway: self.me };
+        let txn = TxnId { began: self.clock.issue(now).expect("it may issue one"), gateway: self.me };
         self.gateway.turn += 1;
         let (turn, since) = (self.gateway.turn, self.ticks);
         let (quorum, sessions) = (BTreeSet::new(), BTreeMap::new());
