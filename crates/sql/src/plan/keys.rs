@@ -8,7 +8,7 @@ use rhumb_commit::transaction::Transaction;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The keys asked for in one round.
+/// The keys asked for in one round, which answers fewer of them if their rows are large.
 const POINTS_PER_PAGE: usize = 512;
 
 /// Keys to read.
@@ -66,11 +66,13 @@ impl Rows {
         match self {
             Rows::Points { table, index, keys } => {
                 while !keys.is_empty() {
-                    let page: Vec<_> = keys.drain(..keys.len().min(POINTS_PER_PAGE)).collect();
+                    let asked = keys.len().min(POINTS_PER_PAGE);
+                    let page = &keys.make_contiguous()[..asked];
                     let found = match index {
-                        None => get_by_primary_key(txn, table, &page).await?,
-                        Some(index) => get_by_index(txn, table, index, &page).await?,
+                        None => get_by_primary_key(txn, table, page).await?,
+                        Some(index) => get_by_index(txn, table, index, page).await?,
                     };
+                    keys.drain(..found.len());
                     let rows: Vec<Row> = found.into_iter().flatten().collect();
                     if !rows.is_empty() {
                         return Ok(rows);

@@ -12,14 +12,15 @@ use std::collections::BTreeMap;
 /// The most keys asked for in one round.
 const GET_KEYS_MAX: usize = 16_384;
 
-/// The rows with these primary keys, in that order, in one round. A key is the values of the primary key's columns in
-/// the key's order, of their columns' types. A key with a NULL has no row.
+/// The rows with the first of these primary keys, in that order, in one round: with all of them, unless they have more than
+/// [`READ_BYTES_MAX`](rhumb_commit::transaction::READ_BYTES_MAX); with one at least. A key is the values of the primary key's columns in the
+/// key's order, of their columns' types. A key with a NULL has no row.
 pub async fn get_by_primary_key(txn: &mut dyn Transaction, table: &TableDescriptor, keys: &[Vec<Datum>]) -> SqlResult<Vec<Option<Row>>> {
     let keys: Vec<Option<Key>> = keys.iter().map(|values| primary_key(table, values)).collect::<SqlResult<_>>()?;
     get_rows(txn, table, &keys).await
 }
 
-/// The rows with these keys in a unique index, in that order, in two rounds. A key is the values of the index's columns;
+/// The rows with the first of these keys in a unique index, likewise, in two rounds. A key is the values of the index's columns;
 /// one with a NULL has no row.
 pub async fn get_by_index(
     txn: &mut dyn Transaction,
@@ -52,25 +53,47 @@ pub async fn get_by_index(
     Ok(rows)
 }
 
-/// The rows under these keys, in that order, in one round.
-pub(super) async fn get_rows(txn: &mut dyn Transaction, table: &TableDescriptor, keys: &[Option<Key>]) -> SqlResult<Vec<Option<Row>>> {
-    let values = get_values(txn, keys.iter().flatten()).await?;
-    let row = |key: &Option<Key>| match key.as_ref().and_then(|key| values.get_key_value(key)) {
-        Some((key, value)) => decode_row(table, key, value).map(Some),
-        None => Ok(None),
+/// The rows under the first of these keys, in that order, in one round.
+async fn get_rows(txn: &mut dyn Transaction, table: &TableDescriptor, keys: &[Option<Key>]) -> SqlResult<Vec<Option<Row>>> {
+    let asked: Vec<Key> = keys.iter().flatten().cloned().collect();
+    let mut found = if asked.is_empty() { Vec::new() } else { txn.get_some(&asked).await? }.into_iter();
+    let row = |key: &Option<Key>| match key {
+        None => Some(Ok(None)),
+        Some(_) => found.next().map(|row| row.value.map(|value| decode_row(table, &row.key, &value)).transpose()),
     };
-    keys.iter().map(row).collect()
+    keys.iter().map_while(row).collect()
 }
 
-/// The values of those of `keys` that have one, in one round; in none if there are no keys.
-pub(super) async fn get_values(txn: &mut dyn Transaction, keys: impl Iterator<Item = &Key>) -> SqlResult<BTreeMap<Key, Value>> {
-    let keys: Vec<Key> = keys.cloned().collect();
+/// The values of those of `keys` that have one, all at once, so they must be small; in one round, or in none if there are no keys.
+async fn get_values(txn: &mut dyn Transaction, keys: impl Iterator<Item = &Key>) -> SqlResult<BTreeMap<Key, Value>> {
     let mut values = BTreeMap::new();
-    for batch in keys.chunks(GET_KEYS_MAX) {
-        let rows = txn.get(batch).await?;
-        values.extend(rows.into_iter().filter_map(|row| row.value.map(|value| (row.key, value))));
-    }
+    let keep = |key, value| {
+        values.insert(key, value);
+        Ok(())
+    };
+    each_value(txn, keys, keep).await?;
     Ok(values)
+}
+
+/// Hands over the value of each of `keys` that has one. However large they are, only a page of them is here at once; what fits into a page
+/// takes one round.
+pub(super) async fn each_value(
+    txn: &mut dyn Transaction,
+    keys: impl Iterator<Item = &Key>,
+    mut take: impl FnMut(Key, Value) -> SqlResult<()>,
+) -> SqlResult<()> {
+    let keys: Vec<Key> = keys.cloned().collect();
+    let mut rest = keys.as_slice();
+    while !rest.is_empty() {
+        let rows = txn.get_some(&rest[..rest.len().min(GET_KEYS_MAX)]).await?;
+        rest = &rest[rows.len()..];
+        for row in rows {
+            if let Some(value) = row.value {
+                take(row.key, value)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The error for an index entry whose row is not there. Entry and row were read in two rounds: unless both were read at

@@ -8,7 +8,7 @@ use crate::table::layout::{PRIMARY, decode_row, entry_target, index_prefix, push
 use crate::table::rows::dangling;
 use crate::types::Datum;
 use rhumb_commit::transaction::Transaction;
-use rhumb_core::{Key, KeyRange};
+use rhumb_core::{Key, KeyRange, Timestamp};
 use std::borrow::Borrow;
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -16,6 +16,9 @@ use std::sync::Arc;
 
 /// The most rows of a page, which ends at a number of bytes, too. A page is one round, so large; it is held in memory, so not larger.
 pub const SCAN_PAGE_ROWS: usize = 2_048;
+
+/// The version of what the transaction itself has written: a row that it has deleted since its entry was read is left out.
+const OWN_WRITE: Timestamp = Timestamp::MAX;
 
 /// The order that a scan follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,21 +92,28 @@ impl Cursor {
             let live = found.iter().filter_map(|row| Some((&row.key, row.value.as_ref()?)));
             return live.map(|(key, value)| decode_row(&self.table, key, value)).collect();
         };
-        if self.named.is_empty() {
-            let found = read_range(txn, &mut self.rest, &mut self.left, self.reverse).await?;
-            let values = found.iter().filter_map(|row| row.value.as_ref());
-            self.named = values.map(|value| entry_target(&self.table, index, value)).collect::<SqlResult<_>>()?;
+        loop {
+            if self.named.is_empty() {
+                let found = read_range(txn, &mut self.rest, &mut self.left, self.reverse).await?;
+                let values = found.iter().filter_map(|row| row.value.as_ref());
+                self.named = values.map(|value| entry_target(&self.table, index, value)).collect::<SqlResult<_>>()?;
+            }
+            if self.named.is_empty() {
+                return Ok(Vec::new());
+            }
+            let found = txn.get_some(self.named.make_contiguous()).await?;
+            self.named.drain(..found.len());
+            let row = |row: &rhumb_core::Row| match &row.value {
+                Some(value) => Some(decode_row(&self.table, &row.key, value)),
+                None if row.version == OWN_WRITE => None,
+                None => Some(Err(dangling(txn, index))),
+            };
+            let rows: Vec<Row> = found.iter().filter_map(row).collect::<SqlResult<_>>()?;
+            self.left = self.left.saturating_add(found.len() - rows.len());
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
         }
-        if self.named.is_empty() {
-            return Ok(Vec::new());
-        }
-        let found = txn.get_some(self.named.make_contiguous()).await?;
-        self.named.drain(..found.len());
-        let row = |row: &rhumb_core::Row| match &row.value {
-            Some(value) => decode_row(&self.table, &row.key, value),
-            None => Err(dangling(txn, index)),
-        };
-        found.iter().map(row).collect()
     }
 }
 

@@ -269,8 +269,10 @@ async fn two_inserts_of_one_key_conflict() {
 async fn an_index_entry_whose_row_went_away_meanwhile_is_a_conflict() {
     let world = World::new().await;
     world.fill(&[person(1, "a@x", Some(30))]).await;
+    let mut other = world.begin().await;
+    other.delete(layout::key_of(&world.people, &person(1, "a@x", Some(30))).expect("a key")).expect("a write");
+    other.commit().await.expect("commit");
     let mut txn = world.begin().await;
-    txn.delete(layout::key_of(&world.people, &person(1, "a@x", Some(30))).expect("a key")).expect("a write");
     let mut cursor = Cursor::open(world.people.clone(), ScanSpec::all(SearchedIndex::Secondary(BY_AGE))).expect("a scan");
     assert_eq!(cursor.next_page(&mut *txn).await.expect_err("no row").state().code(), "40001");
     let index = world.people.index("people_email_key").expect("the index");
@@ -278,43 +280,120 @@ async fn an_index_entry_whose_row_went_away_meanwhile_is_a_conflict() {
     assert_eq!(found.expect_err("no row").state().code(), "40001");
 }
 
-#[tokio::test]
-async fn a_page_ends_at_a_number_of_bytes_whatever_order_it_follows() {
-    const MIB: usize = 1 << 20;
+const MIB: usize = 1 << 20;
+const BY_ID_AND_KIND: IndexId = IndexId(1);
+const BY_KIND: IndexId = IndexId(2);
+
+fn document(id: i32) -> Row {
+    vec![int(id), int(1), text(&"x".repeat(MIB))]
+}
+
+/// `documents (id int primary key, kind int, body text, unique (id, kind))` with an index on kind, and so many rows of a mebibyte.
+async fn documents(count: i32) -> (LocalGateway, Arc<TableDescriptor>) {
     let gateway = LocalGateway::new();
     let mut view = Catalog::new().view();
     let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
     let column = |name: &str, ty| ColumnSpec { name: name.into(), ty, nullable: true, default: None };
     let columns = vec![column("id", SqlType::Int4), column("kind", SqlType::Int4), column("body", SqlType::Text)];
-    let key = Some(KeySpec { name: None, columns: vec!["id".into()] });
-    let spec = TableSpec { name: "documents".into(), columns, primary_key: key, unique: vec![] };
+    let key = |columns: &[&str]| KeySpec { name: None, columns: columns.iter().map(ToString::to_string).collect() };
+    let spec = TableSpec { name: "documents".into(), columns, primary_key: Some(key(&["id"])), unique: vec![key(&["id", "kind"])] };
     view.create_table(&mut *txn, DEFAULT_DATABASE, &spec, false).await.expect("create table");
     let index = IndexSpec { name: None, table: "documents".into(), unique: false, columns: vec!["kind".into()] };
     view.create_index(&mut *txn, DEFAULT_DATABASE, &index, false).await.expect("create index");
     let table = view.table(&mut *txn, DEFAULT_DATABASE, "documents").await.expect("the table");
-    txn.commit().await.expect("commit");
-    let body = text(&"x".repeat(MIB));
-    let rows: Vec<Row> = (0..40).map(|id| vec![int(id), int(1), body.clone()]).collect();
-    let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
+    let rows: Vec<Row> = (0..count).map(document).collect();
     insert(&mut *txn, &table, &rows, &OnConflict::Error).await.expect("insert");
     txn.commit().await.expect("commit");
-    for (index, reverse) in [(SearchedIndex::Primary, false), (SearchedIndex::Primary, true), (SearchedIndex::Secondary(IndexId(1)), false)]
-    {
+    (gateway, table)
+}
+
+/// The rest of a scan, page by page.
+async fn pages(cursor: &mut Cursor, txn: &mut dyn Transaction) -> Vec<Vec<Row>> {
+    let mut pages = Vec::new();
+    loop {
+        let page = cursor.next_page(txn).await.expect("a page");
+        if page.is_empty() {
+            return pages;
+        }
+        pages.push(page);
+    }
+}
+
+fn ids_of(pages: Vec<Vec<Row>>) -> Vec<Datum> {
+    pages.into_iter().flatten().map(|mut row| row.swap_remove(0)).collect()
+}
+
+#[tokio::test]
+async fn a_page_ends_at_a_number_of_bytes_whatever_order_it_follows() {
+    let (gateway, table) = documents(40).await;
+    for (index, reverse) in [(SearchedIndex::Primary, false), (SearchedIndex::Primary, true), (SearchedIndex::Secondary(BY_KIND), false)] {
         let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
         let mut cursor = Cursor::open(table.clone(), ScanSpec { reverse, ..ScanSpec::all(index) }).expect("a scan");
-        let mut pages = Vec::new();
-        loop {
-            let page = cursor.next_page(&mut *txn).await.expect("a page");
-            if page.is_empty() {
-                break;
-            }
-            pages.push(page);
-        }
+        let pages = pages(&mut cursor, &mut *txn).await;
         assert!(pages.iter().all(|page| page.len() <= 17), "{index:?}: sixteen have that many bytes");
-        let mut found: Vec<Datum> = pages.concat().into_iter().map(|mut row| row.swap_remove(0)).collect();
+        let mut found = ids_of(pages);
         if reverse {
             found.reverse();
         }
         assert_eq!(found, (0..40).map(int).collect::<Vec<_>>(), "{index:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_read_by_key_ends_at_a_number_of_bytes() {
+    let (gateway, table) = documents(40).await;
+    let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
+    let index = table.indexes.iter().find(|index| index.id == BY_ID_AND_KIND).expect("the index");
+    // One has no row, one can have none.
+    let keys: Vec<Vec<Datum>> = (0..40).map(|id| vec![int(id), int(1)]).chain([vec![int(99), int(1)], vec![Datum::Int32(None), int(1)]]).collect();
+    let primary: Vec<Vec<Datum>> = keys.iter().map(|key| key[..1].to_vec()).collect();
+    for by_index in [false, true] {
+        let mut found = Vec::new();
+        while found.len() < keys.len() {
+            let page = match by_index {
+                false => get_by_primary_key(&mut *txn, &table, &primary[found.len()..]).await,
+                true => get_by_index(&mut *txn, &table, index, &keys[found.len()..]).await,
+            };
+            let page = page.expect("rows");
+            assert!((1..=18).contains(&page.len()), "{}: sixteen have that many bytes", page.len());
+            found.extend(page);
+        }
+        let ids: Vec<Option<Datum>> = found.into_iter().map(|row| row.map(|mut row| row.swap_remove(0))).collect();
+        assert_eq!(ids, (0..40).map(|id| Some(int(id))).chain([None, None]).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn an_insert_holds_of_the_rows_in_its_way_only_those_that_it_updates_and_so_many_bytes_of_them() {
+    let (gateway, table) = documents(80).await;
+    let small = |count: i32| (0..count).map(|id| vec![int(id), int(1), text("")]).collect::<Vec<Row>>();
+    let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
+    let inserted = insert(&mut *txn, &table, &small(80), &OnConflict::DoNothing(None)).await.expect("none of them is held");
+    assert_eq!(inserted, Inserted::default());
+    for index in [PRIMARY, BY_ID_AND_KIND] {
+        let update = OnConflict::DoUpdate(index);
+        let inserted = insert(&mut *txn, &table, &small(60), &update).await.expect("they are within the bound");
+        assert_eq!(inserted.conflicts.into_iter().map(|(_, row)| row).collect::<Vec<_>>(), (0..60).map(document).collect::<Vec<_>>());
+        // The first of them is new.
+        let too_many: Vec<Row> = [vec![int(100), int(1), text("")]].into_iter().chain(small(80)).collect();
+        let error = insert(&mut *txn, &table, &too_many, &update).await.expect_err("they are too large");
+        assert_eq!(error.state().code(), "54000");
+    }
+    let found = get_by_primary_key(&mut *txn, &table, &[vec![int(100)]]).await.expect("a read");
+    assert_eq!(found, [None], "nothing was written");
+}
+
+#[tokio::test]
+async fn a_scan_leaves_out_rows_that_its_transaction_deletes_meanwhile() {
+    let (gateway, table) = documents(40).await;
+    for (limit, deleted, left) in [(None, 20..30, vec![16..20, 30..40]), (None, 16..40, vec![]), (Some(30), 18..33, vec![16..18, 33..40])] {
+        let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
+        let spec = ScanSpec { limit, ..ScanSpec::all(SearchedIndex::Secondary(BY_KIND)) };
+        let mut cursor = Cursor::open(table.clone(), spec).expect("a scan");
+        let first = cursor.next_page(&mut *txn).await.expect("a page");
+        assert_eq!(first.len(), 16);
+        delete(&mut *txn, &table, &deleted.map(document).collect::<Vec<_>>()).expect("deleted");
+        let found = ids_of(pages(&mut cursor, &mut *txn).await);
+        assert_eq!(found, left.into_iter().flatten().map(int).collect::<Vec<_>>());
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::planted::{self, Planted};
 use crate::table::Row;
 use crate::table::layout::{PRIMARY, decode_row, entry_key, entry_target, entry_value, key_of, unique_key, value_of};
-use crate::table::rows::{dangling, get_rows, get_values};
+use crate::table::rows::{dangling, each_value};
 use crate::types::to_text;
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::{Key, Value};
@@ -42,23 +42,57 @@ struct UniqueKey {
     key: Key,
 }
 
+/// The bytes of all rows that `DoUpdate` may meet at once.
+const MET_BYTES_MAX: usize = 64 << 20;
+
+/// Values of what `DoUpdate` meets.
+#[derive(Default)]
+struct Met {
+    values: BTreeMap<Key, Value>,
+    bytes: usize,
+}
+
+impl Met {
+    /// Holds on to one more. Error 54000.
+    fn hold(&mut self, key: Key, value: Value) -> SqlResult<()> {
+        self.bytes += value.0.len();
+        if self.bytes > MET_BYTES_MAX {
+            let message = format!("the existing rows that ON CONFLICT DO UPDATE meets have more than {} MiB at once", MET_BYTES_MAX >> 20);
+            return Err(SqlError::too_large(message).with_hint("Insert fewer rows in one statement."));
+        }
+        self.values.insert(key, value);
+        Ok(())
+    }
+}
+
 /// Inserts rows, in one round of reads; in two if `DoUpdate` meets rows by a secondary index. Nothing is written if it
-/// fails. Errors: 23502, 23505, 21000 if `DoUpdate` meets the same row twice.
+/// fails. Errors: 23502, 23505, 21000 if `DoUpdate` meets the same row twice, 54000 if it meets too many bytes.
 pub async fn insert(txn: &mut dyn Transaction, table: &TableDescriptor, rows: &[Row], on_conflict: &OnConflict) -> SqlResult<Inserted> {
     for row in rows {
         check_row(table, row)?;
     }
     let keys: Vec<Vec<UniqueKey>> = rows.iter().map(|row| unique_keys(table, row)).collect::<SqlResult<_>>()?;
-    let existing = get_values(txn, keys.iter().flatten().map(|unique| &unique.key)).await?;
-    let existing = match planted::breaks(Planted::UniqueUnchecked) {
-        true => existing.into_iter().filter(|(key, _)| keys.iter().any(|row_keys| row_keys[0].key == *key)).collect(),
-        false => existing,
+    let updates = matches!(on_conflict, OnConflict::DoUpdate(_));
+    let arbiters = keys.iter().flatten().filter(|unique| updates && arbitrates(on_conflict, unique.index));
+    let arbiters: BTreeSet<&Key> = arbiters.map(|unique| &unique.key).collect();
+    let (mut existing, mut held) = (BTreeSet::new(), Met::default());
+    let note = |key: Key, value: Value| {
+        // That there is a row is enough to know of any other.
+        if arbiters.contains(&key) {
+            held.hold(key.clone(), value)?;
+        }
+        existing.insert(key);
+        Ok(())
     };
+    each_value(txn, keys.iter().flatten().map(|unique| &unique.key), note).await?;
+    if planted::breaks(Planted::UniqueUnchecked) {
+        existing.retain(|key| keys.iter().any(|row_keys| row_keys[0].key == *key));
+    }
     let mut claimed = BTreeSet::new();
     let mut inserted = Inserted::default();
     let mut met = Vec::new();
     for (position, row_keys) in keys.iter().enumerate() {
-        let taken = |unique: &&UniqueKey| existing.contains_key(&unique.key) || claimed.contains(&unique.key);
+        let taken = |unique: &&UniqueKey| existing.contains(&unique.key) || claimed.contains(&unique.key);
         // The key that ON CONFLICT names decides before any other.
         let arbiter = row_keys.iter().filter(|unique| arbitrates(on_conflict, unique.index)).find(taken);
         match (on_conflict, arbiter) {
@@ -78,7 +112,7 @@ pub async fn insert(txn: &mut dyn Transaction, table: &TableDescriptor, rows: &[
         claimed.extend(row_keys.iter().map(|unique| unique.key.clone()));
         inserted.written.push(position);
     }
-    inserted.conflicts = conflicting_rows(txn, table, &met, &existing).await?;
+    inserted.conflicts = conflicting_rows(txn, table, &met, &held.values).await?;
     for position in &inserted.written {
         put_row(txn, table, &rows[*position])?;
     }
@@ -98,10 +132,15 @@ pub async fn update(txn: &mut dyn Transaction, table: &TableDescriptor, changes:
         freed.extend(before.iter().filter(|key| !kept.contains(key)).cloned());
         taken.extend(after.into_iter().filter(|unique| !before.contains(&unique.key)).map(|unique| (position, unique)));
     }
-    let existing = get_values(txn, taken.iter().map(|(_, unique)| &unique.key).filter(|key| !freed.contains(key))).await?;
+    let mut existing = BTreeSet::new();
+    let note = |key, _| {
+        existing.insert(key);
+        Ok(())
+    };
+    each_value(txn, taken.iter().map(|(_, unique)| &unique.key).filter(|key| !freed.contains(key)), note).await?;
     let mut claimed = BTreeSet::new();
     for (position, unique) in &taken {
-        if existing.contains_key(&unique.key) || !claimed.insert(&unique.key) {
+        if existing.contains(&unique.key) || !claimed.insert(&unique.key) {
             return Err(duplicate(table, unique.index, &changes[*position].1));
         }
     }
@@ -187,10 +226,14 @@ async fn conflicting_rows(
     let rows: Vec<Row> = match table.indexes.iter().find(|index| index.id == first.index) {
         None => met.iter().zip(values).map(|((_, unique), value)| decode_row(table, &unique.key, value)).collect::<SqlResult<_>>()?,
         Some(index) => {
-            let targets: Vec<Option<Key>> =
-                values.iter().map(|value| entry_target(table, index, value).map(Some)).collect::<SqlResult<_>>()?;
-            let rows: Option<Vec<Row>> = get_rows(txn, table, &targets).await?.into_iter().collect();
-            rows.ok_or_else(|| dangling(txn, index))?
+            let targets: Vec<Key> = values.iter().map(|value| entry_target(table, index, value)).collect::<SqlResult<_>>()?;
+            let mut rows = Met::default();
+            each_value(txn, targets.iter(), |key, value| rows.hold(key, value)).await?;
+            let row = |key| match rows.values.get(key) {
+                Some(value) => decode_row(table, key, value),
+                None => Err(dangling(txn, index)),
+            };
+            targets.iter().map(row).collect::<SqlResult<_>>()?
         }
     };
     Ok(positions.zip(rows).collect())
