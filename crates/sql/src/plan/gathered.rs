@@ -64,7 +64,7 @@ impl Gathered {
         futures::stream::iter(pages)
             .map(move |page| {
                 charge.shrink(page.iter().flatten().map(Datum::size).sum());
-                Ok(page)
+                Ok(page.into())
             })
             .boxed()
     }
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(large.push(page(40)).expect_err("there is none").state().code(), "53200");
         let taken = pool.reserved();
         let mut pages = large.into_stream();
-        assert_eq!(pages.next().await.expect("a page").expect("rows").len(), 40);
+        assert_eq!(pages.next().await.expect("a page").expect("rows").rows.len(), 40);
         assert_eq!(pool.reserved(), taken / 2);
         drop(pages);
         assert_eq!(pool.reserved(), 0);

@@ -230,7 +230,7 @@ impl InsertPlan {
                 let mut pages = plan.run(cx, plan.columns()).await?;
                 let mut gathered = Gathered::to_write(cx.engine);
                 while let Some(page) = pages.next().await {
-                    gathered.push(page?)?;
+                    gathered.push(page?.rows)?;
                 }
                 let (rows, _charge) = gathered.into_rows();
                 let mut batch = Batch::default();
@@ -273,7 +273,7 @@ impl InsertPlan {
     /// Whether it may become operations: its rows are known beforehand and a key that is taken is an error.
     pub fn fit(&self) -> Result<(), Unfit> {
         match (&self.source, &self.on_conflict) {
-            (Source::Values(_), OnConflict::Error) if self.returning.as_ref().is_none_or(Projection::is_of_columns) => Ok(()),
+            (Source::Values(_), OnConflict::Error) if self.returning.as_ref().is_none_or(Projection::is_plain) => Ok(()),
             (Source::Values(_), OnConflict::Error) => Err(FALLIBLE),
             _ => Err(CONDITIONAL),
         }
@@ -289,13 +289,10 @@ impl InsertPlan {
         Ok(Ok(steps))
     }
 
-    /// What is told of rows inserted.
-    pub fn written(&self, cx: Running<'_>, rows: &[Row]) -> SqlResult<Effect> {
-        let returning = match &self.returning {
-            Some(returning) => returning.rows(cx.engine, rows, cx.parameters)?,
-            None => Vec::new(),
-        };
-        Ok(Effect::Written { count: rows.len(), returning })
+    /// What is told of rows that its operations inserted.
+    pub fn operated(&self, rows: Vec<Row>) -> Effect {
+        let count = rows.len();
+        Effect::Written { count, returning: self.returning.as_ref().map_or_else(Vec::new, |returning| returning.pick(rows)) }
     }
 
     async fn insert(&self, cx: Running<'_>, rows: Vec<Row>, done: &mut Done) -> SqlResult<()> {

@@ -44,7 +44,7 @@ pub use defaults::Defaults;
 pub use gathered::Gathered;
 pub use modify::delete_all;
 pub use operations::{Steps, Unfit};
-pub use result::{Effect, ResultColumn, RowStream};
+pub use result::{Effect, Page, ResultColumn, RowStream};
 pub use rewrite::unqualified;
 pub use tokens::TokensPlan;
 
@@ -199,13 +199,13 @@ impl Plan {
         }
     }
 
-    /// What its operations did, given what they returned.
+    /// What its operations did, given what they returned. All is committed by then: only a row that is damaged is an error.
     pub fn operated(&self, cx: Running<'_>, steps: Steps, outputs: Vec<Output>) -> SqlResult<Effect> {
         let rows = steps.rows(outputs)?;
         match &self.body {
             Body::Select(plan) => plan.read(cx, rows),
-            Body::Insert(plan) => plan.written(cx, &rows),
-            Body::Modify(plan) => plan.written(cx, &rows),
+            Body::Insert(plan) => Ok(plan.operated(rows)),
+            Body::Modify(plan) => Ok(plan.operated(rows)),
             Body::Query(_) | Body::Singleton(_) | Body::Call(_) => Err(SqlError::internal("it has no operations of its own")),
         }
     }

@@ -233,16 +233,17 @@ impl ModifyPlan {
             }
         };
         drop(active);
-        self.written(cx, &results)
-    }
-
-    /// What is told of the rows written.
-    pub fn written(&self, cx: Running<'_>, rows: &[Row]) -> SqlResult<Effect> {
         let returning = match &self.returning {
-            Some(returning) => returning.rows(cx.engine, rows, cx.parameters)?,
+            Some(returning) => returning.rows(cx.engine, &results, cx.parameters)?,
             None => Vec::new(),
         };
-        Ok(Effect::Written { count: rows.len(), returning })
+        Ok(Effect::Written { count: results.len(), returning })
+    }
+
+    /// What is told of the rows that its operations met.
+    pub fn operated(&self, rows: Vec<Row>) -> Effect {
+        let count = rows.len();
+        Effect::Written { count, returning: self.returning.as_ref().map_or_else(Vec::new, |returning| returning.pick(rows)) }
     }
 
     /// Whether it may become operations: it touches rows by their primary keys and nothing that it writes depends on what they hold.
@@ -254,7 +255,7 @@ impl ModifyPlan {
             Change::Update { amendments, .. } => amendments.is_some(),
             Change::UpdateFromQuery(_) => false,
         };
-        match self.returning.as_ref().is_none_or(Projection::is_of_columns) {
+        match self.returning.as_ref().is_none_or(Projection::is_plain) {
             _ if !by_key || !unread => Err(CONDITIONAL),
             true => Ok(()),
             false => Err(FALLIBLE),
@@ -308,7 +309,7 @@ impl ModifyPlan {
         let mut pages = plan.run(cx, plan.columns()).await?;
         let (mut gathered, mut seen) = (Gathered::to_write(cx.engine), HashSet::new());
         while let Some(page) = pages.next().await {
-            let mut page = page?;
+            let mut page = page?.rows;
             page.retain(|row| {
                 let key: Vec<Datum> = self.table.primary_key.iter().map(|&column| row[column].clone()).collect();
                 seen.insert(key)

@@ -21,8 +21,8 @@ pub type Unfit = &'static str;
 
 /// It has to be read before it is known what to do.
 pub const CONDITIONAL: Unfit = "which keys it touches, or what it writes, depends on what is read";
-/// It is computed from the rows once all is committed, when no error may come any more.
-pub const FALLIBLE: Unfit = "what it shows is more than columns as they are";
+/// It is made of the rows once all is committed, when no error may come any more, be it for the size.
+pub const FALLIBLE: Unfit = "what it shows is more than columns as they are, each once";
 
 /// The operations of a statement.
 #[derive(Debug)]

@@ -37,8 +37,8 @@ pub fn check_columns(columns: usize) -> SqlResult<()> {
 
 /// The bytes of values that the rows of a page may have. The same value may be shown in many columns.
 const PAGE_BYTES_MAX: u64 = 64 << 20;
-/// From so many bytes on, rows that the query engine gives at once become another page.
-const PAGE_BYTES_FULL: u64 = 4 << 20;
+/// From so many bytes on, rows that were read or that the query engine gives at once become another page.
+pub const PAGE_BYTES_FULL: u64 = 4 << 20;
 
 /// Refuses rows that are made at once and have so many bytes. Error 54000.
 pub fn check_bytes(bytes: u64) -> SqlResult<()> {
@@ -54,8 +54,24 @@ pub fn bytes_of(value: &Datum) -> u64 {
     (value.size() - size_of::<Datum>()) as u64
 }
 
+/// Rows that come at once.
+#[derive(Debug)]
+pub struct Page {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// Bytes that their stream holds on to for the pages behind this one.
+    pub behind: usize,
+}
+
+impl From<Vec<Row>> for Page {
+    /// A page whose stream holds nothing that is not charged elsewhere.
+    fn from(rows: Vec<Row>) -> Page {
+        Page { rows, behind: 0 }
+    }
+}
+
 /// Pages of rows.
-pub type RowStream = BoxStream<'static, SqlResult<Vec<Row>>>;
+pub type RowStream = BoxStream<'static, SqlResult<Page>>;
 
 /// What running a statement gives.
 pub enum Effect {
@@ -83,7 +99,9 @@ pub fn rows_of(batches: SendableRecordBatchStream, columns: Arc<[ResultColumn]>)
         let count = page_of(&batch)?;
         let rows = rows_of_batch(&batch.slice(0, count), &columns)?;
         let rest = (count < batch.num_rows()).then(|| batch.slice(count, batch.num_rows() - count));
-        Ok(Some((rows, (batches, columns, rest))))
+        // A slice holds all of the batch.
+        let behind = rest.as_ref().map_or(0, RecordBatch::get_array_memory_size);
+        Ok(Some((Page { rows, behind }, (batches, columns, rest))))
     })
     .boxed()
 }

@@ -3,15 +3,17 @@
 use super::evaluate::Compiled;
 use super::expression::{Compiler, Expressions};
 use super::names::{name_items, shown};
-use super::result::{ResultColumn, bytes_of, check_bytes};
+use super::result::{PAGE_BYTES_FULL, Page, ResultColumn, bytes_of, check_bytes};
 use crate::catalog::TableDescriptor;
 use crate::engine::Engine;
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::fold;
 use crate::table::Row;
 use crate::types::{Datum, coerce};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildcardKind};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A select list, planned.
@@ -33,7 +35,8 @@ pub struct Projection {
 #[derive(Debug)]
 enum Body {
     Column(usize),
-    Expr(Compiled),
+    /// With the bytes of the constants in it.
+    Expr(Compiled, u64),
 }
 
 /// Plans a select list over `table`, which the statement calls `name`.
@@ -89,7 +92,10 @@ impl Planned {
         for (name, item) in self.0 {
             let (ty, body) = match item {
                 Item::Column(position) => (table.columns[position].ty, Body::Column(position)),
-                Item::Expr(expr) => (compiler.type_of(&expr)?, Body::Expr(compiler.compile(expr)?)),
+                Item::Expr(expr) => {
+                    let constants = bytes_of_constants(&expr);
+                    (compiler.type_of(&expr)?, Body::Expr(compiler.compile(expr)?, constants))
+                }
             };
             columns.push(ResultColumn { name, ty });
             items.push(body);
@@ -99,9 +105,47 @@ impl Planned {
 }
 
 impl Projection {
-    /// True if it shows columns as they are, which no row can make fail.
-    pub fn is_of_columns(&self) -> bool {
-        self.items.iter().all(|item| matches!(item, Body::Column(_)))
+    /// True if it shows columns as they are, each at most once: no row can make that fail, and it has no more bytes than the rows.
+    pub fn is_plain(&self) -> bool {
+        let mut seen = BTreeSet::new();
+        self.items.iter().all(|item| matches!(item, Body::Column(position) if seen.insert(*position)))
+    }
+
+    /// What it shows of rows of the table, if it [is plain](Self::is_plain).
+    pub fn pick(&self, rows: Vec<Row>) -> Vec<Row> {
+        let value = |row: &mut Row, item: &Body| match item {
+            Body::Column(position) => std::mem::replace(&mut row[*position], Datum::Null),
+            Body::Expr(..) => unreachable!("it is plain"),
+        };
+        rows.into_iter().map(|mut row| self.items.iter().map(|item| value(&mut row, item)).collect()).collect()
+    }
+
+    /// Takes the first of `rows`, as many as make a page, and shows them. Error 54000 if a single one shows too many bytes.
+    pub fn page(&self, engine: &Engine, rows: &mut VecDeque<Row>, parameters: &[Datum]) -> SqlResult<Page> {
+        let (given, mut bytes) = (parameters.iter().map(bytes_of).sum::<u64>(), 0_u64);
+        let fits = |row: &&Row| {
+            let of_row = row.iter().map(bytes_of).sum::<u64>();
+            // An expression may show all that it can see.
+            let of_item = |item: &Body| match item {
+                Body::Column(position) => bytes_of(&row[*position]),
+                Body::Expr(_, constants) => constants.saturating_add(given).saturating_add(of_row),
+            };
+            bytes = self.items.iter().map(of_item).fold(bytes, u64::saturating_add);
+            bytes <= PAGE_BYTES_FULL
+        };
+        let mut count = rows.iter().take_while(fits).count().max(1).min(rows.len());
+        loop {
+            match self.rows(engine, &rows.make_contiguous()[..count], parameters) {
+                // What functions make is known only then.
+                Err(error) if error.state() == SqlState::ProgramLimitExceeded && count > 1 => count /= 2,
+                shown => {
+                    let rows_shown = shown?;
+                    rows.drain(..count);
+                    let behind = rows.iter().flatten().map(Datum::size).sum();
+                    return Ok(Page { rows: rows_shown, behind });
+                }
+            }
+        }
     }
 
     /// The rows that it makes of rows of the table. Error 54000 if they have too many bytes to be there at once.
@@ -115,7 +159,7 @@ impl Projection {
                     check_bytes(bytes)?;
                     results.iter_mut().zip(rows).for_each(|(result, row)| result.push(row[*position].clone()));
                 }
-                Body::Expr(compiled) => {
+                Body::Expr(compiled, _) => {
                     let values = compiled.evaluate(engine, rows.len(), |row, input| input_of(&rows[row], parameters, input))?;
                     bytes += values.iter().map(bytes_of).sum::<u64>();
                     check_bytes(bytes)?;
@@ -128,6 +172,17 @@ impl Projection {
         }
         Ok(results)
     }
+}
+
+/// The bytes of all constants in an expression.
+fn bytes_of_constants(expr: &Expr) -> u64 {
+    let mut bytes = 0;
+    let count = |expr: &Expr| {
+        bytes += if let Expr::Literal(value, _) = expr { bytes_of(value) } else { 0 };
+        Ok(TreeNodeRecursion::Continue)
+    };
+    expr.apply(count).expect("counting does not fail");
+    bytes
 }
 
 /// The value of an input of a scope that is a table's columns, then the parameters.

@@ -20,6 +20,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use rhumb_commit::catenae::operation::SCAN_ROWS_MAX;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A SELECT on the fast path.
@@ -187,21 +188,25 @@ impl SelectPlan {
         let keys = select.access.resolve(&select.table, cx.parameters)?.reversed(select.reverse);
         let rows = keys.with_limit(limit.map(|limit| limit.saturating_add(offset))).open(select.table.clone());
         let (handle, engine, parameters) = (cx.handle.clone(), cx.engine.clone(), cx.parameters.to_vec());
-        let state = (rows, offset, limit.unwrap_or(usize::MAX));
-        let pages = futures::stream::try_unfold(state, move |(mut rows, mut skip, mut left)| {
+        // What was read at once may be shown in several parts.
+        let state = (rows, VecDeque::new(), offset, limit.unwrap_or(usize::MAX));
+        let pages = futures::stream::try_unfold(state, move |(mut rows, mut kept, mut skip, mut left)| {
             let (select, handle, engine, parameters) = (select.clone(), handle.clone(), engine.clone(), parameters.clone());
             async move {
-                if left == 0 {
-                    return Ok(None);
+                while kept.is_empty() {
+                    if left == 0 {
+                        return Ok(None);
+                    }
+                    let mut active = handle.lock().await?;
+                    let page = rows.next_page(active.txn.as_mut()).await?;
+                    drop(active);
+                    if page.is_empty() {
+                        return Ok(None);
+                    }
+                    kept = select.counted(select.kept(&engine, &parameters, page)?, &mut skip, &mut left).into();
                 }
-                let mut active = handle.lock().await?;
-                let page = rows.next_page(active.txn.as_mut()).await?;
-                drop(active);
-                if page.is_empty() {
-                    return Ok(None);
-                }
-                let shown = select.shown(&engine, &parameters, page, &mut skip, &mut left)?;
-                Ok(Some((shown, (rows, skip, left))))
+                let shown = select.projection.page(&engine, &mut kept, &parameters)?;
+                Ok(Some((shown, (rows, kept, skip, left))))
             }
         });
         Ok(Effect::Rows(pages.boxed()))
@@ -214,8 +219,8 @@ impl SelectPlan {
         let Select { access, projection, filter, limit, reverse, .. } = &*self.0;
         let is_first_of_range = || matches!(access.order(), Some((None, _))) && limit.is_some() && !reverse;
         match access.is_complete() || filter.is_none() {
-            true if projection.is_of_columns() && (access.is_of_points() || is_first_of_range()) => Ok(()),
-            true if projection.is_of_columns() => Err(CONDITIONAL),
+            true if projection.is_plain() && (access.is_of_points() || is_first_of_range()) => Ok(()),
+            true if projection.is_plain() => Err(CONDITIONAL),
             _ => Err(FALLIBLE),
         }
     }
@@ -240,11 +245,12 @@ impl SelectPlan {
         Ok(Ok(steps))
     }
 
-    /// What is told of the rows read.
+    /// What is told of the rows that its operations read: their keys say that they satisfy the conditions.
     pub fn read(&self, cx: Running<'_>, rows: Vec<Row>) -> SqlResult<Effect> {
         let (limit, mut skip) = self.0.counts(cx.parameters)?;
-        let shown = self.0.shown(cx.engine, cx.parameters, rows, &mut skip, &mut limit.unwrap_or(usize::MAX))?;
-        Ok(Effect::Rows(futures::stream::once(std::future::ready(Ok(shown))).boxed()))
+        let rows = self.0.counted(rows, &mut skip, &mut limit.unwrap_or(usize::MAX));
+        let shown = self.0.projection.pick(rows);
+        Ok(Effect::Rows(futures::stream::once(std::future::ready(Ok(shown.into()))).boxed()))
     }
 }
 
@@ -255,18 +261,23 @@ impl Select {
         Ok((count(&self.limit, "LIMIT")?.flatten(), count(&self.offset, "OFFSET")?.flatten().unwrap_or(0)))
     }
 
-    /// What of a page of rows is shown, after `skip` rows that satisfy the conditions, and up to `left` of them.
-    fn shown(&self, engine: &Engine, parameters: &[Datum], mut page: Vec<Row>, skip: &mut usize, left: &mut usize) -> SqlResult<Vec<Row>> {
+    /// Those rows of a page that satisfy the conditions.
+    fn kept(&self, engine: &Engine, parameters: &[Datum], mut page: Vec<Row>) -> SqlResult<Vec<Row>> {
         if let Some(filter) = &self.filter {
             let mut kept = filter.select(engine, page.len(), |row, input| input_of(&page[row], parameters, input))?.into_iter();
             page.retain(|_| kept.next() == Some(true));
         }
+        Ok(page)
+    }
+
+    /// Those rows of a page that are shown, after `skip` of them, and up to `left`.
+    fn counted(&self, mut page: Vec<Row>, skip: &mut usize, left: &mut usize) -> Vec<Row> {
         let skipped = (*skip).min(page.len());
         page.drain(..skipped);
         *skip -= skipped;
         page.truncate(*left);
         *left -= page.len();
-        self.projection.rows(engine, &page, parameters)
+        page
     }
 }
 

@@ -135,8 +135,17 @@ pub(super) enum Sent {
 pub(super) struct Rows {
     pub columns: Arc<[ResultColumn]>,
     pub pending: std::vec::IntoIter<Row>,
+    /// Bytes that the stream holds on to for the pages that follow.
+    pub behind: usize,
     pub stream: RowStream,
     pub tag: Tag,
+}
+
+impl Rows {
+    /// None of them sent yet.
+    pub fn new(columns: Arc<[ResultColumn]>, stream: RowStream, tag: Tag) -> Rows {
+        Rows { columns, pending: Vec::new().into_iter(), behind: 0, stream, tag }
+    }
 }
 
 impl Connection {
@@ -279,7 +288,7 @@ impl Connection {
             Outcome::Done(tag) => tag,
             Outcome::Rows { columns, rows, tag } => {
                 self.output.put(row_description(&columns, &[]))?;
-                let mut rows = Rows { columns, pending: Vec::new().into_iter(), stream: rows, tag };
+                let mut rows = Rows::new(columns, rows, tag);
                 match self.send_rows(&mut rows, &[], 0).await? {
                     Ok(Sent::All(count)) => rows.tag.text(count),
                     Ok(Sent::Some) => rows.tag.text(0),
@@ -321,7 +330,7 @@ impl Connection {
                 }
             }
             match self.session.next_page(&mut rows.stream).await {
-                Ok(Some(page)) => rows.pending = page.into_iter(),
+                Ok(Some(page)) => (rows.pending, rows.behind) = (page.rows.into_iter(), page.behind),
                 Ok(None) => return Ok(Ok(Sent::All(sent))),
                 Err(error) => return Ok(Err(error)),
             }

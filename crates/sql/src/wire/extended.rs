@@ -225,7 +225,7 @@ impl Connection {
             self.forget_deallocated(&statement);
             let tag = match outcome {
                 Outcome::Rows { columns, rows, tag } => {
-                    portal.rows = Some(Rows { columns, pending: Vec::new().into_iter(), stream: rows, tag });
+                    portal.rows = Some(Rows::new(columns, rows, tag));
                     None
                 }
                 Outcome::Done(tag) => Some(tag),
@@ -262,7 +262,7 @@ impl Connection {
                 self.finish_statement(company, tag).await
             }
             Ok(Sent::Some) => {
-                let waiting = portal.rows.as_ref().map(|rows| self.budget.rows(rows.pending.as_slice())).transpose();
+                let waiting = portal.rows.as_ref().map(|rows| self.budget.rows(rows.pending.as_slice(), rows.behind)).transpose();
                 match waiting {
                     Ok(waiting) => portal.waiting = waiting,
                     Err(error) => return Ok(Err(error)),

@@ -180,6 +180,65 @@ async fn a_result_that_shows_one_large_value_in_many_columns_is_refused() {
     assert_eq!(strings(&client, &wide).await.len(), 90);
 }
 
+/// A server with `docs (id int primary key, body text)`, so many rows of a mebibyte.
+async fn documents(count: usize) -> Server {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE docs (id int PRIMARY KEY, body text)").await.expect("created");
+    for id in 0..count {
+        client.batch_execute(&format!("INSERT INTO docs VALUES ({id}, repeat('x', 1048576))")).await.expect("inserted");
+    }
+    server
+}
+
+#[tokio::test]
+async fn rows_that_are_read_at_once_are_shown_in_as_many_parts_as_it_takes() {
+    let server = documents(100).await;
+    let client = server.connect().await;
+    let ids = (0..100).map(|id| id.to_string()).collect::<Vec<_>>().join(", ");
+    for (sql, rows) in [
+        (format!("SELECT * FROM docs WHERE id IN ({ids})"), 100),
+        ("SELECT body, body, body, body, body FROM docs".into(), 100),
+        ("SELECT coalesce(body, ''), coalesce(body, 'none'), upper(body), lower(body), body || 'x' FROM docs WHERE id < 30".into(), 30),
+        (format!("SELECT id, '{}' FROM docs", "y".repeat(1_000_000)), 100),
+        ("SELECT repeat(body, 3) FROM docs OFFSET 3 LIMIT 40".into(), 40),
+        // Only a single row may be too large.
+        ("SELECT repeat(body, 40) FROM docs WHERE id < 3".into(), 3),
+    ] {
+        let mut wire = Wire::open(&server).await;
+        let answer = wire.query(&sql).await;
+        let shown = &sql[..sql.len().min(80)];
+        assert_eq!((state_of(&answer), answer.iter().filter(|(kind, _)| *kind == b'D').count()), (None, rows), "{shown}");
+    }
+    let many = vec!["body"; 65].join(", ");
+    assert_eq!(code(client.batch_execute(&format!("SELECT {many} FROM docs")).await), "54000");
+}
+
+#[tokio::test]
+async fn what_a_suspended_portal_holds_is_charged() {
+    let server = documents(6).await;
+    for sql in ["SELECT id, body FROM docs", "SELECT d.id, d.body FROM docs AS d CROSS JOIN (VALUES (1)) AS v(i)"] {
+        let mut wire = Wire::open(&server).await;
+        wire.query("BEGIN").await;
+        wire.send(b'P', &[b"p\0", sql.as_bytes(), b"\0\0\0"].concat()).await;
+        let mut suspended = 0;
+        // Each holds five mebibytes at the least once one row was sent, of sixteen.
+        let refused = loop {
+            let name = format!("c{suspended}\0");
+            wire.send(b'B', &[name.as_bytes(), b"p\0\0\0\0\0\0\0"].concat()).await;
+            wire.send(b'E', &[name.as_bytes(), &1u32.to_be_bytes()].concat()).await;
+            wire.send(b'S', b"").await;
+            let answer = wire.until_ready().await;
+            if let Some(state) = state_of(&answer) {
+                break state;
+            }
+            assert!(answer.iter().any(|(kind, _)| *kind == b's'), "{sql}: suspended");
+            suspended += 1;
+        };
+        assert_eq!((refused.as_str(), (1..=3).contains(&suspended)), ("53200", true), "{sql}: {suspended}");
+    }
+}
+
 #[tokio::test]
 async fn a_statement_that_writes_stops_reading_when_it_has_more_than_a_transaction_may_write() {
     let server = Server::start().await;

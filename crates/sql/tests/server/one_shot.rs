@@ -168,6 +168,25 @@ async fn an_error_in_what_is_shown_comes_before_the_commit() {
 }
 
 #[tokio::test]
+async fn what_is_too_large_to_be_shown_is_refused_before_the_commit() {
+    let (_server, client) = server().await;
+    client.batch_execute("UPDATE t SET name = repeat('x', 4000000) WHERE id = 1").await.expect("updated");
+    let names = vec!["name"; 17].join(", ");
+    let inserted = vec!["what"; 17].join(", ");
+    for sql in [
+        format!("UPDATE t SET n = n + 1 WHERE id = 1 RETURNING {names}"),
+        format!("INSERT INTO log VALUES (1, 1, repeat('x', 4000000)) RETURNING {inserted}"),
+        format!("INSERT INTO log VALUES (1, 1, 'x'); SELECT {names} FROM t WHERE id = 1"),
+        format!("BEGIN; UPDATE t SET n = n + 1 WHERE id = 1; SELECT {names} FROM t WHERE id = 1; COMMIT"),
+    ] {
+        assert_eq!(code(client.batch_execute(&sql).await), "54000", "{sql}");
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    assert_eq!(strings(&client, "SELECT n FROM t WHERE id = 1").await, ["10"]);
+    assert_eq!(strings(&client, "SELECT count(*) FROM log").await, ["0"]);
+}
+
+#[tokio::test]
 async fn what_differs_from_row_to_row_is_not_sent_once_for_all() {
     let (_server, client) = server().await;
     client.batch_execute("UPDATE t SET name = uuid() WHERE id IN (1, 2)").await.expect("updated");
