@@ -35,7 +35,8 @@ use std::time::Instant;
 const PAGE_ROWS_MAX: usize = 8_192;
 /// The rows that are asked for first, while nothing is known of their sizes.
 const FIRST_PAGE_ROWS: usize = 16;
-/// The bytes that the rows of a page are to have, as far as those before them tell.
+/// The bytes that the rows of a page are to have, as far as those before them tell. A site may end an answer from so many on, whatever was
+/// asked for.
 const PAGE_BYTES: usize = 4 << 20;
 /// Bytes that a transaction may write; a little more than one that commits may.
 const WRITES_BYTES_MAX: usize = 2 << 20;
@@ -160,6 +161,26 @@ fn version(row: &Row) -> Timestamp {
     if row.value.is_some() { row.version } else { Timestamp::ZERO }
 }
 
+/// What a read found: of what was asked for, the rows of the first keys, and of the range those up to where the answer ends.
+#[derive(Default)]
+struct Found {
+    rows: Vec<Row>,
+    range: Vec<Row>,
+    /// It has so many bytes that it may have ended early: a range may hold more, though fewer rows came than were asked for.
+    is_full: bool,
+}
+
+impl Found {
+    /// What is left of `range`, of which `wanted` rows were asked for.
+    fn rest(&self, range: KeyRange, wanted: usize, reverse: bool) -> Option<KeyRange> {
+        match self.range.last() {
+            _ if !self.is_full && self.range.len() < wanted => None,
+            Some(last) => rest_of(range, &last.key, reverse),
+            None => Some(range),
+        }
+    }
+}
+
 /// How many rows to ask for at once.
 struct Page {
     rows: usize,
@@ -172,16 +193,19 @@ impl Default for Page {
 }
 
 impl Page {
-    /// These came: says how many bytes they have, and has the next page fit what rows have here.
-    fn came(&mut self, rows: &[Row]) -> usize {
-        let bytes = rows.iter().map(Row::bytes).sum();
+    /// These came: has the next page fit what rows have here.
+    fn came(&mut self, rows: &[Row]) {
+        let bytes = bytes_of(rows);
         if bytes > PAGE_BYTES {
             self.rows = (self.rows / 2).max(1);
         } else if bytes <= PAGE_BYTES / 2 {
             self.rows = (2 * self.rows).min(PAGE_ROWS_MAX);
         }
-        bytes
     }
+}
+
+fn bytes_of(rows: &[Row]) -> usize {
+    rows.iter().map(Row::bytes).sum()
 }
 
 /// The part of `range` that is not `rest`, which is its end, or its beginning in reverse.
@@ -212,19 +236,19 @@ impl<R: Reach<Site>> Transaction<R> {
         }
     }
 
-    /// Reads rows, and of ranges so many each, at the transaction's snapshot. With the first such read comes what makes sure that
-    /// the snapshot is the right one: expected rows, and what was read at an older snapshot.
-    async fn fetch(&mut self, keys: &[Key], range: Option<(KeyRange, u32)>, reverse: bool) -> Result<(Vec<Row>, Vec<Row>), TxnError> {
+    /// Reads rows, and of a range so many, at the transaction's snapshot. With the first such read comes what makes sure that
+    /// the snapshot is the right one: expected rows, before all others, and what was read at an older snapshot.
+    async fn fetch(&mut self, keys: &[Key], range: Option<(KeyRange, usize)>, reverse: bool) -> Result<Found, TxnError> {
         let freshness = self.freshness();
         if freshness == Freshness::Strict && self.snapshot.is_some() {
             self.move_on().await?;
             return Box::pin(self.fetch(keys, range, reverse)).await;
         }
-        let expected = std::mem::take(&mut self.unchecked);
-        let asked = keys.iter().chain(&expected).cloned().collect();
-        let (at, mut rows, mut ranges) = self.ask(asked, range.into_iter().collect(), reverse, freshness).await?;
-        let found = rows.split_off(keys.len());
-        if found.iter().any(|row| self.read.get(&row.key) != Some(&version(row))) {
+        let asked = self.unchecked.iter().chain(keys).cloned().collect();
+        let (at, mut found) = self.ask(asked, range, reverse, freshness).await?;
+        let expected: Vec<Row> = found.rows.drain(..self.unchecked.len().min(found.rows.len())).collect();
+        self.unchecked.drain(..expected.len());
+        if !self.are_as_read(&expected) {
             return Err(changed());
         }
         self.snapshot = Some(at);
@@ -232,18 +256,28 @@ impl<R: Reach<Site>> Transaction<R> {
             self.is_newest = true;
             self.trips += 1;
         }
-        Ok((rows, ranges.pop().unwrap_or_default()))
+        Ok(found)
+    }
+
+    /// True if these rows have the versions that were read or are expected.
+    fn are_as_read(&self, rows: &[Row]) -> bool {
+        rows.iter().all(|row| self.read.get(&row.key) == Some(&version(row)))
     }
 
     async fn ask(
         &self,
         keys: Vec<Key>,
-        ranges: Vec<(KeyRange, u32)>,
+        range: Option<(KeyRange, usize)>,
         reverse: bool,
         freshness: Freshness,
-    ) -> Result<(Timestamp, Vec<Row>, Vec<Vec<Row>>), TxnError> {
+    ) -> Result<(Timestamp, Found), TxnError> {
+        let ranges = range.into_iter().map(|(range, rows)| (range, rows as u32)).collect();
         match ask(&self.reach, Request::Read { keys, ranges, reverse, freshness }).await? {
-            Answer::Rows { at, rows, ranges } => Ok((at, rows, ranges)),
+            Answer::Rows { at, rows, mut ranges } => {
+                let range = ranges.pop().unwrap_or_default();
+                let is_full = bytes_of(&rows) + bytes_of(&range) >= PAGE_BYTES;
+                Ok((at, Found { rows, range, is_full }))
+            }
             other => unexpected(&other),
         }
     }
@@ -254,7 +288,7 @@ impl<R: Reach<Site>> Transaction<R> {
         if rows > UNCHANGED_ROWS_MAX {
             return Err(too_large(&format!("the transaction depends on {rows} rows of ranges, at most {UNCHANGED_ROWS_MAX} are allowed")));
         }
-        let (at, ..) = self.ask(Vec::new(), Vec::new(), false, Freshness::Strict).await?;
+        let (at, _) = self.ask(Vec::new(), None, false, Freshness::Strict).await?;
         self.trips += 1;
         if !self.are_rows_same(at).await? || !self.are_ranges_same(at).await? {
             return Err(changed());
@@ -269,13 +303,13 @@ impl<R: Reach<Site>> Transaction<R> {
         let keys: Vec<Key> = self.read.keys().cloned().collect();
         let (mut rest, mut page) = (keys.as_slice(), Page::default());
         while !rest.is_empty() {
-            let (next, further) = rest.split_at(page.rows.min(rest.len()));
-            let (_, rows, _) = self.ask(next.to_vec(), Vec::new(), false, Freshness::At(at)).await?;
-            if rows.iter().any(|row| self.read.get(&row.key) != Some(&version(row))) {
+            let next = rest[..page.rows.min(rest.len())].to_vec();
+            let (_, Found { rows, .. }) = self.ask(next, None, false, Freshness::At(at)).await?;
+            if !self.are_as_read(&rows) {
                 return Ok(false);
             }
             page.came(&rows);
-            rest = further;
+            rest = &rest[rows.len()..];
         }
         Ok(true)
     }
@@ -288,14 +322,13 @@ impl<R: Reach<Site>> Transaction<R> {
             while let Some(range) = rest.take() {
                 // One more would be one too many.
                 let wanted = page.rows.min(missing + 1);
-                let (_, _, mut ranges) = self.ask(Vec::new(), vec![(range.clone(), wanted as u32)], false, Freshness::At(at)).await?;
-                let now = ranges.pop().unwrap_or_default();
-                if now.len() > missing || now.iter().any(|row| row.version > before) {
+                let (_, now) = self.ask(Vec::new(), Some((range.clone(), wanted)), false, Freshness::At(at)).await?;
+                if now.range.len() > missing || now.range.iter().any(|row| row.version > before) {
                     return Ok(false);
                 }
-                missing -= now.len();
-                page.came(&now);
-                rest = now.last().filter(|_| now.len() == wanted).and_then(|last| rest_of(range, &last.key, false));
+                missing -= now.range.len();
+                page.came(&now.range);
+                rest = now.rest(range, wanted, false);
             }
             if missing > 0 {
                 return Ok(false);
@@ -386,14 +419,14 @@ impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
         let wanted = self.buffer.unwritten(keys);
         let (mut found, mut rest, mut page, mut bytes) = (Vec::new(), wanted.as_slice(), Page::default(), 0);
         while !rest.is_empty() && bytes < READ_BYTES_MAX {
-            let (next, further) = rest.split_at(page.rows.min(rest.len()));
-            let (rows, _) = self.fetch(next, None, false).await?;
+            let Found { rows, .. } = self.fetch(&rest[..page.rows.min(rest.len())], None, false).await?;
             if !self.mode.is_read_only() {
                 rows.iter().try_for_each(|row| self.note(row.key.clone(), version(row)))?;
             }
-            bytes += page.came(&rows);
+            page.came(&rows);
+            bytes += bytes_of(&rows);
+            rest = &rest[rows.len()..];
             found.extend(rows);
-            rest = further;
         }
         Ok(self.buffer.rows(keys, found))
     }
@@ -408,11 +441,14 @@ impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
         {
             // Rows that this transaction deleted count for the region.
             let wanted = (limit - rows.len()).saturating_add(self.buffer.len()).min(page.rows);
-            let (_, found) = self.fetch(&[], Some((range.clone(), wanted as u32)), reverse).await?;
-            read += found.len();
-            bytes += page.came(&found);
-            rest = found.last().filter(|_| found.len() == wanted).and_then(|last| rest_of(range.clone(), &last.key, reverse));
-            rows.extend(self.buffer.overlay(found, &without(range, rest.as_ref(), reverse), reverse));
+            let found = self.fetch(&[], Some((range.clone(), wanted)), reverse).await?;
+            read += found.range.len();
+            page.came(&found.range);
+            rest = found.rest(range.clone(), wanted, reverse);
+            let live = self.buffer.overlay(found.range, &without(range, rest.as_ref(), reverse), reverse);
+            // What this transaction deleted is held no longer, and a scan of nothing else goes on to rows that it did not.
+            bytes += bytes_of(&live);
+            rows.extend(live);
         }
         self.note_range(without(range.clone(), rest.as_ref(), reverse), read);
         if rows.len() > limit {
@@ -483,7 +519,8 @@ impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
         if self.buffer.is_empty() {
             if self.validates && !self.is_newest {
                 self.move_on().await?;
-            } else if !self.unchecked.is_empty() {
+            }
+            while !self.unchecked.is_empty() {
                 self.fetch(&[], None, false).await?;
             }
             return Ok(Committed { at: self.snapshot.unwrap_or(self.after), trips: self.trips });
@@ -509,3 +546,6 @@ impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
         // Nobody has heard of it.
     }
 }
+
+#[cfg(test)]
+mod tests;
