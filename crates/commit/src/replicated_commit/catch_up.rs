@@ -232,12 +232,13 @@ impl Site {
         }
         let stood = stood.front().filter(|(at, _)| *at <= then).map_or(Timestamp::ZERO, |(_, clock)| *clock);
         let lagging = Timestamp::from_time(then).max(stood);
-        let closed = self.cohort.lowest_unresolved().map_or(lagging, |lowest| lagging.min(lowest.previous()));
+        let closed = self.cohort.lowest_unresolved(self.resting()).map_or(lagging, |lowest| lagging.min(lowest.previous()));
         self.cohort.ceilings.raise_floor(closed);
         closed
     }
 
-    /// Every commit at or below it is applied here.
+    /// Every commit at or below it is applied here. What the voters of this epoch promise says nothing of an attempt of an earlier one that is
+    /// in doubt here: they may have its rows by a log or a copy, and not in the logs that are read here.
     pub(super) fn safe(&self) -> Timestamp {
         if !self.is_settled() {
             return self.catch_up.safe_before;
@@ -246,7 +247,8 @@ impl Site {
         let closed = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed);
         let mut closed: Vec<Timestamp> = voters.iter().map(closed).collect();
         closed.sort_unstable_by(|a, b| b.cmp(a));
-        closed[voters.majority() - 1].max(self.catch_up.safe_before)
+        let closed = closed[voters.majority() - 1].max(self.catch_up.safe_before);
+        self.cohort.lowest_promised_before(self.placement.epoch).map_or(closed, |lowest| closed.min(lowest.previous()))
     }
 
     /// Nothing below it can be read any more.

@@ -168,10 +168,17 @@ impl Cohort {
         self.entries.get(attempt).filter(|entry| entry.is_promised()).map(|entry| entry.meta.clone())
     }
 
-    /// The lowest commit timestamp that is prepared, or about to be.
-    pub(super) fn lowest_unresolved(&self) -> Option<Timestamp> {
+    /// The lowest commit timestamp that is prepared, or about to be, by an attempt made above `resting`.
+    pub(super) fn lowest_unresolved(&self, resting: Timestamp) -> Option<Timestamp> {
         work::add(self.entries.len());
-        self.entries.values().map(|entry| entry.meta.at).min()
+        self.entries.values().filter(|entry| entry.meta.attempt.made > resting).map(|entry| entry.meta.at).min()
+    }
+
+    /// The lowest commit timestamp that is promised in an epoch before this one.
+    pub(super) fn lowest_promised_before(&self, epoch: u64) -> Option<Timestamp> {
+        work::add(self.entries.len());
+        let is_old = |entry: &&Entry| entry.is_promised() && entry.meta.epoch < epoch;
+        self.entries.values().filter(is_old).map(|entry| entry.meta.at).min()
     }
 
     /// Has `job` wait for `txn`.
@@ -533,10 +540,12 @@ impl Site {
 
     pub(super) fn cohort_tick(&mut self, fx: &mut Effects<Site>) {
         work::add(self.cohort.entries.len());
+        let resting = self.resting();
         let overdue = |entry: &Entry| {
             let remote = entry.meta.coordinator != self.me.shard && entry.as_carried().is_none();
             let age = self.now.since(entry.since);
-            (remote && age >= self.config.ask_after).then(|| (entry.meta.clone(), entry.over, age))
+            let asks = remote && entry.meta.attempt.made > resting && age >= self.config.ask_after;
+            asks.then(|| (entry.meta.clone(), entry.over, age))
         };
         let asks: Vec<(Meta, bool, Span)> = self.cohort.entries.values().filter_map(overdue).collect();
         for (meta, over, age) in asks {
@@ -569,6 +578,11 @@ impl Site {
     /// No attempt made at or below it is prepared any more, nor remembered as applied.
     pub(super) fn forget_floor(&self) -> Timestamp {
         Timestamp::from_time(self.now.minus(self.config.forget_after)).max(self.forgotten)
+    }
+
+    /// Nobody here waits for the outcomes of attempts made at or below it: where there is no copy, a copy brings what the others have forgotten.
+    pub(super) fn resting(&self) -> Timestamp {
+        if self.has_copy() { Timestamp::ZERO } else { self.forget_floor() }
     }
 
     /// Drops the read locks of gateways that are gone, and of transactions that are over.

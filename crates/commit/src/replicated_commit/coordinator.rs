@@ -19,7 +19,7 @@
 //! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
 //! nothing by votes once it has promised a round of a resolution.
 
-use super::cohort::{RowsOfDoubt, Stage};
+use super::cohort::{Entry, RowsOfDoubt, Stage};
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
 use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::planted::Planted;
@@ -705,13 +705,14 @@ impl Site {
             // What it says first suffices: it had forgotten the attempt then.
             ballot.forgotten_by.entry(region).or_insert(log_end);
             self.count_votes(attempt, fx);
-            self.let_go_without_copy(attempt, fx);
+            self.rest_without_copy(attempt, fx);
         }
     }
 
-    /// Where this region holds no copy any more and all others that voted have forgotten the attempt, its outcome is nothing to this region. No
-    /// log is read here that would tell it.
-    fn let_go_without_copy(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    /// Where this region holds no copy any more and all others that voted have forgotten the attempt, it asks no more: nobody here waits for
+    /// the outcome, and no log is read here that would tell it. It stays prepared. Whoever has this region's word that it has stopped hears of
+    /// the doubt, and a copy brings the outcome.
+    fn rest_without_copy(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
         let has_copy = self.has_copy();
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt() && !has_copy) else { return };
         let forgotten: Regions = ballot.forgotten_by.keys().copied().collect();
@@ -719,20 +720,21 @@ impl Site {
         if forgotten.and(others) != others {
             return;
         }
-        fx.count("commit.let_go_without_copy");
+        fx.count("commit.rests_without_copy");
         ballot.resolved = true;
-        let meta = ballot.meta.clone();
         self.coordinator.unresolved.remove(&attempt);
-        self.have_unprepared(&meta, fx);
     }
 
     /// The votes as far as they are known. A region that has forgotten the attempt, and in whose log it is not, did not
     /// commit it and never will vote yes: that is known only where its log was read without a gap, so not while rows are copied, nor for what was
-    /// in doubt here before they were.
+    /// in doubt here before they were. What is prepared still, whoever was copied from was in doubt about as well: no log had dropped it by
+    /// then, and each has been read from its beginning since.
     fn tally(&self, ballot: &Ballot) -> Tally {
         let mut tally = ballot.tally.clone();
         ballot.meta.refuse_for_lost(&mut tally);
-        let reads_logs = self.moving.copied && self.since() <= ballot.meta.epoch;
+        let is_prepared = self.cohort.entries.get(&ballot.meta.attempt).is_some_and(Entry::is_promised);
+        let is_named = is_prepared && ballot.meta.at > self.catch_up.collected;
+        let reads_logs = self.moving.copied && (is_named || self.since() <= ballot.meta.epoch);
         for (region, end) in ballot.forgotten_by.iter().filter(|_| reads_logs) {
             if self.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
@@ -741,13 +743,18 @@ impl Site {
         tally
     }
 
-    /// What is in doubt here of the epochs before `epoch`, and not prepared any more, has its outcome among the rows that were copied.
+    /// What is in doubt here of the epochs before `epoch` has its outcome among the rows that were copied, unless it is prepared still: whom they
+    /// were copied from is in doubt as well.
     pub(super) fn settle_copied_ballots(&mut self, epoch: u64) {
         work::add(self.coordinator.ballots.len());
-        for (attempt, ballot) in &mut self.coordinator.ballots {
-            if ballot.is_in_doubt() && ballot.meta.epoch < epoch && !self.cohort.entries.contains_key(attempt) {
-                ballot.resolved = true;
-                self.coordinator.unresolved.remove(attempt);
+        let in_doubt = |ballot: &&mut Ballot| ballot.is_in_doubt() && ballot.meta.epoch < epoch;
+        for ballot in self.coordinator.ballots.values_mut().filter(in_doubt) {
+            let attempt = ballot.meta.attempt;
+            ballot.resolved = !self.cohort.entries.contains_key(&attempt);
+            if ballot.resolved {
+                self.coordinator.unresolved.remove(&attempt);
+            } else {
+                self.coordinator.unresolved.insert(attempt);
             }
         }
     }
@@ -963,7 +970,8 @@ impl Site {
         let attempts: Vec<Attempt> = self.coordinator.unresolved.iter().copied().collect();
         work::add(attempts.len());
         for attempt in attempts {
-            let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| !ballot.resolved || ballot.asked) else { continue };
+            let concerns = |ballot: &&Ballot| !ballot.resolved || ballot.asked || ballot.is_resolving();
+            let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(concerns) else { continue };
             let age = now.since(ballot.since);
             let is_wanted = ballot.asked || (ballot.acceptor.is_bound() && age >= self.config.ask_after);
             if is_wanted && ballot.decision.is_none() && (ballot.vote.is_some() || ballot.acceptor.is_bound()) {

@@ -86,6 +86,24 @@ fn what_is_read_by_key_travels_in_pages_of_four_mebibytes() {
 }
 
 #[test]
+fn a_row_as_large_as_a_page_is_read_with_what_its_snapshot_expects() {
+    for shards in [1, 2] {
+        let mut cluster = Cluster::new(shards, "");
+        let definition = cluster.put(R0, &[("d", "1")]).at;
+        cluster.put(R0, &[("k", &"x".repeat(5 * MIB)), ("m", "2")]);
+        cluster.advance(Span::from_secs(5));
+        let txn = cluster.begin(R1, ReadMode::Snapshot);
+        let id = cluster.get_expecting(txn, &["k", "m"], &[("d", definition)]);
+        cluster.settle();
+        assert_eq!(cluster.values(id)[0].as_ref().map(String::len), Some(5 * MIB));
+        let txn = cluster.begin(R1, ReadMode::Snapshot);
+        let id = cluster.get_expecting(txn, &["k", "m"], &[("d", definition.previous())]);
+        cluster.settle();
+        assert!(matches!(cluster.failed(id), TxnError::Conflict(_)));
+    }
+}
+
+#[test]
 fn a_commit_is_measured_as_it_travels() {
     let mut cluster = Cluster::new(1, "");
     let keys: Vec<String> = (0..60_000).map(|n| format!("{n:0200}")).collect();

@@ -108,15 +108,54 @@ fn what_was_copied_is_not_judged_by_logs() {
     cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
 }
 
-/// It is not added again: then the outcome is nothing to it.
+/// It is not added again: then it asks no more. It stays prepared, for whoever moves, and gets the outcome with a copy.
 #[test]
 fn a_region_without_a_copy_is_not_in_doubt_for_ever() {
-    let (mut cluster, _) = forgotten_while_away();
+    let (mut cluster, placement) = forgotten_while_away();
     cluster.heal();
     cluster.hold(aborts);
     cluster.advance(Span::from_secs(20));
     assert_eq!(cluster.under_way(aborts), 0, "nobody says that it aborted");
-    assert_eq!(cluster.prepared_and_in_doubt(R2), (0, 0));
+    assert_eq!(cluster.prepared_and_in_doubt(R2), (1, 0));
+    let (_, id) = cluster.change(R0, &placement, change([NORTH, EAST], [WEST]));
+    cluster.settle();
+    cluster.committed(id);
+    cluster.advance(Span::from_secs(20));
+    assert!(cluster.placement_at(R2).1);
+    cluster.kill(R2);
+    cluster.start(R2);
+    cluster.advance(Span::from_secs(20));
+    assert_eq!(cluster.under_way(aborts), 0, "nobody says that it aborted");
+    cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
+}
+
+/// r2 has voted for an attempt that r0 commits, and is away. r1 and r3 have it from the log of r0, which is gone when r2 is back: the logs that r2
+/// reads do not tell of it, nor does r1, which has forgotten it. A replica that follows the voters is not ahead of its own doubt.
+#[test]
+fn what_is_in_doubt_here_is_not_taken_to_be_known() {
+    let placement = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
+    let mut cluster = Cluster::of_sites(4, 1, placement.clone());
+    cluster.hold(|envelope| envelope.to == R1 && envelope.is_accept() || envelope.to == R2 && envelope.from == R0 && !envelope.is_accept());
+    let at = cluster.put(R0, &[("k", "1")]).at;
+    cluster.lose(|envelope| envelope.to == R1 || envelope.to == R2);
+    cluster.let_go();
+    cluster.cut(WEST);
+    let (_, id) = cluster.change(R0, &placement, change([NORTH, EAST, SOUTH], [WEST]));
+    cluster.settle();
+    cluster.committed(id);
+    cluster.advance(Span::from_secs(100));
+    cluster.kill(R0);
+    cluster.heal();
+    cluster.advance(Span::from_secs(20));
+    assert!(cluster.placement_at(R2).1);
+    let reader = cluster.begin(R2, ReadMode::Stale(at));
+    let read = cluster.get(reader, ReadMode::Stale(at), &["k"]);
+    cluster.settle();
+    assert!(cluster.waits(read), "its replica does not know yet what was committed at that timestamp");
+    cluster.start(R0);
+    cluster.advance(Span::from_secs(20));
+    assert_eq!(cluster.values(read), [Some("1".into())]);
+    cluster.assert_ended(&[R0, R1, R2, SiteId::new(3, 0)], &[("k", Some("1"))]);
 }
 
 /// Both sites of r2 are down while r0 and r1 commit, r3 has no record of it, and r1 dies but for its second site, which is in doubt. Then r2 gets

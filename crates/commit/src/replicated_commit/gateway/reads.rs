@@ -119,14 +119,19 @@ impl Site {
         fx: &mut Effects<Site>,
     ) {
         let snapshot = mode == ReadMode::Snapshot;
-        let mut by_shard: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
         // What is expected comes first: answers that are cut off have it.
         let expected = expect.iter().filter(|_| snapshot).map(|(key, _)| key);
-        for key in expected.chain(&keys) {
+        let shards = self.by_shard(expected.chain(&keys));
+        self.start_read(id, txn, mode, Asked::Get { keys, expect }, shards, BTreeMap::new(), fx);
+    }
+
+    /// What each shard is asked for to read these keys.
+    fn by_shard<'a>(&self, keys: impl Iterator<Item = &'a Key>) -> BTreeMap<u16, Query> {
+        let mut by_shard: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
+        for key in keys {
             by_shard.entry(self.topology.shard_of(key)).or_default().push(key.clone());
         }
-        let shards = by_shard.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect();
-        self.start_read(id, txn, mode, Asked::Get { keys, expect }, shards, BTreeMap::new(), fx);
+        by_shard.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect()
     }
 
     pub(in crate::replicated_commit) fn on_scan(
@@ -140,11 +145,8 @@ impl Site {
     ) {
         let query = Query::Range { range: scan.range.clone(), limit: scan.limit.max(1), reverse: scan.reverse };
         let shards = self.all_shards().into_iter().map(|shard| (shard, query.clone())).collect();
-        let mut expected: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
-        for (key, _) in expect.iter().filter(|_| mode == ReadMode::Snapshot) {
-            expected.entry(self.topology.shard_of(key)).or_default().push(key.clone());
-        }
-        let expected = expected.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect();
+        let expected = expect.iter().filter(|_| mode == ReadMode::Snapshot).map(|(key, _)| key);
+        let expected = self.by_shard(expected);
         self.start_read(id, txn, mode, Asked::Scan { scan, expect }, shards, expected, fx);
     }
 
@@ -178,11 +180,7 @@ impl Site {
         {
             return fx.answer(id, Answer::Failed(error));
         }
-        let fresh = |queries: BTreeMap<u16, Query>| {
-            let read = |query| ShardRead { query, replies: BTreeMap::new(), denied: BTreeSet::new() };
-            queries.into_iter().map(|(shard, query)| (shard, read(query))).collect::<BTreeMap<_, _>>()
-        };
-        let (shards, expected) = (fresh(shards), fresh(expected));
+        let (shards, expected) = (unanswered(shards), unanswered(expected));
         let pending = PendingRead {
             id,
             txn,
@@ -380,6 +378,11 @@ impl Site {
                 }
             }
         }
+        if let Some(apart) = self.read_apart(&pending) {
+            fx.count("read.expected_apart");
+            return self.begin_round(apart, fx);
+        }
+        let Some(txn) = self.gateway.txns.get_mut(&pending.txn) else { return };
         match txn.take_rows(&pending) {
             Ok((rows, covered, more)) => {
                 let newest = rows.iter().map(|row| row.version).max().unwrap_or(Timestamp::ZERO);
@@ -390,9 +393,30 @@ impl Site {
             Err(error) => fx.answer(pending.id, Answer::Failed(error)),
         }
     }
+
+    /// What a snapshot expects travels with the rows that it reads by key, ahead of them. Where that leaves no room for the first of these, each
+    /// is read by itself, as with a scan: the read to do instead.
+    fn read_apart(&self, pending: &PendingRead) -> Option<PendingRead> {
+        let Asked::Get { keys, expect } = &pending.asked else { return None };
+        let is_together = matches!(pending.how, How::At(_)) && !expect.is_empty() && pending.expected.is_empty();
+        let first = keys.first().filter(|_| is_together)?;
+        let has_first = |reply: &Reply| reply.rows.iter().any(|row| row.key == *first);
+        if pending.shards[&self.topology.shard_of(first)].replies.values().all(has_first) {
+            return None;
+        }
+        let shards = unanswered(self.by_shard(keys.iter()));
+        let expected = unanswered(self.by_shard(expect.iter().map(|(key, _)| key)));
+        Some(PendingRead { asked: Asked::Get { keys: keys.clone(), expect: expect.clone() }, shards, expected, ..*pending })
+    }
 }
 
 type Merged = (Vec<Row>, Option<KeyRange>, bool);
+
+/// Queries to shards, none of which has answered.
+fn unanswered(queries: BTreeMap<u16, Query>) -> BTreeMap<u16, ShardRead> {
+    let read = |query| ShardRead { query, replies: BTreeMap::new(), denied: BTreeSet::new() };
+    queries.into_iter().map(|(shard, query)| (shard, read(query))).collect()
+}
 
 impl Txn {
     /// Is the snapshot at `at` the right one? `Some(higher)`: read again at that timestamp.

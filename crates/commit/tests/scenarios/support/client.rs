@@ -26,6 +26,13 @@ impl Cluster {
         self.request(txn.gateway, Request::Get { txn, mode, keys, expect: Vec::new() })
     }
 
+    /// Reads `keys` in a snapshot in which these rows are to have these versions.
+    pub fn get_expecting(&mut self, txn: TxnId, keys: &[&str], expect: &[(&str, Timestamp)]) -> RequestId {
+        let keys = keys.iter().map(|key| Key::from(*key)).collect();
+        let expect = expect.iter().map(|(key, version)| (Key::from(*key), *version)).collect();
+        self.request(txn.gateway, Request::Get { txn, mode: ReadMode::Snapshot, keys, expect })
+    }
+
     /// Reads the rows from `start` up to below `end`.
     pub fn scan(&mut self, txn: TxnId, mode: ReadMode, start: &str, end: &str) -> RequestId {
         let range = KeyRange::new(start.into(), end.into());
