@@ -40,10 +40,12 @@ fn what_is_too_large_for_one_answer_is_told_in_several() {
         assert!(matches!(committed, Answer::Committed(_)), "{committed:?}");
         world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
         let Answer::Began { txn } = ask(&mut world, at, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
-        let get = Ask::Get { txn, mode: ReadMode::Locking, keys: keys.clone(), expect: vec![] };
-        let Answer::Rows { rows, more: false, trips: 2, .. } = ask(&mut world, at, get) else { panic!("six rows, three at once") };
-        assert_eq!(rows.iter().map(|row| row.key.clone()).collect::<Vec<Key>>(), keys);
-        assert!(rows.iter().all(|row| row.value == Some(large.as_str().into())));
+        for (asked, all) in [(&keys[..], false), (&keys[3..], true)] {
+            let get = Ask::Get { txn, mode: ReadMode::Locking, keys: asked.to_vec(), expect: vec![] };
+            let Answer::Rows { rows, more, .. } = ask(&mut world, at, get) else { panic!("rows") };
+            assert_eq!((rows.iter().map(|row| &row.key).collect::<Vec<&Key>>(), more), (asked[..3].iter().collect(), !all));
+            assert!(rows.iter().all(|row| row.value == Some(large.as_str().into())));
+        }
         for reverse in [false, true] {
             let range = KeyRange::new("row 0".into(), "row 6".into());
             let scan = Ask::Scan { txn, mode: ReadMode::Locking, range, limit: 100, reverse, expect: vec![] };

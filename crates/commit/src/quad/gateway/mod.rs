@@ -61,11 +61,9 @@ enum Doing {
     Idle,
     /// Its client thinks, and will hear that it cannot go on.
     Lost,
-    /// `found`: the first of the rows asked for by key, where there was too much to tell at once; `query` asks for the rest.
     Reading {
         id: RequestId,
         query: Query,
-        found: Vec<Row>,
         answers: BTreeMap<SiteId, (Vec<Row>, bool)>,
     },
     Confirming {

@@ -29,7 +29,7 @@ impl Site {
             fx.send(*site, epoch.says(Note::Read { txn, number: open.number, query: query.clone() }));
         }
         open.quorum = quorum;
-        open.doing = Doing::Reading { id, query, found: Vec::new(), answers: BTreeMap::new() };
+        open.doing = Doing::Reading { id, query, answers: BTreeMap::new() };
     }
 
     pub(in crate::quad) fn on_rows(
@@ -40,7 +40,7 @@ impl Site {
         fx: &mut Effects<Site>,
     ) {
         let Some(open) = self.gateway.open.get_mut(&txn) else { return };
-        let Doing::Reading { id, query, found, answers } = &mut open.doing else { return };
+        let Doing::Reading { id, query, answers } = &mut open.doing else { return };
         if number != open.number || !open.quorum.contains(&from) {
             return;
         }
@@ -63,18 +63,9 @@ impl Site {
             }
             Query::Keys(keys) => {
                 let reached = answers.iter().map(|(rows, _)| rows.len()).min().expect("a quorum is not empty");
-                let rest = keys.split_off(reached.min(keys.len()));
-                found.extend(newest(keys, &answers));
-                if !rest.is_empty() {
-                    *keys = rest;
-                    (open.number, open.trips, open.since) = (open.number + 1, open.trips + 1, self.ticks);
-                    for site in &open.quorum {
-                        let note = Note::Read { txn, number: open.number, query: query.clone() };
-                        fx.send(*site, self.configuration.epoch.says(note));
-                    }
-                    return;
-                }
-                Answer::Rows { rows: std::mem::take(found), covered: None, more: false, trips: open.trips }
+                let rows = newest(&keys[..reached.min(keys.len())], &answers);
+                let more = rows.len() < keys.len();
+                Answer::Rows { rows, covered: None, more, trips: open.trips }
             }
             Query::Range { range, limit, reverse } => {
                 let (rows, covered) = merge(range, *limit as usize, *reverse, &answers);
