@@ -33,11 +33,6 @@ use std::time::Instant;
 
 /// The most rows that are asked for at once; more take several reads, none of which but the first takes a trip.
 const PAGE_ROWS_MAX: usize = 8_192;
-/// The rows that are asked for first, while nothing is known of their sizes.
-const FIRST_PAGE_ROWS: usize = 16;
-/// The bytes that the rows of a page are to have, as far as those before them tell. A site may end an answer from so many on, whatever was
-/// asked for.
-const PAGE_BYTES: usize = 4 << 20;
 /// Bytes that a transaction may write; a little more than one that commits may.
 const WRITES_BYTES_MAX: usize = 2 << 20;
 
@@ -166,40 +161,17 @@ fn version(row: &Row) -> Timestamp {
 struct Found {
     rows: Vec<Row>,
     range: Vec<Row>,
-    /// It has so many bytes that it may have ended early: a range may hold more, though fewer rows came than were asked for.
-    is_full: bool,
+    /// It ended early, at a number of bytes.
+    is_cut: bool,
 }
 
 impl Found {
     /// What is left of `range`, of which `wanted` rows were asked for.
     fn rest(&self, range: KeyRange, wanted: usize, reverse: bool) -> Option<KeyRange> {
         match self.range.last() {
-            _ if !self.is_full && self.range.len() < wanted => None,
+            _ if !self.is_cut && self.range.len() < wanted => None,
             Some(last) => rest_of(range, &last.key, reverse),
             None => Some(range),
-        }
-    }
-}
-
-/// How many rows to ask for at once.
-struct Page {
-    rows: usize,
-}
-
-impl Default for Page {
-    fn default() -> Page {
-        Page { rows: FIRST_PAGE_ROWS }
-    }
-}
-
-impl Page {
-    /// These came: has the next page fit what rows have here.
-    fn came(&mut self, rows: &[Row]) {
-        let bytes = bytes_of(rows);
-        if bytes > PAGE_BYTES {
-            self.rows = (self.rows / 2).max(1);
-        } else if bytes <= PAGE_BYTES / 2 {
-            self.rows = (2 * self.rows).min(PAGE_ROWS_MAX);
         }
     }
 }
@@ -273,11 +245,7 @@ impl<R: Reach<Site>> Transaction<R> {
     ) -> Result<(Timestamp, Found), TxnError> {
         let ranges = range.into_iter().map(|(range, rows)| (range, rows as u32)).collect();
         match ask(&self.reach, Request::Read { keys, ranges, reverse, freshness }).await? {
-            Answer::Rows { at, rows, mut ranges } => {
-                let range = ranges.pop().unwrap_or_default();
-                let is_full = bytes_of(&rows) + bytes_of(&range) >= PAGE_BYTES;
-                Ok((at, Found { rows, range, is_full }))
-            }
+            Answer::Rows { at, rows, mut ranges, more } => Ok((at, Found { rows, range: ranges.pop().unwrap_or_default(), is_cut: more })),
             other => unexpected(&other),
         }
     }
@@ -301,14 +269,13 @@ impl<R: Reach<Site>> Transaction<R> {
     /// True if each row that was read or is expected has the same version in the snapshot at `at`.
     async fn are_rows_same(&self, at: Timestamp) -> Result<bool, TxnError> {
         let keys: Vec<Key> = self.read.keys().cloned().collect();
-        let (mut rest, mut page) = (keys.as_slice(), Page::default());
+        let mut rest = keys.as_slice();
         while !rest.is_empty() {
-            let next = rest[..page.rows.min(rest.len())].to_vec();
+            let next = rest[..PAGE_ROWS_MAX.min(rest.len())].to_vec();
             let (_, Found { rows, .. }) = self.ask(next, None, false, Freshness::At(at)).await?;
             if !self.are_as_read(&rows) {
                 return Ok(false);
             }
-            page.came(&rows);
             rest = &rest[rows.len()..];
         }
         Ok(true)
@@ -318,16 +285,15 @@ impl<R: Reach<Site>> Transaction<R> {
     async fn are_ranges_same(&self, at: Timestamp) -> Result<bool, TxnError> {
         let before = self.snapshot.unwrap_or_default();
         for Ranged { range, rows } in &self.ranges {
-            let (mut rest, mut page, mut missing) = (Some(range.clone()), Page::default(), *rows as usize);
+            let (mut rest, mut missing) = (Some(range.clone()), *rows as usize);
             while let Some(range) = rest.take() {
                 // One more would be one too many.
-                let wanted = page.rows.min(missing + 1);
+                let wanted = PAGE_ROWS_MAX.min(missing + 1);
                 let (_, now) = self.ask(Vec::new(), Some((range.clone(), wanted)), false, Freshness::At(at)).await?;
                 if now.range.len() > missing || now.range.iter().any(|row| row.version > before) {
                     return Ok(false);
                 }
                 missing -= now.range.len();
-                page.came(&now.range);
                 rest = now.rest(range, wanted, false);
             }
             if missing > 0 {
@@ -417,13 +383,12 @@ fn too_large(why: &str) -> TxnError {
 impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
     async fn get_some(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
         let wanted = self.buffer.unwritten(keys);
-        let (mut found, mut rest, mut page, mut bytes) = (Vec::new(), wanted.as_slice(), Page::default(), 0);
+        let (mut found, mut rest, mut bytes) = (Vec::new(), wanted.as_slice(), 0);
         while !rest.is_empty() && bytes < READ_BYTES_MAX {
-            let Found { rows, .. } = self.fetch(&rest[..page.rows.min(rest.len())], None, false).await?;
+            let Found { rows, .. } = self.fetch(&rest[..PAGE_ROWS_MAX.min(rest.len())], None, false).await?;
             if !self.mode.is_read_only() {
                 rows.iter().try_for_each(|row| self.note(row.key.clone(), version(row)))?;
             }
-            page.came(&rows);
             bytes += bytes_of(&rows);
             rest = &rest[rows.len()..];
             found.extend(rows);
@@ -433,17 +398,16 @@ impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
 
     async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Scanned, TxnError> {
         let mut rows: Vec<Row> = Vec::new();
-        let (mut read, mut page, mut bytes) = (0, Page::default(), 0);
+        let (mut read, mut bytes) = (0, 0);
         let mut rest = (!range.is_empty()).then(|| range.clone());
         while rows.len() < limit
             && bytes < READ_BYTES_MAX
             && let Some(range) = rest.take()
         {
             // Rows that this transaction deleted count for the region.
-            let wanted = (limit - rows.len()).saturating_add(self.buffer.len()).min(page.rows);
+            let wanted = (limit - rows.len()).saturating_add(self.buffer.len()).min(PAGE_ROWS_MAX);
             let found = self.fetch(&[], Some((range.clone(), wanted)), reverse).await?;
             read += found.range.len();
-            page.came(&found.range);
             rest = found.rest(range.clone(), wanted, reverse);
             let live = self.buffer.overlay(found.range, &without(range, rest.as_ref(), reverse), reverse);
             // What this transaction deleted is held no longer, and a scan of nothing else goes on to rows that it did not.

@@ -33,8 +33,8 @@ pub enum Output {
 /// Why a transaction rejected itself. Operations count from 1.
 #[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rejection {
-    /// The values that it reads are more than a transaction may.
-    #[error("the transaction reads rows of more than {VALUES_BYTES_MAX} bytes")]
+    /// The values that it reads are more than a transaction may, or those that it shows, or makes of others.
+    #[error("the transaction reads rows of more than {VALUES_BYTES_MAX} bytes, or shows or changes as many")]
     TooMuchRead,
     /// A comparison failed.
     #[error("operation {place}: key {key} is not as expected")]
@@ -100,7 +100,7 @@ pub type Writes = Vec<(Key, Option<Value>)>;
 
 /// Runs `transaction` on `rows`, which hold all its keys, and on those of its ranges ([`Operation::range`]), in their order.
 pub fn evaluate(transaction: &Transaction, rows: BTreeMap<Key, Row>, scans: Vec<Vec<Row>>) -> (Outcome, Writes) {
-    let mut state = State { rows, written: Vec::new() };
+    let mut state = State { rows, written: Vec::new(), shown: 0, made: 0 };
     let mut scans = scans.into_iter();
     let mut outputs = Vec::with_capacity(transaction.operations.len());
     for (place, operation) in (1..).zip(&transaction.operations) {
@@ -109,7 +109,7 @@ pub fn evaluate(transaction: &Transaction, rows: BTreeMap<Key, Row>, scans: Vec<
             Err(rejection) => return (Outcome::Rejected(rejection), Vec::new()),
         }
     }
-    let State { mut rows, written } = state;
+    let State { mut rows, written, .. } = state;
     let value = |key: Key| {
         let row = rows.remove(&key).expect("what was written is a row of the transaction");
         (key, row.value)
@@ -121,12 +121,20 @@ struct State {
     rows: BTreeMap<Key, Row>,
     /// In the order first written.
     written: Vec<Key>,
+    /// Bytes of the rows that single reads have returned, each time that they did.
+    shown: usize,
+    /// Bytes of the values made of others, each time that one was.
+    made: usize,
 }
 
 impl State {
     fn operate(&mut self, place: usize, operation: &Operation, scans: &mut impl Iterator<Item = Vec<Row>>) -> Result<Output, Rejection> {
         match operation {
-            Operation::Read { key } => return Ok(Output::Row(self.row(key).clone())),
+            Operation::Read { key } => {
+                let row = self.row(key).clone();
+                self.shown += row.bytes();
+                return if self.shown > VALUES_BYTES_MAX { Err(Rejection::TooMuchRead) } else { Ok(Output::Row(row)) };
+            }
             Operation::Scan { .. } => return Ok(Output::Rows(scans.next().expect("every scan was made"))),
             Operation::Unchanged { range, rows, since } => {
                 let found = scans.next().expect("every range was read");
@@ -165,6 +173,10 @@ impl State {
                         Impossible::OutOfBounds { field } => Rejection::OutOfBounds { place, key: key.clone(), field },
                         Impossible::Malformed(_) => Rejection::NotANumber { place, key: key.clone() },
                     })?;
+                    self.made += changed.len();
+                    if self.made > VALUES_BYTES_MAX {
+                        return Err(Rejection::TooMuchRead);
+                    }
                     self.write(key, Some(Value::new(changed)));
                 }
             }
@@ -269,6 +281,22 @@ mod tests {
         let beyond = Rejection::OutOfBounds { place: 2, key: "a".into(), field: 7 };
         assert_eq!((outcome, writes), (Outcome::Rejected(beyond), vec![]));
         assert!(matches!(run(vec![amend("a")], &[("a", Some("text"))]).0, Outcome::Rejected(Rejection::NotANumber { .. })));
+    }
+
+    #[test]
+    fn what_a_transaction_shows_or_makes_of_rows_is_bounded() {
+        let mut value = vec![fields::FORMAT];
+        fields::push(&mut value, 7, &vec![0; 1 << 20]);
+        let value = Value::new(value);
+        let row = Row { key: "a".into(), version: Timestamp::from_bits(5), value: Some(value) };
+        let fits = VALUES_BYTES_MAX / row.bytes();
+        let read = Operation::Read { key: "a".into() };
+        let amend = Operation::Amend { key: "a".into(), changes: Vec::new() };
+        for operation in [read, amend] {
+            let run = |times| evaluate(&Transaction::new(vec![operation.clone(); times]), [("a".into(), row.clone())].into(), vec![]);
+            assert!(matches!(run(fits).0, Outcome::Done(_)));
+            assert_eq!(run(fits + 1), (Outcome::Rejected(Rejection::TooMuchRead), vec![]));
+        }
     }
 
     #[test]

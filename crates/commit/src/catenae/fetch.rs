@@ -55,6 +55,12 @@ impl Fetch {
         self
     }
 
+    /// The same, up to so many bytes, and what the last page has beyond.
+    pub fn up_to(mut self, bytes: usize) -> Fetch {
+        self.bytes_max = bytes;
+        self
+    }
+
     /// As of when.
     pub fn at(&self) -> Timestamp {
         self.at
@@ -104,9 +110,14 @@ impl Fetch {
         self.exceeds() || (self.keys.is_empty() && self.ranges.is_empty())
     }
 
-    /// True if there was more to read than may be: so at every site, as all read the same rows.
+    /// True if there was more to read than may be: so at every site, as all read the same rows, whatever pages they came in.
     pub fn exceeds(&self) -> bool {
         self.bytes > self.bytes_max
+    }
+
+    /// True if something was left unread for that.
+    pub fn is_cut(&self) -> bool {
+        self.exceeds() && !(self.keys.is_empty() && self.ranges.is_empty())
     }
 
     /// Bytes of the keys and values read so far.

@@ -175,6 +175,8 @@ pub enum Answer {
         rows: Vec<Row>,
         /// The rows of each range, live ones only.
         ranges: Vec<Vec<Row>>,
+        /// The first rows only, keys before ranges: all have more than [`READ_BYTES_MAX`](crate::transaction::READ_BYTES_MAX).
+        more: bool,
     },
     /// It did not succeed.
     Failed(TxnError),

@@ -12,7 +12,7 @@ use super::fetch::Fetch;
 use super::message::{Answer, Freshness};
 use super::planted::Planted;
 use super::site::{Job, Site};
-use crate::transaction::TxnError;
+use crate::transaction::{READ_BYTES_MAX, TxnError};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, Key, KeyRange, Loaded, Table, Timestamp, work};
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ impl Site {
             true => self.epochs.execution.max(self.epochs.settled).snapshot(self.config.epoch),
             false => at,
         };
-        self.go_on_serving(Serving { id, fetch: Fetch::new(at, keys, ranges).reversed(reverse) }, fx);
+        self.go_on_serving(Serving { id, fetch: Fetch::new(at, keys, ranges).reversed(reverse).up_to(READ_BYTES_MAX) }, fx);
     }
 
     fn go_on_serving(&mut self, mut serving: Serving, fx: &mut Effects<Site>) {
@@ -146,9 +146,9 @@ impl Site {
                 fx.load(token, load);
             }
             None => {
-                let at = serving.fetch.at();
+                let (at, more) = (serving.fetch.at(), serving.fetch.is_cut());
                 let (rows, ranges) = serving.fetch.finish();
-                fx.answer(serving.id, Answer::Rows { at, rows, ranges });
+                fx.answer(serving.id, Answer::Rows { at, rows, ranges, more });
             }
         }
     }

@@ -261,7 +261,7 @@ fn answer(asked: Asked, at: Timestamp, ran: Ran) -> Answer {
                     Output::Nothing | Output::Number(_) => unreachable!("it only reads"),
                 }
             }
-            Answer::Rows { at, rows: keys.iter().map(|key| rows[key].clone()).collect(), ranges }
+            Answer::Rows { at, rows: keys.iter().map(|key| rows[key].clone()).collect(), ranges, more: false }
         }
         (Asked::Read(_), Ran::Rejected(_)) => unreachable!("a read rejects nothing"),
     }

@@ -32,11 +32,11 @@ impl Region {
 impl Reach<Site> for Region {
     async fn ask(&self, request: Request) -> Result<Answer, Rejected> {
         let Request::Read { keys, ranges, reverse, .. } = request else { panic!("only rows are asked for: {request:?}") };
-        let mut left = self.bytes_max;
+        let (mut left, mut more) = (self.bytes_max, false);
         let mut fits = |row: &Row| {
-            let some_left = left > 0;
+            more |= left == 0;
             left = left.saturating_sub(row.bytes());
-            some_left
+            !more
         };
         let missing = |key: &Key| Row { key: key.clone(), version: Timestamp::ZERO, value: None };
         let found = keys.iter().map(|key| self.rows.get(key).cloned().unwrap_or_else(|| missing(key)));
@@ -47,7 +47,8 @@ impl Reach<Site> for Region {
                 if reverse { Box::new(within.into_iter().rev()) } else { Box::new(within.into_iter()) };
             in_order.take(limit as usize).take_while(&mut fits).collect()
         };
-        Ok(Answer::Rows { at: Timestamp::from_bits(9), rows, ranges: ranges.into_iter().map(of_range).collect() })
+        let ranges = ranges.into_iter().map(of_range).collect();
+        Ok(Answer::Rows { at: Timestamp::from_bits(9), rows, ranges, more })
     }
 
     fn tell(&self, _request: Request) -> Result<(), Rejected> {
@@ -93,7 +94,7 @@ async fn scanned(txn: &mut dyn transaction::Transaction, reverse: bool) -> (Vec<
 #[tokio::test]
 async fn a_scan_goes_on_past_rows_that_its_transaction_deleted() {
     for (reverse, deleted, left) in [(false, 0..20, 20..60), (true, 40..60, 0..40)] {
-        let region = Region::of([MIB; 60], usize::MAX);
+        let region = Region::of([MIB; 60], READ_BYTES_MAX);
         let mut txn = region.begin(ReadMode::Locking).await;
         deleted.map(key).for_each(|key| txn.delete(key).expect("buffered"));
         let mut wanted: Vec<Key> = left.map(key).collect();
@@ -102,15 +103,14 @@ async fn a_scan_goes_on_past_rows_that_its_transaction_deleted() {
         }
         let (keys, most) = scanned(&mut *txn, reverse).await;
         assert_eq!(keys, wanted);
-        assert!(most < READ_BYTES_MAX + 2 * PAGE_BYTES, "{most}");
+        assert!(most < 2 * READ_BYTES_MAX + 2 * MIB, "{most}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_that_ends_early_is_not_taken_for_the_end() {
-    // Small ones first, so that many are asked for when the large ones come.
     let sizes = || (0..300).map(|place| if place < 240 { 10 } else { MIB });
-    for bytes_max in [PAGE_BYTES, READ_BYTES_MAX] {
+    for bytes_max in [4 * MIB, READ_BYTES_MAX] {
         let region = Region::of(sizes(), bytes_max);
         let all: Vec<Key> = (0..300).map(key).collect();
         for reverse in [false, true] {

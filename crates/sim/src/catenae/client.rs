@@ -455,7 +455,7 @@ impl<A: Actor<Request = Request, Answer = Answer>> ClientProgram<A> for Client {
             ClientEvent::GatewayLost | ClientEvent::Answered(Answer::Failed(TxnError::Unknown(_))) => self.fail(now, true),
             ClientEvent::Answered(Answer::Failed(_)) => self.fail(now, false),
             ClientEvent::Answered(Answer::Ran { at, outcome }) => self.ran(now, at, outcome),
-            ClientEvent::Answered(Answer::Rows { at, rows, ranges }) => self.read(now, at, &rows, &ranges),
+            ClientEvent::Answered(Answer::Rows { at, rows, ranges, .. }) => self.read(now, at, &rows, &ranges),
             ClientEvent::Answered(Answer::Status(status)) => unreachable!("nobody asked for {status:?}"),
         }
     }

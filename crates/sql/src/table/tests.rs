@@ -345,7 +345,8 @@ async fn a_read_by_key_ends_at_a_number_of_bytes() {
     let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
     let index = table.indexes.iter().find(|index| index.id == BY_ID_AND_KIND).expect("the index");
     // One has no row, one can have none.
-    let keys: Vec<Vec<Datum>> = (0..40).map(|id| vec![int(id), int(1)]).chain([vec![int(99), int(1)], vec![Datum::Int32(None), int(1)]]).collect();
+    let keys: Vec<Vec<Datum>> =
+        (0..40).map(|id| vec![int(id), int(1)]).chain([vec![int(99), int(1)], vec![Datum::Int32(None), int(1)]]).collect();
     let primary: Vec<Vec<Datum>> = keys.iter().map(|key| key[..1].to_vec()).collect();
     for by_index in [false, true] {
         let mut found = Vec::new();

@@ -3,8 +3,8 @@
 use crate::catenae::config::Config;
 use crate::catenae::lone::{Lone, Said, answer};
 use crate::catenae::message::{Answer, Freshness, Request};
-use crate::transaction::TxnError;
-use rhumb_core::{Batch, Key, KeyRange, RegionId, SiteId, Timestamp};
+use crate::transaction::{READ_BYTES_MAX, TxnError};
+use rhumb_core::{Batch, Key, KeyRange, RegionId, SiteId, Timestamp, Value};
 
 /// A site that keeps four epochs, with more rows than a page has.
 fn site() -> Lone {
@@ -49,6 +49,27 @@ fn a_read_fails_whose_snapshot_is_collected_between_two_pages() {
 fn a_read_ends_whose_snapshot_is_kept_until_its_last_page() {
     let said = read_with_epochs_between_pages(3);
     assert!(matches!(answer(&said, 7), Some(Answer::Rows { ranges, .. }) if ranges[0].len() == 1_500), "{said:?}");
+}
+
+#[test]
+fn a_read_ends_at_a_number_of_bytes_and_says_so() {
+    let mut lone = site();
+    let large = |row: u32| (key(row), Timestamp::from_bits(2), Some(Value::new(vec![0; 1 << 20])));
+    let mut batch = Batch::new();
+    (1_000..1_100).map(large).for_each(|(key, version, value)| batch.put_version(key, version, value));
+    lone.write(&batch);
+    pass(&mut lone, 1);
+    let most = (READ_BYTES_MAX >> 20) + 5;
+    let mut read = |keys: Vec<Key>, ranges| {
+        let said = lone.ask(7, Request::Read { keys, ranges, reverse: false, freshness: Freshness::Settled });
+        let Some(Answer::Rows { rows, ranges, more, .. }) = answer(&said, 7) else { panic!("{said:?}") };
+        (rows.len(), ranges.iter().map(Vec::len).sum::<usize>(), *more)
+    };
+    let (keys, _, more) = read((1_000..1_100).map(key).collect(), vec![]);
+    assert!(more && (1..=most).contains(&keys), "{keys}");
+    let (_, rows, more) = read(vec![], vec![(KeyRange::prefix(b"k"), 2_000)]);
+    assert!(more && (1_000..=1_000 + most).contains(&rows), "{rows}");
+    assert_eq!(read(vec![key(1_000)], vec![(KeyRange::prefix(b"k"), 1_000)]), (1, 1_000, false));
 }
 
 #[test]
