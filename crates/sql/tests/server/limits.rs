@@ -217,7 +217,7 @@ async fn rows_that_are_read_at_once_are_shown_in_as_many_parts_as_it_takes() {
 #[tokio::test]
 async fn what_a_suspended_portal_holds_is_charged() {
     let server = documents(6).await;
-    for sql in ["SELECT id, body FROM docs", "SELECT d.id, d.body FROM docs AS d CROSS JOIN (VALUES (1)) AS v(i)"] {
+    for sql in ["SELECT id, body FROM docs", "SELECT id, body FROM (SELECT * FROM docs) AS d"] {
         let mut wire = Wire::open(&server).await;
         wire.query("BEGIN").await;
         wire.send(b'P', &[b"p\0", sql.as_bytes(), b"\0\0\0"].concat()).await;
