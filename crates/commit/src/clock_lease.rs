@@ -63,7 +63,8 @@ impl ClockLease {
         self.clock.observe(seen);
     }
 
-    /// A timestamp above all that were issued or observed, for what this life alone has to tell apart: it may lie above the bound.
+    /// A timestamp above all that were issued or observed. It may lie above the bound, and a later life may issue it again: for names that hold
+    /// the life as well, and for timestamps that are kept apart by the clocks of all whom they concern.
     pub fn now(&mut self, now: Time) -> Timestamp {
         self.clock.now(now)
     }

@@ -227,8 +227,8 @@ pub enum Note {
     /// Gateway to replica: read. A read of a majority is one of the active regions of `epoch`.
     Read { read: ReadId, epoch: u64, txn: TxnId, query: Query, how: How },
     /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only, a read by key for the first of its keys, as
-    /// many as there are rows. `above` is the highest timestamp above the one asked for at which a row has a version or a prepared write, `high` the highest of
-    /// any commit that this replica knows, `floor` the highest of the versions' floors; all zero unless `At`.
+    /// many as there are rows. `above` is the highest timestamp above the one asked for at which a row has a version or a prepared write, `high`
+    /// the highest of any commit that this replica knows, `floor` the highest of the versions' floors; all zero unless `At`.
     Rows { read: ReadId, rows: Vec<Row>, upto: Option<Key>, above: Timestamp, high: Timestamp, floor: Timestamp },
     /// Replica to gateway: not served.
     Denied { read: ReadId, denial: Denial },

@@ -86,6 +86,24 @@ fn forgotten_while_away() -> (Cluster, Placement) {
     (cluster, placement)
 }
 
+/// r2 gets a copy again.
+fn add_again(cluster: &mut Cluster, placement: &Placement) {
+    let (_, id) = cluster.change(R0, placement, change([NORTH, EAST], [WEST]));
+    cluster.settle();
+    cluster.committed(id);
+    cluster.advance(Span::from_secs(20));
+    assert!(cluster.placement_at(R2).1);
+}
+
+/// It starts anew, and says of nothing that it aborted.
+fn restart_and_find(cluster: &mut Cluster) {
+    cluster.kill(R2);
+    cluster.start(R2);
+    cluster.advance(Span::from_secs(20));
+    assert_eq!(cluster.under_way(aborts), 0, "nobody says that it aborted");
+    cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
+}
+
 /// It copies the rows, and then hears from the last of them that it has forgotten the attempt.
 #[test]
 fn what_was_copied_is_not_judged_by_logs() {
@@ -93,19 +111,11 @@ fn what_was_copied_is_not_judged_by_logs() {
     let is_late = |envelope: &Envelope| envelope.from == R1 && envelope.to == R2 && is_forgotten(envelope);
     cluster.hold(is_late);
     cluster.heal();
-    let (_, id) = cluster.change(R0, &placement, change([NORTH, EAST], [WEST]));
-    cluster.settle();
-    cluster.committed(id);
-    cluster.advance(Span::from_secs(20));
-    assert!(cluster.placement_at(R2).1);
+    add_again(&mut cluster, &placement);
     assert_ne!(cluster.under_way(is_late), 0, "r2 has asked r1 before it copied");
     cluster.hold(aborts);
     cluster.settle();
-    cluster.kill(R2);
-    cluster.start(R2);
-    cluster.advance(Span::from_secs(20));
-    assert_eq!(cluster.under_way(aborts), 0, "nobody says that it aborted");
-    cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
+    restart_and_find(&mut cluster);
 }
 
 /// It is not added again: then it asks no more. It stays prepared, for whoever moves, and gets the outcome with a copy.
@@ -117,16 +127,8 @@ fn a_region_without_a_copy_is_not_in_doubt_for_ever() {
     cluster.advance(Span::from_secs(20));
     assert_eq!(cluster.under_way(aborts), 0, "nobody says that it aborted");
     assert_eq!(cluster.prepared_and_in_doubt(R2), (1, 0));
-    let (_, id) = cluster.change(R0, &placement, change([NORTH, EAST], [WEST]));
-    cluster.settle();
-    cluster.committed(id);
-    cluster.advance(Span::from_secs(20));
-    assert!(cluster.placement_at(R2).1);
-    cluster.kill(R2);
-    cluster.start(R2);
-    cluster.advance(Span::from_secs(20));
-    assert_eq!(cluster.under_way(aborts), 0, "nobody says that it aborted");
-    cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
+    add_again(&mut cluster, &placement);
+    restart_and_find(&mut cluster);
 }
 
 /// r2 has voted for an attempt that r0 commits, and is away. r1 and r3 have it from the log of r0, which is gone when r2 is back: the logs that r2
