@@ -244,7 +244,7 @@ pub trait Gateway: Send + Sync + 'static {
 }
 
 /// Bytes of rows after which a read ends early: [`Transaction::get_some`], [`Transaction::scan`].
-pub const READ_BYTES_MAX: usize = 16 << 20;
+pub const READ_BYTES_MAX: usize = 4 << 20;
 
 /// The rows of a part of a range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

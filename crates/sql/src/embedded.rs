@@ -90,7 +90,7 @@ impl Client {
     async fn rows(&mut self, columns: &[ResultColumn], mut stream: RowStream) -> SqlResult<Vec<Vec<Option<String>>>> {
         let mut rows = Vec::new();
         while let Some(page) = self.0.next_page(&mut stream).await? {
-            rows.extend(page.rows.iter().map(|row| columns.iter().zip(row).map(|(column, value)| to_text(&column.ty, value)).collect()));
+            rows.extend(page.iter().map(|row| columns.iter().zip(row).map(|(column, value)| to_text(&column.ty, value)).collect()));
         }
         Ok(rows)
     }

@@ -9,6 +9,7 @@ use datafusion::common::DataFusionError;
 use datafusion::common::config::ConfigOptions;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionConfig;
@@ -76,6 +77,11 @@ impl Engine {
         let mut state = self.state.clone();
         state.mark_start_execution();
         state
+    }
+
+    /// A charge to the memory of the site's queries, of nothing yet; what it is for appears in the error when there is no more.
+    pub fn query_memory(&self, what_for: &str) -> MemoryReservation {
+        MemoryConsumer::new(what_for).register(&self.state.runtime_env().memory_pool)
     }
 
     /// The query engine as of now, for what is made of a plan before it runs.

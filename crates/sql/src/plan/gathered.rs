@@ -9,10 +9,9 @@ use crate::engine::{Engine, from_datafusion};
 use crate::error::{SqlError, SqlResult};
 use crate::table::Row;
 use crate::types::Datum;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
 use rhumb_commit::transaction::TxnError;
-use std::sync::Arc;
 
 /// The rows that a transaction may write, whichever the protocol of its database.
 const WRITTEN_ROWS_MAX: usize = 100_000;
@@ -29,16 +28,16 @@ pub struct Gathered {
 impl Gathered {
     /// None yet of the rows that a statement locks.
     pub fn to_lock(engine: &Engine) -> Gathered {
-        Gathered::within(&engine.timeless_state().runtime_env().memory_pool, usize::MAX)
+        Gathered::within(engine.query_memory("rows of a statement"), usize::MAX)
     }
 
     /// None yet of the rows that a statement writes.
     pub fn to_write(engine: &Engine) -> Gathered {
-        Gathered::within(&engine.timeless_state().runtime_env().memory_pool, WRITTEN_ROWS_MAX)
+        Gathered::within(engine.query_memory("rows of a statement"), WRITTEN_ROWS_MAX)
     }
 
-    fn within(pool: &Arc<dyn MemoryPool>, rows_max: usize) -> Gathered {
-        Gathered { pages: Vec::new(), rows: 0, rows_max, charge: MemoryConsumer::new("rows of a statement").register(pool) }
+    fn within(charge: MemoryReservation, rows_max: usize) -> Gathered {
+        Gathered { pages: Vec::new(), rows: 0, rows_max, charge }
     }
 
     /// Takes a page. Errors: 53200 if the queries of the site have no memory for it, 54000 if it is more than may be written.
@@ -64,7 +63,7 @@ impl Gathered {
         futures::stream::iter(pages)
             .map(move |page| {
                 charge.shrink(page.iter().flatten().map(Datum::size).sum());
-                Ok(page.into())
+                Ok(page)
             })
             .boxed()
     }
@@ -73,7 +72,8 @@ impl Gathered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::execution::memory_pool::GreedyMemoryPool;
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+    use std::sync::Arc;
 
     fn page(rows: usize) -> Vec<Row> {
         vec![vec![Datum::Utf8(Some("x".repeat(1_000)))]; rows]
@@ -82,18 +82,19 @@ mod tests {
     #[tokio::test]
     async fn rows_are_bounded_in_number_and_in_bytes_and_give_back_what_they_took() {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(100_000));
-        let mut few = Gathered::within(&pool, 10);
+        let charge = || MemoryConsumer::new("rows").register(&pool);
+        let mut few = Gathered::within(charge(), 10);
         few.push(page(10)).expect("as many as may be written");
         let error = few.push(page(1)).expect_err("one more");
         assert_eq!((error.state().code(), error.message().contains("more than 10 rows")), ("54000", true));
         drop(few);
-        let mut large = Gathered::within(&pool, usize::MAX);
+        let mut large = Gathered::within(charge(), usize::MAX);
         large.push(page(40)).expect("there is memory");
         large.push(page(40)).expect("there is memory");
         assert_eq!(large.push(page(40)).expect_err("there is none").state().code(), "53200");
         let taken = pool.reserved();
         let mut pages = large.into_stream();
-        assert_eq!(pages.next().await.expect("a page").expect("rows").rows.len(), 40);
+        assert_eq!(pages.next().await.expect("a page").expect("rows").len(), 40);
         assert_eq!(pool.reserved(), taken / 2);
         drop(pages);
         assert_eq!(pool.reserved(), 0);

@@ -230,7 +230,7 @@ impl InsertPlan {
                 let mut pages = plan.run(cx, plan.columns()).await?;
                 let mut gathered = Gathered::to_write(cx.engine);
                 while let Some(page) = pages.next().await {
-                    gathered.push(page?.rows)?;
+                    gathered.push(page?)?;
                 }
                 let (rows, _charge) = gathered.into_rows();
                 let mut batch = Batch::default();

@@ -44,7 +44,7 @@ pub use defaults::Defaults;
 pub use gathered::Gathered;
 pub use modify::delete_all;
 pub use operations::{Steps, Unfit};
-pub use result::{Effect, Page, ResultColumn, RowStream};
+pub use result::{Effect, ResultColumn, RowStream};
 pub use rewrite::unqualified;
 pub use tokens::TokensPlan;
 

@@ -309,7 +309,7 @@ impl ModifyPlan {
         let mut pages = plan.run(cx, plan.columns()).await?;
         let (mut gathered, mut seen) = (Gathered::to_write(cx.engine), HashSet::new());
         while let Some(page) = pages.next().await {
-            let mut page = page?.rows;
+            let mut page = page?;
             page.retain(|row| {
                 let key: Vec<Datum> = self.table.primary_key.iter().map(|&column| row[column].clone()).collect();
                 seen.insert(key)

@@ -103,7 +103,7 @@ impl QueryPlan {
         let physical = physical.map_err(|error| from_datafusion(&error))?;
         let task = task(cx.engine, cx);
         let stream = guarded(|| execute_stream(physical, task))?;
-        Ok(rows_of(stream, columns))
+        Ok(rows_of(stream, columns, cx.engine.query_memory("rows of a batch")))
     }
 
     fn bind(&self, parameters: &[Datum]) -> SqlResult<LogicalPlan> {

@@ -8,6 +8,7 @@ use crate::types::{Datum, SqlType, coerce};
 use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::Field;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -54,24 +55,8 @@ pub fn bytes_of(value: &Datum) -> u64 {
     (value.size() - size_of::<Datum>()) as u64
 }
 
-/// Rows that come at once.
-#[derive(Debug)]
-pub struct Page {
-    /// The rows.
-    pub rows: Vec<Row>,
-    /// Bytes that their stream holds on to for the pages behind this one.
-    pub behind: usize,
-}
-
-impl From<Vec<Row>> for Page {
-    /// A page whose stream holds nothing that is not charged elsewhere.
-    fn from(rows: Vec<Row>) -> Page {
-        Page { rows, behind: 0 }
-    }
-}
-
-/// Pages of rows.
-pub type RowStream = BoxStream<'static, SqlResult<Page>>;
+/// Pages of rows. What the stream holds on to for the pages that follow is charged to the memory of the site's queries.
+pub type RowStream = BoxStream<'static, SqlResult<Vec<Row>>>;
 
 /// What running a statement gives.
 pub enum Effect {
@@ -87,9 +72,9 @@ pub fn column_of(field: &Field) -> ResultColumn {
     ResultColumn { name, ty: SqlType::of_field(field).unwrap_or(SqlType::Text) }
 }
 
-/// The rows of a query, each value as the type of its column.
-pub fn rows_of(batches: SendableRecordBatchStream, columns: Arc<[ResultColumn]>) -> RowStream {
-    stream::try_unfold((batches, columns, None::<RecordBatch>), |(mut batches, columns, rest)| async move {
+/// The rows of a query, each value as the type of its column. Errors: those of the query; 53200 if what is left of a batch has no room.
+pub fn rows_of(batches: SendableRecordBatchStream, columns: Arc<[ResultColumn]>, charge: MemoryReservation) -> RowStream {
+    stream::try_unfold((batches, columns, None::<RecordBatch>, charge), |(mut batches, columns, rest, charge)| async move {
         let next = match rest {
             Some(rest) => Some(Ok(rest)),
             None => AssertUnwindSafe(batches.next()).catch_unwind().await.map_err(|panic| from_panic(&panic))?,
@@ -100,8 +85,9 @@ pub fn rows_of(batches: SendableRecordBatchStream, columns: Arc<[ResultColumn]>)
         let rows = rows_of_batch(&batch.slice(0, count), &columns)?;
         let rest = (count < batch.num_rows()).then(|| batch.slice(count, batch.num_rows() - count));
         // A slice holds all of the batch.
-        let behind = rest.as_ref().map_or(0, RecordBatch::get_array_memory_size);
-        Ok(Some((Page { rows, behind }, (batches, columns, rest))))
+        let held = rest.as_ref().map_or(0, RecordBatch::get_array_memory_size);
+        charge.try_resize(held).map_err(|error| from_datafusion(&error))?;
+        Ok(Some((rows, (batches, columns, rest, charge))))
     })
     .boxed()
 }
@@ -154,4 +140,35 @@ fn values_of(array: &dyn Array, ty: &SqlType) -> SqlResult<Vec<Datum>> {
             if exact || value.is_null() && matches!(value, Datum::Null) { Ok(value) } else { coerce(ty, value) }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::StringArray;
+    use datafusion::arrow::datatypes::{DataType, Schema};
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+    use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+
+    #[tokio::test]
+    async fn what_is_left_of_a_batch_is_charged_until_it_is_shown() {
+        let rows: StringArray = (0..6).map(|_| Some("x".repeat(1 << 20))).collect();
+        let schema = Arc::new(Schema::new(vec![Field::new("body", DataType::Utf8, true)]));
+        let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(rows)]).expect("a batch");
+        let columns: Arc<[ResultColumn]> = schema.fields().iter().map(|field| column_of(field)).collect();
+        let pages = |pool: &Arc<dyn MemoryPool>| {
+            let batches = stream::iter([Ok(batch.clone())]);
+            let batches = Box::pin(RecordBatchStreamAdapter::new(schema.clone(), batches));
+            rows_of(batches, columns.clone(), MemoryConsumer::new("rows of a batch").register(pool))
+        };
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(16 << 20));
+        let mut shown = pages(&pool);
+        assert_eq!(shown.next().await.expect("a page").expect("rows").len(), 4);
+        assert!(pool.reserved() >= 6 << 20, "{}", pool.reserved());
+        assert_eq!(shown.next().await.expect("a page").expect("rows").len(), 2);
+        assert_eq!(pool.reserved(), 0);
+        let small: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(4 << 20));
+        let refused = pages(&small).next().await.expect("an answer").expect_err("no room");
+        assert_eq!(refused.state().code(), "53200");
+    }
 }

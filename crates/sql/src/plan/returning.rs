@@ -3,7 +3,7 @@
 use super::evaluate::Compiled;
 use super::expression::{Compiler, Expressions};
 use super::names::{name_items, shown};
-use super::result::{PAGE_BYTES_FULL, Page, ResultColumn, bytes_of, check_bytes};
+use super::result::{PAGE_BYTES_FULL, ResultColumn, bytes_of, check_bytes};
 use crate::catalog::TableDescriptor;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -121,7 +121,7 @@ impl Projection {
     }
 
     /// Takes the first of `rows`, as many as make a page, and shows them. Error 54000 if a single one shows too many bytes.
-    pub fn page(&self, engine: &Engine, rows: &mut VecDeque<Row>, parameters: &[Datum]) -> SqlResult<Page> {
+    pub fn page(&self, engine: &Engine, rows: &mut VecDeque<Row>, parameters: &[Datum]) -> SqlResult<Vec<Row>> {
         let (given, mut bytes) = (parameters.iter().map(bytes_of).sum::<u64>(), 0_u64);
         let fits = |row: &&Row| {
             let of_row = row.iter().map(bytes_of).sum::<u64>();
@@ -139,10 +139,8 @@ impl Projection {
                 // What functions make is known only then.
                 Err(error) if error.state() == SqlState::ProgramLimitExceeded && count > 1 => count /= 2,
                 shown => {
-                    let rows_shown = shown?;
                     rows.drain(..count);
-                    let behind = rows.iter().flatten().map(Datum::size).sum();
-                    return Ok(Page { rows: rows_shown, behind });
+                    return shown;
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::returning::{self, Projection, input_of};
 use super::system::is_system_table;
 use super::{Body, Effect, Plan, Planning, Running, analyze};
 use crate::catalog::TableDescriptor;
-use crate::engine::Engine;
+use crate::engine::{Engine, from_datafusion};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::fold;
 use crate::session::Active;
@@ -189,8 +189,9 @@ impl SelectPlan {
         let rows = keys.with_limit(limit.map(|limit| limit.saturating_add(offset))).open(select.table.clone());
         let (handle, engine, parameters) = (cx.handle.clone(), cx.engine.clone(), cx.parameters.to_vec());
         // What was read at once may be shown in several parts.
-        let state = (rows, VecDeque::new(), offset, limit.unwrap_or(usize::MAX));
-        let pages = futures::stream::try_unfold(state, move |(mut rows, mut kept, mut skip, mut left)| {
+        let charge = engine.query_memory("rows that are not shown yet");
+        let state = (rows, VecDeque::new(), offset, limit.unwrap_or(usize::MAX), charge);
+        let pages = futures::stream::try_unfold(state, move |(mut rows, mut kept, mut skip, mut left, charge)| {
             let (select, handle, engine, parameters) = (select.clone(), handle.clone(), engine.clone(), parameters.clone());
             async move {
                 while kept.is_empty() {
@@ -206,7 +207,9 @@ impl SelectPlan {
                     kept = select.counted(select.kept(&engine, &parameters, page)?, &mut skip, &mut left).into();
                 }
                 let shown = select.projection.page(&engine, &mut kept, &parameters)?;
-                Ok(Some((shown, (rows, kept, skip, left))))
+                let held = kept.iter().flatten().map(Datum::size).sum();
+                charge.try_resize(held).map_err(|error| from_datafusion(&error))?;
+                Ok(Some((shown, (rows, kept, skip, left, charge))))
             }
         });
         Ok(Effect::Rows(pages.boxed()))
@@ -250,7 +253,7 @@ impl SelectPlan {
         let (limit, mut skip) = self.0.counts(cx.parameters)?;
         let rows = self.0.counted(rows, &mut skip, &mut limit.unwrap_or(usize::MAX));
         let shown = self.0.projection.pick(rows);
-        Ok(Effect::Rows(futures::stream::once(std::future::ready(Ok(shown.into()))).boxed()))
+        Ok(Effect::Rows(futures::stream::once(std::future::ready(Ok(shown))).boxed()))
     }
 }
 

@@ -71,6 +71,6 @@ impl SingletonPlan {
             })
             .collect();
         let page = vec![row?];
-        Ok(Effect::Rows(futures::stream::once(std::future::ready(Ok(page.into()))).boxed()))
+        Ok(Effect::Rows(futures::stream::once(std::future::ready(Ok(page))).boxed()))
     }
 }

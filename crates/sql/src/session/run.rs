@@ -6,7 +6,7 @@ use super::transaction::TransactionHandle;
 use super::{Company, Described, Open, Outcome, Session, State, Tag};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::StatementKind;
-use crate::plan::{Effect, Gathered, Page, Plan, Planning, RowStream, Running};
+use crate::plan::{Effect, Gathered, Plan, Planning, RowStream, Running};
 use crate::table::Row;
 use crate::types::{Datum, SqlType};
 use futures::StreamExt;
@@ -216,7 +216,7 @@ impl Session {
     }
 
     /// The next rows of a result; `None` at the end. An error has already failed the transaction.
-    pub async fn next_page(&mut self, rows: &mut RowStream) -> SqlResult<Option<Page>> {
+    pub async fn next_page(&mut self, rows: &mut RowStream) -> SqlResult<Option<Vec<Row>>> {
         let page = self.interrupt.within(async { rows.next().await.transpose() }).await;
         if let Err(error) = &page {
             // What was interrupted may hold the transaction, which is to be rolled back.
@@ -230,7 +230,7 @@ impl Session {
     async fn gathered(&self, mut rows: RowStream) -> SqlResult<RowStream> {
         let mut gathered = Gathered::to_lock(&self.engine);
         while let Some(page) = self.interrupt.within(async { rows.next().await.transpose() }).await? {
-            gathered.push(page.rows)?;
+            gathered.push(page)?;
         }
         Ok(gathered.into_stream())
     }
@@ -251,7 +251,7 @@ pub(super) fn check_parameters(given: &[Datum], wanted: &[SqlType]) -> SqlResult
 
 /// Rows that are all there.
 pub(super) fn buffered(rows: Vec<Row>) -> RowStream {
-    futures::stream::once(std::future::ready(Ok(rows.into()))).boxed()
+    futures::stream::once(std::future::ready(Ok(rows))).boxed()
 }
 
 /// True if the statement writes.

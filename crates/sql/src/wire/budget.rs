@@ -71,9 +71,9 @@ impl Budget {
         self.take(LEAST_BYTES + name.len() + parameters.iter().map(Datum::size).sum::<usize>())
     }
 
-    /// Takes what rows hold that wait for their client, and the bytes that their stream holds behind them. Error 53200.
-    pub fn rows(&self, rows: &[Row], behind: usize) -> SqlResult<Charge> {
-        self.take(rows.iter().flatten().map(Datum::size).sum::<usize>().saturating_add(behind))
+    /// Takes what rows hold that wait for their client. Error 53200.
+    pub fn rows(&self, rows: &[Row]) -> SqlResult<Charge> {
+        self.take(rows.iter().flatten().map(Datum::size).sum())
     }
 
     fn take(&self, bytes: usize) -> SqlResult<Charge> {

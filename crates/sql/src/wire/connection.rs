@@ -135,8 +135,6 @@ pub(super) enum Sent {
 pub(super) struct Rows {
     pub columns: Arc<[ResultColumn]>,
     pub pending: std::vec::IntoIter<Row>,
-    /// Bytes that the stream holds on to for the pages that follow.
-    pub behind: usize,
     pub stream: RowStream,
     pub tag: Tag,
 }
@@ -144,7 +142,7 @@ pub(super) struct Rows {
 impl Rows {
     /// None of them sent yet.
     pub fn new(columns: Arc<[ResultColumn]>, stream: RowStream, tag: Tag) -> Rows {
-        Rows { columns, pending: Vec::new().into_iter(), behind: 0, stream, tag }
+        Rows { columns, pending: Vec::new().into_iter(), stream, tag }
     }
 }
 
@@ -330,7 +328,7 @@ impl Connection {
                 }
             }
             match self.session.next_page(&mut rows.stream).await {
-                Ok(Some(page)) => (rows.pending, rows.behind) = (page.rows.into_iter(), page.behind),
+                Ok(Some(page)) => rows.pending = page.into_iter(),
                 Ok(None) => return Ok(Ok(Sent::All(sent))),
                 Err(error) => return Ok(Err(error)),
             }

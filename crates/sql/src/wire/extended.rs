@@ -262,7 +262,7 @@ impl Connection {
                 self.finish_statement(company, tag).await
             }
             Ok(Sent::Some) => {
-                let waiting = portal.rows.as_ref().map(|rows| self.budget.rows(rows.pending.as_slice(), rows.behind)).transpose();
+                let waiting = portal.rows.as_ref().map(|rows| self.budget.rows(rows.pending.as_slice())).transpose();
                 match waiting {
                     Ok(waiting) => portal.waiting = waiting,
                     Err(error) => return Ok(Err(error)),
