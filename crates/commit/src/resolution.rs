@@ -32,25 +32,18 @@
 
 use crate::placement::Regions;
 use crate::votes::{Decision, Outcome, Tally, Vote};
-use rhumb_core::RegionId;
+use rhumb_core::{Ballot, RegionId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A round of one attempt's resolution: what Paxos calls a ballot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Round {
-    /// Counted from 1.
-    pub number: u32,
-    /// The region that leads it.
-    pub leader: RegionId,
-}
+/// A round of one attempt's resolution, led by a region.
+pub type Round = Ballot<RegionId>;
 
 /// What a region has promised and accepted: kept on disk with its vote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Acceptor {
-    promised: Option<Round>,
-    accepted: Option<(Round, Decision)>,
+    register: rhumb_core::Acceptor<Decision, RegionId>,
     without: Regions,
     contested: bool,
 }
@@ -98,17 +91,17 @@ enum Phase {
 impl Acceptor {
     /// True if it has promised a round: nothing else than a round decides from now on.
     pub fn is_bound(&self) -> bool {
-        self.promised.is_some()
+        self.register.promised().is_some()
     }
 
     /// True if it has accepted last that the attempt aborted.
     pub fn has_accepted_abort(&self) -> bool {
-        self.accepted.is_some_and(|(_, decision)| !decision.is_commit())
+        self.accepted().is_some_and(|(_, decision)| !decision.is_commit())
     }
 
     /// What it has accepted last.
     pub fn accepted(&self) -> Option<(Round, Decision)> {
-        self.accepted
+        self.register.accepted().copied()
     }
 
     /// True if it must not commit by assumption, as another attempt may.
@@ -126,20 +119,15 @@ impl Acceptor {
         self.without
     }
 
-    /// Promises to take part in no round below `round`, which does without the regions that are `lost`.
+    /// Promises to take part in no round below `round`, which does without the regions that are `lost`. True if that round is new.
     ///
     /// # Errors
     ///
     /// It has promised a higher one.
-    pub fn promise(&mut self, round: Round, lost: Regions) -> Result<(), Round> {
-        match self.promised {
-            Some(promised) if promised > round => Err(promised),
-            _ => {
-                self.promised = Some(round);
-                self.without = self.without.or(lost);
-                Ok(())
-            }
-        }
+    pub fn promise(&mut self, round: Round, lost: Regions) -> Result<bool, Round> {
+        let is_new = self.register.promise(round)?;
+        self.without = self.without.or(lost);
+        Ok(is_new)
     }
 
     /// Accepts what the leader of `round` proposes.
@@ -148,19 +136,12 @@ impl Acceptor {
     ///
     /// It has promised a higher one.
     pub fn accept(&mut self, round: Round, decision: Decision) -> Result<(), Round> {
-        self.promise(round, Regions::NONE)?;
-        self.accepted = Some((round, decision));
-        Ok(())
-    }
-
-    /// True if the promise of `round` would be a new one.
-    pub fn has_not_promised(&self, round: Round) -> bool {
-        self.promised != Some(round)
+        self.register.accept(round, decision).map(|_| ())
     }
 
     /// The first round after all that it has promised, and after `heard`, led by `leader`.
-    pub fn next_round(&self, heard: u32, leader: RegionId) -> Round {
-        Round { number: self.promised.map_or(0, |promised| promised.number).max(heard) + 1, leader }
+    pub fn next_round(&self, heard: u64, leader: RegionId) -> Round {
+        self.register.next_ballot(heard, leader)
     }
 }
 
@@ -251,12 +232,6 @@ impl Leader {
     }
 }
 
-impl fmt::Display for Round {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", self.number, self.leader)
-    }
-}
-
 impl fmt::Display for Testimony {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(decision) = self.known {
@@ -291,7 +266,7 @@ mod tests {
     const B: RegionId = RegionId(1);
     const C: RegionId = RegionId(2);
 
-    fn round(number: u32, leader: RegionId) -> Round {
+    fn round(number: u64, leader: RegionId) -> Round {
         Round { number, leader }
     }
 
@@ -307,17 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_promised_and_accepted_in_their_order() {
+    fn what_is_promised_without_a_region_stays_without_it() {
         let mut acceptor = Acceptor::default();
-        assert_eq!(acceptor.next_round(0, B), round(1, B));
-        assert_eq!(acceptor.promise(round(1, B), C.into()), Ok(()));
-        assert_eq!(acceptor.promise(round(1, A), Regions::NONE), Err(round(1, B)));
-        assert_eq!(acceptor.accept(round(1, A), COMMIT), Err(round(1, B)));
-        assert_eq!(acceptor.accept(round(1, B), COMMIT), Ok(()));
-        assert_eq!(acceptor.promise(round(2, A), Regions::NONE), Ok(()));
-        assert_eq!(acceptor.accept(round(1, B), Decision::Aborted), Err(round(2, A)));
-        assert_eq!((acceptor.accepted(), acceptor.without()), (Some((round(1, B), COMMIT)), C.into()));
-        assert_eq!((acceptor.next_round(0, A), acceptor.next_round(7, A)), (round(3, A), round(8, A)));
+        assert_eq!(acceptor.promise(round(1, B), C.into()), Ok(true));
+        assert_eq!(acceptor.promise(round(1, A), A.into()), Err(round(1, B)));
+        assert_eq!(acceptor.promise(round(2, A), Regions::NONE), Ok(true));
+        assert_eq!(acceptor.accept(round(2, A), COMMIT), Ok(()));
+        assert_eq!((acceptor.accepted(), acceptor.without()), (Some((round(2, A), COMMIT)), C.into()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod resolution_model;
 use resolution_model::{ACKNOWLEDGED, AGREEMENT, Planted, Resolution};
 use stateright::{Checker, HasDiscoveries, Model};
 
-fn assert_safe(rounds_max: u32, crashes_max: u8) {
+fn assert_safe(rounds_max: u64, crashes_max: u8) {
     let model = Resolution { planted: None, rounds_max, crashes_max };
     let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).threads(2).spawn_bfs().join();
     println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());

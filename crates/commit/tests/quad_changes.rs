@@ -4,11 +4,11 @@
 use rhumb_commit::quad::message::{Cursor, Query};
 use rhumb_commit::quad::quorums::Quorums;
 use rhumb_commit::quad::records::{self, CommitRecord};
-use rhumb_commit::quad::{Ballot, Carried, Config, Configuration, Epoch, Goal, Note, Promise, Site, Stamped, Timer};
+use rhumb_commit::quad::{Carried, Config, Configuration, Epoch, Goal, Note, Promise, Site, Stamped, Timer};
 use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded};
-use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Ballot, Batch, Effects, Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -174,7 +174,7 @@ fn an_answer_to_a_question_of_an_earlier_life_is_no_answer() {
     let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
     let (me, mover, source) = (site(3), site(0), site(1));
     let reconcile = |round: u64| {
-        let ballot = Ballot { round, mover: Some(mover) };
+        let ballot = Ballot { number: round, leader: mover };
         Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
     };
     let all_told = |number: u64| Promise::Differences { number, entries: vec![], next: None, whole: false };
@@ -198,7 +198,7 @@ fn an_older_attempt_does_not_take_a_reconciliation_back() {
     let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
     let (me, source, other) = (site(3), site(1), site(2));
     let reconcile = |round: u64, source: SiteId| {
-        let ballot = Ballot { round, mover: Some(site(0)) };
+        let ballot = Ballot { number: round, leader: site(0) };
         Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
     };
     let mut life = Life::begin(me, &disk);
@@ -240,7 +240,7 @@ fn told_of_a_commit(names: impl Fn(Carried) -> Vec<Carried>) -> (Vec<Row>, Epoch
     let carried = Carried { txn: TxnId { began: Timestamp::from_bits(1), gateway: mover }, at: Timestamp::from_bits(2) };
     let commit = CommitRecord { txn: carried.txn, at: carried.at, writes: vec![("k".into(), Some("v".into()))] };
     let mut life = Life::begin(me, &disk);
-    let ballot = Ballot { round: 1, mover: Some(mover) };
+    let ballot = Ballot { number: 1, leader: mover };
     life.hear(mover, Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
     let number = life.question();
     life.is_told(source, Promise::Differences { number, entries: vec![], next: Some(Cursor::Commit(None)), whole: false });
@@ -274,7 +274,7 @@ fn who_has_not_adopted_an_epoch_tells_those_within_it_nothing() {
     let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
     let mut life = Life::begin(site(3), &disk);
     let goal = Goal::of(configuration(3, 4).quorums, "a test's");
-    life.hear(site(0), Note::Seal { ballot: Ballot { round: 1, mover: Some(site(0)) }, goal });
+    life.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
     let pull = Note::Pull { number: 1, since: Epoch(1), before: Epoch(2), after: Cursor::Start };
     let is_told = |life: &Life<'_>| life.promises.iter().any(|(_, promise)| matches!(promise, Promise::Differences { .. }));
     life.step(Input::Message { from: site(1), body: Body::Note(Stamped { epoch: Epoch(2), said: pull.clone() }) });
@@ -285,7 +285,7 @@ fn who_has_not_adopted_an_epoch_tells_those_within_it_nothing() {
 
 /// A site that was told of two rows of which it has none, and asks for them; the number of its question.
 fn asks_for_two_rows(life: &mut Life<'_>, source: SiteId) -> u64 {
-    let ballot = Ballot { round: 1, mover: Some(site(0)) };
+    let ballot = Ballot { number: 1, leader: site(0) };
     life.hear(site(0), Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
     let number = life.question();
     let entries = ["j", "k"].map(|key| (key.into(), Timestamp::from_bits(5), Epoch(1))).to_vec();
@@ -383,7 +383,7 @@ fn with_rows(keys: &[Key], value_bytes: usize) -> Store<MemoryEngine> {
 fn sealed(disk: &Store<MemoryEngine>) -> Life<'_> {
     let mut life = Life::begin(site(3), disk);
     let goal = Goal::of(configuration(3, 4).quorums, "a test's");
-    life.hear(site(0), Note::Seal { ballot: Ballot { round: 1, mover: Some(site(0)) }, goal });
+    life.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
     life.loads.clear();
     life
 }
@@ -414,7 +414,7 @@ fn who_compares_what_it_was_told_loads_no_value() {
     let disk = with_rows(&["j".into()], 1_000);
     let mut life = Life::begin(site(3), &disk);
     life.loads.clear();
-    let ballot = Ballot { round: 1, mover: Some(site(0)) };
+    let ballot = Ballot { number: 1, leader: site(0) };
     life.hear(site(0), Note::Reconcile { ballot, anchor: site(1), sources: BTreeSet::from([site(1)]) });
     let entries = vec![("j".into(), Timestamp::from_bits(6), Epoch(1))];
     let number = life.question();

@@ -4,6 +4,7 @@
 //! seed, and the outside world is a list of [`Effect`](actor::Effect)s that a driver carries out.
 
 pub mod actor;
+pub mod ballot;
 pub mod clock_offset;
 pub mod csv_rows;
 pub mod fields;
@@ -21,6 +22,7 @@ pub mod wan;
 pub mod work;
 
 pub use actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, Row};
+pub use ballot::{Acceptor, Ballot};
 pub use clock_offset::ClockOffsets;
 pub use hlc::{HybridClock, Timestamp};
 pub use ids::{RegionId, SiteId, TxnId};

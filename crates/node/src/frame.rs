@@ -27,7 +27,7 @@ use thiserror::Error;
 /// The longest body of a frame: the kind, the reading of a clock and a message. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
 pub const FRAME_BYTES_MAX: usize = FRAME_BYTES_MIN + MESSAGE_BYTES_MAX;
 /// The version of greeting, hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 14;
+pub const VERSION: u16 = 15;
 /// The random bytes of a greeting.
 pub const NONCE_BYTES: usize = 32;
 /// The length of a greeting.

@@ -25,7 +25,6 @@
 
 pub mod account;
 pub mod avantan;
-pub mod ballot;
 pub mod catalog;
 pub mod cluster;
 pub mod config;

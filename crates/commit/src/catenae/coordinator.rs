@@ -82,7 +82,7 @@ impl Site {
     pub(super) fn refuse(&mut self, id: RequestId, fx: &mut Effects<Site>) {
         self.stay_awake();
         let stream = self.streams[self.own()].view();
-        let coordinator = stream.promised().site;
+        let coordinator = stream.promised().leader;
         self.tell_stream(self.own(), Event::Ask(coordinator), fx);
         let region = self.topology.name(coordinator.region);
         let why = format!("this site stands by; connect to site {region}/{}, which coordinates its region", coordinator.shard);

@@ -86,7 +86,7 @@ impl Site {
     /// what waits there already.
     pub(super) fn direct(&mut self, asked: Asked, first: bool, fx: &mut Effects<Site>) {
         let stream = StreamId::new(self.me.region, coordinator_of(&asked.transaction, self.config.coordinators));
-        let leader = self.streams[stream].view().promised().site;
+        let leader = self.streams[stream].view().promised().leader;
         let elsewhere = stream != self.own() && leader.region == self.me.region && leader != self.me;
         if let Asker::Client(id) = asked.by
             && elsewhere

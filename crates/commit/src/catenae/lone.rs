@@ -2,7 +2,7 @@
 
 use super::config::{Config, Durability};
 use super::epoch::Epoch;
-use super::message::{Answer, Ballot, Entry, Note, Promise, Request};
+use super::message::{Answer, Entry, Note, Promise, Request};
 use super::operation::Transaction;
 use super::site::{Site, Timer};
 use super::stream_id::StreamId;
@@ -164,7 +164,7 @@ impl Lone {
         let said = self.said.entry(stream).or_default();
         *said += 1;
         let entry = Entry { author: stream.head(), epoch, batch, orders: Vec::new() };
-        let promise = Promise::Epoch { stream, ballot: Ballot::first(stream), first: *said, entries: vec![entry] };
+        let promise = Promise::Epoch { stream, ballot: stream.first_ballot(), first: *said, entries: vec![entry] };
         self.hear(stream.head(), promise)
     }
 

@@ -6,7 +6,7 @@ use super::operation::{Operation, Transaction};
 use super::stream_id::StreamId;
 use crate::transaction::TxnError;
 use rhumb_core::record::encoded_bytes;
-use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Table, Time, Timestamp};
+use rhumb_core::{Ballot, Key, KeyRange, RegionId, Row, SiteId, Span, Table, Time, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -22,13 +22,13 @@ pub struct Identifier {
     pub place: u16,
 }
 
-/// A ballot on a stream: who leads it. The stream's head leads ballot zero.
+/// How an entry stands at a site. What is chosen stands above all that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Ballot {
-    /// Counts up.
-    pub round: u64,
-    /// Whose.
-    pub site: SiteId,
+pub enum Standing {
+    /// Accepted in this ballot.
+    Accepted(Ballot),
+    /// Known to be chosen, whatever the ballot.
+    Chosen,
 }
 
 /// A region's vote on an epoch: the order in which it ran those transactions that conflict with one another.
@@ -116,8 +116,8 @@ pub enum Promise {
     /// To everybody: this site holds what that ballot's leader has said of the stream, up to `upto`.
     Held { stream: StreamId, ballot: Ballot, upto: u64 },
     /// Acceptor to whoever prepares: it accepts nothing below this ballot any more; what it has accepted after `chosen` and the place
-    /// `after` that it was asked for, each with its ballot, as many as fit a page; it has `more`.
-    Promised { stream: StreamId, ballot: Ballot, after: u64, chosen: u64, accepted: Vec<(u64, Ballot, Entry)>, more: bool },
+    /// `after` that it was asked for, each as it stands there, as many as fit a page; it has `more`.
+    Promised { stream: StreamId, ballot: Ballot, after: u64, chosen: u64, accepted: Vec<(u64, Standing, Entry)>, more: bool },
     /// To everybody: this site needs nothing any more of what it has settled.
     Settled { progress: Progress },
     /// To who forwarded a transaction: this site has it in its entry at place `index` of the stream, at this place of the batch.
@@ -251,16 +251,6 @@ impl Entry {
     }
 }
 
-impl Ballot {
-    /// The ballot at which the head of `stream` leads from the beginning.
-    pub fn first(stream: StreamId) -> Ballot {
-        Ballot { round: 0, site: stream.head() }
-    }
-
-    /// Above every ballot: known to be chosen.
-    pub const CHOSEN: Ballot = Ballot { round: u64::MAX, site: SiteId::new(u16::MAX, u16::MAX) };
-}
-
 impl From<Operation> for Transaction {
     fn from(operation: Operation) -> Transaction {
         Transaction::new(vec![operation])
@@ -288,10 +278,13 @@ impl fmt::Display for Forwarded {
     }
 }
 
-impl fmt::Display for Ballot {
-    /// `1@r0.0`.
+impl fmt::Display for Standing {
+    /// `1@r0.0`, or `chosen`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Ballot::CHOSEN { write!(f, "chosen") } else { write!(f, "{}@{}", self.round, self.site) }
+        match self {
+            Standing::Accepted(ballot) => write!(f, "{ballot}"),
+            Standing::Chosen => f.write_str("chosen"),
+        }
     }
 }
 

@@ -8,11 +8,11 @@
 //!
 //! Entries stay until every site has settled them. Records are encoded with postcard.
 
-use super::message::{Ballot, Entry, Progress};
+use super::message::{Entry, Progress, Standing};
 use super::stream_id::StreamId;
-use rhumb_core::Batch;
 use rhumb_core::actor::Space;
 use rhumb_core::record::{decode, encode};
+use rhumb_core::{Ballot, Batch};
 
 /// Entries of all streams.
 pub const ENTRIES: Space = Space(48);
@@ -33,12 +33,12 @@ pub fn decode_entry_key(key: &[u8]) -> Option<(StreamId, u64)> {
 }
 
 /// Adds an entry to a batch.
-pub fn put_entry(batch: &mut Batch, stream: StreamId, index: u64, accepted: &(Ballot, Entry)) {
+pub fn put_entry(batch: &mut Batch, stream: StreamId, index: u64, accepted: &(Standing, Entry)) {
     batch.put_record(ENTRIES, entry_key(stream, index), encode(accepted));
 }
 
 /// The ballot and the entry in a record of [`ENTRIES`].
-pub fn decode_entry(bytes: &[u8]) -> Option<(Ballot, Entry)> {
+pub fn decode_entry(bytes: &[u8]) -> Option<(Standing, Entry)> {
     decode(bytes)
 }
 
@@ -76,7 +76,8 @@ mod tests {
         assert_eq!(decode_entry_key(&entry_key(stream(7), 300)), Some((stream(7), 300)));
         assert_eq!(decode_entry_key(&[1]), None);
         let entry = Entry { author: SiteId::new(1, 0), epoch: Epoch(3), batch: vec![], orders: vec![] };
-        let bytes = encode(&(Ballot::first(stream(1)), &entry));
-        assert_eq!(decode_entry(&bytes), Some((Ballot::first(stream(1)), entry)));
+        let standing = Standing::Accepted(stream(1).first_ballot());
+        let bytes = encode(&(standing, &entry));
+        assert_eq!(decode_entry(&bytes), Some((standing, entry)));
     }
 }

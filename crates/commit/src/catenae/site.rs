@@ -13,7 +13,7 @@ use super::epoch::Epoch;
 use super::epochs::Epochs;
 use super::forwarding::Forwarding;
 use super::ledger::Ledger;
-use super::message::{Answer, Ballot, Note, Progress, Promise, Request, Status};
+use super::message::{Answer, Note, Progress, Promise, Request, Status};
 use super::planted::Planted;
 use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
@@ -22,7 +22,7 @@ use super::speculation::Visit;
 use super::stream_id::{self, PerStream, StreamId};
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{Actor, Body, Effects, Input, Inspect, Loaded, RegionId, Rules, SiteId, Span, Table, Time, Topology};
+use rhumb_core::{Actor, Ballot, Body, Effects, Input, Inspect, Loaded, RegionId, Rules, SiteId, Span, Table, Time, Topology};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

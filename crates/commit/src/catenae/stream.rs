@@ -18,9 +18,9 @@
 
 use super::config::{PAGE_BYTES_MAX, PAGE_ENTRIES_MAX};
 use super::epoch::Epoch;
-use super::message::{Ballot, Entry};
+use super::message::{Entry, Standing};
 use super::stream_id::StreamId;
-use rhumb_core::{SiteId, work};
+use rhumb_core::{Ballot, SiteId, work};
 use std::collections::BTreeMap;
 
 /// One site's view of a region's stream.
@@ -48,10 +48,10 @@ pub struct Stream {
     chosen_elsewhere: Option<(u64, SiteId)>,
 }
 
-/// An entry, with the ballot at which it was accepted.
+/// An entry, and how it stands here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Accepted {
-    said: (Ballot, Entry),
+    said: (Standing, Entry),
     /// Bytes of the entry.
     bytes: usize,
 }
@@ -75,7 +75,7 @@ impl Stream {
         Stream {
             id,
             quorum,
-            promised: Ballot::first(id),
+            promised: id.first_ballot(),
             base: (0, Epoch::NONE),
             entries: BTreeMap::new(),
             chosen: 0,
@@ -98,12 +98,12 @@ impl Stream {
     }
 
     /// Takes over an entry that an earlier life accepted.
-    pub fn resume_entry(&mut self, index: u64, ballot: Ballot, entry: Entry) {
+    pub fn resume_entry(&mut self, index: u64, standing: Standing, entry: Entry) {
         if index > self.chosen {
-            if ballot != Ballot::CHOSEN {
+            if let Standing::Accepted(ballot) = standing {
                 self.promised = self.promised.max(ballot);
             }
-            self.put(index, ballot, entry);
+            self.put(index, standing, entry);
         }
     }
 
@@ -111,14 +111,18 @@ impl Stream {
     /// of them that was accepted and not learnt. What is learnt is held at no leader's ballot.
     pub fn resume_held(&mut self, me: SiteId) {
         let accepted = self.entries.range(self.chosen + 1..).map(|(_, accepted)| accepted.said.0);
-        let ballot = accepted.into_iter().find(|ballot| *ballot != Ballot::CHOSEN).unwrap_or(self.promised);
+        let in_a_ballot = |standing| match standing {
+            Standing::Accepted(ballot) => Some(ballot),
+            Standing::Chosen => None,
+        };
+        let ballot = accepted.into_iter().find_map(in_a_ballot).unwrap_or(self.promised);
         self.holds(me, ballot, self.agrees(ballot));
     }
 
     /// Keeps an entry in place of another that is not known to be chosen.
-    fn put(&mut self, index: u64, ballot: Ballot, entry: Entry) {
+    fn put(&mut self, index: u64, standing: Standing, entry: Entry) {
         let bytes = entry.bytes();
-        let before = self.entries.insert(index, Accepted { said: (ballot, entry), bytes });
+        let before = self.entries.insert(index, Accepted { said: (standing, entry), bytes });
         self.unchosen_bytes = self.unchosen_bytes + bytes - before.map_or(0, |before| before.bytes);
     }
 
@@ -189,7 +193,7 @@ impl Stream {
     }
 
     /// The entry at a place, and the ballot at which it was accepted.
-    pub fn entry(&self, index: u64) -> Option<&(Ballot, Entry)> {
+    pub fn entry(&self, index: u64) -> Option<&(Standing, Entry)> {
         self.entries.get(&index).map(|accepted| &accepted.said)
     }
 
@@ -199,7 +203,7 @@ impl Stream {
     }
 
     /// The entries from place `first` on, as many as one message holds; at least one, if there is any.
-    pub fn page(&self, first: u64) -> impl Iterator<Item = (u64, &(Ballot, Entry))> {
+    pub fn page(&self, first: u64) -> impl Iterator<Item = (u64, &(Standing, Entry))> {
         let mut before = 0;
         let page = self.entries.range(first..).take(PAGE_ENTRIES_MAX).take_while(move |(_, accepted)| {
             let fits = before < PAGE_BYTES_MAX;
@@ -212,10 +216,9 @@ impl Stream {
     /// Up to where this site agrees with the leader of `ballot`.
     pub fn agrees(&self, ballot: Ballot) -> u64 {
         let next = self.entries.range(self.chosen + 1..);
-        let same = (self.chosen + 1..)
-            .zip(next)
-            .inspect(|_| work::add(1))
-            .take_while(|(place, (index, accepted))| place == *index && [ballot, Ballot::CHOSEN].contains(&accepted.said.0));
+        let same = (self.chosen + 1..).zip(next).inspect(|_| work::add(1)).take_while(|(place, (index, accepted))| {
+            place == *index && [Standing::Accepted(ballot), Standing::Chosen].contains(&accepted.said.0)
+        });
         self.chosen + same.count() as u64
     }
 
@@ -241,13 +244,13 @@ impl Stream {
         let (mut new, mut last) = (Vec::new(), 0);
         for (index, entry) in (first..).zip(entries) {
             if index == agreed + 1 {
-                self.put(index, ballot, entry);
+                self.put(index, Standing::Accepted(ballot), entry);
                 new.push(index);
                 agreed = self.agrees(ballot);
             }
             last = index;
         }
-        self.hear(ballot.site, ballot, last);
+        self.hear(ballot.leader, ballot, last);
         Ok(new)
     }
 
@@ -256,31 +259,31 @@ impl Stream {
     ///
     /// # Errors
     /// The ballot that is promised, if it is a higher one.
-    pub fn say_again(&mut self, ballot: Ballot, mut accepted: BTreeMap<u64, (Ballot, Entry)>) -> Result<Vec<u64>, Ballot> {
+    pub fn say_again(&mut self, ballot: Ballot, mut accepted: BTreeMap<u64, (Standing, Entry)>) -> Result<Vec<u64>, Ballot> {
         merge(&mut accepted, self.accepted(0));
         let first = self.chosen + 1;
         self.accept(ballot, first, accepted.split_off(&first).into_values().map(|(_, entry)| entry))
     }
 
     /// What this site has accepted after `after` and does not know to be chosen.
-    pub fn accepted(&self, after: u64) -> Vec<(u64, Ballot, Entry)> {
+    pub fn accepted(&self, after: u64) -> Vec<(u64, Standing, Entry)> {
         let after = after.max(self.chosen);
         self.entries.range(after + 1..).map(|(index, accepted)| (*index, accepted.said.0, accepted.said.1.clone())).collect()
     }
 
     /// The first of those, as many as one message holds, and whether there are more.
-    pub fn accepted_page(&self, after: u64) -> (Vec<(u64, Ballot, Entry)>, bool) {
+    pub fn accepted_page(&self, after: u64) -> (Vec<(u64, Standing, Entry)>, bool) {
         let first = after.max(self.chosen) + 1;
-        let page: Vec<_> = self.page(first).map(|(index, (ballot, entry))| (index, *ballot, entry.clone())).collect();
+        let page: Vec<_> = self.page(first).map(|(index, (standing, entry))| (index, *standing, entry.clone())).collect();
         let more = page.last().is_some_and(|(last, ..)| *last < self.end());
         (page, more)
     }
 
     /// Learns that `entry` is chosen at a place. True if that is new, and follows on what is known; then it is to be written down.
     pub fn learn(&mut self, index: u64, entry: Entry) -> bool {
-        let follows = index == self.chosen + 1 && self.entries.get(&index).is_none_or(|accepted| accepted.said.0 != Ballot::CHOSEN);
+        let follows = index == self.chosen + 1 && self.entries.get(&index).is_none_or(|accepted| accepted.said.0 != Standing::Chosen);
         if follows {
-            self.put(index, Ballot::CHOSEN, entry);
+            self.put(index, Standing::Chosen, entry);
         }
         follows
     }
@@ -311,19 +314,20 @@ impl Stream {
 
     /// Up to where entries are chosen at `ballot`, by what acceptors say that they hold. A leader that is one of them holds what others hold.
     fn chosen_at(&self, ballot: Ballot) -> u64 {
-        let others = self.held.iter().filter(|(site, (held, _))| *held == ballot && **site != ballot.site);
+        let others = self.held.iter().filter(|(site, (held, _))| *held == ballot && **site != ballot.leader);
         let mut upto: Vec<u64> = others.map(|(_, (_, upto))| *upto).collect();
         upto.sort_unstable_by(|a, b| b.cmp(a));
-        let needed = self.quorum - usize::from(self.id.is_accepted_by(ballot.site));
+        let needed = self.quorum - usize::from(self.id.is_accepted_by(ballot.leader));
         needed.checked_sub(1).and_then(|last| upto.get(last)).copied().unwrap_or(0)
     }
 
     /// The next entry that can now be told to be chosen, if there is one.
     pub fn advance(&mut self) -> Option<Found> {
         let index = self.chosen + 1;
-        let Accepted { said: (ballot, entry), bytes } = self.entries.get(&index)?;
-        let holders = self.held.values().filter(|(held, upto)| held == ballot && *upto >= index).count();
-        if *ballot != Ballot::CHOSEN && holders < self.quorum {
+        let Accepted { said: (standing, entry), bytes } = self.entries.get(&index)?;
+        if let Standing::Accepted(ballot) = standing
+            && self.held.values().filter(|(held, upto)| held == ballot && *upto >= index).count() < self.quorum
+        {
             return None;
         }
         self.chosen = index;
@@ -349,10 +353,10 @@ impl Stream {
 }
 
 /// Keeps of each place what was accepted at the highest ballot.
-pub fn merge(known: &mut BTreeMap<u64, (Ballot, Entry)>, accepted: Vec<(u64, Ballot, Entry)>) {
-    for (index, ballot, entry) in accepted {
-        if known.get(&index).is_none_or(|(other, _)| *other < ballot) {
-            known.insert(index, (ballot, entry));
+pub fn merge(known: &mut BTreeMap<u64, (Standing, Entry)>, accepted: Vec<(u64, Standing, Entry)>) {
+    for (index, standing, entry) in accepted {
+        if known.get(&index).is_none_or(|(other, _)| *other < standing) {
+            known.insert(index, (standing, entry));
         }
     }
 }

@@ -11,7 +11,7 @@
 
 use super::chain;
 use super::operation::Transaction;
-use rhumb_core::{Key, RegionId, SiteId, Topology};
+use rhumb_core::{Ballot, Key, RegionId, SiteId, Topology};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Index, IndexMut};
@@ -68,6 +68,11 @@ impl StreamId {
     /// The site that leads it from the beginning.
     pub const fn head(self) -> SiteId {
         SiteId { region: self.region(), shard: self.number() }
+    }
+
+    /// The ballot at which its head leads from the beginning.
+    pub const fn first_ballot(self) -> Ballot {
+        Ballot { number: 0, leader: self.head() }
     }
 
     /// True for a site whose disk counts for this stream.

@@ -13,14 +13,14 @@
 //! is dropped when the next one is adopted, but for what was carried.
 
 use super::config::EPOCHS_KEPT_MAX;
-use super::configuration::{Ballot, Carried, Cause, Configuration, Epoch, Goal, carries};
+use super::configuration::{Carried, Cause, Configuration, Epoch, Goal, carries};
 use super::message::{Note, Promise, Report, TRANSACTION};
 use super::planted::Planted;
 use super::records::{ACCEPTOR, ASIDE, AcceptorRecord, BASE, Base, CONFIGURATION, PREPARED, put_versions, txn_key};
 use super::replica::Replica;
 use super::site::Site;
 use rhumb_core::record::encode;
-use rhumb_core::{Batch, Effects, SiteId, Time};
+use rhumb_core::{Acceptor, Ballot, Batch, Effects, SiteId, Time};
 use std::collections::BTreeSet;
 
 /// A site's part in the change that ends its epoch.
@@ -37,42 +37,47 @@ pub(super) struct Sealed {
 
 impl Site {
     pub(super) fn on_seal(&mut self, from: SiteId, ballot: Ballot, goal: Goal, fx: &mut Effects<Site>) {
-        if self.is_outbid(from, ballot, fx) {
+        let mut acceptor = self.acceptor();
+        let promised = acceptor.promise(ballot);
+        if !self.takes_part(from, promised, fx) {
             return;
         }
-        let accepted = self.sealed.as_ref().and_then(|sealed| sealed.record.accepted.clone());
         let unsettled = self.replica.unsettled();
         let unsettled = if self.rules.breaks(Planted::CommitsNotCarried) { Vec::new() } else { unsettled };
-        let report = Report { accepted: accepted.clone(), holds: self.base.holds, clock: self.clock.last(), unsettled };
-        let batch = self.seal(AcceptorRecord { promised: ballot, goal, accepted }, fx);
+        let report = Report { accepted: acceptor.accepted().cloned(), holds: self.base.holds, clock: self.clock.last(), unsettled };
+        let batch = self.seal(AcceptorRecord { acceptor, goal }, fx);
         fx.persist(batch).send(from, self.configuration.epoch.says(Promise::Sealed { ballot, report }));
     }
 
     pub(super) fn on_accept(&mut self, from: SiteId, ballot: Ballot, configuration: Box<Configuration>, fx: &mut Effects<Site>) {
-        if self.is_outbid(from, ballot, fx) {
-            return;
-        }
-        let (quorums, members) = (configuration.quorums.clone(), configuration.members());
         let goal = match &self.sealed {
             Some(sealed) => sealed.record.goal.clone(),
             None => {
-                let (cores, cause, why) = (Some(configuration.cores), configuration.cause, configuration.why.clone());
+                let (quorums, members, cores) = (configuration.quorums.clone(), configuration.members(), Some(configuration.cores));
+                let (cause, why) = (configuration.cause, configuration.why.clone());
                 Goal { quorums, members, lost: BTreeSet::new(), cores, cause, why }
             }
         };
-        let batch = self.seal(AcceptorRecord { promised: ballot, goal, accepted: Some((ballot, configuration)) }, fx);
+        let mut acceptor = self.acceptor();
+        let accepted = acceptor.accept(ballot, configuration);
+        if !self.takes_part(from, accepted, fx) {
+            return;
+        }
+        let batch = self.seal(AcceptorRecord { acceptor, goal }, fx);
         fx.persist(batch).send(from, self.configuration.epoch.says(Promise::Accepted { ballot }));
     }
 
-    fn is_outbid(&self, from: SiteId, ballot: Ballot, fx: &mut Effects<Site>) -> bool {
-        match &self.sealed {
-            _ if !self.is_member() => true,
-            Some(Sealed { record: AcceptorRecord { promised, .. }, .. }) if *promised > ballot => {
-                fx.send(from, self.configuration.epoch.says(Note::Outbid { ballot: *promised }));
-                true
-            }
-            _ => false,
+    /// What it has promised and accepted of the next configuration.
+    pub(super) fn acceptor(&self) -> Acceptor<Box<Configuration>> {
+        self.sealed.as_ref().map(|sealed| sealed.record.acceptor.clone()).unwrap_or_default()
+    }
+
+    /// True if it takes part in a ballot of `from`; who is outbid is told. Only members do.
+    fn takes_part(&self, from: SiteId, taken: Result<bool, Ballot>, fx: &mut Effects<Site>) -> bool {
+        if let (true, Err(ballot)) = (self.is_member(), taken) {
+            fx.send(from, self.configuration.epoch.says(Note::Outbid { ballot }));
         }
+        self.is_member() && taken.is_ok()
     }
 
     /// Stops serving, if it has not stopped yet, and takes note of what is promised with that.

@@ -55,24 +55,6 @@ impl<T: fmt::Display> fmt::Display for Stamped<T> {
     }
 }
 
-/// Names an attempt to decide the next configuration; the higher one prevails.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Ballot {
-    /// Counts attempts.
-    pub round: u64,
-    /// Whose attempt it is.
-    pub mover: Option<SiteId>,
-}
-
-impl fmt::Display for Ballot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.mover {
-            Some(mover) => write!(f, "{}/{mover}", self.round),
-            None => write!(f, "{}", self.round),
-        }
-    }
-}
-
 /// How many cores there are to be. One number for the cluster: load, distance and failures are of sites, and not of databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cores {

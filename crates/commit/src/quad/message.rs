@@ -1,9 +1,9 @@
 //! What sites say to one another, each message with its sender's epoch ([`Stamped`](super::Stamped)). Clients speak as they do to every
 //! protocol ([`Answer`](crate::replicated_commit::Answer)); besides, an operator may ask for a change.
 
-use super::configuration::{Ballot, Carried, Configuration, Cores, Epoch, Goal};
+use super::configuration::{Carried, Configuration, Cores, Epoch, Goal};
 use super::records::CommitRecord;
-use rhumb_core::{Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Ballot, Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -75,7 +75,7 @@ mod site;
 mod unnamed;
 
 pub use config::{Adaptation, Availability, BURDEN_MAX_PERCENT, Config, LOAD_MAX_PPM};
-pub use configuration::{Ballot, Carried, Cause, Configuration, Cores, Epoch, Goal, Stamped, carries};
+pub use configuration::{Carried, Cause, Configuration, Cores, Epoch, Goal, Stamped, carries};
 pub use explanation::{Explanation, Role, SiteFacts, Tally};
 pub use manager::{GAIN_MIN, Plan};
 pub use message::{Burden, Leave, Note, Promise, Request};

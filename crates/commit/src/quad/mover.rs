@@ -22,13 +22,14 @@
 //! commits that they found not settled; a value that a sealed site has accepted is proposed again as it is; what is decided for an
 //! epoch never changes.
 
-use super::configuration::{Ballot, Configuration, Epoch, Goal, carries};
+use super::configuration::{Configuration, Epoch, Goal, carries};
 use super::message::{Note, Report};
 use super::site::Site;
 use crate::replicated_commit::Answer;
 use crate::transaction::TxnError;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, SiteId, Timestamp};
+use rhumb_core::ballot::to_propose_again;
+use rhumb_core::{Ballot, Effects, SiteId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An attempt to change the configuration.
@@ -93,9 +94,8 @@ impl Site {
 
     /// Begins an attempt, in a ballot above all that this site knows.
     pub(super) fn attempt(&mut self, goal: Goal, id: Option<RequestId>, fx: &mut Effects<Site>) {
-        let known = self.sealed.as_ref().map_or(0, |sealed| sealed.record.promised.round);
-        self.rounds = self.rounds.max(known) + 1;
-        let ballot = Ballot { round: self.rounds, mover: Some(self.me) };
+        let ballot = self.acceptor().next_ballot(self.heard_ballot, self.me);
+        self.heard_ballot = ballot.number;
         fx.count("quad.attempt");
         self.attempt = Some(Attempt { ballot, goal, id, since: self.ticks, reports: BTreeMap::new(), stage: Stage::Sealing });
         self.urge(fx);
@@ -151,8 +151,7 @@ impl Site {
         if !sealed.contains(&self.me) || !self.configuration.is_quorate(&sealed, &attempt.goal.lost) {
             return;
         }
-        let accepted = attempt.reports.values().filter_map(|report| report.accepted.as_ref()).max_by_key(|(ballot, _)| *ballot);
-        if let Some((_, configuration)) = accepted {
+        if let Some(configuration) = to_propose_again(attempt.reports.values().filter_map(|report| report.accepted.as_ref())) {
             attempt.stage = Stage::Accepting { configuration: configuration.clone(), accepted: BTreeSet::new() };
             attempt.since = self.ticks;
         } else if self.configuration.may_be_left(&sealed, &attempt.goal.lost) {
@@ -184,8 +183,8 @@ impl Site {
     /// others: so it is.
     pub(super) fn on_advances(&mut self, from: SiteId, ballot: Ballot, pages: u64, fx: &mut Effects<Site>) {
         let epoch = self.configuration.epoch;
-        if ballot.mover != Some(self.me) {
-            if let Some(sealed) = self.sealed.as_mut().filter(|sealed| sealed.record.promised == ballot) {
+        if ballot.leader != self.me {
+            if let Some(sealed) = self.sealed.as_mut().filter(|sealed| sealed.record.acceptor.promised() == Some(ballot)) {
                 sealed.since = self.ticks;
             }
             return;
@@ -217,7 +216,7 @@ impl Site {
     }
 
     pub(super) fn on_outbid(&mut self, ballot: Ballot, fx: &mut Effects<Site>) {
-        self.rounds = self.rounds.max(ballot.round);
+        self.heard_ballot = self.heard_ballot.max(ballot.number);
         if self.attempt.as_ref().is_some_and(|attempt| attempt.ballot < ballot) {
             self.give_up("another site changes the configuration", fx);
         }

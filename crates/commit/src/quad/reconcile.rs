@@ -31,14 +31,14 @@
 //! another one.
 
 use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE, PAGE_BYTES_MAX};
-use super::configuration::{Ballot, Epoch};
+use super::configuration::Epoch;
 use super::message::{Cursor, Difference, Note, Promise};
 use super::planted::Planted;
 use super::records::{ASIDE, BASE, CommitRecord, DIFFERENCES, difference_key, read_difference, txn_key};
 use super::site::{Loading, Site};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::encode;
-use rhumb_core::{Batch, Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId, work};
+use rhumb_core::{Ballot, Batch, Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a site is getting, or has got for an attempt.

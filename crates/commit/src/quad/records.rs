@@ -11,11 +11,11 @@
 //! | [`ASIDE`] | transaction | [`CommitRecord`]: a commit of the epoch that ends, until a configuration says whether it counts |
 //! | [`DIFFERENCES`] | epoch, row key | that this row was written in that epoch: the difference objects |
 
-use super::configuration::{Ballot, Configuration, Epoch, Goal};
+use super::configuration::{Configuration, Epoch, Goal};
 use crate::wound_wait::{Lock, Mode};
 use rhumb_core::actor::Space;
 use rhumb_core::record::encode;
-use rhumb_core::{Batch, Key, KeyRange, SiteId, Timestamp, TxnId, Value};
+use rhumb_core::{Acceptor, Batch, Key, KeyRange, SiteId, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 
 /// Prepared transactions.
@@ -93,12 +93,10 @@ impl CommitRecord {
 /// What a site has promised and accepted of the next configuration. There is none as long as the epoch is not sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptorRecord {
-    /// No ballot below it is taken part in.
-    pub promised: Ballot,
+    /// What it has promised and accepted.
+    pub acceptor: Acceptor<Box<Configuration>>,
     /// What was last asked for.
     pub goal: Goal,
-    /// What was accepted last, and in which ballot.
-    pub accepted: Option<(Ballot, Box<Configuration>)>,
 }
 
 /// How much of the past a site holds.

@@ -68,8 +68,8 @@ pub struct Site {
     pub(super) base: Base,
     /// A change of configuration that this site attempts.
     pub(super) attempt: Option<Attempt>,
-    /// The highest round of ballots that it has heard of.
-    pub(super) rounds: u64,
+    /// The highest number of a ballot that it has heard of.
+    pub(super) heard_ballot: u64,
     pub(super) pulling: Option<Pulling>,
     /// Commits of the epoch that ends, as sealed sources told of them.
     pub(super) aside: BTreeMap<TxnId, CommitRecord>,
@@ -116,7 +116,7 @@ impl Site {
             sealed: None,
             base: Base { holds, kept: Epoch(0) },
             attempt: None,
-            rounds: 0,
+            heard_ballot: 0,
             pulling: None,
             aside: BTreeMap::new(),
             monitor: Monitor::default(),

@@ -70,7 +70,7 @@ pub(super) struct Ballot {
     pub(super) assumes: bool,
     pub(super) leads_from: Time,
     /// The number of the highest round of others that was in the way of one of this region's.
-    pub(super) outranked_by: u32,
+    pub(super) outranked_by: u64,
     /// It stays on record though this region has no vote: others here have acted on its outcome.
     pub(super) kept: bool,
     /// That it committed is on disk or on its way there, though not all cohorts have applied it.

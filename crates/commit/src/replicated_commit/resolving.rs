@@ -24,7 +24,7 @@ use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Span, Tabl
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How often the wait doubles in which a region lets others lead: once a round, so that one comes to its end on slow disks.
-const LEAD_DOUBLINGS_MAX: u32 = 2;
+const LEAD_DOUBLINGS_MAX: u64 = 2;
 
 /// What the leader of a round proposes.
 #[derive(Debug)]
@@ -175,10 +175,10 @@ impl Site {
         if !unbound.is_empty() {
             return unbound.into_iter().for_each(|site| fx.send(site, Note::Bind { meta: meta.clone() })); // the leader asks again
         }
-        let is_new = ballot.acceptor.has_not_promised(round);
-        if let Err(promised) = ballot.acceptor.promise(round, without) {
-            return self.send(from, Note::Outranked { attempt, promised }, fx);
-        }
+        let is_new = match ballot.acceptor.promise(round, without) {
+            Ok(is_new) => is_new,
+            Err(promised) => return self.send(from, Note::Outranked { attempt, promised }, fx),
+        };
         if ballot.leader.as_ref().is_some_and(|leader| leader.round() != round) {
             ballot.leave_round();
         }

@@ -60,7 +60,7 @@ pub enum Planted {
 pub struct Resolution {
     pub planted: Option<Planted>,
     /// Rounds that each leader may begin.
-    pub rounds_max: u32,
+    pub rounds_max: u64,
     /// Crashes, of whichever survivors.
     pub crashes_max: u8,
 }

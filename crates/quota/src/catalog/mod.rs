@@ -14,12 +14,11 @@ mod definitions;
 
 pub use definitions::{Change, Command, Definition, Definitions, Made, QuotaId};
 
-use crate::ballot::Ballot;
 use crate::cluster::Cluster;
 use crate::refusal::Refusal;
 use crate::spec::QUOTAS_MAX;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{SiteId, Table, work};
+use rhumb_core::{Acceptor, Ballot, SiteId, Table, ballot, work};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -65,10 +64,8 @@ pub enum Promise {
 pub struct State {
     /// The first slot not known to be chosen.
     pub slot: u64,
-    /// No lower ballot is answered any more.
-    pub promised: Ballot,
-    /// What was accepted at the highest ballot.
-    pub accepted: Option<(Ballot, Command)>,
+    /// What this site has promised and accepted in the slot.
+    pub acceptor: Acceptor<Command>,
     /// Commands made by this site.
     pub commands: u64,
     /// What has become of changes.
@@ -178,11 +175,10 @@ impl Catalog {
         if !matches!(self.role, Role::Idle) || self.waiting.is_empty() {
             return;
         }
-        let number = self.state.promised.number.max(self.outdated_by) + 1;
-        let ballot = Ballot { number, leader: self.cluster.me };
-        self.state.promised = ballot;
-        out.changed = true;
-        self.role = Role::Preparing { ballot, answers: BTreeMap::from([(self.cluster.me, self.state.accepted.clone())]), waited: 0 };
+        let ballot = self.state.acceptor.next_ballot(self.outdated_by, self.cluster.me);
+        out.changed |= self.state.acceptor.promise(ballot).expect("it is above all that are promised");
+        let own = self.state.acceptor.accepted().cloned();
+        self.role = Role::Preparing { ballot, answers: BTreeMap::from([(self.cluster.me, own)]), waited: 0 };
         for site in self.cluster.others() {
             out.promises.push((site, Promise::Prepare { slot: self.state.slot, ballot }));
         }
@@ -228,8 +224,9 @@ impl Catalog {
         }
         match promise {
             Promise::Prepare { ballot, .. } => {
-                if self.promise_ballot(from, ballot, out) {
-                    out.promises.push((from, Promise::Prepared { slot, ballot, accepted: self.state.accepted.clone() }));
+                let promised = self.state.acceptor.promise(ballot);
+                if self.is_in_force(from, promised, out) {
+                    out.promises.push((from, Promise::Prepared { slot, ballot, accepted: self.state.acceptor.accepted().cloned() }));
                 }
             }
             Promise::Prepared { ballot, accepted, .. } => {
@@ -241,11 +238,8 @@ impl Catalog {
                 }
             }
             Promise::Accept { ballot, command, .. } => {
-                if self.promise_ballot(from, ballot, out) {
-                    if self.state.accepted.as_ref().is_none_or(|(at, _)| *at < ballot) {
-                        self.state.accepted = Some((ballot, command));
-                        out.changed = true;
-                    }
+                let accepted = self.state.acceptor.accept(ballot, command);
+                if self.is_in_force(from, accepted, out) {
                     out.promises.push((from, Promise::Accepted { slot, ballot }));
                 }
             }
@@ -260,16 +254,13 @@ impl Catalog {
         }
     }
 
-    fn promise_ballot(&mut self, from: SiteId, ballot: Ballot, out: &mut Out) -> bool {
-        if ballot < self.state.promised {
-            out.notes.push((from, Note::Outdated { slot: self.state.slot, promised: self.state.promised }));
-            return false;
+    /// True if the acceptor took part in a ballot of `from`; if not, that is told which one it has promised.
+    fn is_in_force(&self, from: SiteId, taken: Result<bool, Ballot>, out: &mut Out) -> bool {
+        match taken {
+            Ok(is_new) => out.changed |= is_new,
+            Err(promised) => out.notes.push((from, Note::Outdated { slot: self.state.slot, promised })),
         }
-        if ballot > self.state.promised {
-            self.state.promised = ballot;
-            out.changed = true;
-        }
-        true
+        taken.is_ok()
     }
 
     fn consider(&mut self, out: &mut Out) {
@@ -277,9 +268,8 @@ impl Catalog {
         if answers.len() < self.cluster.majority() {
             return;
         }
-        let accepted = answers.values().flatten().max_by_key(|(ballot, _)| *ballot);
-        let command = match (accepted, self.waiting.front_mut()) {
-            (Some((_, command)), _) => command.clone(),
+        let command = match (ballot::to_propose_again(answers.values().flatten()), self.waiting.front_mut()) {
+            (Some(command), _) => command.clone(),
             (None, Some(waiting)) => {
                 waiting.proposed = true;
                 waiting.command.clone()
@@ -287,9 +277,8 @@ impl Catalog {
             (None, None) => return self.role = Role::Idle,
         };
         let (ballot, slot) = (*ballot, self.state.slot);
-        if self.state.promised == ballot {
-            self.state.accepted = Some((ballot, command.clone()));
-            out.changed = true;
+        if let Ok(is_new) = self.state.acceptor.accept(ballot, command.clone()) {
+            out.changed |= is_new;
             for site in self.cluster.others() {
                 out.promises.push((site, Promise::Accept { slot, ballot, command: command.clone() }));
             }

@@ -18,13 +18,13 @@ mod takeover;
 
 use super::config::Config;
 use super::epoch::Epoch;
-use super::message::{Ballot, Entry, Forwarded, Note, Promise};
+use super::message::{Entry, Forwarded, Note, Promise, Standing};
 use super::planted::Planted;
 use super::records;
 use super::stream::{Found, Stream};
 use super::stream_id::StreamId;
 use pulling::Pulling;
-use rhumb_core::{Batch, Loaded, Rules, SiteId, Topology};
+use rhumb_core::{Ballot, Batch, Loaded, Rules, SiteId, Topology};
 use takeover::Seat;
 
 /// One stream at one site.
@@ -83,7 +83,7 @@ pub struct Part {
     /// The last place that it knows to be chosen.
     pub chosen: u64,
     /// Places after both, each with the ballot and the entry.
-    pub accepted: Vec<(u64, Ballot, Entry)>,
+    pub accepted: Vec<(u64, Standing, Entry)>,
     /// It has more.
     pub more: bool,
 }
@@ -269,8 +269,8 @@ impl Agreement {
     }
 
     /// Takes over an entry that an earlier incarnation accepted.
-    pub fn resume_entry(&mut self, index: u64, ballot: Ballot, entry: Entry) {
-        self.stream.resume_entry(index, ballot, entry);
+    pub fn resume_entry(&mut self, index: u64, standing: Standing, entry: Entry) {
+        self.stream.resume_entry(index, standing, entry);
     }
 
     /// The first entry on disk is that at place `oldest`; none is there that follows on what is settled.
@@ -300,7 +300,7 @@ impl Agreement {
             Event::PassOver(until) => self.pass_over(until, cx, &mut out),
             Event::Ask(whom) => self.pull(whom, cx, &mut out),
             Event::Durable { ballot, upto } => self.on_durable(ballot, upto, cx, &mut out),
-            Event::Epoch { from, ballot, first, entries, is_flooded } if !entries.is_empty() && from == ballot.site => {
+            Event::Epoch { from, ballot, first, entries, is_flooded } if !entries.is_empty() && from == ballot.leader => {
                 if is_flooded {
                     self.pass_by(ballot, first + entries.len() as u64 - 1, &mut out);
                 } else {
@@ -328,12 +328,13 @@ impl Agreement {
         if self.id.is_accepted_by(cx.me) {
             self.stream.resume_held(cx.me);
             if cx.rules.breaks(Planted::LearntIsHeld) {
-                self.stream.holds(cx.me, Ballot::CHOSEN, self.stream.agrees(Ballot::CHOSEN));
+                let above_all = Ballot { number: u64::MAX, leader: cx.me };
+                self.stream.holds(cx.me, above_all, self.stream.agrees(above_all));
             }
         }
         // Its own first ballot a coordinator keeps over its incarnations: it has on disk whatever it has said at it.
-        let first = Ballot::first(self.id);
-        self.seat = if self.stream.promised() == first && first.site == cx.me { Seat::leader(first) } else { Seat::follower() };
+        let first = self.id.first_ballot();
+        self.seat = if self.stream.promised() == first && first.leader == cx.me { Seat::leader(first) } else { Seat::follower() };
         self.advance(cx, out);
     }
 

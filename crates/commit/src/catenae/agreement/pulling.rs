@@ -74,7 +74,7 @@ impl Agreement {
             _ if pulling.waits_for_answer(cx) => return None,
             _ if self.seat.is_behind() => None,
             _ if !takes_more => return None,
-            None if is_stuck => Some(stream.promised().site),
+            None if is_stuck => Some(stream.promised().leader),
             gap => Some(gap?),
         };
         let others = cx.others();

@@ -7,9 +7,9 @@
 use super::{Agreement, Cx, Effect, Sealed};
 use crate::catenae::config::REPEATED_BYTES_MAX;
 use crate::catenae::epoch::Epoch;
-use crate::catenae::message::{Ballot, Entry, Note, Promise};
+use crate::catenae::message::{Entry, Note, Promise};
 use crate::catenae::records;
-use rhumb_core::{Batch, SiteId};
+use rhumb_core::{Ballot, Batch, SiteId};
 
 impl Agreement {
     /// The leader says its next entry.
@@ -81,12 +81,12 @@ impl Agreement {
     /// A leader's entries arrive, up to place `last`, and there is no room for them.
     pub(super) fn pass_by(&mut self, ballot: Ballot, last: u64, out: &mut Vec<Effect>) {
         out.push(Effect::Count("catenae.flooded"));
-        self.stream.hear(ballot.site, ballot, last);
+        self.stream.hear(ballot.leader, ballot, last);
     }
 
     /// A leader's entries arrive.
     pub(super) fn on_epoch(&mut self, ballot: Ballot, first: u64, entries: Vec<Entry>, cx: &Cx<'_>, out: &mut Vec<Effect>) {
-        let (leader, last) = (ballot.site, first + entries.len() as u64 - 1);
+        let (leader, last) = (ballot.leader, first + entries.len() as u64 - 1);
         let region = self.id.region();
         let sealed: Option<Epoch> = entries.iter().filter(|entry| entry.author.region == region).map(|entry| entry.epoch).max();
         let new = match self.stream.accept(ballot, first, entries) {

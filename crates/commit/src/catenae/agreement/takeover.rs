@@ -17,10 +17,10 @@
 use super::{Agreement, Cx, Effect, Moment, Part, Sealed};
 use crate::catenae::config::{QUIET_REPEAT_TICKS, REPEATED_BYTES_MAX};
 use crate::catenae::epoch::Epoch;
-use crate::catenae::message::{Ballot, Entry, Note, Promise};
+use crate::catenae::message::{Entry, Note, Promise, Standing};
 use crate::catenae::planted::Planted;
 use crate::catenae::{records, stream};
-use rhumb_core::{Batch, SiteId};
+use rhumb_core::{Ballot, Batch, SiteId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a site is to a stream.
@@ -39,7 +39,7 @@ enum Lead {
         /// The highest place that one of them knows to be chosen.
         chosen: u64,
         /// What they have accepted after that, each at its highest ballot.
-        accepted: BTreeMap<u64, (Ballot, Entry)>,
+        accepted: BTreeMap<u64, (Standing, Entry)>,
     },
     /// It has the promises, and misses chosen entries.
     Behind {
@@ -48,7 +48,7 @@ enum Lead {
         /// It needs them up to here.
         chosen: u64,
         /// What is to be said again.
-        accepted: BTreeMap<u64, (Ballot, Entry)>,
+        accepted: BTreeMap<u64, (Standing, Entry)>,
     },
     /// It says what comes next.
     Leader {
@@ -61,7 +61,7 @@ enum Lead {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seat {
     lead: Lead,
-    /// The highest round heard of.
+    /// The highest number of a ballot heard of.
     round: u64,
     /// The last epoch covered when this was last looked at, and for how many ticks it has been that.
     covered: Epoch,
@@ -177,8 +177,8 @@ impl Seat {
 
     /// A ballot is heard of: who leads at a lower one does no more. Returns whether it is news, and whether that happens.
     fn step_down_below(&mut self, ballot: Ballot) -> (bool, bool) {
-        let is_higher = ballot.round > self.round;
-        self.round = self.round.max(ballot.round);
+        let is_higher = ballot.number > self.round;
+        self.round = self.round.max(ballot.number);
         let leads_at = match self.lead {
             Lead::Follower => None,
             Lead::Preparing { ballot, .. } | Lead::Behind { ballot, .. } | Lead::Leader { ballot } => Some(ballot),
@@ -214,7 +214,7 @@ impl Agreement {
             // Whoever asks is given the time to succeed.
             self.seat.silent = 0;
         }
-        let is_back = ballot.site != cx.me && self.id.rank(ballot.site, cx.topology) == 0;
+        let is_back = ballot.leader != cx.me && self.id.rank(ballot.leader, cx.topology) == 0;
         if is_news && is_back {
             self.seat.alarms.hear(cx.tick, cx.config.tolerance_epochs);
         }
@@ -237,8 +237,8 @@ impl Agreement {
         }
         (seat.covered, seat.chosen) = (covered, chosen);
         let promised = self.stream.promised();
-        seat.unheard = if seat.round > promised.round { seat.unheard + 1 } else { 0 };
-        let outranks = self.id.region() == cx.me.region && self.id.rank(cx.me, cx.topology) < self.id.rank(promised.site, cx.topology);
+        seat.unheard = if seat.round > promised.number { seat.unheard + 1 } else { 0 };
+        let outranks = self.id.region() == cx.me.region && self.id.rank(cx.me, cx.topology) < self.id.rank(promised.leader, cx.topology);
         seat.outranked = if outranks { seat.outranked + 1 } else { 0 };
         seat.alarms.fade(cx.tick, cx.config.tolerance_epochs);
         if seat.leads_at().is_some() {
@@ -274,7 +274,7 @@ impl Agreement {
         let has_waited = seat.asked.is_none_or(|asked| cx.tick - asked > self.pause(cx));
         // What belongs to it a coordinator wants back as soon as it has all that was said: while it asks for promises and catches up, the
         // stream stands still, and everybody waits. Who leads at a ballot that it has only been told of has a moment to be heard.
-        let may_hear_more = seat.round > stream.promised().round && seat.unheard <= tolerance / HEARING_PART;
+        let may_hear_more = seat.round > stream.promised().number && seat.unheard <= tolerance / HEARING_PART;
         let has_heard_all = stream.gap().is_none() && !may_hear_more;
         let has_heard_all = has_heard_all || cx.rules.breaks(Planted::ReclaimedAtOnce);
         // Without the region itself nobody may take over if none may be lost. Who is behind catches up first: it would depose a leader again
@@ -291,8 +291,8 @@ impl Agreement {
     fn prepare(&mut self, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let after = self.stream.chosen();
         let seat = &mut self.seat;
-        seat.round = seat.round.max(self.stream.promised().round) + 1;
-        let ballot = Ballot { round: seat.round, site: cx.me };
+        seat.round = seat.round.max(self.stream.promised().number) + 1;
+        let ballot = Ballot { number: seat.round, leader: cx.me };
         (seat.asked, seat.alarms.asked) = (Some(cx.tick), Some(cx.tick));
         seat.tries += 1;
         let asked: BTreeMap<SiteId, u64> = cx.topology.replicas(self.id.number()).map(|acceptor| (acceptor, after)).collect();

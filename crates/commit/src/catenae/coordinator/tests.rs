@@ -3,7 +3,7 @@
 use super::*;
 use crate::catenae::config::{BACKLOG_MAX, BATCH_MAX};
 use crate::catenae::lone::{Lone, Said, answer};
-use crate::catenae::message::{Ballot, Freshness, Note, Promise, Request};
+use crate::catenae::message::{Freshness, Note, Promise, Request};
 use crate::catenae::operation::Operation;
 use rhumb_core::{RegionId, SiteId};
 
@@ -52,7 +52,7 @@ fn while_too_much_waits_a_site_asks_only_for_more_of_what_all_wait_for() {
     // Of both streams it has missed entries.
     for (stream, index) in [(TALKS, 3), (SILENT, 2)] {
         let entries = vec![Entry { author: stream.head(), epoch: begin.plus(index), batch: Vec::new(), orders: Vec::new() }];
-        site.hear(stream.head(), Promise::Epoch { stream, ballot: Ballot::first(stream), first: index, entries });
+        site.hear(stream.head(), Promise::Epoch { stream, ballot: stream.first_ballot(), first: index, entries });
     }
     let pulled = |said: Vec<Said>| -> Vec<StreamId> {
         let pulled = said.into_iter().filter_map(|said| match said {

@@ -5,8 +5,8 @@ use super::*;
 const LEADER: SiteId = SiteId::new(0, 0);
 const OTHER: SiteId = SiteId::new(1, 0);
 const THIRD: SiteId = SiteId::new(2, 0);
-const FIRST: Ballot = Ballot { round: 0, site: LEADER };
-const SECOND: Ballot = Ballot { round: 1, site: OTHER };
+const FIRST: Ballot = Ballot { number: 0, leader: LEADER };
+const SECOND: Ballot = Ballot { number: 1, leader: OTHER };
 
 fn stream() -> Stream {
     Stream::new(StreamId::first(rhumb_core::RegionId(0)), 2)
@@ -47,7 +47,7 @@ fn what_is_chosen_elsewhere_is_missing_whatever_ballots_come_after_it() {
     // Two must hold it, of which the leader is one.
     stream.holds(OTHER, FIRST, 3);
     assert_eq!((stream.known_chosen(), stream.is_behind(), stream.gap()), (3, true, Some(OTHER)));
-    let third = Ballot { round: 2, site: THIRD };
+    let third = Ballot { number: 2, leader: THIRD };
     stream.promise(third).expect("it is higher");
     assert_eq!((stream.is_behind(), stream.gap()), (true, Some(OTHER)), "a ballot of this site's own does not fill the gap");
     stream.hear_chosen(THIRD, 2);
@@ -58,7 +58,7 @@ fn what_is_chosen_elsewhere_is_missing_whatever_ballots_come_after_it() {
     }
     assert_eq!((stream.is_behind(), stream.gap()), (false, None));
     // A secondary coordinator leads, but its copy does not count.
-    let secondary = Ballot { round: 3, site: SiteId::new(0, 1) };
+    let secondary = Ballot { number: 3, leader: SiteId::new(0, 1) };
     stream.holds(OTHER, secondary, 5);
     assert_eq!(stream.known_chosen(), 3);
     stream.holds(THIRD, secondary, 4);
@@ -96,13 +96,13 @@ fn what_is_chosen_is_learnt_in_order_and_survives() {
     assert!(stream.advance().is_some());
     assert_eq!(stream.accepted(0), vec![]);
     assert_eq!(stream.accept(FIRST, 1, [entry(LEADER, 77), entry(LEADER, 78)]), Ok(vec![2]), "what is chosen does not change");
-    assert_eq!(stream.accepted(0), vec![(2, FIRST, entry(LEADER, 78))]);
+    assert_eq!(stream.accepted(0), vec![(2, Standing::Accepted(FIRST), entry(LEADER, 78))]);
 }
 
 #[test]
 fn what_is_learnt_counts_for_no_ballot_after_a_restart() {
     let mut stream = stream();
-    stream.resume_entry(1, Ballot::CHOSEN, entry(LEADER, 5));
+    stream.resume_entry(1, Standing::Chosen, entry(LEADER, 5));
     stream.resume_held(OTHER);
     assert!(stream.advance().is_some());
     assert_eq!(stream.accept(FIRST, 2, [entry(LEADER, 6)]), Ok(vec![2]));
@@ -115,8 +115,8 @@ fn what_is_learnt_counts_for_no_ballot_after_a_restart() {
 fn after_a_restart_a_site_holds_what_it_accepted_last() {
     let mut stream = stream();
     // A later leader had said the first again, and not yet the second.
-    stream.resume_entry(1, SECOND, entry(LEADER, 5));
-    stream.resume_entry(2, FIRST, entry(LEADER, 6));
+    stream.resume_entry(1, Standing::Accepted(SECOND), entry(LEADER, 5));
+    stream.resume_entry(2, Standing::Accepted(FIRST), entry(LEADER, 6));
     stream.resume_held(THIRD);
     stream.holds(OTHER, SECOND, 2);
     assert!(stream.advance().is_some());

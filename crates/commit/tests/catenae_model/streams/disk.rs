@@ -1,10 +1,10 @@
 //! The disk of a site: what is durable, and what waits to be.
 
 use rhumb_commit::catenae::epoch::Epoch;
-use rhumb_commit::catenae::message::{Ballot, Entry, Progress, Promise};
+use rhumb_commit::catenae::message::{Entry, Progress, Promise, Standing};
 use rhumb_commit::catenae::records::{self, ENTRIES, PROGRESS, PROMISES};
 use rhumb_core::actor::{Op, Space};
-use rhumb_core::{Batch, Loaded, SiteId};
+use rhumb_core::{Ballot, Batch, Loaded, SiteId};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 
@@ -90,7 +90,7 @@ impl Disk {
     }
 
     /// The entries that are durable.
-    pub fn entries(&self) -> Vec<(u64, Ballot, Entry)> {
+    pub fn entries(&self) -> Vec<(u64, Standing, Entry)> {
         let entries = self.durable.iter().filter(|((space, _), _)| *space == ENTRIES);
         let decode = |((_, key), bytes): (&(Space, Vec<u8>), &Vec<u8>)| {
             let (_, index) = records::decode_entry_key(key).expect("keys on disk are whole");
@@ -116,7 +116,9 @@ impl Disk {
     /// True if an entry is durable at that place and ballot, or learnt.
     pub fn has_durably(&self, index: u64, ballot: Ballot) -> bool {
         let record = self.durable.get(&(ENTRIES, records::entry_key(STREAM, index)));
-        record.and_then(|bytes| records::decode_entry(bytes)).is_some_and(|(at, _)| at == ballot || at == Ballot::CHOSEN)
+        record
+            .and_then(|bytes| records::decode_entry(bytes))
+            .is_some_and(|(at, _)| at == Standing::Accepted(ballot) || at == Standing::Chosen)
     }
 }
 

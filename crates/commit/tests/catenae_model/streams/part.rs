@@ -5,10 +5,10 @@ use super::tables::Envelope;
 use super::{QUORUM, REGIONS, STREAM, Streams, site};
 use rhumb_commit::catenae::agreement::{Agreement, Cx, Effect, Event, Moment, Part as Reported, Sealed};
 use rhumb_commit::catenae::epoch::Epoch;
-use rhumb_commit::catenae::message::{Ballot, Entry, Order, Progress};
+use rhumb_commit::catenae::message::{Entry, Order, Progress, Standing};
 use rhumb_commit::catenae::stream::Found;
 use rhumb_commit::catenae::{Note, Promise, records};
-use rhumb_core::{Batch, Body, SiteId};
+use rhumb_core::{Ballot, Batch, Body, SiteId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Records that are removed at once.
@@ -334,7 +334,7 @@ impl Part {
     pub fn counts(&self, region: usize) -> bool {
         let (view, me) = (self.agreement.view(), site(region));
         let (next, ballot) = (view.chosen() + 1, view.promised());
-        let is_held = view.entry(next).is_some_and(|(at, _)| *at == ballot);
+        let is_held = view.entry(next).is_some_and(|(at, _)| *at == Standing::Accepted(ballot));
         let others = self.witness.told.iter().filter(|(other, (at, upto))| **other != me && *at == ballot && *upto >= next).count();
         let own = usize::from(self.disk.has_durably(next, ballot));
         !(is_held && own + others >= QUORUM)

@@ -1,8 +1,8 @@
 //! What the sites of Avantan\[(n+1)/2\] say to each other.
 
 use super::super::Call;
-use crate::ballot::Ballot;
 use crate::list::{Entry, List};
+use rhumb_core::Ballot;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

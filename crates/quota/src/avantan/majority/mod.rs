@@ -33,12 +33,12 @@ mod message;
 pub use message::{Note, Promise};
 
 use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
-use crate::ballot::Ballot;
 use crate::cluster::Cluster;
 use crate::list::{Entry, List};
 use crate::planted::Planted;
 use crate::spec::Reallocation;
-use rhumb_core::{Rules, SiteId};
+use rhumb_core::ballot::to_propose_again;
+use rhumb_core::{Acceptor, Ballot, Rules, SiteId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,14 +47,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct State {
     /// The first slot not known to be decided. All below is about this slot.
     pub slot: u64,
-    /// No lower ballot is answered any more.
-    pub promised: Ballot,
-    /// The list accepted at the highest ballot.
-    pub accepted: Option<(Ballot, List)>,
+    /// What this site has promised and accepted.
+    pub acceptor: Acceptor<List>,
     /// The offer that is frozen.
     pub offer: Option<Entry>,
     /// The ballot that it was made for; later ones are told the same.
-    pub offered_at: Ballot,
+    pub offered_at: Option<Ballot>,
     /// The leaders that may use it, each with the highest number of its ballots that did.
     pub offered_to: BTreeMap<SiteId, u64>,
     /// This site has proposed a list.
@@ -150,11 +148,10 @@ impl Majority {
     }
 
     fn campaign(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
-        let number = self.state.promised.number.max(self.outdated_by) + 1;
-        let ballot = Ballot { number, leader: self.cluster.me };
-        self.state.promised = ballot;
+        let ballot = self.state.acceptor.next_ballot(self.outdated_by, self.cluster.me);
+        out.changed |= self.state.acceptor.promise(ballot).expect("it is above all that are promised");
         let entry = self.offer_to(ballot, call, purse, out);
-        let own = Answer { entry, fresh: self.state.offered_at == ballot, accepted: self.state.accepted.clone() };
+        let own = Answer { entry, fresh: self.state.offered_at == Some(ballot), accepted: self.state.acceptor.accepted().cloned() };
         self.role = Role::Candidate { ballot, call, answers: BTreeMap::from([(self.cluster.me, own)]), waited: 0 };
         out.called = true;
         for site in self.cluster.others() {
@@ -168,7 +165,7 @@ impl Majority {
         let entry = match &self.state.offer {
             Some(entry) => entry.clone(),
             None => {
-                self.state.offered_at = ballot;
+                self.state.offered_at = Some(ballot);
                 self.state.offer.insert(purse.offer(call)).clone()
             }
         };
@@ -256,25 +253,17 @@ impl Majority {
 
     fn on_election(&mut self, from: SiteId, ballot: Ballot, call: Call, purse: &mut dyn Purse, out: &mut Out) {
         let slot = self.state.slot;
-        if ballot < self.state.promised {
-            return out.note(from, Note::Outdated { slot, promised: self.state.promised });
+        match self.state.acceptor.promise(ballot) {
+            Err(promised) => return out.note(from, Note::Outdated { slot, promised }),
+            Ok(true) => out.changed = true,
+            // A ballot whose leader has said that it is dead gets no second offer.
+            Ok(false) if self.state.offered_to.get(&ballot.leader) != Some(&ballot.number) => return,
+            Ok(false) => {}
         }
-        // A ballot whose leader has said that it is dead gets no second offer.
-        if ballot == self.state.promised && self.state.offered_to.get(&ballot.leader) != Some(&ballot.number) {
-            return;
-        }
-        self.promise_ballot(ballot, out);
         let entry = self.offer_to(ballot, call, purse, out);
         self.step_down(Cause::Busy, purse, out);
-        let fresh = self.state.offered_at == ballot;
-        out.promise(from, Promise::ElectionOk { slot, ballot, entry, fresh, accepted: self.state.accepted.clone() });
-    }
-
-    fn promise_ballot(&mut self, ballot: Ballot, out: &mut Out) {
-        if ballot > self.state.promised {
-            self.state.promised = ballot;
-            out.changed = true;
-        }
+        let fresh = self.state.offered_at == Some(ballot);
+        out.promise(from, Promise::ElectionOk { slot, ballot, entry, fresh, accepted: self.state.acceptor.accepted().cloned() });
     }
 
     /// Ceases to lead, for a higher ballot was promised or too few answered.
@@ -296,17 +285,18 @@ impl Majority {
         if answers.len() < self.cluster.majority() {
             return;
         }
-        let accepted = answers.values().filter_map(|answer| answer.accepted.as_ref()).max_by_key(|(ballot, _)| *ballot);
+        let accepted = to_propose_again(answers.values().filter_map(|answer| answer.accepted.as_ref()));
         let built = accepted.is_none() && answers.values().all(|answer| answer.fresh);
         let entries = answers.values().map(|answer| &answer.entry);
         let all = answers.len() == self.cluster.size();
         let list = match accepted {
-            Some((_, list)) => list.clone(),
+            Some(list) => list.clone(),
             None if !(all || eager || is_satisfied(entries.clone())) => return,
             None => List { reallocation: self.reallocation, gathered: built.then_some(waited + 1), entries: entries.cloned().collect() },
         };
         let (ballot, slot) = (*ballot, self.state.slot);
-        self.state.accepted = Some((ballot, list.clone()));
+        // Whoever has promised a higher ballot is no candidate any more.
+        self.state.acceptor.accept(ballot, list.clone()).expect("a candidate's ballot is the one that it has promised");
         self.state.proposed = true;
         out.changed = true;
         for site in self.cluster.others() {
@@ -318,13 +308,9 @@ impl Majority {
 
     fn on_accept(&mut self, from: SiteId, ballot: Ballot, list: List, purse: &mut dyn Purse, out: &mut Out) {
         let slot = self.state.slot;
-        if ballot < self.state.promised {
-            return out.note(from, Note::Outdated { slot, promised: self.state.promised });
-        }
-        self.promise_ballot(ballot, out);
-        if self.state.accepted.as_ref().is_none_or(|(at, _)| *at < ballot) {
-            self.state.accepted = Some((ballot, list));
-            out.changed = true;
+        match self.state.acceptor.accept(ballot, list) {
+            Err(promised) => return out.note(from, Note::Outdated { slot, promised }),
+            Ok(is_new) => out.changed |= is_new,
         }
         self.step_down(Cause::Busy, purse, out);
         out.promise(from, Promise::AcceptOk { slot, ballot });

@@ -4,7 +4,7 @@ use super::*;
 use crate::catenae::config::{BACKLOG_MAX, Config, FLOODED_FACTOR, PAGE_ENTRIES_MAX, TRUNCATE_PAGE};
 use crate::catenae::epoch::Epoch;
 use crate::catenae::lone::{Lone, Said};
-use crate::catenae::message::{Ballot, Promise};
+use crate::catenae::message::{Promise, Standing};
 use crate::catenae::operation::{Operation, Transaction};
 use crate::catenae::stream_id::StreamId;
 #[cfg(feature = "planted")]
@@ -36,7 +36,7 @@ fn entry(epoch: u64) -> Entry {
 }
 
 fn held(upto: u64) -> Promise {
-    Promise::Held { stream: TALKS, ballot: Ballot::first(TALKS), upto }
+    Promise::Held { stream: TALKS, ballot: TALKS.first_ballot(), upto }
 }
 
 fn nothing(after: u64) -> Note {
@@ -77,7 +77,7 @@ fn chosen_after_restart(mut site: Lone) -> u64 {
     site.hear_note(THIRD, Note::Chosen { stream: TALKS, first: 1, entries: vec![entry(5), entry(6)], more: false });
     site.restart();
     assert_eq!(site.site.streams[TALKS].view().chosen(), 2);
-    site.hear(OTHER, Promise::Epoch { stream: TALKS, ballot: Ballot::first(TALKS), first: 3, entries: vec![entry(7)] });
+    site.hear(OTHER, Promise::Epoch { stream: TALKS, ballot: TALKS.first_ballot(), first: 3, entries: vec![entry(7)] });
     site.site.streams[TALKS].view().chosen()
 }
 
@@ -113,7 +113,7 @@ fn what_was_only_accepted_when_it_was_read_is_not_told_as_chosen() {
     // Another is chosen in the second place while the disk is slow; what it read is what had been accepted there before.
     site.hear_note(OTHER, Note::Chosen { stream: TALKS, first: 2, entries: vec![entry(6)], more: false });
     let mut batch = Batch::new();
-    records::put_entry(&mut batch, TALKS, 2, &(Ballot::first(TALKS), entry(7)));
+    records::put_entry(&mut batch, TALKS, 2, &(Standing::Accepted(TALKS.first_ballot()), entry(7)));
     site.write(&batch);
     let said = site.release_load();
     let told = |said: &Said| match said {

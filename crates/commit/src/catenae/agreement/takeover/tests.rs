@@ -22,7 +22,7 @@ const TALKS: StreamId = StreamId::first(RegionId(1));
 const SILENT: StreamId = StreamId::first(RegionId(2));
 const TOLERANCE: u64 = 10;
 /// Another site leads.
-const HIGHER: Ballot = Ballot { round: 1, site: OTHER };
+const HIGHER: Ballot = Ballot { number: 1, leader: OTHER };
 
 fn site() -> Lone {
     Lone::with(ME, Config { tolerance_epochs: TOLERANCE, linger_epochs: 10_000, ..Config::default() })
@@ -66,7 +66,7 @@ fn each_false_alarm_doubles_the_patience_with_a_stream() {
     let mut alarm = || {
         let waited = (1..=100 * TOLERANCE).find(|_| prepared(&site.end_epoch()).iter().any(|(stream, _)| *stream == SILENT));
         let round = site.site.streams[SILENT].seat.round + 1;
-        site.hear_note(THIRD, Note::Prepare { stream: SILENT, ballot: Ballot { round, site: THIRD }, after: 0 });
+        site.hear_note(THIRD, Note::Prepare { stream: SILENT, ballot: Ballot { number: round, leader: THIRD }, after: 0 });
         waited.expect("it is silent")
     };
     let first = alarm();
@@ -107,7 +107,7 @@ fn waits_of_outbid(mut site: Lone, other: SiteId) -> [u64; 7] {
     site.hear_entry(TALKS, Epoch(begin), Vec::new());
     [1, 2, 3, 4, 5, 6, 7].map(|place| {
         let (waited, ballot) = asks_for_own(&mut site);
-        let promised = Ballot { round: ballot.round + 1, site: other };
+        let promised = Ballot { number: ballot.number + 1, leader: other };
         site.hear_note(OTHER, Note::Refused { stream: OWN, promised });
         site.hear_note(OTHER, Note::Chosen { stream: OWN, first: place, entries: vec![entry(other, begin + place)], more: false });
         waited
@@ -145,7 +145,7 @@ fn passed_over_after(mut site: Lone, mut hear: impl FnMut(&mut Lone, u64)) -> Op
 #[test]
 fn a_region_of_which_others_hear_is_not_passed_over() {
     let held = |site: &mut Lone, upto: u64| {
-        site.hear(OTHER, Promise::Held { stream: SILENT, ballot: Ballot::first(SILENT), upto });
+        site.hear(OTHER, Promise::Held { stream: SILENT, ballot: SILENT.first_ballot(), upto });
     };
     let silent = passed_over_after(site(), |_, _| {}).expect("nobody hears of it");
     assert!(silent <= 2 * TOLERANCE, "{silent}");
@@ -211,7 +211,7 @@ impl Acceptors {
 
     /// Asked after that place, one has accepted these, and more.
     fn promise(&self, after: u64, places: RangeInclusive<u64>, more: bool) -> Promise {
-        let accepted = places.map(|place| (place, Ballot::first(SILENT), entry(THIRD, self.begin.0 + place))).collect();
+        let accepted = places.map(|place| (place, Standing::Accepted(SILENT.first_ballot()), entry(THIRD, self.begin.0 + place))).collect();
         Promise::Promised { stream: SILENT, ballot: self.ballot, after, chosen: 0, accepted, more }
     }
 

@@ -4,12 +4,12 @@
 //! that snapshot.
 
 use super::command::Entry;
-use super::message::{Ballot, Note, Promise};
+use super::message::{Note, Promise};
 use super::replica::Replica;
 use super::state::State;
-use rhumb_core::SiteId;
 use rhumb_core::actor::{Batch, Effects, Load, Loaded, Space};
 use rhumb_core::record::{decode, encode};
+use rhumb_core::{Ballot, SiteId};
 use std::collections::BTreeMap;
 
 const SPACE: Space = Space(201);

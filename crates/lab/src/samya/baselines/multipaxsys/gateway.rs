@@ -1,11 +1,11 @@
 //! A gateway: takes clients' requests to the leader, again if need be, and answers each once.
 
 use super::command::{Change, CommandId};
-use super::message::{Ballot, Note};
+use super::message::Note;
 use super::replica::Replica;
 use super::{GIVE_UP, REQUESTS_MAX, RESEND};
 use rhumb_core::actor::{Effects, RequestId};
-use rhumb_core::{SiteId, Time};
+use rhumb_core::{Ballot, SiteId, Time};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
 //! A leader: one queue of requests, and the slots of the log that are in flight.
 
 use super::command::{Change, Command, CommandId, Entry};
-use super::message::{Ballot, Note};
+use super::message::Note;
 use super::replica::Replica;
 use super::{LEASE, QUEUE_MAX, RESEND, Settings};
 use rhumb_core::actor::Effects;
-use rhumb_core::{SiteId, Time};
+use rhumb_core::{Ballot, SiteId, Time};
 use rhumb_quota::request::Request;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -2,19 +2,10 @@
 
 use super::command::{CommandId, Entry};
 use super::state::State;
-use rhumb_core::{SiteId, Time};
+use rhumb_core::{Ballot, Time};
 use rhumb_quota::request::{Answer, Request};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
-
-/// A leadership: a round and who leads in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Ballot {
-    /// Counts attempts to lead.
-    pub round: u64,
-    /// Who leads.
-    pub leader: SiteId,
-}
 
 /// What promises nothing.
 #[derive(Clone, Debug, Serialize)]
@@ -108,12 +99,6 @@ pub enum Promise {
         /// In this slot.
         slot: u64,
     },
-}
-
-impl fmt::Display for Ballot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "b{}@{}", self.round, self.leader)
-    }
 }
 
 impl fmt::Display for Note {

@@ -31,7 +31,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use message::{Ballot, Note, Promise};
+pub use message::{Note, Promise};
 pub use replica::{Replica, Timer};
 
 use rhumb_core::Span;

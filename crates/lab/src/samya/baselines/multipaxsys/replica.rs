@@ -4,11 +4,11 @@ use super::acceptor::Acceptor;
 use super::command::Entry;
 use super::gateway::Gateway;
 use super::leader::{Leader, Turn};
-use super::message::{Ballot, Note, Promise};
+use super::message::{Note, Promise};
 use super::state::State;
 use super::{ELECTION, ELECTION_STAGGER, HEARTBEAT, Settings};
 use rhumb_core::actor::{Actor, Body, Effects, Input, RequestId};
-use rhumb_core::{SiteId, Span, Time};
+use rhumb_core::{Ballot, SiteId, Span, Time};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request, Status};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub struct Replica {
     role: Role,
     /// When it last heard from a leader, or started.
     heard: Time,
-    /// The highest round it knows of.
+    /// The highest number of a ballot that it knows of.
     round: u64,
     /// False until its records are read from disk.
     serving: bool,
@@ -164,7 +164,7 @@ impl Replica {
 
     /// Stops leading, or trying to, in a ballot below `ballot`.
     fn yield_to(&mut self, ballot: Ballot) {
-        self.round = self.round.max(ballot.round);
+        self.round = self.round.max(ballot.number);
         let mine = match &self.role {
             Role::Follower => return,
             Role::Candidate(candidacy) => candidacy.ballot,
@@ -242,7 +242,7 @@ impl Replica {
 
     fn campaign(&mut self, now: Time, fx: &mut Effects<Self>) {
         self.round += 1;
-        let ballot = Ballot { round: self.round, leader: self.me };
+        let ballot = Ballot { number: self.round, leader: self.me };
         fx.count("multipaxsys.election");
         for &voter in &self.voters {
             fx.send(voter, Note::Prepare { ballot, applied: self.state.applied() });
@@ -330,7 +330,7 @@ impl Actor for Replica {
             }
             Input::Loaded { loaded, .. } => {
                 (self.acceptor, self.state) = Acceptor::recover(loaded);
-                self.round = self.acceptor.promised().map_or(0, |ballot| ballot.round);
+                self.round = self.acceptor.promised().map_or(0, |ballot| ballot.number);
                 self.serving = true;
             }
             Input::Client { id, request } => self.client(now, id, request, fx),
