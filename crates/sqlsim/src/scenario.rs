@@ -29,7 +29,8 @@ const SETUP_MAX: Time = Time::from_micros(60_000_000);
 const FAULTS: Span = Span::from_secs(8);
 const CLIENTS_AFTER: Span = Span::from_secs(8);
 const QUIET: Span = Span::from_secs(10);
-const FINALS_MAX: Span = Span::from_secs(40);
+/// The final audits, one after another, end within so long for each site: some 25 statements, of two trips at the most, and a second try.
+const FINALS_OF_SITE_MAX: Span = Span::from_secs(15);
 /// After the heal, this long until commits must go through.
 const GRACE: Span = Span::from_secs(4);
 /// One seed of so many has transactions as large as they may be.
@@ -192,7 +193,8 @@ impl<A: Protocol> Run<A> {
         self.run_to(healed)?;
         self.world().heal();
         self.run_to(clients_end + QUIET)?;
-        Ok(End { healed, finals: self.finals(clients_end + QUIET + FINALS_MAX)? })
+        let finals_max = FINALS_OF_SITE_MAX * self.serving_sites().len() as u64;
+        Ok(End { healed, finals: self.finals(clients_end + QUIET + finals_max)? })
     }
 
     /// Goes on until `end`, or until something is wrong.
