@@ -5,7 +5,7 @@ use crate::catalog::names::{candidates, choose, key_positions};
 use crate::catalog::{CatalogView, Index, IndexId, IndexSpec, TableDescriptor};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::table::{fill_index, index_prefix};
-use rhumb_commit::transaction::Transaction;
+use rhumb_commit::transaction::{Transaction, TxnError};
 use rhumb_core::Value;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl CatalogView {
     }
 
     /// `DROP INDEX`. False if there was none and `if_exists`. Errors: 3D000, 42704; 42809 for the name of a table; 2BP01
-    /// for the index of a primary key.
+    /// for the index of a primary key; 40001 if its table was changed meanwhile.
     pub async fn drop_index(&mut self, txn: &mut dyn Transaction, database: &str, name: &str, if_exists: bool) -> SqlResult<bool> {
         let database = self.fresh_database(txn, database).await?;
         let table = match self.read_fresh(txn, &[relation_key(database.id, name)]).await?.remove(0) {
@@ -50,8 +50,16 @@ impl CatalogView {
             None if if_exists => return Ok(false),
             None => return Err(SqlError::undefined_index(name)),
         };
-        let mut table = TableDescriptor::clone(&*self.fresh_table(txn, database.id, &table).await?);
+        // The two are read one after the other: where they do not fit together, another transaction has changed one of them meanwhile.
+        let changed = || SqlError::from(TxnError::Conflict(format!("table {table} has changed while its index {name} was looked up")));
+        let mut table = match self.fresh_table(txn, database.id, &table).await {
+            Err(error) if error.state() == SqlState::UndefinedTable => return Err(changed()),
+            found => TableDescriptor::clone(&*found?),
+        };
         let Some(position) = table.indexes.iter().position(|index| index.name == name) else {
+            if table.primary_key_name != name {
+                return Err(changed());
+            }
             let message = format!("cannot drop index {name} because constraint {name} on table {} requires it", table.name);
             return Err(SqlError::new(SqlState::DependentObjectsStillExist, message));
         };

@@ -398,6 +398,22 @@ async fn what_was_dropped_is_reclaimed_and_nothing_else() {
     session.insert(&[row(1, 1)]).await.expect("an empty table");
 }
 
+/// Each of two reads shows what was there when it was made. What does not fit together is no reason to refuse the statement for good.
+#[tokio::test]
+async fn an_index_whose_table_changes_while_it_is_dropped_is_a_conflict() {
+    use crate::catalog::layout::{Entry, relation_key};
+    let gateway = LocalGateway::new();
+    let session = Session::of(&gateway);
+    session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create table");
+    for table in ["t", "gone"] {
+        let (mut txn, mut view) = session.begin().await;
+        let database = view.fresh_database(&mut *txn, DEFAULT_DATABASE).await.expect("the database");
+        view.write(&mut *txn, relation_key(database.id, "dropped_idx"), &Entry::Index(table.into())).expect("written");
+        let error = view.drop_index(&mut *txn, DEFAULT_DATABASE, "dropped_idx", true).await.expect_err("they do not fit");
+        assert_eq!(error.state().code(), "40001", "{error:?}");
+    }
+}
+
 #[tokio::test]
 async fn dropped_rows_are_reclaimed_by_their_bytes_until_none_is_left() {
     let session = Session::of(&LocalGateway::new());
