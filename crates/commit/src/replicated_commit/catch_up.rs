@@ -33,14 +33,15 @@
 //! to its end.
 
 use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
+use super::context::{Context, Shared};
 use super::message::{ATTEMPT, LogEntry, LogHead, Note, Promise};
 use super::planted::Planted;
 use super::records::{LOG, LogRecord, Number};
-use super::site::{Pending, Site};
+use super::site::{Pending, Roles};
 use crate::placement::Regions;
 use crate::votes::Decision;
 use rhumb_core::actor::Collect;
-use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, record, work};
+use rhumb_core::{Batch, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Ticks between two rounds of collection.
@@ -210,94 +211,94 @@ pub(super) struct Closed {
     in_epoch: Option<u64>,
 }
 
-impl Site {
+impl Roles {
     /// The regions whose logs together hold every commit that may be missing here.
-    fn sources(&self) -> Regions {
-        let all = if self.has_copy() { self.placement.voters.or(self.regions_before()) } else { Regions::NONE };
-        all.or(self.forgetting()).without(self.me.region.into())
+    fn sources(&self, cx: &Shared) -> Regions {
+        let all = if self.has_copy(cx) { cx.placement.voters.or(self.regions_before(cx)) } else { Regions::NONE };
+        all.or(self.forgetting()).without(cx.me.region.into())
     }
 
     /// The regions that take over what is committed here.
-    fn followers(&self) -> Regions {
-        self.placement.copies().without(self.me.region.into())
+    fn followers(&self, cx: &Shared) -> Regions {
+        cx.placement.copies().without(cx.me.region.into())
     }
 
     /// The timestamp up to which this replica can promise to commit nothing more: where its hybrid clock stood a while ago,
     /// which a crash or a peer can have put ahead of the time of day, and below all that is prepared.
-    pub(super) fn own_closed(&mut self) -> Timestamp {
-        let then = self.now.minus(self.config.closed_lag);
+    pub(super) fn own_closed(&mut self, cx: &Shared) -> Timestamp {
+        let then = cx.now.minus(cx.config.closed_lag);
         let stood = &mut self.catch_up.clock_stood;
         while stood.get(1).is_some_and(|(at, _)| *at <= then) {
             stood.pop_front();
         }
         let stood = stood.front().filter(|(at, _)| *at <= then).map_or(Timestamp::ZERO, |(_, clock)| *clock);
         let lagging = Timestamp::from_time(then).max(stood);
-        let closed = self.cohort.lowest_unresolved(self.resting()).map_or(lagging, |lowest| lagging.min(lowest.previous()));
+        let closed = self.cohort.lowest_unresolved(self.resting(cx)).map_or(lagging, |lowest| lagging.min(lowest.previous()));
         self.cohort.ceilings.raise_floor(closed);
         closed
     }
 
     /// Every commit at or below it is applied here. What the voters of this epoch promise says nothing of an attempt of an earlier one that is
     /// in doubt here: they may have its rows by a log or a copy, and not in the logs that are read here.
-    pub(super) fn safe(&self) -> Timestamp {
-        if !self.is_settled() {
+    pub(super) fn safe(&self, cx: &Shared) -> Timestamp {
+        if !self.is_settled(cx) {
             return self.catch_up.safe_before;
         }
-        let voters = self.placement.voters;
+        let voters = cx.placement.voters;
         let closed = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed);
         let mut closed: Vec<Timestamp> = voters.iter().map(closed).collect();
         closed.sort_unstable_by(|a, b| b.cmp(a));
         let closed = closed[voters.majority() - 1].max(self.catch_up.safe_before);
-        self.cohort.lowest_promised_before(self.placement.epoch).map_or(closed, |lowest| closed.min(lowest.previous()))
+        self.cohort.lowest_promised_before(cx.placement.epoch).map_or(closed, |lowest| closed.min(lowest.previous()))
     }
 
     /// Nothing below it can be read any more.
-    pub(super) fn horizon(&self) -> Timestamp {
-        Timestamp::from_time(self.now.minus(self.config.keep_versions)).max(self.catch_up.collected)
+    pub(super) fn horizon(&self, cx: &Shared) -> Timestamp {
+        Timestamp::from_time(cx.now.minus(cx.config.keep_versions)).max(self.catch_up.collected)
     }
 
-    pub(super) fn catch_up_tick(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn catch_up_tick(&mut self, cx: &mut Context<'_>) {
         self.catch_up.ticks += 1;
-        self.catch_up.clock_stood.push_back((self.now, self.clock.last()));
-        if self.catch_up.clock_stood.len() > 2 * self.config.ticks_of_closed_lag() + 1 {
+        self.catch_up.clock_stood.push_back((cx.now, cx.clock.last()));
+        if self.catch_up.clock_stood.len() > 2 * cx.config.ticks_of_closed_lag() + 1 {
             // The clock has jumped back. What it showed before that is promised later than it could be.
             self.catch_up.clock_stood.pop_front();
         }
-        let closed = self.own_closed();
+        let closed = self.own_closed(cx);
         // A promise to oneself counts when it would outlive a restart, like any other.
-        if self.is_settled() {
-            self.catch_up.peers.entry(self.me.region).or_default().closed = closed.min(self.clock.bound());
+        if self.is_settled(cx) {
+            self.catch_up.peers.entry(cx.me.region).or_default().closed = closed.min(cx.clock.bound());
         }
         if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
             self.catch_up.hurry = false;
-            let sources = self.sources();
+            let sources = self.sources(cx);
             for (region, peer) in &mut self.catch_up.peers {
                 // Nobody sends the rest of a page of a log that is not wanted any more.
                 peer.open.take_if(|_| !sources.contains(*region));
             }
             for region in sources.iter() {
-                self.pull(region, fx);
+                self.pull(region, cx);
             }
         }
-        self.serve_stale_reads(fx);
-        self.truncate_log(fx);
+        self.serve_stale_reads(cx);
+        self.truncate_log(cx);
         if self.catch_up.ticks.is_multiple_of(COLLECT_TICKS) {
-            self.collect_versions(fx);
+            self.collect_versions(cx);
         }
     }
 
-    pub(super) fn pull(&mut self, region: RegionId, fx: &mut Effects<Site>) {
-        let to = self.site(region, self.me.shard);
-        let safe = self.safe();
-        let (epoch, settled) = (self.placement.epoch, self.settled());
-        let now = self.now;
+    pub(super) fn pull(&mut self, region: RegionId, cx: &mut Context<'_>) {
+        let to = SiteId { region, shard: cx.me.shard };
+        let safe = self.safe(cx);
+        let (epoch, settled) = (cx.placement.epoch, self.settled());
+        let now = cx.now;
         let peer = self.catch_up.peers.entry(region).or_default();
-        if let Some(open) = peer.open.as_mut().filter(|open| now.since(open.since) < self.config.read_timeout) {
+        if let Some(open) = peer.open.as_mut().filter(|open| now.since(open.since) < cx.config.read_timeout) {
             // Its rows are under way, or were lost there.
-            if now.since(open.asked) >= self.config.resend_after {
+            if now.since(open.asked) >= cx.config.resend_after {
                 open.asked = now;
-                fx.count("catch_up.fetch_again");
-                fx.send(to, Note::Fetch { seqs: open.wanted.iter().copied().collect() });
+                cx.fx.count("catch_up.fetch_again");
+                cx.fx.send(to, Note::Fetch { seqs: open.wanted.iter().copied().collect() });
             }
             return;
         }
@@ -307,14 +308,14 @@ impl Site {
             peer.saved = peer.cursor;
             Number::Cursor(region).put(&mut batch, peer.cursor);
         }
-        fx.persist(batch).send(to, Promise::Pull { after: peer.cursor, safe, epoch, settled });
+        cx.fx.persist(batch).send(to, Promise::Pull { after: peer.cursor, safe, epoch, settled });
     }
 
     /// A peer pulls.
-    pub(super) fn on_pull(&mut self, from: SiteId, pulled: Pulled, fx: &mut Effects<Site>) {
+    pub(super) fn on_pull(&mut self, from: SiteId, pulled: Pulled, cx: &mut Context<'_>) {
         let Pulled { after, safe, epoch, settled } = pulled;
-        self.compare_epoch(from, epoch, fx);
-        if epoch > self.placement.epoch {
+        self.compare_epoch(from, epoch, cx);
+        if epoch > cx.placement.epoch {
             return; // what it wants kept may not be
         }
         let peer = self.catch_up.peers.entry(from.region).or_default();
@@ -322,17 +323,19 @@ impl Site {
         peer.acked = after;
         peer.safe = safe.max(peer.safe);
         peer.settled = settled;
-        let closed = Closed { upto: self.own_closed(), in_epoch: self.is_settled().then_some(self.placement.epoch) };
+        let closed = Closed { upto: self.own_closed(cx), in_epoch: self.is_settled(cx).then_some(cx.placement.epoch) };
         if after >= self.cohort.log_end {
-            let page = self.page(after, Vec::new(), self.cohort.log_end, false, closed);
-            return self.tell_log(from, page, fx);
+            let page = self.page(cx, after, Vec::new(), self.cohort.log_end, false, closed);
+            return self.tell_log(from, page, cx);
         }
         let from_key = (after + 1).to_be_bytes().to_vec();
-        let token = self.token(Pending::Log { to: from, after, closed });
-        fx.load(token, Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: PAGE_BYTES_MAX });
+        cx.load(
+            Pending::Log { to: from, after, closed },
+            Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: PAGE_BYTES_MAX },
+        );
     }
 
-    pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Closed, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Closed, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
         work::add(records.len());
         let heads: Vec<LogHead> = records
@@ -341,45 +344,45 @@ impl Site {
             .map(|(seq, record)| LogHead { seq, attempt: record.attempt, at: record.at, floor: record.floor })
             .collect();
         let end = heads.last().map_or(after, |head| head.seq);
-        let page = self.page(after, heads, end, more, closed);
-        self.tell_log(to, page, fx);
+        let page = self.page(cx, after, heads, end, more, closed);
+        self.tell_log(to, page, cx);
     }
 
-    fn page(&self, after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Closed) -> Page {
+    fn page(&self, cx: &Shared, after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Closed) -> Page {
         let CatchUp { truncated, collected, .. } = self.catch_up;
         // What it is in doubt about of earlier epochs it knows once it is settled: it may have settled since it was asked.
-        let holds = self.is_settled() && closed.in_epoch == Some(self.placement.epoch);
+        let holds = self.is_settled(cx) && closed.in_epoch == Some(cx.placement.epoch);
         let closed = if holds { closed.upto } else { Timestamp::ZERO };
-        Page { after, heads, end, more, closed, begins: truncated, collected, epoch: self.placement.epoch }
+        Page { after, heads, end, more, closed, begins: truncated, collected, epoch: cx.placement.epoch }
     }
 
     /// The log is a promise: what it lists, and the floor that `closed` stands for, is on disk first.
-    fn tell_log(&mut self, to: SiteId, page: Page, fx: &mut Effects<Site>) {
+    fn tell_log(&mut self, to: SiteId, page: Page, cx: &mut Context<'_>) {
         let mut batch = Batch::new();
-        self.cover(&mut batch, page.closed);
+        cx.cover(&mut batch, page.closed);
         let Page { after, heads, end, more, closed, begins, collected, epoch } = page;
-        fx.persist(batch).send(to, Promise::Log { after, heads, end, more, closed, begins, collected, epoch });
+        cx.fx.persist(batch).send(to, Promise::Log { after, heads, end, more, closed, begins, collected, epoch });
     }
 
     /// A page of a peer's log.
-    pub(super) fn on_log(&mut self, from: SiteId, page: Page, fx: &mut Effects<Site>) {
+    pub(super) fn on_log(&mut self, from: SiteId, page: Page, cx: &mut Context<'_>) {
         if page.after != self.catch_up.cursor(from.region) {
             return; // an answer to an older pull
         }
-        if page.epoch > self.placement.epoch {
+        if page.epoch > cx.placement.epoch {
             // What it promises is of an epoch in which others vote than this site knows of.
-            return self.compare_epoch(from, page.epoch, fx);
+            return self.compare_epoch(from, page.epoch, cx);
         }
-        if !self.enters(from.region, &page, fx) {
+        if !self.enters(from.region, &page, cx) {
             return;
         }
         work::add(page.heads.len());
         let mut wanted = BTreeSet::new();
         // What it promised in an earlier epoch counted beside the promises of those who voted then.
-        let closed = if page.epoch == self.placement.epoch { page.closed } else { Timestamp::ZERO };
+        let closed = if page.epoch == cx.placement.epoch { page.closed } else { Timestamp::ZERO };
         let (mut end, mut rest) = (page.end, if page.more { Rest::More } else { Rest::Nothing { closed } });
         for head in &page.heads {
-            match self.look_at(head, fx) {
+            match self.look_at(head, cx) {
                 Found::Known => continue,
                 Found::Missing if wanted.len() < FETCH_PAGE => {
                     wanted.insert(head.seq);
@@ -392,56 +395,56 @@ impl Site {
             break;
         }
         if !wanted.is_empty() {
-            fx.count("catch_up.fetch");
-            fx.send(from, Note::Fetch { seqs: wanted.iter().copied().collect() });
+            cx.fx.count("catch_up.fetch");
+            cx.fx.send(from, Note::Fetch { seqs: wanted.iter().copied().collect() });
         }
-        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, rest, since: self.now, asked: self.now });
-        self.turn_page(from.region, fx);
+        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, rest, since: cx.now, asked: cx.now });
+        self.turn_page(from.region, cx);
     }
 
     /// True if the page goes on where this replica left off. A log may have lost its beginning: then it goes on from there, if
     /// what was lost has been copied or is going to be.
-    fn enters(&mut self, region: RegionId, page: &Page, fx: &mut Effects<Site>) -> bool {
+    fn enters(&mut self, region: RegionId, page: &Page, cx: &mut Context<'_>) -> bool {
         let behind = page.begins > page.after;
         if !self.catch_up.enter.contains(region) {
-            if behind && self.has_copy() {
-                fx.count("placement.fell_behind");
-                self.copy_anew(fx);
+            if behind && self.has_copy(cx) {
+                cx.fx.count("placement.fell_behind");
+                self.copy_anew(cx);
             }
             return !behind;
         }
-        if page.epoch < self.placement.epoch {
+        if page.epoch < cx.placement.epoch {
             return false; // it may lose more of its log, as it does not know who wants it
         }
         self.catch_up.enter = self.catch_up.enter.without(region.into());
         self.catch_up.peers.entry(region).or_default().cursor = page.begins.max(page.after);
-        self.hear_for_join(region, page.collected, fx);
+        self.hear_for_join(region, page.collected, cx);
         if behind {
-            self.pull(region, fx);
+            self.pull(region, cx);
         }
         !behind
     }
 
     /// A committed attempt: applied here now if it is prepared and this site its coordinator.
-    fn look_at(&mut self, head: &LogHead, fx: &mut Effects<Site>) -> Found {
-        if self.rules.breaks(Planted::AppliedTwice) {
+    fn look_at(&mut self, head: &LogHead, cx: &mut Context<'_>) -> Found {
+        if cx.rules.breaks(Planted::AppliedTwice) {
             return Found::Missing;
         }
         let attempt = head.attempt;
         if head.at <= self.catch_up.collected || self.has_aborted(&attempt) {
             return Found::Known;
         }
-        self.learn_committed(attempt, head.floor, fx);
+        self.learn_committed(attempt, head.floor, cx);
         if self.cohort.applied.contains(&attempt) {
             return Found::Known;
         }
         let promised = self.cohort.prepared_meta(&attempt);
         if let Some(meta) = promised.as_ref().or(self.cohort.bound.get(&attempt)) {
-            let (decision, coordinator) = (Decision::Committed { floor: head.floor }, self.site(self.me.region, meta.coordinator));
-            if coordinator != self.me {
+            let (decision, coordinator) = (Decision::Committed { floor: head.floor }, meta.coordinator_in(cx.me.region));
+            if coordinator != cx.me {
                 // Half a transaction would remain if that one has agreed otherwise: it says so once it knows.
-                fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
-                fx.count("catch_up.awaits_coordinator");
+                cx.fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
+                cx.fx.count("catch_up.awaits_coordinator");
                 return Found::Awaited;
             }
         }
@@ -449,20 +452,22 @@ impl Site {
             return Found::Awaited;
         }
         let Some(meta) = promised else { return Found::Missing };
-        self.on_apply(&meta, None, head.floor, fx);
+        self.on_apply(&meta, None, head.floor, cx);
         Found::Known
     }
 
     /// A peer wants rows of this replica's log.
-    pub(super) fn on_fetch(&mut self, from: SiteId, mut seqs: Vec<u64>, fx: &mut Effects<Site>) {
+    pub(super) fn on_fetch(&mut self, from: SiteId, mut seqs: Vec<u64>, cx: &mut Context<'_>) {
         seqs.truncate(FETCH_PAGE);
         let (Some(first), Some(last)) = (seqs.iter().min().copied(), seqs.iter().max().copied()) else { return };
         let limit = usize::try_from(last - first + 1).unwrap_or(LOG_PAGE).min(LOG_PAGE);
-        let token = self.token(Pending::FetchRecords { to: from, seqs: seqs.into_iter().collect() });
-        fx.load(token, Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit, bytes: PAGE_BYTES_MAX });
+        cx.load(
+            Pending::FetchRecords { to: from, seqs: seqs.into_iter().collect() },
+            Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit, bytes: PAGE_BYTES_MAX },
+        );
     }
 
-    pub(super) fn on_fetch_records(&mut self, to: SiteId, seqs: &BTreeSet<u64>, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_fetch_records(&mut self, to: SiteId, seqs: &BTreeSet<u64>, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
         work::add(records.len());
         let wanted = records.iter().filter_map(decode_log).filter(|(seq, _)| seqs.contains(seq));
@@ -475,11 +480,10 @@ impl Site {
             })
             .collect();
         let versions = wanted.iter().flat_map(|(_, record)| record.keys.iter().map(|key| (key.clone(), record.at))).collect();
-        let token = self.token(Pending::FetchRows { to, records: wanted });
-        fx.load(token, Load::Versions { versions, bytes: ENTRY_BYTES_MAX });
+        cx.load(Pending::FetchRows { to, records: wanted }, Load::Versions { versions, bytes: ENTRY_BYTES_MAX });
     }
 
-    pub(super) fn on_fetch_rows(&mut self, to: SiteId, records: Vec<(u64, LogRecord)>, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_fetch_rows(&mut self, to: SiteId, records: Vec<(u64, LogRecord)>, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len() + records.len());
         let mut rows = rows.into_iter().peekable();
@@ -505,11 +509,11 @@ impl Site {
             }
             entries.push(entry);
         }
-        fx.persist(Batch::new()).send(to, Promise::Entries { entries });
+        cx.fx.persist(Batch::new()).send(to, Promise::Entries { entries });
     }
 
     /// Rows of a peer's log.
-    pub(super) fn on_entries(&mut self, from: SiteId, mut entries: Vec<LogEntry>, fx: &mut Effects<Site>) {
+    pub(super) fn on_entries(&mut self, from: SiteId, mut entries: Vec<LogEntry>, cx: &mut Context<'_>) {
         let Some(open) = self.catch_up.peers.get(&from.region).and_then(|peer| peer.open.as_ref()) else { return };
         entries.retain(|entry| open.wanted.contains(&entry.seq));
         let (mut taken, mut awaited) = (BTreeSet::new(), None);
@@ -517,12 +521,12 @@ impl Site {
         for entry in entries {
             let seq = entry.seq;
             // Since its rows were asked for, this region may have prepared for it.
-            let found = if self.is_part_of_lost(from, &entry) { Found::Awaited } else { self.look_at(&entry.head(), fx) };
+            let found = if self.is_part_of_lost(cx, from, &entry) { Found::Awaited } else { self.look_at(&entry.head(), cx) };
             match found {
                 Found::Known => {}
                 Found::Missing => {
-                    fx.count("catch_up.applied");
-                    self.take_over_entry(entry, &mut batch, fx);
+                    cx.fx.count("catch_up.applied");
+                    self.take_over_entry(entry, &mut batch, cx);
                 }
                 Found::Awaited => {
                     awaited = Some(seq);
@@ -532,7 +536,7 @@ impl Site {
             taken.insert(seq);
         }
         if !batch.ops.is_empty() {
-            fx.persist(batch);
+            cx.fx.persist(batch);
         }
         if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut()) {
             open.wanted.retain(|seq| !taken.contains(seq));
@@ -542,85 +546,85 @@ impl Site {
                 *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, rest, ..*open };
             }
         }
-        self.turn_page(from.region, fx);
+        self.turn_page(from.region, cx);
     }
 
     /// True if the entry comes from a lost region and is a part of a transaction whose coordinator is another site: an earlier life of this one may
     /// have been bound not to take it over.
-    fn is_part_of_lost(&self, from: SiteId, entry: &LogEntry) -> bool {
-        let is_lost = self.placement.lost.contains_key(&from.region) && !self.placement.copies().contains(from.region);
-        is_lost && entry.meta.as_ref().is_some_and(|meta| meta.coordinator != self.me.shard)
+    fn is_part_of_lost(&self, cx: &Shared, from: SiteId, entry: &LogEntry) -> bool {
+        let is_lost = cx.placement.lost.contains_key(&from.region) && !cx.placement.copies().contains(from.region);
+        is_lost && entry.meta.as_ref().is_some_and(|meta| meta.coordinator != cx.me.shard)
     }
 
     /// A gateway sends what was committed.
-    pub(super) fn on_copy(&mut self, entry: LogEntry, fx: &mut Effects<Site>) {
-        self.clock.observe(entry.at);
+    pub(super) fn on_copy(&mut self, entry: LogEntry, cx: &mut Context<'_>) {
+        cx.clock.observe(entry.at);
         // An earlier life may have been bound not to take it over.
-        let is_of_before = entry.meta.is_some() && entry.attempt.made <= self.life;
+        let is_of_before = entry.meta.is_some() && entry.attempt.made <= cx.life;
         if is_of_before
-            || !self.placement.passives.contains(self.me.region)
-            || entry.attempt.made <= self.forget_floor()
-            || !matches!(self.look_at(&entry.head(), fx), Found::Missing)
+            || !cx.placement.passives.contains(cx.me.region)
+            || entry.attempt.made <= self.forget_floor(cx)
+            || !matches!(self.look_at(&entry.head(), cx), Found::Missing)
         {
-            return fx.count("catch_up.copy_ignored");
+            return cx.fx.count("catch_up.copy_ignored");
         }
-        fx.count("catch_up.copied");
+        cx.fx.count("catch_up.copied");
         let mut batch = Batch::new();
-        self.take_over_entry(entry, &mut batch, fx);
-        fx.persist(batch);
+        self.take_over_entry(entry, &mut batch, cx);
+        cx.fx.persist(batch);
     }
 
-    fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch, fx: &mut Effects<Site>) {
+    fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch, cx: &mut Context<'_>) {
         if entry.partial {
             // Versions in between are gone: history has a hole below now.
-            self.cohort.history_floor = self.clock.now(self.now);
+            self.cohort.history_floor = cx.timestamp();
             Number::HistoryFloor.put(batch, self.cohort.history_floor.bits());
         }
-        let entry = match self.rules.breaks(Planted::AppliedTwice) {
-            true => LogEntry { at: self.clock.now(self.now), ..entry },
+        let entry = match cx.rules.breaks(Planted::AppliedTwice) {
+            true => LogEntry { at: cx.timestamp(), ..entry },
             false => entry,
         };
-        fx.agree(ATTEMPT, entry.attempt, &Some(entry.at));
-        self.supersede_earlier(entry.attempt, batch, fx);
+        cx.fx.agree(ATTEMPT, entry.attempt, &Some(entry.at));
+        self.supersede_earlier(entry.attempt, batch, cx);
         work::add(1 + entry.writes.len());
         let kept = entry.at > self.catch_up.collected;
         for (key, value) in entry.writes.into_iter().filter(|_| kept) {
             self.cohort.locks.take_over(&key, None);
-            self.see_placement(&key, value.as_ref(), batch, fx);
+            self.see_placement(&key, value.as_ref(), batch, cx);
             self.examinations.see(&key, entry.at);
             batch.put_version(key, entry.at, value);
         }
         self.cohort.applied.insert(entry.attempt);
         if let Some(meta) = entry.meta {
-            self.keep_commit(&meta, entry.floor, batch, fx);
+            self.keep_commit(&meta, entry.floor, batch, cx);
         }
         self.keep_floor(entry.at, entry.floor, batch);
     }
 
     /// If all rows of the open page are here, the cursor moves to its end.
-    fn turn_page(&mut self, region: RegionId, fx: &mut Effects<Site>) {
+    fn turn_page(&mut self, region: RegionId, cx: &mut Context<'_>) {
         let peer = self.catch_up.peers.entry(region).or_default();
         let Some(open) = peer.open.take_if(|open| open.wanted.is_empty()) else { return };
         peer.cursor = open.end.max(peer.cursor);
         match open.rest {
             Rest::Nothing { closed } => {
                 peer.closed = closed.max(peer.closed);
-                if self.lags_behind_stop(region) {
-                    self.pull(region, fx);
+                if self.lags_behind_stop(cx, region) {
+                    self.pull(region, cx);
                 }
-                self.serve_stale_reads(fx);
+                self.serve_stale_reads(cx);
             }
-            Rest::More => self.pull(region, fx),
+            Rest::More => self.pull(region, cx),
             Rest::Awaited => {}
         }
     }
 
     /// Has old versions dropped.
-    fn collect_versions(&mut self, fx: &mut Effects<Site>) {
+    fn collect_versions(&mut self, cx: &mut Context<'_>) {
         let safe_of = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.safe);
-        let everywhere = self.followers().iter().map(safe_of).min().unwrap_or(Timestamp::MAX);
-        let horizon = self.horizon();
-        let deletions = everywhere.min(self.safe()).min(horizon).max(self.catch_up.collected);
+        let everywhere = self.followers(cx).iter().map(safe_of).min().unwrap_or(Timestamp::MAX);
+        let horizon = self.horizon(cx);
+        let deletions = everywhere.min(self.safe(cx)).min(horizon).max(self.catch_up.collected);
         self.catch_up.collected = deletions;
         self.cohort.ceilings.raise_floor(deletions);
         // The clock of a later life may be behind this one's: what is collected now must not be read then.
@@ -628,20 +632,20 @@ impl Site {
         let mut batch = Batch::new();
         Number::Collected.put(&mut batch, deletions.bits());
         Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
-        let token = self.token(Pending::Collect(Collect { horizon, deletions }));
-        fx.persist(batch).notify(token);
+        let token = cx.token(Pending::Collect(Collect { horizon, deletions }));
+        cx.fx.persist(batch).notify(token);
     }
 
     /// Drops the part of the log that every peer has taken over, twice as fast as it grows; not during a move, for whoever is still in doubt about an
     /// attempt of an epoch before reads there that it committed.
-    fn truncate_log(&mut self, fx: &mut Effects<Site>) {
+    fn truncate_log(&mut self, cx: &mut Context<'_>) {
         let log_end = self.cohort.log_end;
         let added = log_end - self.catch_up.ended.replace(log_end).unwrap_or(log_end);
-        let moving = |region| self.catch_up.settled(region) < self.placement.epoch;
-        if (self.has_copy() && !self.is_settled()) || self.followers().iter().any(moving) {
+        let moving = |region| self.catch_up.settled(region) < cx.placement.epoch;
+        if (self.has_copy(cx) && !self.is_settled(cx)) || self.followers(cx).iter().any(moving) {
             return;
         }
-        let acked = self.followers().iter().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();
+        let acked = self.followers(cx).iter().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();
         let upto = acked.unwrap_or(log_end).min(self.catch_up.truncated + TRUNCATE_MIN.max(2 * added)).min(log_end);
         if upto <= self.catch_up.truncated {
             return;
@@ -652,7 +656,7 @@ impl Site {
         }
         self.catch_up.truncated = upto;
         Number::Truncated.put(&mut batch, upto);
-        fx.persist(batch);
+        cx.fx.persist(batch);
     }
 }
 

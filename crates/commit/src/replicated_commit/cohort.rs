@@ -14,17 +14,18 @@
 //! that applying twice changes nothing.
 
 use super::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
+use super::context::{Context, Shared};
 use super::floors::Floors;
 use super::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::planted::Planted;
 use super::reads::ReadJob;
 use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
-use super::site::{Pending, Site};
+use super::site::{Pending, Roles};
 use crate::ceilings::ReadCeilings;
 use crate::locks::{Locks, Strength};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, Row, SiteId, Span, Table, Time, Timestamp, TxnId, record, work};
+use rhumb_core::{Batch, Key, Load, Loaded, RegionId, Row, SiteId, Span, Table, Time, Timestamp, TxnId, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
@@ -214,62 +215,62 @@ impl Cohort {
     }
 }
 
-impl Site {
-    pub(super) fn recover_prepared(&mut self, record: PreparedRecord) {
-        self.take_locks(&record.meta, &record.part);
+impl Roles {
+    pub(super) fn recover_prepared(&mut self, cx: &Shared, record: PreparedRecord) {
+        self.take_locks(cx, &record.meta, &record.part);
         self.cohort.highest = record.meta.at.max(self.cohort.highest);
         let attempt = record.meta.attempt;
-        self.cohort.entries.insert(attempt, Entry::new(record.meta, record.part, Stage::Prepared, self.now));
+        self.cohort.entries.insert(attempt, Entry::new(record.meta, record.part, Stage::Prepared, cx.now));
     }
 
     /// Lets go, after recovery, of attempts that this site is prepared for as cohort but that as coordinator it did not
     /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
-    pub(super) fn drop_orphans(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn drop_orphans(&mut self, cx: &mut Context<'_>) {
         let orphaned = |entry: &Entry| {
             let awaited = |ballot: &super::coordinator::Ballot| ballot.has_yes() && ballot.decision != Some(Decision::Aborted);
-            let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == self.me.shard;
+            let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == cx.me.shard;
             own && !self.coordinator.ballots.get(&entry.meta.attempt).is_some_and(awaited)
         };
         let orphans: Vec<Attempt> = self.cohort.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
         for attempt in orphans {
-            fx.count("commit.recovered_orphan");
-            self.unprepare(attempt, fx);
+            cx.fx.count("commit.recovered_orphan");
+            self.unprepare(attempt, cx);
         }
     }
 
     /// The coordinator of this region asks to prepare.
-    pub(super) fn on_prepare(&mut self, meta: Meta, part: Part, fx: &mut Effects<Site>) {
-        self.clock.observe(meta.at);
+    pub(super) fn on_prepare(&mut self, meta: Meta, part: Part, cx: &mut Context<'_>) {
+        cx.clock.observe(meta.at);
         let attempt = meta.attempt;
         if let Some(entry) = self.cohort.entries.get(&attempt) {
             if matches!(entry.stage, Stage::Prepared) {
-                self.tell_prepared(&meta, Batch::new(), fx);
+                self.tell_prepared(&meta, Batch::new(), cx);
             }
             return;
         }
-        if self.cohort.applied.contains(&attempt) || attempt.made <= self.forget_floor() {
+        if self.cohort.applied.contains(&attempt) || attempt.made <= self.forget_floor(cx) {
             return; // a Prepare that was long under way; whoever still waits for an answer votes no in time
         }
         if let Some(other) = self.cohort.entry_of(attempt.txn).map(|entry| entry.meta.attempt) {
             if other > attempt {
-                return self.refuse(&meta, Refusal::Superseded, fx);
+                return self.refuse(&meta, Refusal::Superseded, cx);
             }
-            self.unprepare(other, fx); // certainly aborted, or there would be no later attempt
+            self.unprepare(other, cx); // certainly aborted, or there would be no later attempt
         }
-        if meta.epoch != self.placement.epoch || !self.is_settled() {
-            return self.refuse(&meta, Refusal::Moved, fx);
+        if meta.epoch != cx.placement.epoch || !self.is_settled(cx) {
+            return self.refuse(&meta, Refusal::Moved, cx);
         }
-        if let Err(refusal) = self.check_placement(&part).and_then(|()| self.check_locks(&meta, &part)) {
-            return self.refuse(&meta, refusal, fx);
+        if let Err(refusal) = self.check_placement(cx, &part).and_then(|()| self.check_locks(cx, &meta, &part)) {
+            return self.refuse(&meta, refusal, cx);
         }
-        let validation = self.plan_validation(&part);
-        self.take_locks(&meta, &part);
-        self.cohort.entries.insert(attempt, Entry::new(meta, part, Stage::Validating(validation), self.now));
-        self.validate_next(attempt, fx);
+        let validation = self.plan_validation(cx, &part);
+        self.take_locks(cx, &meta, &part);
+        self.cohort.entries.insert(attempt, Entry::new(meta, part, Stage::Validating(validation), cx.now));
+        self.validate_next(attempt, cx);
     }
 
     /// May the attempt take all its locks, and is its timestamp above all reads of what it writes?
-    fn check_locks(&self, meta: &Meta, part: &Part) -> Result<(), Refusal> {
+    fn check_locks(&self, cx: &Shared, meta: &Meta, part: &Part) -> Result<(), Refusal> {
         let txn = meta.attempt.txn;
         let locks = &self.cohort.locks;
         work::add(part.reads.len() + part.ranges.len() + part.writes.len());
@@ -277,18 +278,18 @@ impl Site {
             return Err(Refusal::Locked);
         }
         let ceiling = part.writes.iter().map(|(key, _)| self.cohort.ceilings.of(key)).max().unwrap_or(Timestamp::ZERO);
-        if ceiling >= meta.at && !self.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
+        if ceiling >= meta.at && !cx.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
             return Err(Refusal::TooOld(ceiling));
         }
-        if locks.has_lost(txn) && !self.rules.breaks(Planted::SharedLockSkipped) {
+        if locks.has_lost(txn) && !cx.rules.breaks(Planted::SharedLockSkipped) {
             return Err(Refusal::LockLost);
         }
         let locked = |read: &super::message::ReadCheck| locks.exclusive_holder(&read.key, Some(txn)).is_some();
-        if !self.rules.breaks(Planted::SharedLockSkipped) && part.reads.iter().any(locked) {
+        if !cx.rules.breaks(Planted::SharedLockSkipped) && part.reads.iter().any(locked) {
             return Err(Refusal::Locked);
         }
         let locked = |range: &super::message::RangeCheck| locks.exclusive_holder_within(&range.range, Some(txn)).is_some();
-        if !self.rules.breaks(Planted::RangeLockSkipped) && part.ranges.iter().any(locked) {
+        if !cx.rules.breaks(Planted::RangeLockSkipped) && part.ranges.iter().any(locked) {
             return Err(Refusal::Locked);
         }
         Ok(())
@@ -297,25 +298,25 @@ impl Site {
     /// What must be looked up: the newest versions of all that is written and of all that was read. That a lock taken at
     /// the read is still held proves nothing: it may have been lost, in a restart say, and granted again to a message
     /// that the network held back.
-    fn plan_validation(&self, part: &Part) -> Validation {
+    fn plan_validation(&self, cx: &Shared, part: &Part) -> Validation {
         let written = part.writes.iter().map(|(key, _)| key.clone());
         let read = part.reads.iter().map(|read| read.key.clone());
-        let keys = if self.rules.breaks(Planted::SharedLockSkipped) { written.collect() } else { written.chain(read).collect() };
-        let ranges = if self.rules.breaks(Planted::RangeLockSkipped) { VecDeque::new() } else { (0..part.ranges.len()).collect() };
+        let keys = if cx.rules.breaks(Planted::SharedLockSkipped) { written.collect() } else { written.chain(read).collect() };
+        let ranges = if cx.rules.breaks(Planted::RangeLockSkipped) { VecDeque::new() } else { (0..part.ranges.len()).collect() };
         Validation { keys, ranges, current: None, awaited: None }
     }
 
-    fn take_locks(&mut self, meta: &Meta, part: &Part) {
+    fn take_locks(&mut self, cx: &Shared, meta: &Meta, part: &Part) {
         let txn = meta.attempt.txn;
-        if self.rules.breaks(Planted::LocksWalked) {
+        if cx.rules.breaks(Planted::LocksWalked) {
             self.walk_locks(part);
         }
-        if !self.rules.breaks(Planted::SharedLockSkipped) {
+        if !cx.rules.breaks(Planted::SharedLockSkipped) {
             for read in &part.reads {
                 self.cohort.locks.share(&read.key, txn, Strength::Prepared);
             }
         }
-        if !self.rules.breaks(Planted::RangeLockSkipped) {
+        if !cx.rules.breaks(Planted::RangeLockSkipped) {
             for range in &part.ranges {
                 self.cohort.locks.share_range(&range.range, txn, Strength::Prepared);
             }
@@ -326,7 +327,7 @@ impl Site {
     }
 
     /// Asks for the next rows that must be looked up, or is done.
-    fn validate_next(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn validate_next(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let entry = self.cohort.entries.get_mut(&attempt).expect("the entry is being validated");
         let Stage::Validating(validation) = &mut entry.stage else { unreachable!("validated once") };
         let load = if !validation.keys.is_empty() && validation.current.is_none() {
@@ -337,19 +338,19 @@ impl Site {
             // One row more than was read: if there is a row that was not read, it shows among these.
             Load::ScanStamps { range: check.range.clone(), limit: check.rows.len() + 1, bytes: usize::MAX }
         } else {
-            return self.prepared(attempt, fx);
+            return self.prepared(attempt, cx);
         };
-        let token = self.token(Pending::Validate(attempt));
+        let token = cx.token(Pending::Validate(attempt));
         if let Some(Entry { stage: Stage::Validating(validation), .. }) = self.cohort.entries.get_mut(&attempt) {
             validation.awaited = Some(token);
         }
-        fx.load(token, load);
+        cx.fx.load(token, load);
     }
 
-    pub(super) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
-        let timestamps_checked = !self.rules.breaks(Planted::TooOldSkipped);
+        let timestamps_checked = !cx.rules.breaks(Planted::TooOldSkipped);
         let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return }; // given up meanwhile
         let Stage::Validating(validation) = &mut entry.stage else { return };
         if validation.awaited != Some(token) {
@@ -364,24 +365,24 @@ impl Site {
         };
         let meta = entry.meta.clone();
         // This region may have stopped meanwhile.
-        let verdict = if meta.epoch < self.placement.epoch { Err(Refusal::Moved) } else { verdict };
+        let verdict = if meta.epoch < cx.placement.epoch { Err(Refusal::Moved) } else { verdict };
         match verdict {
-            Ok(()) => self.validate_next(attempt, fx),
+            Ok(()) => self.validate_next(attempt, cx),
             Err(refusal) => {
                 self.cohort.entries.remove(&attempt);
                 self.cohort.release(attempt.txn);
-                self.refuse(&meta, refusal, fx);
+                self.refuse(&meta, refusal, cx);
             }
         }
     }
 
-    pub(super) fn refuse(&mut self, meta: &Meta, refusal: Refusal, fx: &mut Effects<Site>) {
-        let coordinator = self.site(self.me.region, meta.coordinator);
-        self.send(coordinator, Note::CannotPrepare { attempt: meta.attempt, refusal }, fx);
+    pub(super) fn refuse(&mut self, meta: &Meta, refusal: Refusal, cx: &mut Context<'_>) {
+        let coordinator = meta.coordinator_in(cx.me.region);
+        cx.send(coordinator, Note::CannotPrepare { attempt: meta.attempt, refusal });
     }
 
     /// All locks are held and all that was read is current: the promise goes to disk.
-    fn prepared(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn prepared(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let entry = self.cohort.entries.get_mut(&attempt).expect("the entry was just validated");
         entry.stage = Stage::Prepared;
         let meta = entry.meta.clone();
@@ -395,43 +396,43 @@ impl Site {
         let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
         let mut batch = Batch::new();
         batch.put_record(PREPARED, records::attempt_key(&attempt), record::encode(&record));
-        self.cover(&mut batch, meta.at);
-        self.tell_prepared(&meta, batch, fx);
+        cx.cover(&mut batch, meta.at);
+        self.tell_prepared(&meta, batch, cx);
     }
 
-    fn tell_prepared(&mut self, meta: &Meta, batch: Batch, fx: &mut Effects<Site>) {
-        if meta.participants == [self.me.shard] {
+    fn tell_prepared(&mut self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) {
+        if meta.participants == [cx.me.shard] {
             let unvoted =
                 self.coordinator.ballots.get(&meta.attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.decision.is_none());
             if unvoted {
-                self.vote(meta.attempt, Vote::Yes, batch, fx);
+                self.vote(meta.attempt, Vote::Yes, batch, cx);
             } else {
-                fx.persist(batch);
+                cx.fx.persist(batch);
             }
             return;
         }
-        let coordinator = self.site(self.me.region, meta.coordinator);
-        fx.persist(batch).send(coordinator, Promise::Prepared { attempt: meta.attempt, shard: self.me.shard });
+        let SiteId { region, shard } = cx.me;
+        cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Prepared { attempt: meta.attempt, shard });
     }
 
     /// The attempt has aborted, or the region has voted no: lets go of its locks.
-    pub(super) fn unprepare(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    pub(super) fn unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let mut batch = Batch::new();
         self.remove_entry(&attempt, &mut batch);
         if !batch.ops.is_empty() {
-            fx.persist(batch);
+            cx.fx.persist(batch);
         }
     }
 
     /// This region's coordinator will not commit it by its own vote: whoever keeps its locks for others goes on.
-    pub(super) fn on_unprepare(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    pub(super) fn on_unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         if !self.is_carried(&attempt) {
-            self.unprepare(attempt, fx);
+            self.unprepare(attempt, cx);
         }
     }
 
     /// The attempt has committed: applies it, from what was prepared or from `part`.
-    pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, fx: &mut Effects<Site>) {
+    pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         self.cohort.bound.remove(&attempt);
         let (mut batch, mut resolved) = (Batch::new(), Batch::new());
@@ -442,16 +443,16 @@ impl Site {
         let known = self.cohort.applied.contains(&attempt);
         let Some(part) = part else {
             // Applied before, in this life or an earlier one whose record is gone with it.
-            fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
-            return self.tell_applied(meta, batch, fx);
+            cx.fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
+            return self.tell_applied(meta, batch, cx);
         };
-        fx.agree(ATTEMPT, attempt, &Some(meta.at));
-        self.supersede_earlier(attempt, &mut batch, fx);
+        cx.fx.agree(ATTEMPT, attempt, &Some(meta.at));
+        self.supersede_earlier(attempt, &mut batch, cx);
         self.contest_unread(meta, &part, &mut batch);
         let kept = meta.at > self.catch_up.collected;
         for (key, value) in part.writes.iter().filter(|_| kept) {
             self.cohort.locks.take_over(key, Some(attempt.txn));
-            self.see_placement(key, value.as_ref(), &mut batch, fx);
+            self.see_placement(key, value.as_ref(), &mut batch, cx);
             self.examinations.see(key, meta.at);
             batch.put_version(key.clone(), meta.at, value.clone());
         }
@@ -463,134 +464,134 @@ impl Site {
         batch.ops.append(&mut resolved.ops);
         self.cohort.applied.insert(attempt);
         self.keep_floor(meta.at, floor, &mut batch);
-        self.tell_applied(meta, batch, fx);
+        self.tell_applied(meta, batch, cx);
     }
 
-    fn tell_applied(&mut self, meta: &Meta, mut batch: Batch, fx: &mut Effects<Site>) {
-        if meta.participants == [self.me.shard] {
+    fn tell_applied(&mut self, meta: &Meta, mut batch: Batch, cx: &mut Context<'_>) {
+        if meta.participants == [cx.me.shard] {
             self.resolve(meta.attempt, &mut batch);
-            self.confirm(meta, batch, fx);
+            self.confirm(meta, batch, cx);
         } else {
-            let coordinator = self.site(self.me.region, meta.coordinator);
-            fx.persist(batch).send(coordinator, Promise::Applied { attempt: meta.attempt, shard: self.me.shard });
+            let SiteId { region, shard } = cx.me;
+            cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Applied { attempt: meta.attempt, shard });
         }
     }
 
     /// A cohort whose coordinator is another site, or of another region, may work the outcome out by itself.
-    pub(super) fn on_vote_as_cohort(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
+    pub(super) fn on_vote_as_cohort(&mut self, voted: &Voted, cx: &mut Context<'_>) {
         let Voted { meta, region, vote, high } = voted;
         let region = *region;
         let carried = self.is_carried(&meta.attempt);
-        if meta.coordinator == self.me.shard && !carried {
+        if meta.coordinator == cx.me.shard && !carried {
             return; // the coordinator of this very site sees to it
         }
-        if region == self.me.region && !vote.is_yes() && !carried {
-            return self.unprepare(meta.attempt, fx);
+        if region == cx.me.region && !vote.is_yes() && !carried {
+            return self.unprepare(meta.attempt, cx);
         }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
         entry.tally.hear_high(voted.coordinator(), *high);
-        self.count_as_cohort(meta.attempt, fx);
+        self.count_as_cohort(meta.attempt, cx);
     }
 
     /// The outcome, as this cohort has worked it out, or as it is told that had asked because its coordinator was silent. It tells that one, which
     /// may be bound to another outcome: half a transaction would remain if each went by itself.
-    pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
-        let coordinator = self.site(self.me.region, meta.coordinator);
+    pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+        let coordinator = meta.coordinator_in(cx.me.region);
         let waits = self.cohort.entries.contains_key(&meta.attempt) || self.cohort.bound.contains_key(&meta.attempt);
-        if waits && coordinator != self.me {
-            fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
+        if waits && coordinator != cx.me {
+            cx.fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
         }
     }
 
     /// The coordinator of a region has it on record that the attempt aborted.
-    pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
-        if from == self.site(self.me.region, meta.coordinator) {
-            fx.agree(ATTEMPT, meta.attempt, &ABORTED);
+    pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, cx: &mut Context<'_>) {
+        if from == meta.coordinator_in(cx.me.region) {
+            cx.fx.agree(ATTEMPT, meta.attempt, &ABORTED);
             let was_bound = self.cohort.bound.remove(&meta.attempt).is_some();
-            let is_part = from != self.me && meta.participants.contains(&self.me.shard);
-            if is_part && (was_bound || !self.lost_of(meta).is_empty()) {
-                self.keep_abort(meta, fx);
+            let is_part = from != cx.me && meta.participants.contains(&cx.me.shard);
+            if is_part && (was_bound || !self.lost_of(cx, meta).is_empty()) {
+                self.keep_abort(meta, cx);
             }
-            self.unprepare(meta.attempt, fx);
+            self.unprepare(meta.attempt, cx);
         }
     }
 
     /// The gateway decides no more: ask the regions from now on.
-    pub(super) fn on_over_as_cohort(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    pub(super) fn on_over_as_cohort(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         if let Some(entry) = self.cohort.entries.get_mut(&attempt)
             && !entry.over
             && matches!(entry.stage, Stage::Prepared)
-            && entry.meta.coordinator != self.me.shard
+            && entry.meta.coordinator != cx.me.shard
         {
             entry.over = true;
             let meta = entry.meta.clone();
-            self.ask_votes_as_cohort(&meta, fx);
+            self.ask_votes_as_cohort(&meta, cx);
         }
     }
 
-    pub(super) fn ask_votes_as_cohort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        fx.count("commit.cohort_asks");
+    pub(super) fn ask_votes_as_cohort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        cx.fx.count("commit.cohort_asks");
         // Its own region may not vote on it, and know how it ended or have to lead its resolution.
-        for region in meta.electorate.or(self.me.region.into()).iter() {
-            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
+        for region in meta.electorate.or(cx.me.region.into()).iter() {
+            cx.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
         }
-        self.ask_highs(meta, fx);
+        self.ask_highs(meta, cx);
     }
 
-    pub(super) fn cohort_tick(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn cohort_tick(&mut self, cx: &mut Context<'_>) {
         work::add(self.cohort.entries.len());
-        let resting = self.resting();
+        let resting = self.resting(cx);
         let overdue = |entry: &Entry| {
-            let remote = entry.meta.coordinator != self.me.shard && entry.as_carried().is_none();
-            let age = self.now.since(entry.since);
-            let asks = remote && entry.meta.attempt.made > resting && age >= self.config.ask_after;
+            let remote = entry.meta.coordinator != cx.me.shard && entry.as_carried().is_none();
+            let age = cx.now.since(entry.since);
+            let asks = remote && entry.meta.attempt.made > resting && age >= cx.config.ask_after;
             asks.then(|| (entry.meta.clone(), entry.over, age))
         };
         let asks: Vec<(Meta, bool, Span)> = self.cohort.entries.values().filter_map(overdue).collect();
         for (meta, over, age) in asks {
             let gateway = meta.attempt.txn.gateway;
-            if self.is_past_asking(gateway, over, age) {
-                self.ask_votes_as_cohort(&meta, fx);
+            if cx.is_past_asking(gateway, over, age) {
+                self.ask_votes_as_cohort(&meta, cx);
             } else {
-                self.send(gateway, Note::AskGateway { meta }, fx);
+                cx.send(gateway, Note::AskGateway { meta });
             }
         }
         work::add(self.cohort.bound.len());
         for meta in self.cohort.bound.values() {
-            fx.send(self.site(self.me.region, meta.coordinator), Note::AskVote { meta: meta.clone() });
+            cx.fx.send(meta.coordinator_in(cx.me.region), Note::AskVote { meta: meta.clone() });
         }
-        self.carried_tick(fx);
-        let floor = self.forget_floor();
+        self.carried_tick(cx);
+        let floor = self.forget_floor(cx);
         let begun_by_then = self.cohort.applied.range(..=Attempt::last_begun(floor));
         let old: Vec<Attempt> = begun_by_then.filter(|attempt| attempt.made <= floor).copied().collect();
         work::add(old.len());
         for attempt in old {
             self.cohort.applied.remove(&attempt);
         }
-        self.cohort.drop_old_reads(self.now.minus(self.config.read_timeout));
-        if self.rules.breaks(Planted::DeadLocksKept) {
+        self.cohort.drop_old_reads(cx.now.minus(cx.config.read_timeout));
+        if cx.rules.breaks(Planted::DeadLocksKept) {
             return;
         }
-        self.drop_dead_locks();
+        self.drop_dead_locks(cx);
     }
 
     /// No attempt made at or below it is prepared any more, nor remembered as applied.
-    pub(super) fn forget_floor(&self) -> Timestamp {
-        Timestamp::from_time(self.now.minus(self.config.forget_after)).max(self.forgotten)
+    pub(super) fn forget_floor(&self, cx: &Shared) -> Timestamp {
+        Timestamp::from_time(cx.now.minus(cx.config.forget_after)).max(self.forgotten)
     }
 
     /// Nobody here waits for the outcomes of attempts made at or below it: where there is no copy, a copy brings what the others have forgotten.
-    pub(super) fn resting(&self) -> Timestamp {
-        if self.has_copy() { Timestamp::ZERO } else { self.forget_floor() }
+    pub(super) fn resting(&self, cx: &Shared) -> Timestamp {
+        if self.has_copy(cx) { Timestamp::ZERO } else { self.forget_floor(cx) }
     }
 
     /// Drops the read locks of gateways that are gone, and of transactions that are over.
-    fn drop_dead_locks(&mut self) {
+    fn drop_dead_locks(&mut self, cx: &Shared) {
         let dead = |txn: &TxnId| {
             let gateway: SiteId = txn.gateway;
-            let over = txn.began < self.peers.oldest(gateway);
-            let gone = gateway != self.me && !self.peers.is_alive(gateway, self.now, self.config.locks_expire_after);
+            let over = txn.began < cx.peers.oldest(gateway);
+            let gone = gateway != cx.me && !cx.peers.is_alive(gateway, cx.now, cx.config.locks_expire_after);
             (over || gone) && self.cohort.entry_of(*txn).is_none()
         };
         let dead: BTreeSet<TxnId> = self.cohort.locks.holders().inspect(|_| work::add(1)).filter(dead).collect();
@@ -599,11 +600,11 @@ impl Site {
         }
     }
 
-    pub(super) fn on_release(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+    pub(super) fn on_release(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         if self.cohort.entry_of(txn).is_none() {
             self.cohort.release(txn);
         } else {
-            fx.count("read.release_of_prepared");
+            cx.fx.count("read.release_of_prepared");
         }
     }
 }

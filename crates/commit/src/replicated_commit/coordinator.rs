@@ -21,14 +21,15 @@
 
 use super::cohort::{Entry, RowsOfDoubt, Stage};
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
+use super::context::{Context, Shared};
 use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::planted::Planted;
 use super::records::{self, Number, VOTES, VoteRecord};
-use super::site::Site;
+use super::site::Roles;
 use crate::placement::Regions;
 use crate::resolution::{Acceptor, Leader};
 use crate::votes::{Decision, Outcome, Refusal, Tally, Vote};
-use rhumb_core::{Batch, Effects, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
+use rhumb_core::{Batch, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -303,11 +304,11 @@ impl Ballot {
     }
 }
 
-impl Site {
-    pub(super) fn recover_ballot(&mut self, record: VoteRecord, fx: &mut Effects<Site>) {
-        let mut ballot = Ballot::new(record.meta, self.now);
+impl Roles {
+    pub(super) fn recover_ballot(&mut self, record: VoteRecord, cx: &mut Context<'_>) {
+        let mut ballot = Ballot::new(record.meta, cx.now);
         if let Some(decision) = record.decision {
-            fx.agree(ATTEMPT, ballot.meta.attempt, &decision.is_commit().then_some(ballot.meta.at));
+            cx.fx.agree(ATTEMPT, ballot.meta.attempt, &decision.is_commit().then_some(ballot.meta.at));
         }
         ballot.acceptor = record.acceptor;
         ballot.kept = true;
@@ -315,12 +316,12 @@ impl Site {
         ballot.decision = record.decision;
         ballot.vote = record.vote;
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
-        let applied = ballot.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [self.me.shard];
+        let applied = ballot.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [cx.me.shard];
         let is_bound = ballot.acceptor.is_bound() && ballot.decision.is_none();
-        ballot.stands_in = ballot.vote.is_none() && ballot.decision.is_none() && ballot.meta.electorate.contains(self.me.region);
+        ballot.stands_in = ballot.vote.is_none() && ballot.decision.is_none() && ballot.meta.electorate.contains(cx.me.region);
         ballot.resolved = applied || ballot.decision == Some(Decision::Aborted) || !(ballot.has_yes() || is_bound);
         if let Some(vote) = &ballot.vote {
-            ballot.tally.record(self.me.region, vote.clone());
+            ballot.tally.record(cx.me.region, vote.clone());
             self.coordinator.voted += 1;
         }
         if !ballot.resolved {
@@ -330,8 +331,8 @@ impl Site {
     }
 
     /// The ballot of `meta`'s attempt, a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
-    pub(super) fn ballot_of_forgotten(&mut self, meta: &Meta) {
-        let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), self.now);
+    pub(super) fn ballot_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
+        let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), cx.now);
         self.coordinator.ballot(meta, now).stands_in |= is_forgotten;
     }
 
@@ -340,64 +341,64 @@ impl Site {
     }
 
     /// The gateway asks this region to vote.
-    pub(super) fn on_accept(&mut self, meta: Meta, parts: Vec<(u16, Part)>, fx: &mut Effects<Site>) {
-        self.clock.observe(meta.at);
+    pub(super) fn on_accept(&mut self, meta: Meta, parts: Vec<(u16, Part)>, cx: &mut Context<'_>) {
+        cx.clock.observe(meta.at);
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
-            fx.count("commit.accept_forgotten");
+            cx.fx.count("commit.accept_forgotten");
             return;
         }
         let known = self.coordinator.ballots.contains_key(&attempt);
-        self.compare_epoch(attempt.txn.gateway, meta.epoch, fx);
-        if !known && (meta.epoch > self.placement.epoch || (meta.epoch == self.placement.epoch && !self.is_settled())) {
-            return self.wait_until_settled(attempt.txn.gateway, Note::Accept { meta, parts }, fx);
+        self.compare_epoch(attempt.txn.gateway, meta.epoch, cx);
+        if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !self.is_settled(cx))) {
+            return self.wait_until_settled(attempt.txn.gateway, Note::Accept { meta, parts }, cx);
         }
-        let supersedes = self.abort_earlier(attempt, fx);
+        let supersedes = self.abort_earlier(attempt, cx);
         let superseded = supersedes == Supersedes::Nothing || self.is_superseded(&attempt);
-        let (now, closed) = (self.now, self.coordinator.closed);
+        let (now, closed) = (cx.now, self.coordinator.closed);
         let ballot = self.coordinator.ballot(&meta, now);
         if ballot.vote.is_some() {
-            fx.count("commit.accept_again");
-            return self.tell_vote(attempt, &[attempt.txn.gateway], Batch::new(), fx);
+            cx.fx.count("commit.accept_again");
+            return self.tell_vote(attempt, &[attempt.txn.gateway], Batch::new(), cx);
         }
         if !ballot.parts.is_empty() {
             return; // its cohorts are being asked already
         }
         ballot.parts = parts.into_iter().collect();
         match ballot.decision {
-            Some(decision) => self.distribute(attempt, decision, fx), // it overtook the Accept
-            None if meta.epoch < self.placement.epoch => self.vote(attempt, Vote::No(Refusal::Moved), Batch::new(), fx),
-            None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), fx),
-            None if meta.at <= closed => self.vote(attempt, Vote::No(Refusal::TooOld(closed)), Batch::new(), fx),
+            Some(decision) => self.distribute(attempt, decision, cx), // it overtook the Accept
+            None if meta.epoch < cx.placement.epoch => self.vote(attempt, Vote::No(Refusal::Moved), Batch::new(), cx),
+            None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), cx),
+            None if meta.at <= closed => self.vote(attempt, Vote::No(Refusal::TooOld(closed)), Batch::new(), cx),
             None => {
                 let prepares: Vec<_> = ballot.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
-                self.have_prepared(&meta, prepares, supersedes, fx);
+                self.have_prepared(&meta, prepares, supersedes, cx);
             }
         }
     }
 
     /// Has the cohorts of this region prepare their parts. They let go of an earlier attempt for this one: not before it is on record
     /// that it aborted.
-    fn have_prepared(&mut self, meta: &Meta, parts: Vec<(u16, Part)>, supersedes: Supersedes, fx: &mut Effects<Site>) {
+    fn have_prepared(&mut self, meta: &Meta, parts: Vec<(u16, Part)>, supersedes: Supersedes, cx: &mut Context<'_>) {
         for (shard, part) in parts {
-            let (to, meta) = (self.site(self.me.region, shard), meta.clone());
-            if supersedes == Supersedes::Aborted && to != self.me {
-                fx.persist(Batch::new()).send(to, Promise::PrepareNext { meta, part });
+            let (to, meta) = (SiteId { region: cx.me.region, shard }, meta.clone());
+            if supersedes == Supersedes::Aborted && to != cx.me {
+                cx.fx.persist(Batch::new()).send(to, Promise::PrepareNext { meta, part });
             } else {
-                self.send(to, Note::Prepare { meta, part }, fx);
+                cx.send(to, Note::Prepare { meta, part });
             }
         }
     }
 
     /// Earlier attempts of a transaction of which there is a later one have aborted: its gateway would not have made that otherwise.
-    fn abort_earlier(&mut self, attempt: Attempt, fx: &mut Effects<Site>) -> Supersedes {
+    fn abort_earlier(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> Supersedes {
         let mut supersedes = Supersedes::First;
         for earlier in self.coordinator.siblings(attempt).0 {
             let ballot = &self.coordinator.ballots[&earlier];
             match ballot.decision {
                 None if ballot.acceptor.is_bound() => return Supersedes::Nothing,
                 Some(decision) if decision.is_commit() => return Supersedes::Nothing,
-                None => self.distribute(earlier, Decision::Aborted, fx),
+                None => self.distribute(earlier, Decision::Aborted, cx),
                 Some(_) => {}
             }
             supersedes = Supersedes::Aborted;
@@ -406,13 +407,13 @@ impl Site {
     }
 
     /// `attempt` has committed: the earlier ones of its transaction have not, and that stays known when it is forgotten.
-    pub(super) fn supersede_earlier(&mut self, attempt: Attempt, batch: &mut Batch, fx: &mut Effects<Site>) {
+    pub(super) fn supersede_earlier(&mut self, attempt: Attempt, batch: &mut Batch, cx: &mut Context<'_>) {
         for earlier in self.coordinator.siblings(attempt).0 {
             let ballot = self.coordinator.ballots.get_mut(&earlier).expect("a sibling is a ballot");
             match ballot.decision {
                 Some(_) => {}
                 None if ballot.acceptor.is_bound() => ballot.contest(batch),
-                None => self.distribute(earlier, Decision::Aborted, fx),
+                None => self.distribute(earlier, Decision::Aborted, cx),
             }
         }
     }
@@ -422,29 +423,29 @@ impl Site {
         !self.coordinator.siblings(*attempt).1.is_empty() || self.cohort.has_applied_later(attempt)
     }
 
-    pub(super) fn on_prepared(&mut self, attempt: Attempt, shard: u16, fx: &mut Effects<Site>) {
+    pub(super) fn on_prepared(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         ballot.prepared.insert(shard);
         if ballot.vote.is_none()
             && ballot.decision.is_none()
             && ballot.meta.participants.iter().all(|shard| ballot.prepared.contains(shard))
         {
-            self.vote(attempt, Vote::Yes, Batch::new(), fx);
+            self.vote(attempt, Vote::Yes, Batch::new(), cx);
         }
     }
 
-    pub(super) fn on_cannot_prepare(&mut self, attempt: Attempt, refusal: Refusal, fx: &mut Effects<Site>) {
+    pub(super) fn on_cannot_prepare(&mut self, attempt: Attempt, refusal: Refusal, cx: &mut Context<'_>) {
         if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.decision.is_none()) {
-            self.vote(attempt, Vote::No(refusal), Batch::new(), fx);
+            self.vote(attempt, Vote::No(refusal), Batch::new(), cx);
         }
     }
 
     /// Casts this region's vote, or makes it final: to disk along with what is in `batch`, then to the gateway.
-    pub(super) fn vote(&mut self, attempt: Attempt, vote: Vote, mut batch: Batch, fx: &mut Effects<Site>) {
+    pub(super) fn vote(&mut self, attempt: Attempt, vote: Vote, mut batch: Batch, cx: &mut Context<'_>) {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("a vote is cast on a known ballot");
-        assert_eq!(ballot.meta.coordinator, self.me.shard, "a region votes once");
+        assert_eq!(ballot.meta.coordinator, cx.me.shard, "a region votes once");
         assert!(!ballot.vote.as_ref().is_some_and(Vote::is_final), "a final vote never changes");
-        fx.count(match vote {
+        cx.fx.count(match vote {
             Vote::Yes => "commit.vote_yes",
             Vote::Firm => "commit.vote_firm",
             Vote::No(Refusal::Locked) => "commit.vote_no_locked",
@@ -462,57 +463,57 @@ impl Site {
             self.coordinator.voted += 1;
         }
         ballot.put_record(&mut batch);
-        if self.rules.breaks(Planted::RefusalNotDurable) && !vote.is_yes() {
+        if cx.rules.breaks(Planted::RefusalNotDurable) && !vote.is_yes() {
             batch = Batch::new();
         }
         let gateway = attempt.txn.gateway;
-        let to = [self.me, gateway];
-        self.tell_vote(attempt, if gateway == self.me { &to[..1] } else { &to }, batch, fx);
+        let to = [cx.me, gateway];
+        self.tell_vote(attempt, if gateway == cx.me { &to[..1] } else { &to }, batch, cx);
     }
 
     /// Has the cohorts of this region let go of an attempt that it will not commit by its own vote.
-    fn have_unprepared(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+    fn have_unprepared(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         for &shard in &meta.participants {
-            let cohort = self.site(self.me.region, shard);
-            self.send(cohort, Note::Unprepare { attempt: meta.attempt }, fx);
+            let cohort = SiteId { region: cx.me.region, shard };
+            cx.send(cohort, Note::Unprepare { attempt: meta.attempt });
         }
     }
 
     /// Tells this region's vote to `to`, after `batch` and all before it is on disk.
-    fn tell_vote(&mut self, attempt: Attempt, to: &[SiteId], batch: Batch, fx: &mut Effects<Site>) {
+    fn tell_vote(&mut self, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
         let ballot = &self.coordinator.ballots[&attempt];
         let vote = ballot.vote.clone().expect("told once cast");
-        let voted = Voted { meta: ballot.meta.clone(), region: self.me.region, vote, high: self.cohort.highest };
-        let mut persist = fx.persist(batch);
+        let voted = Voted { meta: ballot.meta.clone(), region: cx.me.region, vote, high: self.cohort.highest };
+        let mut persist = cx.fx.persist(batch);
         for site in to {
             persist = persist.send(*site, Promise::Vote(voted.clone()));
         }
     }
 
     /// Tells a vote just cast to `from`, unless it is told anyway.
-    fn tell_others(&mut self, attempt: Attempt, from: SiteId, fx: &mut Effects<Site>) {
-        if from != self.me && from != attempt.txn.gateway {
-            self.tell_vote(attempt, &[from], Batch::new(), fx);
+    fn tell_others(&mut self, attempt: Attempt, from: SiteId, cx: &mut Context<'_>) {
+        if from != cx.me && from != attempt.txn.gateway {
+            self.tell_vote(attempt, &[from], Batch::new(), cx);
         }
     }
 
     /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
-    pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+    pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
-            fx.count("commit.asked_forgotten");
-            let is_own = from.region == self.me.region;
+            cx.fx.count("commit.asked_forgotten");
+            let is_own = from.region == cx.me.region;
             let is_resolving = self.coordinator.ballots.get(&attempt).is_some_and(Ballot::is_resolving);
             if !(is_own && is_resolving) {
-                let promise = Promise::Forgotten { attempt, region: self.me.region, log_end: self.cohort.log_end };
-                fx.persist(Batch::new()).send(from, promise);
+                let promise = Promise::Forgotten { attempt, region: cx.me.region, log_end: self.cohort.log_end };
+                cx.fx.persist(Batch::new()).send(from, promise);
             }
             if is_own {
-                self.lead_for_carrier(&meta, fx);
+                self.lead_for_carrier(&meta, cx);
             }
             return;
         }
-        self.look_up(&meta, fx);
+        self.look_up(&meta, cx);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
         if ballot.decision.is_none() && !ballot.is_settled_by_copy() {
             ballot.asked = true;
@@ -520,20 +521,20 @@ impl Site {
         }
         let ballot = &self.coordinator.ballots[&attempt];
         let provisional = ballot.vote == Some(Vote::Yes);
-        let provisional = provisional && !self.rules.breaks(Planted::ProvisionalCounts);
+        let provisional = provisional && !cx.rules.breaks(Planted::ProvisionalCounts);
         match (ballot.decision, &ballot.vote) {
-            (Some(decision), _) => self.send(from, Note::Decided { meta, decision }, fx),
-            (None, Some(_)) if self.rules.breaks(Planted::NaiveBallotOne) => self.accept_at_ballot_one(meta, fx),
+            (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
+            (None, Some(_)) if cx.rules.breaks(Planted::NaiveBallotOne) => self.accept_at_ballot_one(meta, cx),
             (None, Some(_)) if provisional => {
-                self.vote(attempt, Vote::Firm, Batch::new(), fx);
-                self.tell_others(attempt, from, fx);
+                self.vote(attempt, Vote::Firm, Batch::new(), cx);
+                self.tell_others(attempt, from, cx);
             }
-            (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), fx),
+            (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), cx),
             // It has no vote, but may be the only region that is left to lead.
-            (None, None) if !meta.electorate.contains(self.me.region) => self.lead_for_carrier(&meta, fx),
+            (None, None) if !meta.electorate.contains(cx.me.region) => self.lead_for_carrier(&meta, cx),
             (None, None) if ballot.parts.is_empty() => {
-                self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), fx);
-                self.tell_others(attempt, from, fx);
+                self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), cx);
+                self.tell_others(attempt, from, cx);
             }
             // Its cohorts are preparing; the vote is cast soon, and who is in doubt asks again.
             (None, None) => {}
@@ -541,8 +542,8 @@ impl Site {
     }
 
     /// The ballot of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
-    pub(super) fn look_up(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        let (attempt, now) = (meta.attempt, self.now);
+    pub(super) fn look_up(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        let (attempt, now) = (meta.attempt, cx.now);
         let ballot = self.coordinator.ballot(meta, now);
         if ballot.decision.is_some() {
             return;
@@ -550,13 +551,13 @@ impl Site {
         let is_bound = ballot.acceptor.is_bound();
         let concluded = self.decided_by_gateway(&attempt);
         if concluded.is_some_and(Decision::is_commit) {
-            self.distribute(attempt, concluded.expect("just looked at"), fx);
+            self.distribute(attempt, concluded.expect("just looked at"), cx);
         } else if self.cohort.applied.contains(&attempt) {
             // Its rows came with a log.
             let floor = self.cohort.highest_applied.max(meta.at);
-            self.distribute(attempt, Decision::Committed { floor }, fx);
+            self.distribute(attempt, Decision::Committed { floor }, cx);
         } else if !is_bound && (concluded.is_some() || self.is_superseded(&attempt)) {
-            self.distribute(attempt, Decision::Aborted, fx);
+            self.distribute(attempt, Decision::Aborted, cx);
         }
     }
 
@@ -566,63 +567,63 @@ impl Site {
     }
 
     /// The gateway takes the attempt back, as far as that is still possible.
-    pub(super) fn on_withdraw(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+    pub(super) fn on_withdraw(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
-            return fx.count("commit.withdraw_forgotten");
+            return cx.fx.count("commit.withdraw_forgotten");
         }
-        let now = self.now;
+        let now = cx.now;
         let ballot = self.coordinator.ballot(&meta, now);
         match (ballot.decision, &ballot.vote) {
-            (Some(decision), _) => self.send(from, Note::Decided { meta, decision }, fx),
-            (None, None) if !meta.electorate.contains(self.me.region) => {}
-            (None, Some(vote)) if vote.is_final() => self.tell_vote(attempt, &[from], Batch::new(), fx),
-            (None, _) => self.vote(attempt, Vote::No(Refusal::Withdrawn), Batch::new(), fx),
+            (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
+            (None, None) if !meta.electorate.contains(cx.me.region) => {}
+            (None, Some(vote)) if vote.is_final() => self.tell_vote(attempt, &[from], Batch::new(), cx),
+            (None, _) => self.vote(attempt, Vote::No(Refusal::Withdrawn), Batch::new(), cx),
         }
     }
 
     /// The outcome, from the gateway or from whoever worked it out. What this region's own sites are to act on goes on record.
-    pub(super) fn on_decided_as_coordinator(&mut self, from: SiteId, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+    pub(super) fn on_decided_as_coordinator(&mut self, from: SiteId, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        if meta.coordinator != self.me.shard {
+        if meta.coordinator != cx.me.shard {
             return;
         }
-        let is_own = from.region == self.me.region;
+        let is_own = from.region == cx.me.region;
         let ballots = &self.coordinator.ballots;
         let has_entry = self.cohort.entries.contains_key(&attempt);
         let is_nothing_here = !ballots.contains_key(&attempt) && !is_own && !has_entry;
         if is_nothing_here && (self.is_forgotten(&attempt) || ballots.len() >= ORPHANS_MAX + self.coordinator.voted) {
-            return fx.count("commit.orphan_dropped");
+            return cx.fx.count("commit.orphan_dropped");
         }
-        let now = self.now;
+        let now = cx.now;
         let ballot = self.coordinator.ballot(meta, now);
         if is_own && ballot.acceptor.is_bound() {
             // Whoever claims an outcome leaves it to this site all the same.
             ballot.bound.insert(from);
         }
         match (ballot.decision, decision) {
-            (None, Decision::Aborted) if ballot.acceptor.is_bound() => fx.count("commit.abort_claimed"),
-            (None, Decision::Committed { .. }) if ballot.acceptor.has_accepted_abort() => fx.count("commit.commit_claimed"),
+            (None, Decision::Aborted) if ballot.acceptor.is_bound() => cx.fx.count("commit.abort_claimed"),
+            (None, Decision::Committed { .. }) if ballot.acceptor.has_accepted_abort() => cx.fx.count("commit.commit_claimed"),
             (None, _) => {
                 ballot.kept |= is_own || has_entry;
-                self.distribute(attempt, decision, fx);
+                self.distribute(attempt, decision, cx);
             }
             (Some(Decision::Aborted), Decision::Aborted) => {
                 // Whoever keeps its locks here may have begun to do so after this site had heard of the outcome.
-                let waits = [(is_own || from == attempt.txn.gateway, from), (has_entry, self.me)];
+                let waits = [(is_own || from == attempt.txn.gateway, from), (has_entry, cx.me)];
                 let told: BTreeSet<SiteId> = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| site).collect();
                 if !told.is_empty() {
-                    self.tell_aborted(meta, told, fx);
+                    self.tell_aborted(meta, told, cx);
                 }
             }
-            (Some(known), Decision::Aborted) => self.send(from, Note::Decided { meta: meta.clone(), decision: known }, fx),
+            (Some(known), Decision::Aborted) => cx.send(from, Note::Decided { meta: meta.clone(), decision: known }),
             (Some(Decision::Committed { .. }), Decision::Committed { .. }) => {
                 let confirms = ballot.resolved && ballot.has_yes();
-                let waits = [(is_own && from != self.me && meta.participants.contains(&from.shard), from), (has_entry, self.me)];
+                let waits = [(is_own && from != cx.me && meta.participants.contains(&from.shard), from), (has_entry, cx.me)];
                 let parts = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| (site.shard, None)).collect();
-                self.send_apply(attempt, parts, fx);
+                self.send_apply(attempt, parts, cx);
                 if confirms {
-                    self.confirm(meta, Batch::new(), fx); // the gateway did not hear so the first time
+                    self.confirm(meta, Batch::new(), cx); // the gateway did not hear so the first time
                 }
             }
             (Some(Decision::Aborted), Decision::Committed { .. }) => {}
@@ -643,84 +644,84 @@ impl Site {
     }
 
     /// Tells that the attempt aborted, once that is on record.
-    pub(super) fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, fx: &mut Effects<Site>) {
+    pub(super) fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
         let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("it aborted here");
         let mut batch = Batch::new();
         if !std::mem::replace(&mut ballot.kept, true) {
             ballot.put_record(&mut batch);
         }
-        let mut persist = fx.persist(batch);
+        let mut persist = cx.fx.persist(batch);
         for site in to {
             persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
         }
     }
 
-    pub(super) fn on_vote_as_coordinator(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
+    pub(super) fn on_vote_as_coordinator(&mut self, voted: &Voted, cx: &mut Context<'_>) {
         let Voted { meta, region, vote, high } = voted;
         let region = *region;
         let attempt = meta.attempt;
-        if meta.coordinator != self.me.shard {
+        if meta.coordinator != cx.me.shard {
             return;
         }
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        if self.rules.are_broken() {
+        if cx.rules.are_broken() {
             ballot.tally.overwrite(region, vote.clone());
         } else {
             ballot.tally.record(region, vote.clone());
         }
         ballot.tally.hear_high(voted.coordinator(), *high);
-        if region == self.me.region && !vote.is_yes() {
+        if region == cx.me.region && !vote.is_yes() {
             // Only now that the refusal is on disk: a new life that had forgotten it could count a cohort as prepared
             // that has let go.
-            self.have_unprepared(meta, fx);
+            self.have_unprepared(meta, cx);
         }
-        self.count_votes(attempt, fx);
+        self.count_votes(attempt, cx);
     }
 
     /// A site of another shard says how high it has prepared.
-    pub(super) fn on_high_as_coordinator(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, fx: &mut Effects<Site>) {
+    pub(super) fn on_high_as_coordinator(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
         if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) {
             ballot.tally.hear_high(from, high);
-            self.count_votes(attempt, fx);
+            self.count_votes(attempt, cx);
         }
     }
 
     /// A region has resolved the attempt and forgotten it.
-    pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, fx: &mut Effects<Site>) {
-        if region == self.me.region {
+    pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, cx: &mut Context<'_>) {
+        if region == cx.me.region {
             self.cohort.bound.remove(&attempt);
         }
         if let Some(entry) = self.cohort.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
-            if region != self.me.region {
-                self.ask_to_stop(region, None, fx);
+            if region != cx.me.region {
+                self.ask_to_stop(region, None, cx);
             } else if let Stage::Carried(carried) = &mut entry.stage {
                 carried.without.entry(region).or_default();
             }
-        } else if region == self.me.region {
+        } else if region == cx.me.region {
             // Its own coordinator would remember a commit until this cohort had applied it.
-            self.unprepare(attempt, fx);
+            self.unprepare(attempt, cx);
         }
-        let is_lost = self.coordinator.ballots.get(&attempt).is_some_and(|ballot| self.is_lost(region, &ballot.meta));
+        let is_lost = self.coordinator.ballots.get(&attempt).is_some_and(|ballot| cx.is_lost(region, &ballot.meta));
         if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|_| !is_lost) {
             // What it says first suffices: it had forgotten the attempt then.
             ballot.forgotten_by.entry(region).or_insert(log_end);
-            self.count_votes(attempt, fx);
-            self.rest_without_copy(attempt, fx);
+            self.count_votes(attempt, cx);
+            self.rest_without_copy(attempt, cx);
         }
     }
 
     /// Where this region holds no copy any more and all others that voted have forgotten the attempt, it asks no more: nobody here waits for
     /// the outcome, and no log is read here that would tell it. It stays prepared. Whoever has this region's word that it has stopped hears of
     /// the doubt, and a copy brings the outcome.
-    fn rest_without_copy(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let has_copy = self.has_copy();
+    fn rest_without_copy(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        let has_copy = self.has_copy(cx);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt() && !has_copy) else { return };
         let forgotten: Regions = ballot.forgotten_by.keys().copied().collect();
-        let others = ballot.meta.electorate.without(self.me.region.into());
+        let others = ballot.meta.electorate.without(cx.me.region.into());
         if forgotten.and(others) != others {
             return;
         }
-        fx.count("commit.rests_without_copy");
+        cx.fx.count("commit.rests_without_copy");
         ballot.resolved = true;
         self.coordinator.unresolved.remove(&attempt);
     }
@@ -772,55 +773,55 @@ impl Site {
     }
 
     /// What `outcome` means to readers; none as long as too few sites have said how high they had prepared.
-    pub(super) fn decision(&self, outcome: Outcome, tally: &Tally, meta: &Meta) -> Option<Decision> {
+    pub(super) fn decision(&self, cx: &Shared, outcome: Outcome, tally: &Tally, meta: &Meta) -> Option<Decision> {
         match outcome {
             Outcome::Aborted => Some(Decision::Aborted),
             Outcome::Committed => {
-                let floor = tally.floor(meta.electorate, self.lost_of(meta), self.other_shards(meta))?.max(meta.at);
-                let floor = if self.rules.breaks(Planted::FloorsIgnored) { meta.at } else { floor };
+                let floor = tally.floor(meta.electorate, self.lost_of(cx, meta), self.other_shards(cx, meta))?.max(meta.at);
+                let floor = if cx.rules.breaks(Planted::FloorsIgnored) { meta.at } else { floor };
                 Some(Decision::Committed { floor })
             }
         }
     }
 
-    fn count_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn count_votes(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
-        if ballot.acceptor.is_bound() || self.is_lost(self.me.region, &ballot.meta) {
+        if ballot.acceptor.is_bound() || cx.is_lost(cx.me.region, &ballot.meta) {
             return; // only a round decides it; or the others have done so without this region
         }
         let tally = self.tally(ballot);
         let electorate = ballot.meta.electorate;
         let outcome = tally.outcome(electorate);
-        let outcome = if self.rules.breaks(Planted::ProvisionalCounts) { tally.outcome_at_gateway(electorate) } else { outcome };
+        let outcome = if cx.rules.breaks(Planted::ProvisionalCounts) { tally.outcome_at_gateway(electorate) } else { outcome };
         let Some(outcome) = outcome else { return };
         let meta = ballot.meta.clone();
-        let Some(decision) = self.decision(outcome, &tally, &meta) else { return };
-        fx.count("commit.worked_out");
-        self.conclude_as_coordinator(&meta, decision, fx);
+        let Some(decision) = self.decision(cx, outcome, &tally, &meta) else { return };
+        cx.fx.count("commit.worked_out");
+        self.conclude_as_coordinator(&meta, decision, cx);
     }
 
     /// This site has found the outcome: tells all regions that vote.
-    pub(super) fn conclude_as_coordinator(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
-        for region in meta.electorate.without(self.me.region.into()).iter() {
-            fx.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), decision });
+    pub(super) fn conclude_as_coordinator(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+        for region in meta.electorate.without(cx.me.region.into()).iter() {
+            cx.fx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision });
         }
-        self.distribute(meta.attempt, decision, fx);
+        self.distribute(meta.attempt, decision, cx);
     }
 
     /// A peer's log tells that the attempt committed.
-    pub(super) fn learn_committed(&mut self, attempt: Attempt, floor: Timestamp, fx: &mut Effects<Site>) {
+    pub(super) fn learn_committed(&mut self, attempt: Attempt, floor: Timestamp, cx: &mut Context<'_>) {
         if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) && !self.is_withheld(&attempt) {
-            fx.count("commit.learnt_from_log");
-            self.distribute(attempt, Decision::Committed { floor }, fx);
+            cx.fx.count("commit.learnt_from_log");
+            self.distribute(attempt, Decision::Committed { floor }, cx);
         }
     }
 
     /// A commit with parts in several shards was taken over with a log, without a vote of this region. It stays on record as long as another
     /// site may carry it or be in doubt: nobody else here could tell that one what became of it, and its rows do not say so.
-    pub(super) fn keep_commit(&mut self, meta: &Meta, floor: Timestamp, batch: &mut Batch, fx: &mut Effects<Site>) {
-        let now = self.now;
+    pub(super) fn keep_commit(&mut self, meta: &Meta, floor: Timestamp, batch: &mut Batch, cx: &mut Context<'_>) {
+        let now = cx.now;
         if self.coordinator.ballot(meta, now).decision.is_none() {
-            self.distribute(meta.attempt, Decision::Committed { floor }, fx);
+            self.distribute(meta.attempt, Decision::Committed { floor }, cx);
         }
         let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("just looked up");
         if !ballot.has_yes() {
@@ -831,42 +832,43 @@ impl Site {
     }
 
     /// The coordinator, another site of this region, has agreed that it aborted: no late log or copy of a lost region undoes that.
-    pub(super) fn keep_abort(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        let now = self.now;
+    pub(super) fn keep_abort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        let now = cx.now;
         let ballot = self.coordinator.ballot(meta, now);
         if ballot.decision.is_none() {
             (ballot.decision, ballot.kept) = (Some(Decision::Aborted), true);
             let mut batch = Batch::new();
             self.resolve(meta.attempt, &mut batch);
-            fx.persist(batch);
+            cx.fx.persist(batch);
         }
     }
 
     /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
-    pub(super) fn distribute(&mut self, attempt: Attempt, decision: Decision, fx: &mut Effects<Site>) {
+    pub(super) fn distribute(&mut self, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
         assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         ballot.decision = Some(decision);
         // It is remembered from now on for as long as any other.
-        ballot.since = self.now;
+        ballot.since = cx.now;
         (ballot.leader, ballot.contents) = (None, None);
         self.coordinator.assumed.remove(&attempt);
         match decision {
             Decision::Committed { .. } => {
-                fx.agree(ATTEMPT, attempt, &Some(ballot.meta.at));
-                self.have_applied(attempt, fx);
+                cx.fx.agree(ATTEMPT, attempt, &Some(ballot.meta.at));
+                self.have_applied(attempt, cx);
             }
             Decision::Aborted => {
                 let meta = ballot.meta.clone();
                 // Where an earlier life had refused it, its record is without the outcome.
                 ballot.resolved = false;
                 // The gateway of this region tells its client, by what is on record here.
-                ballot.kept |= attempt.txn.gateway.region == self.me.region;
-                let mut told: BTreeSet<SiteId> = meta.participants.iter().map(|shard| self.site(self.me.region, *shard)).collect();
-                told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == self.me.region));
+                ballot.kept |= attempt.txn.gateway.region == cx.me.region;
+                let mut told: BTreeSet<SiteId> =
+                    meta.participants.iter().map(|shard| SiteId { region: cx.me.region, shard: *shard }).collect();
+                told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == cx.me.region));
                 let mut batch = Batch::new();
                 self.resolve(attempt, &mut batch);
-                let mut persist = fx.persist(batch);
+                let mut persist = cx.fx.persist(batch);
                 for site in told {
                     persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
                 }
@@ -875,19 +877,19 @@ impl Site {
     }
 
     /// Has the cohorts apply a committed attempt, those that have not yet.
-    fn have_applied(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn have_applied(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_some_and(Decision::is_commit)) else {
             return;
         };
         if !ballot.has_yes() && ballot.parts.is_empty() {
             // Catch-up brings the rows, unless they are carried here.
-            fx.count("commit.outcome_without_rows");
+            cx.fx.count("commit.outcome_without_rows");
             let carriers = if ballot.kept { ballot.meta.participants.clone() } else { Vec::new() };
-            self.send_apply(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), fx);
+            self.send_apply(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), cx);
             let mut batch = Batch::new();
             self.resolve(attempt, &mut batch);
             if !batch.ops.is_empty() {
-                fx.persist(batch);
+                cx.fx.persist(batch);
             }
             if !self.cohort.applied.contains(&attempt) {
                 self.catch_up.hurry();
@@ -898,51 +900,52 @@ impl Site {
         // A cohort of a region that voted yes has its part on disk; another one gets it.
         let part = |shard: &u16| if ballot.has_yes() { None } else { ballot.parts.get(shard).cloned() };
         let parts = open.map(|shard| (*shard, part(shard))).collect();
-        self.send_apply(attempt, parts, fx);
+        self.send_apply(attempt, parts, cx);
     }
 
     /// Has cohorts of this region apply `attempt`, which committed. To one at another site this goes once the outcome is on record here: a later
     /// life that knew nothing of it could agree that it aborted, and half a transaction would remain.
-    fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, fx: &mut Effects<Site>) {
+    fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, cx: &mut Context<'_>) {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         let Some(Decision::Committed { floor }) = ballot.decision else { return };
         let (meta, mut batch) = (ballot.meta.clone(), Batch::new());
-        let (own, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(shard, _)| *shard == self.me.shard);
+        let (own, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(shard, _)| *shard == cx.me.shard);
         if !others.is_empty() && !std::mem::replace(&mut ballot.commit_on_record, true) {
             ballot.kept = true;
             ballot.put_record(&mut batch);
         }
         for (_, part) in own {
-            self.send(self.me, Note::Apply { meta: meta.clone(), part, floor }, fx);
+            cx.send(cx.me, Note::Apply { meta: meta.clone(), part, floor });
         }
         if others.is_empty() {
             return;
         }
-        let mut persist = fx.persist(batch);
+        let me = cx.me;
+        let mut persist = cx.fx.persist(batch);
         for (shard, part) in others {
-            let cohort = SiteId { shard, ..self.me };
+            let cohort = SiteId { shard, ..me };
             persist = persist.send(cohort, Promise::Apply { meta: meta.clone(), part, floor });
         }
     }
 
-    pub(super) fn on_applied(&mut self, attempt: Attempt, shard: u16, fx: &mut Effects<Site>) {
+    pub(super) fn on_applied(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         ballot.applied.insert(shard);
         if ballot.meta.participants.iter().all(|shard| ballot.applied.contains(shard)) {
             let meta = ballot.meta.clone();
             let mut batch = Batch::new();
             self.resolve(attempt, &mut batch);
-            self.confirm(&meta, batch, fx);
+            self.confirm(&meta, batch, cx);
         }
     }
 
     /// The region has applied a commit; its gateway may wait for that.
-    pub(super) fn confirm(&mut self, meta: &Meta, batch: Batch, fx: &mut Effects<Site>) {
+    pub(super) fn confirm(&mut self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) {
         if meta.two_rounds {
-            let confirmed = Promise::Confirmed { attempt: meta.attempt, region: self.me.region };
-            fx.persist(batch).send(meta.attempt.txn.gateway, confirmed);
+            let confirmed = Promise::Confirmed { attempt: meta.attempt, region: cx.me.region };
+            cx.fx.persist(batch).send(meta.attempt.txn.gateway, confirmed);
         } else if !batch.ops.is_empty() {
-            fx.persist(batch);
+            cx.fx.persist(batch);
         }
     }
 
@@ -959,85 +962,85 @@ impl Site {
     }
 
     /// Attempts that have waited long for an outcome: their gateway is silent, and regions that could decide are out.
-    pub(super) fn in_doubt(&self) -> usize {
-        let long = self.config.ask_after * 2;
+    pub(super) fn in_doubt(&self, cx: &Shared) -> usize {
+        let long = cx.config.ask_after * 2;
         let unresolved = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
-        unresolved.filter(|ballot| ballot.is_in_doubt() && self.now.since(ballot.since) > long).count()
+        unresolved.filter(|ballot| ballot.is_in_doubt() && cx.now.since(ballot.since) > long).count()
     }
 
-    pub(super) fn coordinator_tick(&mut self, fx: &mut Effects<Site>) {
-        let now = self.now;
+    pub(super) fn coordinator_tick(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
         let attempts: Vec<Attempt> = self.coordinator.unresolved.iter().copied().collect();
         work::add(attempts.len());
         for attempt in attempts {
             let concerns = |ballot: &&Ballot| !ballot.resolved || ballot.asked || ballot.is_resolving();
             let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(concerns) else { continue };
             let age = now.since(ballot.since);
-            let is_wanted = ballot.asked || (ballot.acceptor.is_bound() && age >= self.config.ask_after);
+            let is_wanted = ballot.asked || (ballot.acceptor.is_bound() && age >= cx.config.ask_after);
             if is_wanted && ballot.decision.is_none() && (ballot.vote.is_some() || ballot.acceptor.is_bound()) {
-                self.ask_votes(attempt, fx);
-            } else if ballot.is_in_doubt() && age >= self.config.ask_after {
-                self.ask(attempt, fx);
-            } else if ballot.vote.is_none() && ballot.decision.is_none() && !ballot.parts.is_empty() && age >= self.config.prepare_timeout {
-                self.vote(attempt, Vote::No(Refusal::TimedOut), Batch::new(), fx);
-            } else if ballot.decision.is_some_and(Decision::is_commit) && age >= self.config.resend_after {
-                self.have_applied(attempt, fx);
+                self.ask_votes(attempt, cx);
+            } else if ballot.is_in_doubt() && age >= cx.config.ask_after {
+                self.ask(attempt, cx);
+            } else if ballot.vote.is_none() && ballot.decision.is_none() && !ballot.parts.is_empty() && age >= cx.config.prepare_timeout {
+                self.vote(attempt, Vote::No(Refusal::TimedOut), Batch::new(), cx);
+            } else if ballot.decision.is_some_and(Decision::is_commit) && age >= cx.config.resend_after {
+                self.have_applied(attempt, cx);
             }
         }
-        self.forget(fx);
+        self.forget(cx);
     }
 
     /// In doubt: asks the gateway, and the regions once it is dead or decides no more. Asked too early, votes become final
     /// that the gateway could still have withdrawn.
-    fn ask(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn ask(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let ballot = &self.coordinator.ballots[&attempt];
         let gateway = attempt.txn.gateway;
-        if self.is_past_asking(gateway, ballot.over, self.now.since(ballot.since)) {
-            return self.ask_votes(attempt, fx);
+        if cx.is_past_asking(gateway, ballot.over, cx.now.since(ballot.since)) {
+            return self.ask_votes(attempt, cx);
         }
-        self.send(gateway, Note::AskGateway { meta: ballot.meta.clone() }, fx);
+        cx.send(gateway, Note::AskGateway { meta: ballot.meta.clone() });
     }
 
     /// The gateway decides no more.
-    pub(super) fn on_over(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    pub(super) fn on_over(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt)
             && ballot.is_in_doubt()
             && !ballot.over
         {
             ballot.over = true;
-            self.ask_votes(attempt, fx);
+            self.ask_votes(attempt, cx);
         }
-        self.on_over_as_cohort(attempt, fx);
+        self.on_over_as_cohort(attempt, cx);
     }
 
-    pub(super) fn ask_votes(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        self.count_votes(attempt, fx);
+    pub(super) fn ask_votes(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        self.count_votes(attempt, cx);
         let ballot = &self.coordinator.ballots[&attempt];
         if ballot.decision.is_some() {
             return;
         }
-        fx.count("commit.in_doubt_asks");
+        cx.fx.count("commit.in_doubt_asks");
         let meta = ballot.meta.clone();
         // Those whose votes are known as well: they may know the outcome by now. This region only as long as its vote may still change.
         let own = ballot.vote.as_ref().is_some_and(Vote::is_final);
-        let settled = if own { self.me.region.into() } else { Regions::NONE };
+        let settled = if own { cx.me.region.into() } else { Regions::NONE };
         for region in meta.electorate.without(settled).iter() {
-            self.send(self.site(region, meta.coordinator), Note::AskVote { meta: meta.clone() }, fx);
+            cx.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
         }
-        self.ask_highs(&meta, fx);
-        self.lead_resolution(attempt, fx);
+        self.ask_highs(&meta, cx);
+        self.lead_resolution(attempt, cx);
     }
 
     /// Drops the ballots that are resolved, or that this region has no part in, once they are old. One that was refused stays, within bounds, as
     /// long as another region may be prepared for it: should that one be away now, it has to hear of the refusal.
-    fn forget(&mut self, fx: &mut Effects<Site>) {
-        let (age, refusals_kept) = (self.config.forget_after, self.config.refusals_kept);
+    fn forget(&mut self, cx: &mut Context<'_>) {
+        let (age, refusals_kept) = (cx.config.forget_after, cx.config.refusals_kept);
         let (after, mut kept) = (self.coordinator.walked, self.coordinator.kept);
-        let old: Vec<Attempt> = self.coordinator.forgettable(after, self.now.minus(age), age, self.now).take(FORGET_MAX).collect();
+        let old: Vec<Attempt> = self.coordinator.forgettable(after, cx.now.minus(age), age, cx.now).take(FORGET_MAX).collect();
         work::add(old.len());
         let is_done = |attempt: &Attempt| {
             let ballot = &self.coordinator.ballots[attempt];
-            let stays = kept < refusals_kept && ballot.is_wanted() && self.may_be_prepared_elsewhere(&ballot.meta);
+            let stays = kept < refusals_kept && ballot.is_wanted() && self.may_be_prepared_elsewhere(cx, &ballot.meta);
             kept += usize::from(stays);
             !stays
         };
@@ -1058,27 +1061,27 @@ impl Site {
             self.forgotten = self.forgotten.max(attempt.made);
         }
         Number::Forgotten.put(&mut batch, self.forgotten.bits());
-        fx.persist(batch);
+        cx.fx.persist(batch);
     }
 
     /// True unless every other site that the attempt concerns has closed its timestamp: in any region, for those without a vote may carry it.
-    fn may_be_prepared_elsewhere(&self, meta: &Meta) -> bool {
-        let regions = self.survivors(meta);
-        let others = regions.iter().flat_map(|region| meta.participants.iter().map(move |shard| self.site(region, *shard)));
-        let mut others = others.filter(|site| *site != self.me);
-        self.cohort.entries.contains_key(&meta.attempt) || others.any(|site| self.peers.closed(site) < meta.at)
+    fn may_be_prepared_elsewhere(&self, cx: &Shared, meta: &Meta) -> bool {
+        let regions = self.survivors(cx, meta);
+        let others = regions.iter().flat_map(|region| meta.participants.iter().map(move |shard| SiteId { region, shard: *shard }));
+        let mut others = others.filter(|site| *site != cx.me);
+        self.cohort.entries.contains_key(&meta.attempt) || others.any(|site| cx.peers.closed(site) < meta.at)
     }
 
     /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a
     /// crash changes nothing of that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to
     /// carry.
-    pub(super) fn close(&mut self) -> Timestamp {
-        let closed = self.own_closed().min(self.clock.bound());
+    pub(super) fn close(&mut self, cx: &Shared) -> Timestamp {
+        let closed = self.own_closed(cx).min(cx.clock.bound());
         let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
         let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing() || ballot.is_resolving());
         let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.coordinator.closed = closed.max(self.coordinator.closed);
-        if self.is_settled() || !self.has_copy() { closed } else { Timestamp::ZERO }
+        if self.is_settled(cx) || !self.has_copy(cx) { closed } else { Timestamp::ZERO }
     }
 }
 

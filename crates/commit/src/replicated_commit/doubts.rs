@@ -26,34 +26,35 @@
 
 use super::cohort::{Carried, Entry, RowsOfDoubt, Stage};
 use super::config::PAGE_BYTES_MAX;
+use super::context::{Context, Shared};
 use super::message::{Attempt, Doubt, Meta, Note};
 use super::moving::Stop;
 use super::planted::Planted;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
-use super::site::{Pending, Site};
+use super::site::{Pending, Roles};
 use crate::placement::Regions;
 use crate::votes::{Decision, Refusal, Vote};
-use rhumb_core::{Batch, Effects, Load, Loaded, RegionId, record, work};
+use rhumb_core::{Batch, Load, Loaded, RegionId, record, work};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-impl Site {
+impl Roles {
     /// True if this replica is in doubt about an attempt of an epoch before the present one.
-    pub(super) fn has_doubts(&self) -> bool {
-        self.doubts_after(None).next().is_some()
+    pub(super) fn has_doubts(&self, cx: &Shared) -> bool {
+        self.doubts_after(cx, None).next().is_some()
     }
 
-    fn doubts_after(&self, after: Option<Attempt>) -> impl Iterator<Item = &Entry> {
+    fn doubts_after(&self, cx: &Shared, after: Option<Attempt>) -> impl Iterator<Item = &Entry> {
         let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
         let entries = self.cohort.entries.range((begin, Bound::Unbounded)).map(|(_, entry)| entry);
-        entries.filter(|entry| entry.meta.epoch < self.placement.epoch && entry.is_promised())
+        entries.filter(|entry| entry.meta.epoch < cx.placement.epoch && entry.is_promised())
     }
 
     /// A page of them, as told to others. What they have read goes along: it lies below the timestamp above which the new epoch begins, and
     /// needs no lock, but whoever is to assume that they committed has to look at it.
-    pub(super) fn page_of_doubts(&self, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
+    pub(super) fn page_of_doubts(&self, cx: &Shared, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
         let (mut page, mut bytes) = (Vec::new(), 0);
-        for entry in self.doubts_after(after) {
+        for entry in self.doubts_after(cx, after) {
             let record = PreparedRecord { meta: entry.meta.clone(), part: entry.part.clone() };
             let doubt = Doubt { record, carried: entry.as_carried().is_some() };
             bytes += record::encoded_bytes(&doubt);
@@ -66,7 +67,7 @@ impl Site {
     }
 
     /// Keeps the locks of what others are in doubt about, from now on and over restarts. Adds that to `batch`.
-    pub(super) fn carry(&mut self, doubts: impl Iterator<Item = PreparedRecord>, batch: &mut Batch, fx: &mut Effects<Site>) {
+    pub(super) fn carry(&mut self, doubts: impl Iterator<Item = PreparedRecord>, batch: &mut Batch, cx: &mut Context<'_>) {
         for doubt in doubts {
             let attempt = doubt.meta.attempt;
             let known = self.cohort.entries.get(&attempt).is_some_and(Entry::is_promised);
@@ -75,39 +76,39 @@ impl Site {
             if known || superseded || self.cohort.applied.contains(&attempt) {
                 continue;
             }
-            fx.count("placement.doubt_carried");
-            self.give_up_validation(&attempt, fx);
-            if !self.rules.breaks(Planted::DoubtsNotDurable) {
+            cx.fx.count("placement.doubt_carried");
+            self.give_up_validation(&attempt, cx);
+            if !cx.rules.breaks(Planted::DoubtsNotDurable) {
                 batch.put_record(CARRIED, records::attempt_key(&attempt), record::encode(&doubt));
             }
-            self.recover_carried(doubt);
+            self.recover_carried(cx, doubt);
         }
     }
 
     /// An attempt that this region had only begun to look at: it votes in its epoch no more.
-    fn give_up_validation(&mut self, attempt: &Attempt, fx: &mut Effects<Site>) {
+    fn give_up_validation(&mut self, attempt: &Attempt, cx: &mut Context<'_>) {
         if let Some(entry) = self.cohort.entries.remove(attempt) {
             self.cohort.release(attempt.txn);
-            self.refuse(&entry.meta, Refusal::Moved, fx);
+            self.refuse(&entry.meta, Refusal::Moved, cx);
         }
     }
 
-    pub(super) fn recover_carried(&mut self, PreparedRecord { meta, part }: PreparedRecord) {
+    pub(super) fn recover_carried(&mut self, cx: &Shared, PreparedRecord { meta, part }: PreparedRecord) {
         for (key, _) in &part.writes {
             self.cohort.locks.carry(key, meta.attempt.txn);
         }
         self.cohort.highest = meta.at.max(self.cohort.highest);
-        let entry = Entry::new(meta, part, Stage::Carried(Carried::default()), self.now);
+        let entry = Entry::new(meta, part, Stage::Carried(Carried::default()), cx.now);
         self.cohort.entries.insert(entry.meta.attempt, entry);
     }
 
     /// All rows were copied from a replica that is in doubt about `doubts` only: what else this one was prepared for has its outcome
     /// among them, whatever that is. Its votes stay, for those who ask for them.
-    pub(super) fn drop_doubts_but(&mut self, doubts: &BTreeSet<Attempt>, epoch: u64, batch: &mut Batch, fx: &mut Effects<Site>) {
+    pub(super) fn drop_doubts_but(&mut self, doubts: &BTreeSet<Attempt>, epoch: u64, batch: &mut Batch, cx: &mut Context<'_>) {
         let is_old = |entry: &&Entry| entry.is_promised() && entry.meta.epoch < epoch && !doubts.contains(&entry.meta.attempt);
         let gone: Vec<Attempt> = self.cohort.entries.values().filter(is_old).map(|entry| entry.meta.attempt).collect();
         for attempt in gone {
-            fx.count("placement.doubt_copied");
+            cx.fx.count("placement.doubt_copied");
             if let Some(entry) = self.remove_entry(&attempt, batch).filter(|entry| matches!(entry.stage, Stage::Prepared)) {
                 self.has_dropped_doubt_of(entry.meta.epoch);
             }
@@ -128,7 +129,7 @@ impl Site {
     }
 
     /// What a region that has stopped has not promised to commit still, it has in its log or will never vote for.
-    pub(super) fn hear_of_no_doubt(&mut self, region: RegionId, stop: &Stop, fx: &mut Effects<Site>) {
+    pub(super) fn hear_of_no_doubt(&mut self, region: RegionId, stop: &Stop, cx: &mut Context<'_>) {
         let promised: BTreeSet<Attempt> =
             stop.doubts.iter().filter(|doubt| !doubt.carried).map(|doubt| doubt.record.meta.attempt).collect();
         work::add(stop.doubts.len() + self.cohort.entries.len());
@@ -141,7 +142,7 @@ impl Site {
                 carried.without.entry(region).or_insert(stop.log_end);
             }
         }
-        self.count_carried(fx);
+        self.count_carried(cx);
     }
 
     /// Regions whose logs may have what is carried here, and are not taken over that far.
@@ -153,41 +154,41 @@ impl Site {
     }
 
     /// Looks whether an outcome of what is carried is known by now.
-    pub(super) fn count_carried(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn count_carried(&mut self, cx: &mut Context<'_>) {
         work::add(self.cohort.entries.len());
         let carried: Vec<Attempt> =
             self.cohort.entries.iter().filter(|(_, entry)| entry.as_carried().is_some()).map(|(attempt, _)| *attempt).collect();
         for attempt in carried {
-            self.count_as_cohort(attempt, fx);
+            self.count_as_cohort(attempt, cx);
         }
     }
 
     /// Applies an attempt, or lets go of it, if the votes that this cohort has heard decide it.
-    pub(super) fn count_as_cohort(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    pub(super) fn count_as_cohort(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(entry) = self.cohort.entries.get(&attempt) else { return };
         let mut tally = entry.tally.clone();
         entry.meta.refuse_for_lost(&mut tally);
         for (region, end) in entry.as_carried().into_iter().flat_map(|carried| &carried.without) {
-            if self.catch_up.cursor(*region) >= *end || *region == self.me.region {
+            if self.catch_up.cursor(*region) >= *end || *region == cx.me.region {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
             }
         }
         let meta = entry.meta.clone();
         let by_votes = entry.tally.outcome(meta.electorate);
-        let Some(decision) = tally.outcome(meta.electorate).and_then(|outcome| self.decision(outcome, &tally, &meta)) else { return };
-        if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, fx) {
+        let Some(decision) = tally.outcome(meta.electorate).and_then(|outcome| self.decision(cx, outcome, &tally, &meta)) else { return };
+        if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, cx) {
             return;
         }
-        if meta.coordinator == self.me.shard {
-            self.on_decided_as_coordinator(self.me, &meta, decision, fx);
+        if meta.coordinator == cx.me.shard {
+            self.on_decided_as_coordinator(cx.me, &meta, decision, cx);
         } else {
-            self.on_decided_as_cohort(&meta, decision, fx);
+            self.on_decided_as_cohort(&meta, decision, cx);
         }
     }
 
     /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
     /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
-    pub(super) fn are_rows_absent(&mut self, attempt: Attempt, fx: &mut Effects<Site>) -> bool {
+    pub(super) fn are_rows_absent(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> bool {
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.cohort.entries.get_mut(&attempt) else { return false };
         match carried.rows {
             RowsOfDoubt::Absent => return true,
@@ -196,34 +197,28 @@ impl Site {
         }
         let versions: Vec<_> = part.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
         if versions.is_empty() {
-            self.unprepare(attempt, fx);
+            self.unprepare(attempt, cx);
             return false;
         }
-        let token = self.token(Pending::RowsOfCarried(attempt));
-        fx.load(token, Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        cx.load(Pending::RowsOfCarried(attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
         false
     }
 
     /// The rows of what is carried were looked for.
-    pub(super) fn on_rows_of_carried(&mut self, attempt: Attempt, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_rows_of_carried(&mut self, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return };
         let meta = entry.meta.clone();
         let Stage::Carried(carried) = &mut entry.stage else { return };
         if rows.is_empty() {
             carried.rows = RowsOfDoubt::Absent;
-            return self.count_as_cohort(attempt, fx);
+            return self.count_as_cohort(attempt, cx);
         }
-        fx.count("placement.carried_known");
+        cx.fx.count("placement.carried_known");
         let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
-        let coordinator = self.site(self.me.region, meta.coordinator);
-        self.send(coordinator, Note::Decided { meta: meta.clone(), decision }, fx);
-        self.unprepare(attempt, fx);
-    }
-
-    /// True if what `region` says of an attempt of `meta`'s epoch does not count any more.
-    pub(super) fn is_lost(&self, region: RegionId, meta: &Meta) -> bool {
-        self.placement.is_lost(region, meta.epoch)
+        let coordinator = meta.coordinator_in(cx.me.region);
+        cx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
+        self.unprepare(attempt, cx);
     }
 
     /// True if `attempt` is carried here.
@@ -233,25 +228,25 @@ impl Site {
 
     /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
     /// have forgotten it.
-    pub(super) fn lead_for_carrier(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        if !self.lost_of(meta).is_empty() {
-            self.ballot_of_forgotten(meta);
-            self.lead_resolution(meta.attempt, fx);
+    pub(super) fn lead_for_carrier(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        if !self.lost_of(cx, meta).is_empty() {
+            self.ballot_of_forgotten(cx, meta);
+            self.lead_resolution(meta.attempt, cx);
         }
     }
 
     /// Asks all regions that can still say for the votes on what is carried.
-    pub(super) fn carried_tick(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn carried_tick(&mut self, cx: &mut Context<'_>) {
         let carried = self.cohort.entries.values().filter(|entry| entry.as_carried().is_some());
         let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
         for meta in &metas {
-            self.ask_votes_as_cohort(meta, fx);
-            if meta.coordinator == self.me.shard {
-                self.lead_for_carrier(meta, fx);
+            self.ask_votes_as_cohort(meta, cx);
+            if meta.coordinator == cx.me.shard {
+                self.lead_for_carrier(meta, cx);
             }
         }
         if !metas.is_empty() {
-            self.count_carried(fx);
+            self.count_carried(cx);
         }
     }
 }

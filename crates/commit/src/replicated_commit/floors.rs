@@ -24,10 +24,11 @@
 //! Invariants: a commit is applied with a floor or not at all; `of(at)` is at least the floor of every commit applied at `at`
 //! in this life or an earlier one; a site's high covers whatever it is prepared for or has applied in any life.
 
+use super::context::{Context, Shared};
 use super::message::{Attempt, Meta, Note};
 use super::records::Number;
-use super::site::Site;
-use rhumb_core::{Batch, Effects, SiteId, Table, Timestamp};
+use super::site::Roles;
+use rhumb_core::{Batch, SiteId, Table, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Commits whose floors are kept one by one.
@@ -78,7 +79,7 @@ impl Floors {
     }
 }
 
-impl Site {
+impl Roles {
     /// Notes in memory and in `batch` that a commit is applied here, whose readers must reach up to `floor`.
     pub(super) fn keep_floor(&mut self, at: Timestamp, floor: Timestamp, batch: &mut Batch) {
         self.cohort.floors.keep(at, floor);
@@ -107,36 +108,36 @@ impl Site {
     }
 
     /// Asks the sites of all shards but the coordinator's, in the regions that vote on `meta`, how high they have prepared.
-    pub(super) fn ask_highs(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
-        for shard in self.other_shards(meta) {
+    pub(super) fn ask_highs(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        for shard in self.other_shards(cx, meta) {
             for region in meta.electorate.iter() {
-                self.send(SiteId { region, shard }, Note::AskHigh { attempt: meta.attempt, epoch: meta.epoch }, fx);
+                cx.send(SiteId { region, shard }, Note::AskHigh { attempt: meta.attempt, epoch: meta.epoch });
             }
         }
     }
 
     /// The shards whose coordinators do not vote on `meta`.
-    pub(super) fn other_shards(&self, meta: &Meta) -> impl Iterator<Item = u16> + use<> {
+    pub(super) fn other_shards(&self, cx: &Shared, meta: &Meta) -> impl Iterator<Item = u16> + use<> {
         let coordinator = meta.coordinator;
-        (0..self.topology.shard_count()).filter(move |shard| *shard != coordinator)
+        (0..cx.topology.shard_count()).filter(move |shard| *shard != coordinator)
     }
 
     /// Somebody who decides an attempt of `epoch` asks how high this site has prepared. Answered once all commits of the epochs
     /// before were known here.
-    pub(super) fn on_ask_high(&mut self, from: SiteId, attempt: Attempt, epoch: u64, fx: &mut Effects<Site>) {
+    pub(super) fn on_ask_high(&mut self, from: SiteId, attempt: Attempt, epoch: u64, cx: &mut Context<'_>) {
         if !self.has_settled_in(epoch) {
-            return self.wait_until_settled(from, Note::AskHigh { attempt, epoch }, fx);
+            return self.wait_until_settled(from, Note::AskHigh { attempt, epoch }, cx);
         }
-        self.send(from, Note::High { attempt, high: self.cohort.highest }, fx);
+        cx.send(from, Note::High { attempt, high: self.cohort.highest });
     }
 
     /// A site says how high it has prepared.
-    pub(super) fn on_high(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, fx: &mut Effects<Site>) {
-        self.on_high_as_gateway(from, attempt, high, fx);
-        self.on_high_as_coordinator(from, attempt, high, fx);
+    pub(super) fn on_high(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
+        self.on_high_as_gateway(from, attempt, high, cx);
+        self.on_high_as_coordinator(from, attempt, high, cx);
         if let Some(entry) = self.cohort.entries.get_mut(&attempt) {
             entry.tally.hear_high(from, high);
-            self.count_as_cohort(attempt, fx);
+            self.count_as_cohort(attempt, cx);
         }
     }
 }

@@ -27,12 +27,13 @@
 //! Invariants: nothing is served from a copy that is not whole; a copy cut short by a crash begins anew.
 
 use super::config::{COPY_PAGE, PAGE_BYTES_MAX};
+use super::context::Context;
 use super::message::{Note, Promise};
 use super::reads::cut_to_size;
 use super::records::Number;
-use super::site::{Pending, Site};
+use super::site::{Pending, Roles};
 use crate::placement::Regions;
-use rhumb_core::{Batch, Effects, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
+use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
 
 /// Rows that are here already and are compared with those of one page, at the most.
 const OWN_PAGE: usize = 2 * COPY_PAGE;
@@ -85,13 +86,13 @@ fn all_from(from: Key) -> KeyRange {
     KeyRange { start: from, ..KeyRange::prefix(&[]) }
 }
 
-impl Site {
+impl Roles {
     /// Begins to copy, if this region is to hold a copy and does not.
-    pub(super) fn begin_to_join(&mut self, fx: &mut Effects<Site>) {
-        if !self.has_copy() || self.moving.copied || self.join.is_some() {
+    pub(super) fn begin_to_join(&mut self, cx: &mut Context<'_>) {
+        if !self.has_copy(cx) || self.moving.copied || self.join.is_some() {
             return;
         }
-        self.catch_up.begin_anew(Regions::first(self.topology.region_count()).without(self.me.region.into()));
+        self.catch_up.begin_anew(Regions::first(cx.topology.region_count()).without(cx.me.region.into()));
         self.join = Some(Join {
             heard: Regions::NONE,
             collected: self.catch_up.collected,
@@ -100,25 +101,25 @@ impl Site {
             epoch: 0,
             newest: Timestamp::ZERO,
             highest: Timestamp::ZERO,
-            asked: self.now,
+            asked: cx.now,
             whole: false,
         });
         let mut batch = Batch::new();
-        self.put_placement(&mut batch);
-        fx.persist(batch);
+        self.put_placement(cx, &mut batch);
+        cx.fx.persist(batch);
     }
 
     /// What is here misses commits that no log holds any more: begins to copy. On disk before any cursor that passes over them is,
     /// so that a crash does not take the copy for a whole one.
-    pub(super) fn copy_anew(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn copy_anew(&mut self, cx: &mut Context<'_>) {
         self.moving.copied = false;
         self.join = None;
-        self.begin_to_join(fx);
+        self.begin_to_join(cx);
     }
 
     /// A peer that knows of this region's copy says where its log begins, and up to when it may have dropped deletions.
-    pub(super) fn hear_for_join(&mut self, region: RegionId, collected: Timestamp, fx: &mut Effects<Site>) {
-        let voters = self.placement.voters;
+    pub(super) fn hear_for_join(&mut self, region: RegionId, collected: Timestamp, cx: &mut Context<'_>) {
+        let voters = cx.placement.voters;
         let Some(join) = &mut self.join else { return };
         if join.source.is_some() {
             return;
@@ -126,47 +127,48 @@ impl Site {
         join.heard = join.heard.or(region.into());
         join.collected = collected.max(join.collected);
         // This region has voted on nothing that it could have missed.
-        let known = join.heard.or(self.me.region.into());
+        let known = join.heard.or(cx.me.region.into());
         if known.and(voters).len() >= voters.majority() {
             // What the logs bring at or below it is in what is copied now, or is deleted.
             self.catch_up.collected = join.collected;
-            self.copy_from_nearest(fx);
+            self.copy_from_nearest(cx);
         }
     }
 
-    fn copy_from_nearest(&mut self, fx: &mut Effects<Site>) {
-        let site = |region: RegionId| SiteId { region, shard: self.me.shard };
-        let alive = |region: &RegionId| self.peers.is_alive(site(*region), self.now, self.config.suspect_after);
-        let distance = |region: &RegionId| self.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
-        let others = self.placement.voters.without(self.me.region.into());
+    fn copy_from_nearest(&mut self, cx: &mut Context<'_>) {
+        let site = |region: RegionId| SiteId { region, shard: cx.me.shard };
+        let alive = |region: &RegionId| cx.peers.is_alive(site(*region), cx.now, cx.config.suspect_after);
+        let distance = |region: &RegionId| cx.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
+        let others = cx.placement.voters.without(cx.me.region.into());
         let Some(source) = others.iter().filter(alive).min_by_key(distance).map(site) else { return };
-        let now = self.now;
+        let now = cx.now;
         let Some(join) = &mut self.join else { return };
         // Another replica's rows in between are as good: each page is current when it is read.
         join.source = Some(source);
         join.asked = now;
         if join.whole {
-            return self.ask_to_stop(source.region, None, fx);
+            return self.ask_to_stop(source.region, None, cx);
         }
-        let note = Note::CopyRows { from: join.from.clone(), epoch: self.placement.epoch };
-        self.send(source, note, fx);
+        let note = Note::CopyRows { from: join.from.clone(), epoch: cx.placement.epoch };
+        cx.send(source, note);
     }
 
     /// A peer copies this replica's rows.
-    pub(super) fn on_copy_rows(&mut self, to: SiteId, from: Key, epoch: u64, fx: &mut Effects<Site>) {
-        self.compare_epoch(to, epoch, fx);
-        if !self.is_settled() || self.placement.epoch < epoch || !self.has_copy() {
+    pub(super) fn on_copy_rows(&mut self, to: SiteId, from: Key, epoch: u64, cx: &mut Context<'_>) {
+        self.compare_epoch(to, epoch, cx);
+        if !self.is_settled(cx) || cx.placement.epoch < epoch || !self.has_copy(cx) {
             return; // it asks again, here or elsewhere
         }
-        let (epoch, collected) = (self.placement.epoch, self.catch_up.collected);
-        let token = self.token(Pending::CopyRows { to, from: from.clone(), epoch, collected });
-        fx.load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
+        let (epoch, collected) = (cx.placement.epoch, self.catch_up.collected);
+        let token = cx.token(Pending::CopyRows { to, from: from.clone(), epoch, collected });
+        cx.fx
+            .load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
-    pub(super) fn on_copy_loaded(&mut self, to: SiteId, asked: CopyAsked, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_copy_loaded(&mut self, to: SiteId, asked: CopyAsked, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
         let CopyAsked { from, epoch, collected } = asked;
-        if !self.is_settled() {
+        if !self.is_settled(cx) {
             return; // in a new epoch meanwhile
         }
         more |= cut_to_size(&mut rows);
@@ -174,11 +176,11 @@ impl Site {
         // Rows that were put while these were read may be among them.
         let highest = self.cohort.highest_applied;
         let page = Promise::CopiedRows { from, rows, next, collected, highest, epoch };
-        fx.persist(Batch::new()).send(to, page);
+        cx.fx.persist(Batch::new()).send(to, page);
     }
 
     /// A page of rows: what is here already in its range is looked up first.
-    pub(super) fn on_copied_rows(&mut self, source: SiteId, page: CopyPage, fx: &mut Effects<Site>) {
+    pub(super) fn on_copied_rows(&mut self, source: SiteId, page: CopyPage, cx: &mut Context<'_>) {
         let Some(join) = &mut self.join else { return };
         if join.source != Some(source) || join.from != page.from {
             return; // asked for twice
@@ -186,14 +188,16 @@ impl Site {
         if join.epoch == 0 || page.epoch < join.epoch {
             join.epoch = page.epoch;
         }
-        join.asked = self.now;
+        join.asked = cx.now;
         let end = page.next.clone().unwrap_or_else(|| all_from(Key::new(Vec::new())).end);
         let range = KeyRange::new(page.from.clone(), end);
-        let token = self.token(Pending::CopiedRows(page));
-        fx.load(token, Load::Scan { range, at: Timestamp::MAX, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
+        cx.load(
+            Pending::CopiedRows(page),
+            Load::Scan { range, at: Timestamp::MAX, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX, reverse: false },
+        );
     }
 
-    pub(super) fn on_own_rows_loaded(&mut self, mut page: CopyPage, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_own_rows_loaded(&mut self, mut page: CopyPage, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows: own, more } = loaded else { unreachable!("rows were asked for") };
         if let Some(last) = own.last().filter(|_| more) {
             // More is here in its range than is looked at in one step: the page ends where that ended.
@@ -216,30 +220,30 @@ impl Site {
             self.examinations.see(&row.key, row.version);
             batch.put_version(row.key, row.version, row.value);
         }
-        fx.count("placement.page_copied");
+        cx.fx.count("placement.page_copied");
         match page.next {
             Some(next) => {
                 join.from = next;
-                fx.persist(batch);
-                self.copy_from_nearest(fx);
+                cx.fx.persist(batch);
+                self.copy_from_nearest(cx);
             }
             None => {
                 join.whole = true;
-                fx.persist(batch);
-                self.copy_from_nearest(fx);
+                cx.fx.persist(batch);
+                self.copy_from_nearest(cx);
             }
         }
     }
 
     /// A replica has said what it is in doubt about. If it is the one that the rows were copied from, that was all.
-    pub(super) fn end_join(&mut self, source: SiteId, fx: &mut Effects<Site>) {
+    pub(super) fn end_join(&mut self, source: SiteId, cx: &mut Context<'_>) {
         let Some(stop) = self.stop_of(source.region).filter(|stop| stop.settled > 0) else { return };
         let (settled, doubts) = (stop.settled, stop.doubts.iter().map(|doubt| doubt.record.clone()).collect::<Vec<_>>());
         let Some(join) = self.join.take_if(|join| join.whole && join.source == Some(source)) else { return };
-        fx.count("placement.joined");
+        cx.fx.count("placement.joined");
         let epoch = join.epoch.min(settled);
         // Only the newest version of each row was copied.
-        let floor = self.clock.now(self.now).max(join.newest);
+        let floor = cx.timestamp().max(join.newest);
         self.cohort.history_floor = floor.max(self.cohort.history_floor);
         let mut batch = Batch::new();
         self.keep_floor(join.newest, join.newest, &mut batch);
@@ -249,15 +253,15 @@ impl Site {
         self.cohort.ceilings.raise_floor(self.catch_up.collected);
         Number::Collected.put(&mut batch, self.catch_up.collected.bits());
         let named = doubts.iter().map(|doubt| doubt.meta.attempt).collect();
-        self.drop_doubts_but(&named, epoch, &mut batch, fx);
-        self.carry(doubts.into_iter(), &mut batch, fx);
-        self.settle_by_copy(epoch, batch, fx);
+        self.drop_doubts_but(&named, epoch, &mut batch, cx);
+        self.carry(doubts.into_iter(), &mut batch, cx);
+        self.settle_by_copy(epoch, batch, cx);
     }
 
-    pub(super) fn join_tick(&mut self, fx: &mut Effects<Site>) {
-        let overdue = |join: &Join| join.source.is_some() && self.now.since(join.asked) >= self.config.resend_after;
+    pub(super) fn join_tick(&mut self, cx: &mut Context<'_>) {
+        let overdue = |join: &Join| join.source.is_some() && cx.now.since(join.asked) >= cx.config.resend_after;
         if self.join.as_ref().is_some_and(overdue) {
-            self.copy_from_nearest(fx);
+            self.copy_from_nearest(cx);
         }
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! Rates forget: what happened a minute ago counts a third.
 
+use super::context::{Context, Shared};
 use super::message::Note;
-use super::site::Site;
-use rhumb_core::{Effects, RegionId, SiteId, Span};
+use super::site::Roles;
+use rhumb_core::{RegionId, SiteId, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -72,34 +73,32 @@ impl Measures {
     }
 }
 
-impl Site {
+impl Roles {
     /// What this site has measured itself.
-    fn own_measures(&self) -> Measured {
-        let same_shard = |region: RegionId| SiteId { region, shard: self.me.shard };
-        let others = self.topology.regions().filter(|region| *region != self.me.region);
+    fn own_measures(&self, cx: &Shared) -> Measured {
+        let same_shard = |region: RegionId| SiteId { region, shard: cx.me.shard };
+        let others = cx.topology.regions().filter(|region| *region != cx.me.region);
         Measured {
-            rtts: others.filter_map(|region| Some((region, self.peers.rtt(same_shard(region))?))).collect(),
-            commits_milli: self.measures.commits.per_second_milli(self.config.tick),
-            reads_milli: self.measures.reads.per_second_milli(self.config.tick),
+            rtts: others.filter_map(|region| Some((region, cx.peers.rtt(same_shard(region))?))).collect(),
+            commits_milli: self.measures.commits.per_second_milli(cx.config.tick),
+            reads_milli: self.measures.reads.per_second_milli(cx.config.tick),
         }
     }
 
     /// What all sites have measured, as far as they have told.
-    pub(super) fn all_measures(&self) -> BTreeMap<SiteId, Measured> {
+    pub(super) fn all_measures(&self, cx: &Shared) -> BTreeMap<SiteId, Measured> {
         let mut all = self.measures.told.clone();
-        all.insert(self.me, self.own_measures());
+        all.insert(cx.me, self.own_measures(cx));
         all
     }
 
-    pub(super) fn measures_tick(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn measures_tick(&mut self, cx: &mut Context<'_>) {
         self.measures.commits.tick();
         self.measures.reads.tick();
         self.measures.ticks += 1;
         if self.measures.ticks.is_multiple_of(TELL_TICKS) {
-            let measured = self.own_measures();
-            for site in self.topology.sites().filter(|site| *site != self.me) {
-                fx.send(site, Note::Measured(measured.clone()));
-            }
+            let measured = self.own_measures(cx);
+            cx.broadcast(&Note::Measured(measured));
         }
     }
 

@@ -62,6 +62,11 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The site that coordinates the attempt in `region`.
+    pub fn coordinator_in(&self, region: RegionId) -> SiteId {
+        SiteId { region, shard: self.coordinator }
+    }
+
     /// The same, if it has parts in several shards.
     pub fn of_several_shards(&self) -> Option<Meta> {
         (self.participants.len() > 1).then(|| self.clone())

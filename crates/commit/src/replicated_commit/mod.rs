@@ -53,6 +53,7 @@
 mod catch_up;
 mod cohort;
 mod config;
+mod context;
 mod coordinator;
 mod doubts;
 mod floors;

@@ -26,13 +26,14 @@
 //! Invariants: a replica adopts placements in the order of their epochs and votes in none but the last; that it has adopted
 //! one is on disk before anybody hears that it has stopped, and that it is settled before it votes.
 
+use super::context::{Context, Shared};
 use super::message::{Attempt, Doubt, Note, Part, Promise, Stopped};
 use super::planted::Planted;
 use super::records::{PLACEMENT, PlacementRecord};
-use super::site::Site;
+use super::site::Roles;
 use crate::placement::{Placement, Regions};
 use crate::votes::Refusal;
-use rhumb_core::{Batch, Effects, Key, RegionId, SiteId, Table, Time, Timestamp, Value, record};
+use rhumb_core::{Batch, Key, RegionId, SiteId, Table, Time, Timestamp, Value, record};
 use std::collections::BTreeMap;
 
 /// Messages that wait until this site is settled.
@@ -87,32 +88,32 @@ impl Moving {
     }
 }
 
-impl Site {
+impl Roles {
     /// The placement that is on disk, or the first one, which is put there.
-    pub(super) fn recover_placement(&mut self, record: Option<PlacementRecord>, fx: &mut Effects<Site>) {
+    pub(super) fn recover_placement(&mut self, record: Option<PlacementRecord>, cx: &mut Context<'_>) {
         match record {
             Some(PlacementRecord { placement, settled, copied, enter, since }) => {
                 self.moving.since = since;
-                self.placement = placement;
+                cx.placement = placement;
                 self.moving.settled = settled;
                 self.moving.copied = copied;
                 self.catch_up.enter = enter;
             }
             None => {
-                self.moving.settled = self.placement.epoch;
-                self.moving.copied = self.has_copy();
+                self.moving.settled = cx.placement.epoch;
+                self.moving.copied = self.has_copy(cx);
                 let mut batch = Batch::new();
-                self.put_placement(&mut batch);
-                fx.persist(batch);
+                self.put_placement(cx, &mut batch);
+                cx.fx.persist(batch);
             }
         }
         self.moving.adopted = true;
-        self.moving.stopped_at = self.now;
+        self.moving.stopped_at = cx.now;
     }
 
     /// True if this site may vote, promise and be read in the present epoch.
-    pub(super) fn is_settled(&self) -> bool {
-        self.moving.settled == self.placement.epoch && self.moving.copied
+    pub(super) fn is_settled(&self, cx: &Shared) -> bool {
+        self.moving.settled == cx.placement.epoch && self.moving.copied
     }
 
     /// The epoch that this site is settled in, zero as long as not all rows are here.
@@ -137,153 +138,154 @@ impl Site {
 
     /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch; whom it declares lost does
     /// not vote for it.
-    pub(super) fn check_placement(&self, part: &Part) -> Result<(), Refusal> {
+    pub(super) fn check_placement(&self, cx: &Shared, part: &Part) -> Result<(), Refusal> {
         let Some(next) = part.placement() else { return Ok(()) };
-        if next.declares_lost().contains(self.me.region) {
+        if next.declares_lost().contains(cx.me.region) {
             return Err(Refusal::Moved);
         }
-        let unsettled = |region: &RegionId| self.catch_up.settled(*region) < self.placement.epoch;
-        match next.voters.without(self.placement.voters).iter().find(unsettled) {
+        let unsettled = |region: &RegionId| self.catch_up.settled(*region) < cx.placement.epoch;
+        match next.voters.without(cx.placement.voters).iter().find(unsettled) {
             Some(region) => Err(Refusal::NotWhole(region)),
             None => Ok(()),
         }
     }
 
     /// True if this region is to hold a copy.
-    pub(super) fn has_copy(&self) -> bool {
-        self.placement.copies().contains(self.me.region)
+    pub(super) fn has_copy(&self, cx: &Shared) -> bool {
+        cx.placement.copies().contains(cx.me.region)
     }
 
     /// Adds to `batch` which placement this site is in.
-    pub(super) fn put_placement(&self, batch: &mut Batch) {
+    pub(super) fn put_placement(&self, cx: &Shared, batch: &mut Batch) {
         let Moving { settled, copied, since, .. } = self.moving;
-        let record = PlacementRecord { placement: self.placement.clone(), settled, copied, enter: self.catch_up.enter, since };
+        let record = PlacementRecord { placement: cx.placement.clone(), settled, copied, enter: self.catch_up.enter, since };
         batch.put_record(PLACEMENT, Vec::new(), record::encode(&record));
     }
 
     /// Enters the epoch of `placement`, if it is a later one.
-    pub(super) fn adopt(&mut self, placement: Placement, batch: &mut Batch, fx: &mut Effects<Site>) {
-        if placement.epoch <= self.placement.epoch {
+    pub(super) fn adopt(&mut self, placement: Placement, batch: &mut Batch, cx: &mut Context<'_>) {
+        if placement.epoch <= cx.placement.epoch {
             return;
         }
-        fx.count("placement.adopted");
-        fx.trace(|| format!("adopts {placement}"));
-        fx.agree("placement", placement.epoch, &placement);
-        self.catch_up.begin_epoch(self.safe());
-        self.placement = placement;
-        self.peers.open_all();
+        cx.fx.count("placement.adopted");
+        cx.fx.trace(|| format!("adopts {placement}"));
+        cx.fx.agree("placement", placement.epoch, &placement);
+        self.catch_up.begin_epoch(self.safe(cx));
+        cx.placement = placement;
+        cx.peers.open_all();
         self.moving.stopped.clear();
-        self.moving.stopped_at = self.now;
+        self.moving.stopped_at = cx.now;
         self.moving.adopted = true;
-        if !self.has_copy() {
+        if !self.has_copy(cx) {
             // What stays on its disk serves peers that still want its log; it is not kept up any more.
             self.moving.copied = false;
             self.join = None;
         }
-        self.put_placement(batch);
+        self.put_placement(cx, batch);
     }
 
     /// At the end of every step: goes on with a move as far as it can. False if there is nothing to do.
-    pub(super) fn go_on_moving(&mut self, fx: &mut Effects<Site>) -> bool {
+    pub(super) fn go_on_moving(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.is_serving() {
             return false;
         }
         if std::mem::take(&mut self.moving.adopted) {
-            self.ask_again_in_new_epoch(fx);
-            self.begin_to_join(fx);
-            self.ask_stopped(fx);
+            self.ask_again_in_new_epoch(cx);
+            self.begin_to_join(cx);
+            self.ask_stopped(cx);
             return true;
         }
-        (!self.moving.asking.is_empty() && self.tell_stopped(fx))
-            || (self.moving.copied && self.moving.settled < self.placement.epoch && self.settle(fx))
+        (!self.moving.asking.is_empty() && self.tell_stopped(cx))
+            || (self.moving.copied && self.moving.settled < cx.placement.epoch && self.settle(cx))
     }
 
     /// A row is being applied: it may be the one that says which placement comes next.
-    pub(super) fn see_placement(&mut self, key: &Key, value: Option<&Value>, batch: &mut Batch, fx: &mut Effects<Site>) {
+    pub(super) fn see_placement(&mut self, key: &Key, value: Option<&Value>, batch: &mut Batch, cx: &mut Context<'_>) {
         if Placement::is_key(key)
             && let Some(placement) = value.and_then(Placement::decode)
         {
-            self.adopt(placement, batch, fx);
+            self.adopt(placement, batch, cx);
         }
     }
 
     /// A site is in an earlier epoch, or asks which one this is.
-    pub(super) fn tell_placement(&mut self, to: SiteId, fx: &mut Effects<Site>) {
-        if to != self.me {
-            fx.persist(Batch::new()).send(to, Promise::Placed { placement: self.placement.clone() });
+    pub(super) fn tell_placement(&mut self, to: SiteId, cx: &mut Context<'_>) {
+        if to != cx.me {
+            let placement = cx.placement.clone();
+            cx.fx.persist(Batch::new()).send(to, Promise::Placed { placement });
         }
     }
 
     /// A site says which placement it has adopted.
-    pub(super) fn on_placed(&mut self, placement: Placement, fx: &mut Effects<Site>) {
+    pub(super) fn on_placed(&mut self, placement: Placement, cx: &mut Context<'_>) {
         let mut batch = Batch::new();
-        self.adopt(placement, &mut batch, fx);
+        self.adopt(placement, &mut batch, cx);
         if !batch.ops.is_empty() {
-            fx.persist(batch);
+            cx.fx.persist(batch);
         }
     }
 
     /// Another site is in `epoch`: sees to it that both are in the same one soon.
-    pub(super) fn compare_epoch(&mut self, other: SiteId, epoch: u64, fx: &mut Effects<Site>) {
-        if epoch > self.placement.epoch {
-            self.send(other, Note::AskPlacement, fx);
-        } else if epoch < self.placement.epoch {
-            self.tell_placement(other, fx);
+    pub(super) fn compare_epoch(&mut self, other: SiteId, epoch: u64, cx: &mut Context<'_>) {
+        if epoch > cx.placement.epoch {
+            cx.send(other, Note::AskPlacement);
+        } else if epoch < cx.placement.epoch {
+            self.tell_placement(other, cx);
         }
     }
 
     /// The electorates of which a majority must have stopped, those of the epochs since this site was settled.
-    fn electorates_before(&self) -> &[Regions] {
-        self.placement.since(self.moving.settled).unwrap_or(&[])
+    fn electorates_before<'a>(&self, cx: &'a Shared) -> &'a [Regions] {
+        cx.placement.since(self.moving.settled).unwrap_or(&[])
     }
 
     /// All regions of those electorates.
-    pub(super) fn regions_before(&self) -> Regions {
-        self.electorates_before().iter().fold(Regions::NONE, |all, electorate| all.or(*electorate))
+    pub(super) fn regions_before(&self, cx: &Shared) -> Regions {
+        self.electorates_before(cx).iter().fold(Regions::NONE, |all, electorate| all.or(*electorate))
     }
 
-    fn ask_stopped(&mut self, fx: &mut Effects<Site>) {
-        if !self.has_copy() || !self.moving.copied {
+    fn ask_stopped(&mut self, cx: &mut Context<'_>) {
+        if !self.has_copy(cx) || !self.moving.copied {
             return;
         }
-        if self.placement.since(self.moving.settled).is_none() {
-            fx.count("placement.too_far_behind");
-            return self.copy_anew(fx);
+        if cx.placement.since(self.moving.settled).is_none() {
+            cx.fx.count("placement.too_far_behind");
+            return self.copy_anew(cx);
         }
-        for region in self.regions_before().iter() {
+        for region in self.regions_before(cx).iter() {
             match self.moving.stopped.get(&region) {
                 Some(stop) if stop.whole => {}
-                partly => self.ask_to_stop(region, partly.and_then(Stop::last), fx),
+                partly => self.ask_to_stop(region, partly.and_then(Stop::last), cx),
             }
         }
     }
 
     /// Asks the replica in `region` whether it has stopped, and what it is in doubt about after the attempt `after`.
-    pub(super) fn ask_to_stop(&mut self, region: RegionId, after: Option<Attempt>, fx: &mut Effects<Site>) {
-        let note = Note::AskStopped { placement: self.placement.clone(), after };
-        self.send(self.site(region, self.me.shard), note, fx);
+    pub(super) fn ask_to_stop(&mut self, region: RegionId, after: Option<Attempt>, cx: &mut Context<'_>) {
+        let note = Note::AskStopped { placement: cx.placement.clone(), after };
+        cx.send(SiteId { region, shard: cx.me.shard }, note);
     }
 
     /// A replica of the new placement asks whether this one has stopped.
-    pub(super) fn on_ask_stopped(&mut self, from: SiteId, placement: Placement, after: Option<Attempt>, fx: &mut Effects<Site>) {
-        if placement.epoch < self.placement.epoch {
-            return self.tell_placement(from, fx);
+    pub(super) fn on_ask_stopped(&mut self, from: SiteId, placement: Placement, after: Option<Attempt>, cx: &mut Context<'_>) {
+        if placement.epoch < cx.placement.epoch {
+            return self.tell_placement(from, cx);
         }
-        self.on_placed(placement, fx);
+        self.on_placed(placement, cx);
         self.moving.asking.insert(from, after);
     }
 
     /// Tells those who ask; if it is in doubt about attempts of earlier epochs, only after a while, in which most of them end.
-    fn tell_stopped(&mut self, fx: &mut Effects<Site>) -> bool {
-        let hides = self.rules.breaks(Planted::StopsInDoubt);
-        if !hides && self.now.since(self.moving.stopped_at) < self.config.withdraw_after && self.has_doubts() {
+    fn tell_stopped(&mut self, cx: &mut Context<'_>) -> bool {
+        let hides = cx.rules.breaks(Planted::StopsInDoubt);
+        if !hides && cx.now.since(self.moving.stopped_at) < cx.config.withdraw_after && self.has_doubts(cx) {
             return false;
         }
         for (site, after) in std::mem::take(&mut self.moving.asking) {
-            let (doubts, more) = self.page_of_doubts(after);
+            let (doubts, more) = self.page_of_doubts(cx, after);
             let doubts = if hides { Vec::new() } else { doubts };
             let stopped = Stopped {
-                epoch: self.placement.epoch,
+                epoch: cx.placement.epoch,
                 settled: self.settled(),
                 since: self.moving.since,
                 log_end: self.cohort.log_end,
@@ -292,15 +294,15 @@ impl Site {
                 after,
                 more,
             };
-            fx.persist(Batch::new()).send(site, Promise::Stopped(stopped));
+            cx.fx.persist(Batch::new()).send(site, Promise::Stopped(stopped));
         }
         true
     }
 
     /// A former active region has stopped.
-    pub(super) fn on_stopped(&mut self, from: SiteId, stopped: Stopped, fx: &mut Effects<Site>) {
+    pub(super) fn on_stopped(&mut self, from: SiteId, stopped: Stopped, cx: &mut Context<'_>) {
         let Stopped { epoch, settled, since, log_end, read_upto, doubts, after, more } = stopped;
-        if epoch != self.placement.epoch || (more && doubts.is_empty()) {
+        if epoch != cx.placement.epoch || (more && doubts.is_empty()) {
             return;
         }
         let known = self.moving.stopped.remove(&from.region).filter(|known| after.is_some() && known.last() == after);
@@ -313,63 +315,63 @@ impl Site {
         stop.whole = !more;
         let last = stop.last();
         if stop.whole {
-            self.hear_of_no_doubt(from.region, &stop, fx);
+            self.hear_of_no_doubt(from.region, &stop, cx);
         }
         self.moving.stopped.insert(from.region, stop);
         if more {
-            return self.ask_to_stop(from.region, last, fx);
+            return self.ask_to_stop(from.region, last, cx);
         }
-        if self.lags_behind_stop(from.region) {
-            self.pull(from.region, fx);
+        if self.lags_behind_stop(cx, from.region) {
+            self.pull(from.region, cx);
         }
-        self.end_join(from, fx);
+        self.end_join(from, cx);
     }
 
     /// True if the log of a region that has stopped is not taken over to its end.
-    pub(super) fn lags_behind_stop(&self, region: RegionId) -> bool {
+    pub(super) fn lags_behind_stop(&self, cx: &Shared, region: RegionId) -> bool {
         let end = self.moving.stopped.get(&region).map_or(0, |stopped| stopped.log_end);
-        region != self.me.region && self.catch_up.cursor(region) < end
+        region != cx.me.region && self.catch_up.cursor(region) < end
     }
 
     /// Settles, if enough have stopped and their logs are here.
-    fn settle(&mut self, fx: &mut Effects<Site>) -> bool {
-        if self.placement.since(self.moving.settled).is_none() {
+    fn settle(&mut self, cx: &mut Context<'_>) -> bool {
+        if cx.placement.since(self.moving.settled).is_none() {
             return false;
         }
-        let has_all = |(region, stop): &(&RegionId, &Stop)| stop.whole && !self.lags_behind_stop(**region);
+        let has_all = |(region, stop): &(&RegionId, &Stop)| stop.whole && !self.lags_behind_stop(cx, **region);
         let known: BTreeMap<RegionId, &Stop> = self.moving.stopped.iter().filter(has_all).map(|(region, stop)| (*region, stop)).collect();
-        let unsettled = self.rules.breaks(Planted::VotesUnsettled);
+        let unsettled = cx.rules.breaks(Planted::VotesUnsettled);
         // The latest electorate first.
         let lacks = |(back, electorate): (u64, &Regions)| {
-            let epoch = self.placement.epoch - back;
+            let epoch = cx.placement.epoch - back;
             let speak: Regions = known.iter().filter(|(_, stop)| stop.since <= epoch).map(|(region, _)| *region).collect();
             electorate.and(speak).len() < electorate.majority()
         };
-        if !unsettled && (1..).zip(self.electorates_before()).any(lacks) {
-            if self.regions_before().iter().all(|region| known.contains_key(&region)) {
-                fx.count("placement.nobody_speaks");
-                self.copy_anew(fx);
+        if !unsettled && (1..).zip(self.electorates_before(cx)).any(lacks) {
+            if self.regions_before(cx).iter().all(|region| known.contains_key(&region)) {
+                cx.fx.count("placement.nobody_speaks");
+                self.copy_anew(cx);
             }
             return false;
         }
         let read_upto = self.moving.stopped.values().map(|stop| stop.read_upto).max().unwrap_or(Timestamp::ZERO);
         let mut batch = Batch::new();
-        self.cover(&mut batch, read_upto);
+        cx.cover(&mut batch, read_upto);
         self.cohort.ceilings.raise_floor(read_upto);
         let mut stopped = std::mem::take(&mut self.moving.stopped);
         for stop in stopped.values().filter(|stop| stop.whole) {
-            self.carry(stop.doubts.iter().map(|doubt| doubt.record.clone()), &mut batch, fx);
+            self.carry(stop.doubts.iter().map(|doubt| doubt.record.clone()), &mut batch, cx);
         }
-        fx.count("placement.settled");
-        self.moving.settled = self.placement.epoch;
-        self.put_placement(&mut batch);
-        fx.persist(batch);
+        cx.fx.count("placement.settled");
+        self.moving.settled = cx.placement.epoch;
+        self.put_placement(cx, &mut batch);
+        cx.fx.persist(batch);
         for (region, stop) in stopped.iter_mut().filter(|(_, stop)| stop.whole) {
-            self.hear_of_no_doubt(*region, stop, fx);
+            self.hear_of_no_doubt(*region, stop, cx);
             stop.doubts = Vec::new(); // on disk here
         }
         self.moving.stopped = stopped;
-        self.serve_waiting(fx);
+        self.serve_waiting(cx);
         true
     }
 
@@ -379,38 +381,38 @@ impl Site {
     }
 
     /// Settled without asking anybody: the rows were copied from a replica that is settled in `epoch`.
-    pub(super) fn settle_by_copy(&mut self, epoch: u64, mut batch: Batch, fx: &mut Effects<Site>) {
-        self.moving.settled = epoch.min(self.placement.epoch);
+    pub(super) fn settle_by_copy(&mut self, epoch: u64, mut batch: Batch, cx: &mut Context<'_>) {
+        self.moving.settled = epoch.min(cx.placement.epoch);
         self.moving.copied = true;
         self.moving.adopted = true; // on to the epochs since then
-        self.put_placement(&mut batch);
-        fx.persist(batch);
-        if self.is_settled() {
-            self.serve_waiting(fx);
+        self.put_placement(cx, &mut batch);
+        cx.fx.persist(batch);
+        if self.is_settled(cx) {
+            self.serve_waiting(cx);
         }
     }
 
     /// Looks at `note` again once this site is settled.
-    pub(super) fn wait_until_settled(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
-        fx.count("placement.waits_until_settled");
+    pub(super) fn wait_until_settled(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
+        cx.fx.count("placement.waits_until_settled");
         if self.moving.waiting.len() < WAITING_MAX {
-            self.moving.waiting.push((from, self.now, note));
+            self.moving.waiting.push((from, cx.now, note));
         }
     }
 
-    fn serve_waiting(&mut self, fx: &mut Effects<Site>) {
+    fn serve_waiting(&mut self, cx: &mut Context<'_>) {
         for (from, _, note) in std::mem::take(&mut self.moving.waiting) {
-            self.on_note(from, note, fx);
+            self.on_note(from, note, cx);
         }
-        self.serve_stale_reads(fx);
+        self.serve_stale_reads(cx);
     }
 
-    pub(super) fn moving_tick(&mut self, fx: &mut Effects<Site>) {
-        let limit = self.now.minus(self.config.read_timeout);
+    pub(super) fn moving_tick(&mut self, cx: &mut Context<'_>) {
+        let limit = cx.now.minus(cx.config.read_timeout);
         self.moving.waiting.retain(|(_, since, _)| *since >= limit);
-        if self.moving.settled < self.placement.epoch {
-            self.ask_stopped(fx);
+        if self.moving.settled < cx.placement.epoch {
+            self.ask_stopped(cx);
         }
-        self.join_tick(fx);
+        self.join_tick(cx);
     }
 }

@@ -1,10 +1,11 @@
 //! The rules that a test may break, and what is done instead: the simulator must catch each, or a scenario written for it. In the product
 //! all [rules](rhumb_core::rules) hold.
 
+use super::context::Context;
 use super::message::{Meta, Part, Promise, Voted};
-use super::site::Site;
+use super::site::{Roles, Site};
 use crate::votes::{Refusal, Vote};
-use rhumb_core::{Batch, Effects, Rules, Timestamp, work};
+use rhumb_core::{Batch, Rules, Timestamp, work};
 
 /// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,10 +73,12 @@ impl Planted {
 impl Site {
     /// The same site by other rules.
     pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
-        self.rules = rules;
+        self.shared.rules = rules;
         self
     }
+}
 
+impl Roles {
     /// Compares each lock that `part` takes with all of them.
     pub(super) fn walk_locks(&self, part: &Part) {
         for (key, _) in &part.writes {
@@ -84,17 +87,17 @@ impl Site {
     }
 
     /// Ballot 1 as plain Paxos runs it: accepts the commit that somebody in doubt asks about, whatever was voted at ballot 0.
-    pub(super) fn accept_at_ballot_one(&mut self, meta: Meta, fx: &mut Effects<Site>) {
+    pub(super) fn accept_at_ballot_one(&mut self, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
         if ballot.vote == Some(Vote::No(Refusal::Superseded)) {
             return;
         }
         ballot.vote = None;
-        self.vote(attempt, Vote::Firm, Batch::new(), fx);
-        let accepted = Promise::Vote(Voted { meta: meta.clone(), region: self.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
+        self.vote(attempt, Vote::Firm, Batch::new(), cx);
+        let accepted = Promise::Vote(Voted { meta: meta.clone(), region: cx.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
         for region in meta.electorate.iter() {
-            fx.persist(Batch::new()).send(self.site(region, meta.coordinator), accepted.clone());
+            cx.fx.persist(Batch::new()).send(meta.coordinator_in(region), accepted.clone());
         }
     }
 }

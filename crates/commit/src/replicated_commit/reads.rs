@@ -13,11 +13,12 @@
 //! Invariant: before an answer at *t* leaves, the ceilings of its rows are at least *t*, and so is the ceiling on disk.
 
 use super::config::PAGE_BYTES_MAX;
+use super::context::Context;
 use super::message::{Denial, How, Note, Query, ReadId};
 use super::planted::Planted;
-use super::site::{Pending, Site};
+use super::site::{Pending, Roles};
 use crate::locks::Strength;
-use rhumb_core::{Effects, Key, KeyRange, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
+use rhumb_core::{Key, KeyRange, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
 
 /// A read on its way through a replica.
 #[derive(Clone, Debug)]
@@ -40,76 +41,77 @@ pub(super) struct ReadJob {
     looked_at: Option<usize>,
 }
 
-impl Site {
-    pub(super) fn on_read(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
+impl Roles {
+    pub(super) fn on_read(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
         let Note::Read { read, epoch, txn, ref query, how } = note else { unreachable!("a read was dispatched here") };
         let of_majority = matches!(how, How::Lock | How::At(_));
-        if of_majority && epoch < self.placement.epoch {
-            return self.tell_placement(from, fx); // its gateway asks again, in this epoch
+        if of_majority && epoch < cx.placement.epoch {
+            return self.tell_placement(from, cx); // its gateway asks again, in this epoch
         }
-        if of_majority && (epoch > self.placement.epoch || !self.is_settled()) {
-            self.compare_epoch(from, epoch, fx);
-            return self.wait_until_settled(from, note, fx);
+        if of_majority && (epoch > cx.placement.epoch || !self.is_settled(cx)) {
+            self.compare_epoch(from, epoch, cx);
+            return self.wait_until_settled(from, note, cx);
         }
-        if !self.has_copy() || !self.moving.copied {
-            fx.count("read.denied_moved");
-            return self.send(from, Note::Denied { read, denial: Denial::Moved }, fx);
+        if !self.has_copy(cx) || !self.moving.copied {
+            cx.fx.count("read.denied_moved");
+            return cx.send(from, Note::Denied { read, denial: Denial::Moved });
         }
         let query = query.clone();
-        let (since, above) = (self.now, Timestamp::ZERO);
+        let (since, above) = (cx.now, Timestamp::ZERO);
         let job = ReadJob { from, read, epoch, txn, query, how, since, above, at_timestamp: false, upto: None, looked_at: None };
-        self.serve_read(job, fx);
+        self.serve_read(job, cx);
     }
 
     /// Serves a read from its start.
-    pub(super) fn serve_read(&mut self, mut job: ReadJob, fx: &mut Effects<Site>) {
-        if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != self.placement.epoch || !self.is_settled()) {
+    pub(super) fn serve_read(&mut self, mut job: ReadJob, cx: &mut Context<'_>) {
+        if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != cx.placement.epoch || !self.is_settled(cx)) {
             // It waited while this region stopped: answered now, it would be read above what the region said was read here.
-            return fx.count("read.dropped_moved");
+            return cx.fx.count("read.dropped_moved");
         }
         job.above = Timestamp::ZERO;
         job.at_timestamp = false;
         job.looked_at = None;
         job.upto = None;
         match job.how {
-            How::Lock => self.read_locked(job, fx),
+            How::Lock => self.read_locked(job, cx),
             How::Newest => match self.exclusive_holders(&job.query).into_iter().next() {
-                Some(holder) => self.block(holder, job, fx),
-                None => self.load_rows(job, Timestamp::MAX, fx),
+                Some(holder) => self.block(holder, job, cx),
+                None => self.load_rows(job, Timestamp::MAX, cx),
             },
-            How::At(at) => self.read_at(job, at, fx),
-            How::Stale(at) => self.read_stale(job, at, fx),
+            How::At(at) => self.read_at(job, at, cx),
+            How::Stale(at) => self.read_stale(job, at, cx),
         }
     }
 
-    fn read_locked(&mut self, job: ReadJob, fx: &mut Effects<Site>) {
+    fn read_locked(&mut self, job: ReadJob, cx: &mut Context<'_>) {
         let locks = &mut self.cohort.locks;
         let holder = match &job.query {
             Query::Keys(keys) => keys.iter().find_map(|key| locks.exclusive_holder(key, Some(job.txn))),
             Query::Range { range, .. } => locks.exclusive_holder_within(range, Some(job.txn)),
         };
         if holder.is_some() {
-            fx.count("read.denied_locked");
-            return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Locked }, fx);
+            cx.fx.count("read.denied_locked");
+            return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Locked });
         }
         match &job.query {
             Query::Keys(keys) => keys.iter().for_each(|key| locks.share(key, job.txn, Strength::Reading)),
             Query::Range { range, .. } => locks.share_range(range, job.txn, Strength::Reading),
         }
-        self.load_rows(job, Timestamp::MAX, fx);
+        self.load_rows(job, Timestamp::MAX, cx);
     }
 
-    fn read_at(&mut self, mut job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
-        if at < self.cohort.history_floor || at < self.horizon() {
-            return self.deny_collected(&job, fx);
+    fn read_at(&mut self, mut job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
+        if at < self.cohort.history_floor || at < self.horizon(cx) {
+            return self.deny_collected(&job, cx);
         }
-        if at > self.clock.bound() {
-            let bound = self.clock.raise(at, self.now);
-            self.write_ceiling(bound, fx);
+        if at > cx.clock.bound() {
+            let now = cx.now;
+            let bound = cx.clock.raise(at, now);
+            cx.write_bound(bound);
             if !self.cohort.may_wait() {
-                return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy }, fx);
+                return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
             }
-            fx.count("read.waits_for_ceiling");
+            cx.fx.count("read.waits_for_ceiling");
             self.cohort.awaiting_ceiling.push(job);
             return;
         }
@@ -121,30 +123,30 @@ impl Site {
             let Some(prepared_at) = self.cohort.entry_of(holder).map(|entry| entry.meta.at) else { continue };
             if prepared_at > at {
                 job.above = prepared_at.max(job.above);
-            } else if !self.rules.breaks(Planted::SnapshotDoesNotWait) {
-                return self.block(holder, job, fx);
+            } else if !cx.rules.breaks(Planted::SnapshotDoesNotWait) {
+                return self.block(holder, job, cx);
             }
         }
-        self.load_rows(job, Timestamp::MAX, fx);
+        self.load_rows(job, Timestamp::MAX, cx);
     }
 
-    fn read_stale(&mut self, job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
-        if at < self.cohort.history_floor || at < self.horizon() {
-            return self.deny_collected(&job, fx);
+    fn read_stale(&mut self, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
+        if at < self.cohort.history_floor || at < self.horizon(cx) {
+            return self.deny_collected(&job, cx);
         }
-        if at <= self.safe() {
-            return self.load_rows(job, at, fx);
+        if at <= self.safe(cx) {
+            return self.load_rows(job, at, cx);
         }
         if !self.cohort.may_wait() {
-            return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy }, fx);
+            return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
         }
-        fx.count("read.waits_for_closed");
+        cx.fx.count("read.waits_for_closed");
         self.cohort.awaiting_safe.push(job);
     }
 
-    fn deny_collected(&mut self, job: &ReadJob, fx: &mut Effects<Site>) {
-        let oldest = self.cohort.history_floor.max(self.horizon());
-        self.send(job.from, Note::Denied { read: job.read, denial: Denial::Collected(oldest) }, fx);
+    fn deny_collected(&mut self, job: &ReadJob, cx: &mut Context<'_>) {
+        let oldest = self.cohort.history_floor.max(self.horizon(cx));
+        cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Collected(oldest) });
     }
 
     /// The transactions that hold a row of the query exclusively.
@@ -155,16 +157,16 @@ impl Site {
         }
     }
 
-    fn block(&mut self, holder: TxnId, job: ReadJob, fx: &mut Effects<Site>) {
+    fn block(&mut self, holder: TxnId, job: ReadJob, cx: &mut Context<'_>) {
         if !self.cohort.may_wait() {
-            fx.count("read.denied_busy");
-            return self.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy }, fx);
+            cx.fx.count("read.denied_busy");
+            return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
         }
-        fx.count("read.waits_for_prepared");
+        cx.fx.count("read.waits_for_prepared");
         self.cohort.block(holder, job);
     }
 
-    fn load_rows(&mut self, job: ReadJob, at: Timestamp, fx: &mut Effects<Site>) {
+    fn load_rows(&mut self, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
         let load = match &job.query {
             // At the timestamp, of those only whose newest versions were looked at.
             Query::Keys(keys) => Load::Get { keys: keys[..job.looked_at.unwrap_or(keys.len())].to_vec(), at, bytes: PAGE_BYTES_MAX },
@@ -172,11 +174,10 @@ impl Site {
                 Load::Scan { range: range.clone(), at, limit: *limit as usize, bytes: PAGE_BYTES_MAX, reverse: *reverse }
             }
         };
-        let token = self.token(Pending::Read(job));
-        fx.load(token, load);
+        cx.load(Pending::Read(job), load);
     }
 
-    pub(super) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
         if let Query::Range { reverse, .. } = &job.query {
             more |= cut_to_size(&mut rows);
@@ -194,7 +195,7 @@ impl Site {
                 job.above = above.max(job.above);
                 job.at_timestamp = true;
                 job.looked_at = Some(rows.len());
-                return self.load_rows(job, at, fx);
+                return self.load_rows(job, at, cx);
             }
         }
         if let (How::Lock, Query::Range { range, reverse, .. }, Some(upto)) = (job.how, &job.query, &job.upto) {
@@ -208,7 +209,7 @@ impl Site {
             How::At(at) => (self.cohort.highest.max(job.above), self.floor_of(&rows, at)),
             How::Lock | How::Newest | How::Stale(_) => (Timestamp::ZERO, Timestamp::ZERO),
         };
-        self.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor }, fx);
+        cx.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor });
     }
 
     /// The highest floor of the versions that a snapshot at `at` has found; zero if none lies above it.
@@ -218,24 +219,24 @@ impl Site {
     }
 
     /// The ceiling on disk has risen.
-    pub(super) fn serve_reads_below_ceiling(&mut self, fx: &mut Effects<Site>) {
-        let ceiling = self.clock.bound();
+    pub(super) fn serve_reads_below_ceiling(&mut self, cx: &mut Context<'_>) {
+        let ceiling = cx.clock.bound();
         let (ready, wait): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.cohort.awaiting_ceiling).into_iter().partition(|job| matches!(job.how, How::At(at) if at <= ceiling));
         self.cohort.awaiting_ceiling = wait;
         for job in ready {
-            self.serve_read(job, fx);
+            self.serve_read(job, cx);
         }
     }
 
     /// The closed timestamp has risen.
-    pub(super) fn serve_stale_reads(&mut self, fx: &mut Effects<Site>) {
-        let safe = self.safe();
+    pub(super) fn serve_stale_reads(&mut self, cx: &mut Context<'_>) {
+        let safe = self.safe(cx);
         let (ready, wait): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.cohort.awaiting_safe).into_iter().partition(|job| matches!(job.how, How::Stale(at) if at <= safe));
         self.cohort.awaiting_safe = wait;
         for job in ready {
-            self.serve_read(job, fx);
+            self.serve_read(job, cx);
         }
     }
 }

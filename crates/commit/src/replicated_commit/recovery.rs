@@ -2,12 +2,13 @@
 //! only then hears anybody.
 
 use super::config::{PAGE_BYTES_MAX, RECOVERY_PAGE};
+use super::context::Context;
 use super::message::Attempt;
 use super::records::{CARRIED, NUMBERS, Number, PLACEMENT, PREPARED, PlacementRecord, PreparedRecord, VOTES, VoteRecord};
-use super::site::{Pending, Site};
+use super::site::{Pending, Roles};
 use bytes::Bytes;
 use rhumb_core::actor::Space;
-use rhumb_core::{Effects, Load, Loaded, Timestamp, record};
+use rhumb_core::{Load, Loaded, Timestamp, record};
 
 /// How far recovery has come.
 #[derive(Debug, Default)]
@@ -22,14 +23,14 @@ pub(super) struct Recovery {
 /// What is carried comes last: it may want keys that this site is prepared to write.
 const ORDER: [Space; 5] = [NUMBERS, PLACEMENT, VOTES, PREPARED, CARRIED];
 
-impl Site {
+impl Roles {
     /// Takes a page of records, if there is one, and asks for the next.
-    pub(super) fn recover(&mut self, loaded: Option<Loaded>, fx: &mut Effects<Site>) {
+    pub(super) fn recover(&mut self, loaded: Option<Loaded>, cx: &mut Context<'_>) {
         if let Some(loaded) = loaded {
             let Loaded::Records { records, more } = loaded else { unreachable!("recovery loads records") };
             let stage = self.recovery().stage;
             for (key, bytes) in &records {
-                self.recover_record(ORDER[stage], key, bytes, fx);
+                self.recover_record(ORDER[stage], key, bytes, cx);
             }
             let recovery = self.recovery();
             match records.last() {
@@ -48,20 +49,19 @@ impl Site {
         if recovery.stage == ORDER.len() {
             let attempts = std::mem::take(&mut recovery.attempts);
             let placement = recovery.placement.take();
-            self.recover_placement(placement, fx);
-            fx.trace(|| format!("recovered {} prepared attempts", attempts.len()));
-            return self.serve(fx);
+            self.recover_placement(placement, cx);
+            cx.fx.trace(|| format!("recovered {} prepared attempts", attempts.len()));
+            return self.serve(cx);
         }
         let load = Load::Records { space: ORDER[recovery.stage], from: recovery.from.clone(), limit: RECOVERY_PAGE, bytes: PAGE_BYTES_MAX };
-        let token = self.token(Pending::Recover);
-        fx.load(token, load);
+        cx.load(Pending::Recover, load);
     }
 
-    fn recover_record(&mut self, space: Space, key: &[u8], bytes: &[u8], fx: &mut Effects<Site>) {
+    fn recover_record(&mut self, space: Space, key: &[u8], bytes: &[u8], cx: &mut Context<'_>) {
         let damaged = "the store verifies checksums, and records are written by this format version only";
         match space {
             NUMBERS => match Number::decode(key, bytes).expect(damaged) {
-                (Number::Ceiling, value) => self.clock = self.clock.recovered(Timestamp::from_bits(value)),
+                (Number::Ceiling, value) => cx.clock = cx.clock.recovered(Timestamp::from_bits(value)),
                 (Number::Forgotten, value) => self.forgotten = Timestamp::from_bits(value),
                 (Number::LogEnd, value) => self.cohort.log_end = value,
                 (Number::HistoryFloor, value) => self.cohort.history_floor = Timestamp::from_bits(value),
@@ -73,13 +73,13 @@ impl Site {
             PLACEMENT => self.recovery().placement = Some(record::decode(bytes).expect(damaged)),
             VOTES => {
                 let record: VoteRecord = record::decode(bytes).expect(damaged);
-                self.recover_ballot(record, fx);
+                self.recover_ballot(record, cx);
             }
-            CARRIED => self.recover_carried(record::decode(bytes).expect(damaged)),
+            CARRIED => self.recover_carried(cx, record::decode(bytes).expect(damaged)),
             _ => {
                 let record: PreparedRecord = record::decode(bytes).expect(damaged);
                 self.recovery().attempts.push(record.meta.attempt);
-                self.recover_prepared(record);
+                self.recover_prepared(cx, record);
             }
         }
     }

@@ -13,14 +13,15 @@
 
 use super::cohort::{RowsOfDoubt, check_range};
 use super::config::PAGE_BYTES_MAX;
+use super::context::{Context, Shared};
 use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
 use super::planted::Planted;
-use super::site::{Pending, Site};
+use super::site::{Pending, Roles};
 use crate::placement::{Placement, Regions};
 use crate::resolution::{Leader, Round, Testimony, Verdict};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::{RequestId, Token};
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, RegionId, SiteId, Span, Table, Timestamp, work};
+use rhumb_core::{Batch, Key, Load, Loaded, RegionId, SiteId, Span, Table, Timestamp, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How often the wait doubles in which a region lets others lead: once a round, so that one comes to its end on slow disks.
@@ -95,38 +96,38 @@ enum Way {
     Open,
 }
 
-impl Site {
+impl Roles {
     /// Leads the resolution of an attempt that somebody is in doubt about, if regions of its electorate are lost: asks whoever has not
     /// answered yet.
-    pub(super) fn lead_resolution(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
-        let now = self.now;
+    pub(super) fn lead_resolution(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        let now = cx.now;
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         let meta = ballot.meta.clone();
-        let lost = self.lost_of(&meta);
-        if lost.is_empty() || self.is_lost(self.me.region, &meta) {
+        let lost = self.lost_of(cx, &meta);
+        if lost.is_empty() || cx.is_lost(cx.me.region, &meta) {
             return;
         }
-        let survivors = self.survivors(&meta);
+        let survivors = self.survivors(cx, &meta);
         // Without one of them a round comes to no end: somebody else leads who hears that one.
-        let is_heard = |region| self.peers.is_alive(self.site(region, meta.coordinator), now, self.config.suspect_after);
-        let hears_all = survivors.without(self.me.region.into()).iter().all(is_heard);
+        let is_heard = |region| cx.peers.is_alive(meta.coordinator_in(region), now, cx.config.suspect_after);
+        let hears_all = survivors.without(cx.me.region.into()).iter().all(is_heard);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("looked at above");
         let is_over = ballot.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
         if is_over {
             ballot.leave_round();
         }
         if ballot.leader.is_none() && hears_all && (is_over || now >= ballot.leads_from) {
-            fx.count("commit.resolution_led");
-            ballot.lead(self.me.region, survivors);
+            cx.fx.count("commit.resolution_led");
+            ballot.lead(cx.me.region, survivors);
         }
-        self.ask_survivors(&meta, fx);
-        self.go_on_resolving(attempt, fx);
+        self.ask_survivors(&meta, cx);
+        self.go_on_resolving(attempt, cx);
     }
 
     /// The leader asks those survivors that it has not heard in this phase of its round.
-    fn ask_survivors(&mut self, meta: &Meta, fx: &mut Effects<Site>) {
+    fn ask_survivors(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let Some(leader) = &self.coordinator.ballots[&meta.attempt].leader else { return };
-        let without = Regions::first(self.topology.region_count()).without(leader.survivors());
+        let without = Regions::first(cx.topology.region_count()).without(leader.survivors());
         let (round, awaited) = (leader.round(), leader.awaited());
         let note = match leader.proposed() {
             None => Note::Inquire { meta: meta.clone(), round, without },
@@ -137,47 +138,47 @@ impl Site {
             }
         };
         for region in awaited.iter() {
-            self.send(self.site(region, meta.coordinator), note.clone(), fx);
+            cx.send(meta.coordinator_in(region), note.clone());
         }
     }
 
     /// All regions that may know something of the attempt, and may yet say so: they only become fewer.
-    pub(super) fn survivors(&self, meta: &Meta) -> Regions {
-        let gone = |region: RegionId| self.placement.lost.contains_key(&region) && !self.placement.copies().contains(region);
-        let all = Regions::first(self.topology.region_count());
-        let dead: Regions = all.iter().filter(|region| self.is_lost(*region, meta) || gone(*region)).collect();
+    pub(super) fn survivors(&self, cx: &Shared, meta: &Meta) -> Regions {
+        let gone = |region: RegionId| cx.placement.lost.contains_key(&region) && !cx.placement.copies().contains(region);
+        let all = Regions::first(cx.topology.region_count());
+        let dead: Regions = all.iter().filter(|region| cx.is_lost(*region, meta) || gone(*region)).collect();
         all.without(dead).without(self.presumed_lost(&meta.attempt)).without(meta.declares_lost)
     }
 
     /// The regions of the electorate that are lost, as the placement says, an operator who is about to declare them so, or a round.
-    pub(super) fn lost_of(&self, meta: &Meta) -> Regions {
-        let declared: Regions = meta.electorate.iter().filter(|region| self.is_lost(*region, meta)).collect();
+    pub(super) fn lost_of(&self, cx: &Shared, meta: &Meta) -> Regions {
+        let declared: Regions = meta.electorate.iter().filter(|region| cx.is_lost(*region, meta)).collect();
         declared.or(self.presumed_lost(&meta.attempt)).and(meta.electorate).without(meta.declares_lost)
     }
 
     /// A leader asks what this region knows.
-    pub(super) fn on_inquire(&mut self, from: SiteId, meta: Meta, round: Round, without: Regions, fx: &mut Effects<Site>) {
+    pub(super) fn on_inquire(&mut self, from: SiteId, meta: Meta, round: Round, without: Regions, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        if meta.coordinator != self.me.shard || without.contains(self.me.region) {
+        if meta.coordinator != cx.me.shard || without.contains(cx.me.region) {
             return;
         }
         let is_forgotten = self.is_forgotten(&attempt);
-        self.look_up(&meta, fx);
-        let (now, wait) = (self.now, self.wait_to_lead(&meta));
+        self.look_up(&meta, cx);
+        let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
         self.coordinator.keep_open(attempt);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
         ballot.stands_in |= is_forgotten;
-        let votes = meta.electorate.contains(self.me.region) && !ballot.stands_in && ballot.decision.is_none();
+        let votes = meta.electorate.contains(cx.me.region) && !ballot.stands_in && ballot.decision.is_none();
         if (votes && ballot.vote.is_none() && ballot.is_preparing()) || ballot.acceptor.without().contains(round.leader) {
             return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
-        let unbound = ballot.unbound(self.me);
+        let unbound = ballot.unbound(cx.me);
         if !unbound.is_empty() {
-            return unbound.into_iter().for_each(|site| fx.send(site, Note::Bind { meta: meta.clone() })); // the leader asks again
+            return unbound.into_iter().for_each(|site| cx.fx.send(site, Note::Bind { meta: meta.clone() })); // the leader asks again
         }
         let is_new = match ballot.acceptor.promise(round, without) {
             Ok(is_new) => is_new,
-            Err(promised) => return self.send(from, Note::Outranked { attempt, promised }, fx),
+            Err(promised) => return cx.send(from, Note::Outranked { attempt, promised }),
         };
         if ballot.leader.as_ref().is_some_and(|leader| leader.round() != round) {
             ballot.leave_round();
@@ -194,34 +195,34 @@ impl Site {
         };
         self.bind_gateway(attempt);
         match last {
-            Some(vote) => self.vote(attempt, vote, Batch::new(), fx),
-            None => self.put_on_record(attempt, fx),
+            Some(vote) => self.vote(attempt, vote, Batch::new(), cx),
+            None => self.put_on_record(attempt, cx),
         }
-        self.testify(from, attempt, round, fx);
+        self.testify(from, attempt, round, cx);
     }
 
     /// The coordinator, another site of this region, is about to take part in a resolution: this one, gateway of the attempt or cohort, acts on no
     /// outcome but by that one's word. What it took over before, it says: it is among the rows then. That it is bound need not outlive a crash: a
     /// later life takes no part over from the log of a lost region, and no copy that was sent before it.
-    pub(super) fn on_bind(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+    pub(super) fn on_bind(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        self.clock.observe(meta.at);
+        cx.clock.observe(meta.at);
         self.bind_gateway(attempt);
         let taken_over = self.cohort.applied.contains(&attempt) || self.coordinator.has_committed(&attempt);
         let committed = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
         if let Some(decision) = self.decided_by_gateway(&attempt).or(taken_over.then_some(committed)) {
-            return self.send(from, Note::Decided { meta, decision }, fx);
+            return cx.send(from, Note::Decided { meta, decision });
         }
-        if self.is_carried(&attempt) && !self.are_rows_absent(attempt, fx) {
+        if self.is_carried(&attempt) && !self.are_rows_absent(attempt, cx) {
             return; // they are being looked for, and the coordinator asks again
         }
         let votes = self.votes_heard(&attempt).into_iter().collect();
         let mut batch = Batch::new();
-        self.cover(&mut batch, meta.at);
-        if meta.participants.contains(&self.me.shard) {
+        cx.cover(&mut batch, meta.at);
+        if meta.participants.contains(&cx.me.shard) {
             self.cohort.bound.insert(attempt, meta);
         }
-        fx.persist(batch).send(from, Promise::Bound { attempt, votes });
+        cx.fx.persist(batch).send(from, Promise::Bound { attempt, votes });
     }
 
     /// The final votes that this site has heard as gateway of the attempt, or as cohort.
@@ -233,20 +234,20 @@ impl Site {
     }
 
     /// How long this region lets another one lead.
-    fn wait_to_lead(&self, meta: &Meta) -> Span {
-        let before = meta.electorate.iter().take_while(|region| *region < self.me.region).count() as u64;
-        self.config.ask_after * (before + 2)
+    fn wait_to_lead(&self, cx: &Shared, meta: &Meta) -> Span {
+        let before = meta.electorate.iter().take_while(|region| *region < cx.me.region).count() as u64;
+        cx.config.ask_after * (before + 2)
     }
 
-    fn put_on_record(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn put_on_record(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let mut batch = Batch::new();
         self.coordinator.ballots[&attempt].put_record(&mut batch);
-        fx.persist(batch);
+        cx.fx.persist(batch);
     }
 
     /// Says what this region knows, once that is on disk.
-    fn testify(&mut self, to: SiteId, attempt: Attempt, round: Round, fx: &mut Effects<Site>) {
-        let region = self.me.region;
+    fn testify(&mut self, to: SiteId, attempt: Attempt, round: Round, cx: &mut Context<'_>) {
+        let region = cx.me.region;
         let ballot = &self.coordinator.ballots[&attempt];
         let entry = self.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
         let mut votes = self.votes_heard(&attempt);
@@ -261,18 +262,18 @@ impl Site {
             forgotten: ballot.stands_in.then_some(self.cohort.log_end),
         };
         let contents = entry.map(|entry| entry.part.clone());
-        fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
+        cx.fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
     }
 
     /// A survivor testifies.
-    pub(super) fn on_testified(&mut self, attempt: Attempt, region: RegionId, round: Round, testimony: Testimony, fx: &mut Effects<Site>) {
+    pub(super) fn on_testified(&mut self, attempt: Attempt, region: RegionId, round: Round, testimony: Testimony, cx: &mut Context<'_>) {
         let Some(leader) = self.coordinator.leader(&attempt) else { return };
         leader.hear(region, round, testimony);
-        self.go_on_resolving(attempt, fx);
+        self.go_on_resolving(attempt, cx);
     }
 
     /// The leader has heard something: it proposes once it has heard all survivors, and concludes once all have accepted.
-    pub(super) fn go_on_resolving(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    pub(super) fn go_on_resolving(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         let Some(leader) = &ballot.leader else { return };
         let meta = ballot.meta.clone();
@@ -280,28 +281,28 @@ impl Site {
             return;
         }
         if let Some(decision) = leader.proposed() {
-            return self.conclude_resolution(&meta, decision, fx);
+            return self.conclude_resolution(&meta, decision, cx);
         }
         // What is forgotten elsewhere and committed is in a log that has to be read first.
-        let is_read = |(region, log_end)| region == self.me.region || self.catch_up.cursor(region) >= log_end;
+        let is_read = |(region, log_end)| region == cx.me.region || self.catch_up.cursor(region) >= log_end;
         let is_forgotten = leader.forgotten().next().is_some();
         if is_forgotten && !(self.moving.copied && leader.forgotten().all(is_read)) {
             return;
         }
-        if let Some((decision, assumes)) = self.judge(&meta, leader, fx) {
-            if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, fx) {
+        if let Some((decision, assumes)) = self.judge(&meta, leader, cx) {
+            if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, cx) {
                 return;
             }
             let ballot = self.coordinator.ballots.get_mut(&attempt).expect("it leads");
             ballot.assumes = assumes && decision.is_commit();
             ballot.leader.as_mut().expect("it leads").propose(decision);
-            self.ask_survivors(&meta, fx);
+            self.ask_survivors(&meta, cx);
         }
     }
 
     /// True if the rows of an attempt that others have forgotten are not here. That its log has been read says so only to those who remember what
     /// was in it: they are looked for if nobody has done so.
-    fn are_rows_of_forgotten_absent(&mut self, meta: &Meta, fx: &mut Effects<Site>) -> bool {
+    fn are_rows_of_forgotten_absent(&mut self, meta: &Meta, cx: &mut Context<'_>) -> bool {
         let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("it leads");
         let Some(contents) = ballot.contents.as_ref().filter(|contents| !contents.writes.is_empty()) else { return true };
         match ballot.rows {
@@ -310,67 +311,66 @@ impl Site {
             RowsOfDoubt::Unknown => ballot.rows = RowsOfDoubt::Awaited,
         }
         let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
-        let token = self.token(Pending::RowsOfForgotten(meta.attempt));
-        fx.load(token, Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        cx.load(Pending::RowsOfForgotten(meta.attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
         false
     }
 
     /// The rows of what others have forgotten were looked for.
-    pub(super) fn on_rows_of_forgotten(&mut self, attempt: Attempt, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_rows_of_forgotten(&mut self, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         if rows.is_empty() {
             ballot.rows = RowsOfDoubt::Absent;
-            return self.go_on_resolving(attempt, fx);
+            return self.go_on_resolving(attempt, cx);
         }
         if !ballot.acceptor.has_accepted_abort() {
             let meta = ballot.meta.clone();
             let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
-            self.conclude_as_coordinator(&meta, decision, fx);
+            self.conclude_as_coordinator(&meta, decision, cx);
         }
     }
 
     /// All survivors have accepted `decision`.
-    fn conclude_resolution(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
-        let mut told: BTreeSet<SiteId> = self.survivors(meta).iter().map(|region| self.site(region, meta.coordinator)).collect();
+    fn conclude_resolution(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+        let mut told: BTreeSet<SiteId> = self.survivors(cx, meta).iter().map(|region| meta.coordinator_in(region)).collect();
         told.insert(meta.attempt.txn.gateway);
         for site in told {
-            self.send(site, Note::Concluded { meta: meta.clone(), decision }, fx);
+            cx.send(site, Note::Concluded { meta: meta.clone(), decision });
         }
     }
 
     /// All survivors have accepted `decision`.
-    pub(super) fn on_concluded(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
-        if meta.coordinator == self.me.shard {
-            let now = self.now;
+    pub(super) fn on_concluded(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+        if meta.coordinator == cx.me.shard {
+            let now = cx.now;
             let ballot = self.coordinator.ballot(meta, now);
             if ballot.decision.is_none() {
                 ballot.kept = true;
-                self.distribute(meta.attempt, decision, fx);
+                self.distribute(meta.attempt, decision, cx);
             }
         }
-        self.on_decided_as_gateway(meta, decision, fx);
+        self.on_decided_as_gateway(meta, decision, cx);
     }
 
     /// What follows from all testimonies, and whether that rests on votes that nobody has seen; none as long as too few sites have said how
     /// high they had prepared.
-    fn judge(&self, meta: &Meta, leader: &Leader, fx: &mut Effects<Site>) -> Option<(Decision, bool)> {
+    fn judge(&self, meta: &Meta, leader: &Leader, cx: &mut Context<'_>) -> Option<(Decision, bool)> {
         let mut refusing = Tally::default();
         meta.refuse_for_lost(&mut refusing);
-        let assumed = if self.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
+        let assumed = if cx.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
         let ballot = &self.coordinator.ballots[&meta.attempt];
         let tally = &ballot.tally;
         match leader.verdict(meta.electorate, refusing, &assumed)? {
             Verdict::Known(decision) => Some((decision, false)),
             _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
-            Verdict::Counted(outcome) => Some((self.decision(outcome, tally, meta)?, false)),
+            Verdict::Counted(outcome) => Some((self.decision(cx, outcome, tally, meta)?, false)),
             // No survivor has promised it, or one that has promised has its outcome among rows that it copied.
             Verdict::Assumed(_) if ballot.contents.is_none() => Some((Decision::Aborted, true)),
             Verdict::Assumed(outcome) => {
-                let decision = self.decision(outcome, tally, meta)?;
+                let decision = self.decision(cx, outcome, tally, meta)?;
                 if decision.is_commit() {
-                    fx.count("commit.assumed_of_lost");
-                    fx.agree(ASSUMED, meta.attempt, &());
+                    cx.fx.count("commit.assumed_of_lost");
+                    cx.fx.agree(ASSUMED, meta.attempt, &());
                 }
                 Some((decision, true))
             }
@@ -378,24 +378,24 @@ impl Site {
     }
 
     /// A leader proposes; where that is a commit by assumption, with what the attempt reads and writes in the coordinators' shard.
-    pub(super) fn on_propose(&mut self, from: SiteId, proposal: Proposal, contents: Option<Part>, fx: &mut Effects<Site>) {
+    pub(super) fn on_propose(&mut self, from: SiteId, proposal: Proposal, contents: Option<Part>, cx: &mut Context<'_>) {
         let Proposal { meta, round, decision } = proposal;
-        let (attempt, region) = (meta.attempt, self.me.region);
-        if meta.coordinator != self.me.shard {
+        let (attempt, region) = (meta.attempt, cx.me.region);
+        if meta.coordinator != cx.me.shard {
             return;
         }
-        self.look_up(&meta, fx);
+        self.look_up(&meta, cx);
         let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
         if ballot.decision.is_some_and(|known| known.outcome() != decision.outcome()) {
-            fx.persist(Batch::new()).send(from, Promise::Contested { attempt, region, round });
+            cx.fx.persist(Batch::new()).send(from, Promise::Contested { attempt, region, round });
             return;
         }
         if let Err(promised) = ballot.acceptor.promise(round, Regions::NONE) {
-            return self.send(from, Note::Outranked { attempt, promised }, fx);
+            return cx.send(from, Note::Outranked { attempt, promised });
         }
         let proposal = Proposal { meta, round, decision };
         // Who knows that it committed need not look.
-        let Some(contents) = contents.filter(|_| ballot.decision.is_none()) else { return self.accept_proposal(from, &proposal, fx) };
+        let Some(contents) = contents.filter(|_| ballot.decision.is_none()) else { return self.accept_proposal(from, &proposal, cx) };
         ballot.contents = Some(contents.clone());
         self.coordinator.assumed.insert(attempt);
         if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
@@ -405,11 +405,11 @@ impl Site {
         let (current, awaited) = (None, None);
         let examination = Examination { from, proposal, contents, ranges, current, awaited, keys_are_known: false, is_stale: false };
         self.examinations.0.insert(attempt, examination);
-        self.examine(attempt, fx);
+        self.examine(attempt, cx);
     }
 
-    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, fx: &mut Effects<Site>) {
-        let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
+    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
+        let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.decision.is_some_and(|known| known.outcome() != proposal.decision.outcome()) {
             return; // heard meanwhile: the leader asks again, and is told
@@ -417,13 +417,13 @@ impl Site {
         if ballot.acceptor.accept(round, proposal.decision).is_ok() {
             let mut batch = Batch::new();
             ballot.put_record(&mut batch);
-            fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
+            cx.fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
         }
     }
 
     /// Looks whether what is to be committed by assumption had read the newest versions below its timestamp: else whoever refused it, and be it a
     /// lost region, was right.
-    fn examine(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn examine(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(examination) = self.examinations.0.get_mut(&attempt) else { return };
         let at = examination.proposal.meta.at.previous();
         let contents = &examination.contents;
@@ -434,15 +434,15 @@ impl Site {
             let check = &contents.ranges[index];
             Load::Scan { range: check.range.clone(), at, limit: check.rows.len() + 1, bytes: usize::MAX, reverse: false }
         } else {
-            return self.end_examination(attempt, fx);
+            return self.end_examination(attempt, cx);
         };
-        let token = self.token(Pending::Examine(attempt));
+        let token = cx.token(Pending::Examine(attempt));
         self.examinations.await_load(attempt, token);
-        fx.load(token, load);
+        cx.fx.load(token, load);
     }
 
     /// What is to be committed by assumption had read these rows.
-    pub(super) fn on_examined(&mut self, attempt: Attempt, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_examined(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
         let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
@@ -453,50 +453,50 @@ impl Site {
             None => contents.reads.iter().zip(&rows).any(|(read, row)| row.version > read.version),
         };
         examination.keys_are_known = true;
-        self.examine(attempt, fx);
+        self.examine(attempt, cx);
     }
 
-    fn end_examination(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn end_examination(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(Examination { from, proposal, contents, is_stale, .. }) = self.examinations.0.remove(&attempt) else { return };
         if self.coordinator.ballots.get(&attempt).is_none_or(|ballot| ballot.decision.is_some()) {
             return; // heard meanwhile: the leader asks again, and is told
         }
-        let is_stale = is_stale && !self.rules.breaks(Planted::StaleUnseen);
+        let is_stale = is_stale && !cx.rules.breaks(Planted::StaleUnseen);
         if is_stale {
-            fx.count("commit.resolution_stale");
-            return self.contest(from, &proposal, fx);
+            cx.fx.count("commit.resolution_stale");
+            return self.contest(from, &proposal, cx);
         }
         let mut batch = Batch::new();
-        match self.make_way(attempt, &contents, &mut batch) {
-            Way::Free => self.accept_proposal(from, &proposal, fx),
-            Way::Barred => self.contest(from, &proposal, fx),
+        match self.make_way(cx, attempt, &contents, &mut batch) {
+            Way::Free => self.accept_proposal(from, &proposal, cx),
+            Way::Barred => self.contest(from, &proposal, cx),
             Way::Open => {
-                fx.count("commit.resolution_waits");
+                cx.fx.count("commit.resolution_waits");
                 if !batch.ops.is_empty() {
-                    fx.persist(batch);
+                    cx.fx.persist(batch);
                 }
             }
         }
     }
 
     /// Says that the attempt must not be committed by assumption, for good.
-    fn contest(&mut self, from: SiteId, proposal: &Proposal, fx: &mut Effects<Site>) {
-        let (attempt, region, round) = (proposal.meta.attempt, self.me.region, proposal.round);
+    fn contest(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
+        let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
-        fx.count("commit.resolution_contested");
+        cx.fx.count("commit.resolution_contested");
         let mut batch = Batch::new();
         ballot.contest(&mut batch);
-        fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
+        cx.fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
     /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
     /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
     /// again until all of them are over.
-    fn make_way(&mut self, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
-        if self.rules.breaks(Planted::RivalsBothCommit) {
+    fn make_way(&mut self, cx: &Shared, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
+        if cx.rules.breaks(Planted::RivalsBothCommit) {
             return Way::Free;
         }
-        let rivals = self.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == self.me.shard);
+        let rivals = self.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
         let rivals = rivals.filter(|entry| entry.meta.attempt != attempt && entry.part.conflicts(contents));
         let rivals: Vec<Attempt> = rivals.map(|entry| entry.meta.attempt).collect();
         let ballots = &mut self.coordinator.ballots;
@@ -514,7 +514,7 @@ impl Site {
         }
         // One that is carried here has no ballot on which to put that it is contested. And what is in force is committed.
         let is_foreign = |rival: &Attempt| !ballots.contains_key(rival);
-        let in_force = contents.placement().is_some_and(|next| next.epoch <= self.placement.epoch && next != self.placement);
+        let in_force = contents.placement().is_some_and(|next| next.epoch <= cx.placement.epoch && next != cx.placement);
         if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
             return Way::Barred;
         }
@@ -543,34 +543,34 @@ impl Site {
     }
 
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
-    pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, fx: &mut Effects<Site>) {
-        let own = self.me.region;
+    pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
+        let own = cx.me.region;
         let Some(meta) = self.coordinator.ballots.get(&attempt).map(|ballot| ballot.meta.clone()) else { return };
-        let survivors = self.survivors(&meta);
+        let survivors = self.survivors(cx, &meta);
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
         if ballot.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
-            fx.trace(|| format!("{region} contests {attempt}"));
+            cx.fx.trace(|| format!("{region} contests {attempt}"));
             ballot.lead(own, survivors);
-            self.ask_survivors(&meta, fx);
+            self.ask_survivors(&meta, cx);
         }
     }
 
     /// A survivor accepts what this site proposes.
-    pub(super) fn on_accepted(&mut self, attempt: Attempt, region: RegionId, round: Round, fx: &mut Effects<Site>) {
+    pub(super) fn on_accepted(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
         let Some(leader) = self.coordinator.leader(&attempt) else { return };
         leader.hear_accepted(region, round);
-        self.go_on_resolving(attempt, fx);
+        self.go_on_resolving(attempt, cx);
     }
 
     /// Another leads a higher round: it is given the time to conclude.
-    pub(super) fn on_outranked(&mut self, attempt: Attempt, promised: Round, fx: &mut Effects<Site>) {
+    pub(super) fn on_outranked(&mut self, attempt: Attempt, promised: Round, cx: &mut Context<'_>) {
         let Some(meta) = self.coordinator.ballots.get(&attempt).map(|ballot| ballot.meta.clone()) else { return };
-        let (now, wait) = (self.now, self.wait_to_lead(&meta));
+        let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
         let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         if ballot.leader.as_ref().is_none_or(|leader| leader.round() >= promised) {
             return;
         }
-        fx.count("commit.resolution_outranked");
+        cx.fx.count("commit.resolution_outranked");
         ballot.leave_round();
         ballot.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
         ballot.outranked_by = ballot.outranked_by.max(promised.number);
@@ -578,27 +578,27 @@ impl Site {
 
     /// An operator says that regions are `lost`: tells all sites, for a change of the placement that is in doubt keeps the row that a
     /// declaration has to read and write.
-    pub(super) fn on_settle(&mut self, id: RequestId, lost: Regions, fx: &mut Effects<Site>) {
-        for site in self.topology.sites().collect::<Vec<_>>() {
-            self.send(site, Note::Settle { lost }, fx);
+    pub(super) fn on_settle(&mut self, id: RequestId, lost: Regions, cx: &mut Context<'_>) {
+        for site in cx.topology.sites().collect::<Vec<_>>() {
+            cx.send(site, Note::Settle { lost });
         }
-        fx.answer(id, Answer::Done);
+        cx.fx.answer(id, Answer::Done);
     }
 
     /// Has changes of the placement that are in doubt here resolved without regions that are `lost`.
-    pub(super) fn settle_placements(&mut self, lost: Regions, fx: &mut Effects<Site>) {
-        if lost.contains(self.me.region) {
+    pub(super) fn settle_placements(&mut self, lost: Regions, cx: &mut Context<'_>) {
+        if lost.contains(cx.me.region) {
             return;
         }
-        let key = Placement::key(self.me.shard, &self.topology);
+        let key = Placement::key(cx.me.shard, &cx.topology);
         let holders = self.cohort.locks.exclusive_holders(&key).filter_map(|txn| self.cohort.entry_of(txn));
-        let own = holders.filter(|entry| entry.is_promised() && entry.meta.coordinator == self.me.shard);
+        let own = holders.filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
         let metas: Vec<Meta> = own.map(|entry| entry.meta.clone()).collect();
         for meta in metas {
-            self.ballot_of_forgotten(&meta);
+            self.ballot_of_forgotten(cx, &meta);
             if self.coordinator.presume_lost(meta.attempt, lost) {
-                fx.count("placement.settled_for_declaration");
-                self.ask_votes(meta.attempt, fx);
+                cx.fx.count("placement.settled_for_declaration");
+                self.ask_votes(meta.attempt, cx);
             }
         }
     }

@@ -9,26 +9,22 @@
 use super::catch_up::{self, CatchUp};
 use super::cohort::Cohort;
 use super::config::{Config, TRANSACTIONS_MAX};
+use super::context::{Context, Shared};
 use super::coordinator::Coordinator;
 use super::gateway::{Gateway, Handoff, ReadRetry, too_many_transactions};
 use super::joining::{CopyAsked, CopyPage, Join};
 use super::measure::Measures;
 use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
 use super::moving::Moving;
-use super::peers::{Closed, Peers};
-use super::planted::Planted;
+use super::peers::Closed;
 use super::reads::ReadJob;
-use super::records::Number;
 use super::recovery::Recovery;
 use super::resolving::{Examinations, Proposal};
-use crate::clock_lease::ClockLease;
 use crate::placement::Placement;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::{Collect, RequestId, Token};
-use rhumb_core::{
-    Actor, Batch, Body, Effects, Input, Inspect, Key, Loaded, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology,
-};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use rhumb_core::{Actor, Body, Effects, Input, Inspect, Key, Loaded, RegionId, SiteId, Table, Time, Timestamp, Topology};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The timers of a site.
@@ -80,36 +76,28 @@ pub(super) enum Pending {
     Collect(Collect),
 }
 
-/// One site.
+/// One site: its roles, and what they share.
 pub struct Site {
-    pub(super) me: SiteId,
-    pub(super) topology: Arc<Topology>,
-    pub(super) placement: Placement,
-    pub(super) moving: Moving,
-    pub(super) measures: Measures,
-    pub(super) join: Option<Join>,
-    pub(super) config: Config,
-    /// This site's clock at the current step.
-    pub(super) now: Time,
-    pub(super) clock: ClockLease,
-    pub(super) peers: Peers,
+    pub(super) shared: Shared,
+    pub(super) roles: Roles,
+}
+
+/// The roles of a site.
+#[derive(Default)]
+pub(super) struct Roles {
     pub(super) gateway: Gateway,
     pub(super) coordinator: Coordinator,
     pub(super) examinations: Examinations,
     pub(super) cohort: Cohort,
     pub(super) catch_up: CatchUp,
+    pub(super) moving: Moving,
+    pub(super) measures: Measures,
+    pub(super) join: Option<Join>,
     /// Attempts made at or below it, and not on record, are forgotten.
     pub(super) forgotten: Timestamp,
-    recovery: Option<Recovery>,
-    pending: BTreeMap<Token, Pending>,
-    next_token: Token,
-    /// Messages to itself, handled before the step ends.
-    inbox: VecDeque<Note>,
-    /// What is to begin above the ceiling.
+    /// What is to begin above the clock's bound.
     pub(super) waiting_to_begin: Vec<Begin>,
-    /// This life began above it; no other did.
-    pub(super) life: Timestamp,
-    pub(super) rules: Rules<Planted>,
+    recovery: Option<Recovery>,
 }
 
 impl Site {
@@ -118,107 +106,40 @@ impl Site {
         assert!(topology.has(me), "a site belongs to its cluster");
         assert!(!placement.voters.is_empty(), "somebody decides");
         assert!(config.keep_versions > config.forget_after, "what can still be prepared finds the versions that refuse it");
-        Site {
-            me,
-            placement,
-            moving: Moving::default(),
-            measures: Measures::default(),
-            join: None,
-            now: Time::ZERO,
-            clock: ClockLease::new(config.ceiling_lead),
-            config,
-            peers: Peers::default(),
-            gateway: Gateway::default(),
-            coordinator: Coordinator::default(),
-            examinations: Examinations::default(),
-            cohort: Cohort::default(),
-            catch_up: CatchUp::default(),
-            forgotten: Timestamp::ZERO,
-            recovery: Some(Recovery::default()),
-            pending: BTreeMap::new(),
-            next_token: 0,
-            inbox: VecDeque::new(),
-            waiting_to_begin: Vec::new(),
-            life: Timestamp::ZERO,
-            topology,
-            rules: Rules::HOLD,
-        }
+        let roles = Roles { recovery: Some(Recovery::default()), ..Roles::default() };
+        Site { shared: Shared::new(me, topology, placement, config), roles }
     }
 
     /// True once it has recovered from its disk.
     pub fn is_serving(&self) -> bool {
-        self.recovery.is_none()
+        self.roles.is_serving()
     }
 
     /// The state of the site, for operators and tests.
     pub fn status(&self) -> Status {
-        let same_shard = |region: RegionId| SiteId { region, shard: self.me.shard };
+        Status { tables: self.list_tables(), ..self.roles.status(&self.shared) }
+    }
+}
+
+impl Roles {
+    pub(super) fn is_serving(&self) -> bool {
+        self.recovery.is_none()
+    }
+
+    fn status(&self, shared: &Shared) -> Status {
+        let same_shard = |region: RegionId| SiteId { region, shard: shared.me.shard };
         Status {
             serving: self.is_serving(),
-            measured: self.all_measures(),
-            placement: self.placement.clone(),
-            settled: self.is_settled() || !self.has_copy(),
+            measured: self.all_measures(shared),
+            placement: shared.placement.clone(),
+            settled: self.is_settled(shared) || !self.has_copy(shared),
             open_transactions: self.gateway.open(),
             prepared: self.cohort.prepared(),
-            in_doubt: self.in_doubt(),
-            safe: self.safe(),
-            reachable: self.reachable(&self.all_shards()),
-            rtts: self.topology.regions().filter_map(|region| Some((region, self.peers.rtt(same_shard(region))?))).collect(),
-            tables: self.list_tables(),
-        }
-    }
-
-    pub(super) fn all_shards(&self) -> Vec<u16> {
-        (0..self.topology.shard_count()).collect()
-    }
-
-    /// True if a site in doubt should ask the regions rather than this gateway, for an attempt that it has held for `age`.
-    pub(super) fn is_past_asking(&self, gateway: SiteId, over: bool, age: Span) -> bool {
-        let silent = gateway != self.me && self.peers.is_silent(gateway, self.config.gateway_silent_ticks);
-        // A gateway that is heard but does not hear us would be asked for ever.
-        over || silent || age >= self.config.outcome_deadline + self.config.withdraw_after
-    }
-
-    /// The regions in which the sites of all `shards` answered lately.
-    pub(super) fn reachable(&self, shards: &[u16]) -> Vec<RegionId> {
-        self.peers.reachable(&self.topology, shards, self.now, self.config.suspect_after)
-    }
-
-    /// Names a load or a persist.
-    pub(super) fn token(&mut self, pending: Pending) -> Token {
-        self.next_token += 1;
-        self.pending.insert(self.next_token, pending);
-        self.next_token
-    }
-
-    /// Sends a note; one to itself is handled before this step ends.
-    pub(super) fn send(&mut self, to: SiteId, note: Note, fx: &mut Effects<Site>) {
-        if to == self.me {
-            self.inbox.push_back(note);
-        } else {
-            fx.send(to, note);
-        }
-    }
-
-    /// True if a commit, or a read of a majority, leaves this region.
-    pub(super) fn is_wide(&self) -> bool {
-        self.placement.voters != self.me.region.into()
-    }
-
-    /// The active regions in which the sites of all `shards` answered lately.
-    pub(super) fn reachable_voters(&self, shards: &[u16]) -> Vec<RegionId> {
-        self.reachable(shards).into_iter().filter(|region| self.placement.voters.contains(*region)).collect()
-    }
-
-    /// The site that coordinates for shard `shard` in `region`.
-    pub(super) fn site(&self, region: RegionId, shard: u16) -> SiteId {
-        SiteId { region, shard }
-    }
-
-    /// Writes `batch` with a ceiling of at least `at` in it, unless an earlier write has one.
-    pub(super) fn cover(&mut self, batch: &mut Batch, at: Timestamp) {
-        if let Some(bound) = self.clock.cover(at) {
-            Number::Ceiling.put(batch, bound.bits());
+            in_doubt: self.in_doubt(shared),
+            safe: self.safe(shared),
+            reachable: shared.reachable(&shared.all_shards()),
+            rtts: shared.topology.regions().filter_map(|region| Some((region, shared.peers.rtt(same_shard(region))?))).collect(),
+            tables: Vec::new(),
         }
     }
 
@@ -227,223 +148,201 @@ impl Site {
         self.gateway.open() + self.waiting_to_begin.len() >= TRANSACTIONS_MAX
     }
 
-    /// Writes a ceiling, if one is to be written.
-    pub(super) fn write_ceiling(&mut self, bound: Option<Timestamp>, fx: &mut Effects<Site>) {
-        let Some(bound) = bound else { return };
-        let mut batch = Batch::new();
-        Number::Ceiling.put(&mut batch, bound.bits());
-        let token = self.token(Pending::Ceiling(bound));
-        fx.persist(batch).notify(token);
-    }
-
-    /// True if a transaction may begin now; else the ceiling on disk is being raised for it.
-    pub(super) fn may_begin(&mut self, fx: &mut Effects<Site>) -> bool {
-        let bound = self.clock.renew(self.now);
-        self.write_ceiling(bound, fx);
-        self.clock.may_issue()
-    }
-
-    /// The timestamp at which a transaction begins that [`may_begin`](Site::may_begin).
-    pub(super) fn begin_now(&mut self) -> Timestamp {
-        self.clock.issue(self.now).expect("a transaction begins only below the ceiling on disk")
-    }
-
-    fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
-        match self.pending.remove(&token) {
-            Some(Pending::Ceiling(ceiling)) => {
-                self.clock.on_durable(ceiling);
+    fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
+        match cx.take_pending(token) {
+            Pending::Ceiling(ceiling) => {
+                cx.clock.on_durable(ceiling);
                 for begin in std::mem::take(&mut self.waiting_to_begin) {
                     match begin {
-                        Begin::Client(id, mode) => self.on_request(id, Request::Begin { mode }, fx),
-                        Begin::Handoff(from, handoff) => self.on_handoff(from, handoff, fx),
+                        Begin::Client(id, mode) => self.on_request(id, Request::Begin { mode }, cx),
+                        Begin::Handoff(from, handoff) => self.on_handoff(from, handoff, cx),
                     }
                 }
-                self.serve_reads_below_ceiling(fx);
+                self.serve_reads_below_ceiling(cx);
             }
-            Some(Pending::Collect(collect)) => fx.collect(collect),
+            Pending::Collect(collect) => cx.fx.collect(collect),
             other => unreachable!("nothing else asks to be told: {other:?}"),
         }
     }
 
-    fn on_loaded(&mut self, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
-        match self.pending.remove(&token).expect("every load was asked for by this life") {
-            Pending::Recover => self.recover(Some(loaded), fx),
-            Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, fx),
-            Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, fx),
-            Pending::RowsOfForgotten(attempt) => self.on_rows_of_forgotten(attempt, loaded, fx),
-            Pending::Examine(attempt) => self.on_examined(attempt, token, loaded, fx),
-            Pending::Read(job) => self.on_read_loaded(job, loaded, fx),
-            Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, fx),
-            Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, fx),
-            Pending::FetchRows { to, records } => self.on_fetch_rows(to, records, loaded, fx),
-            Pending::CopyRows { to, from, epoch, collected } => self.on_copy_loaded(to, CopyAsked { from, epoch, collected }, loaded, fx),
-            Pending::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, fx),
+    fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
+        match cx.take_pending(token) {
+            Pending::Recover => self.recover(Some(loaded), cx),
+            Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, cx),
+            Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, cx),
+            Pending::RowsOfForgotten(attempt) => self.on_rows_of_forgotten(attempt, loaded, cx),
+            Pending::Examine(attempt) => self.on_examined(attempt, token, loaded, cx),
+            Pending::Read(job) => self.on_read_loaded(job, loaded, cx),
+            Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, cx),
+            Pending::FetchRecords { to, seqs } => self.on_fetch_records(to, &seqs, loaded, cx),
+            Pending::FetchRows { to, records } => self.on_fetch_rows(to, records, loaded, cx),
+            Pending::CopyRows { to, from, epoch, collected } => self.on_copy_loaded(to, CopyAsked { from, epoch, collected }, loaded, cx),
+            Pending::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, cx),
             Pending::Ceiling(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
         }
     }
 
-    pub(super) fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
+    pub(super) fn on_note(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
         match note {
-            note @ Note::Read { .. } => self.on_read(from, note, fx),
+            note @ Note::Read { .. } => self.on_read(from, note, cx),
             Note::Rows { read, rows, upto, above, high, floor } => {
-                self.on_rows(from, read, super::gateway::Reply { rows, upto, above, high, floor }, fx);
+                self.on_rows(from, read, super::gateway::Reply { rows, upto, above, high, floor }, cx);
             }
-            Note::Denied { read, denial } => self.on_denied(from, read, denial, fx),
-            Note::Release { txn } => self.on_release(txn, fx),
-            Note::Accept { meta, parts } => self.on_accept(meta, parts, fx),
-            Note::Heard { at } => self.clock.observe(at),
-            Note::Prepare { meta, part } => self.on_prepare(meta, part, fx),
-            Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, fx),
-            Note::Unprepare { attempt } => self.on_unprepare(attempt, fx),
-            Note::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, fx),
-            Note::Withdraw { meta } => self.on_withdraw(from, meta, fx),
+            Note::Denied { read, denial } => self.on_denied(from, read, denial, cx),
+            Note::Release { txn } => self.on_release(txn, cx),
+            Note::Accept { meta, parts } => self.on_accept(meta, parts, cx),
+            Note::Heard { at } => cx.clock.observe(at),
+            Note::Prepare { meta, part } => self.on_prepare(meta, part, cx),
+            Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, cx),
+            Note::Unprepare { attempt } => self.on_unprepare(attempt, cx),
+            Note::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, cx),
+            Note::Withdraw { meta } => self.on_withdraw(from, meta, cx),
             Note::Decided { meta, .. } | Note::Inquire { meta, .. } | Note::Propose { meta, .. } | Note::Concluded { meta, .. }
-                if self.is_lost(from.region, &meta) =>
+                if cx.is_lost(from.region, &meta) =>
             {
-                fx.count("commit.outcome_of_lost")
+                cx.fx.count("commit.outcome_of_lost")
             }
             Note::Decided { meta, decision } => {
-                self.on_decided_as_coordinator(from, &meta, decision, fx);
-                self.on_decided_as_cohort(&meta, decision, fx);
-                self.on_claimed_as_gateway(&meta, decision, fx);
+                self.on_decided_as_coordinator(from, &meta, decision, cx);
+                self.on_decided_as_cohort(&meta, decision, cx);
+                self.on_claimed_as_gateway(&meta, decision, cx);
             }
-            Note::AskHigh { attempt, epoch } => self.on_ask_high(from, attempt, epoch, fx),
-            Note::High { attempt, high } => self.on_high(from, attempt, high, fx),
+            Note::AskHigh { attempt, epoch } => self.on_ask_high(from, attempt, epoch, cx),
+            Note::High { attempt, high } => self.on_high(from, attempt, high, cx),
             Note::Copy { attempt, at, floor, writes, meta } => {
-                self.on_copy(LogEntry { seq: 0, attempt, at, floor, writes, partial: false, meta }, fx);
+                self.on_copy(LogEntry { seq: 0, attempt, at, floor, writes, partial: false, meta }, cx);
             }
-            Note::AskGateway { meta } => self.on_ask_gateway(from, meta, fx),
-            Note::Over { attempt } => self.on_over(attempt, fx),
-            Note::AskVote { meta } => self.on_ask_vote(from, meta, fx),
-            Note::Bind { meta } => self.on_bind(from, meta, fx),
-            Note::Inquire { meta, round, without } => self.on_inquire(from, meta, round, without, fx),
-            Note::Concluded { meta, decision } => self.on_concluded(&meta, decision, fx),
-            Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision }, contents, fx),
-            Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, fx),
-            Note::Fetch { seqs } => self.on_fetch(from, seqs, fx),
-            Note::Handoff { id, life, parts, two_rounds } => self.on_handoff(from, Handoff { id, life, parts, two_rounds }, fx),
-            Note::HandedBack { id, result } => self.on_handed_back(id, result, fx),
-            Note::Settle { lost } => self.settle_placements(lost, fx),
+            Note::AskGateway { meta } => self.on_ask_gateway(from, meta, cx),
+            Note::Over { attempt } => self.on_over(attempt, cx),
+            Note::AskVote { meta } => self.on_ask_vote(from, meta, cx),
+            Note::Bind { meta } => self.on_bind(from, meta, cx),
+            Note::Inquire { meta, round, without } => self.on_inquire(from, meta, round, without, cx),
+            Note::Concluded { meta, decision } => self.on_concluded(&meta, decision, cx),
+            Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision }, contents, cx),
+            Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, cx),
+            Note::Fetch { seqs } => self.on_fetch(from, seqs, cx),
+            Note::Handoff { id, life, parts, two_rounds } => self.on_handoff(from, Handoff { id, life, parts, two_rounds }, cx),
+            Note::HandedBack { id, result } => self.on_handed_back(id, result, cx),
+            Note::Settle { lost } => self.settle_placements(lost, cx),
             Note::Measured(measured) => self.on_measured(from, measured),
-            Note::AskPlacement => self.tell_placement(from, fx),
-            Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, fx),
-            Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, fx),
+            Note::AskPlacement => self.tell_placement(from, cx),
+            Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, cx),
+            Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, cx),
             Note::Ping { sent, oldest, handing, life, ping, epoch, closed } => {
-                self.compare_epoch(from, epoch, fx);
-                self.peers.running_since(from, oldest, handing, life);
-                if epoch == self.placement.epoch {
-                    self.peers.closes(from, Closed { life, ping, upto: closed });
+                self.compare_epoch(from, epoch, cx);
+                cx.peers.running_since(from, oldest, handing, life);
+                if epoch == cx.placement.epoch {
+                    cx.peers.closes(from, Closed { life, ping, upto: closed });
                 }
-                self.send(from, Note::Pong { sent }, fx);
+                cx.send(from, Note::Pong { sent });
             }
-            Note::Pong { sent } => self.peers.measured(from, sent, self.now),
+            Note::Pong { sent } => {
+                let now = cx.now;
+                cx.peers.measured(from, sent, now);
+            }
         }
     }
 
-    fn on_promise(&mut self, from: SiteId, promise: Promise, fx: &mut Effects<Site>) {
+    fn on_promise(&mut self, from: SiteId, promise: Promise, cx: &mut Context<'_>) {
         match promise {
-            Promise::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, fx),
+            Promise::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, cx),
             Promise::Bound { attempt, votes } => self.coordinator.on_bound(&attempt, from, votes),
-            Promise::Prepared { attempt, shard } => self.on_prepared(attempt, shard, fx),
-            Promise::PrepareNext { meta, part } => self.on_prepare(meta, part, fx),
-            Promise::Vote(voted) if self.is_lost(voted.region, &voted.meta) => fx.count("commit.vote_of_lost"),
+            Promise::Prepared { attempt, shard } => self.on_prepared(attempt, shard, cx),
+            Promise::PrepareNext { meta, part } => self.on_prepare(meta, part, cx),
+            Promise::Vote(voted) if cx.is_lost(voted.region, &voted.meta) => cx.fx.count("commit.vote_of_lost"),
             Promise::Vote(voted) => {
                 // One message serves all roles that this site may have in the attempt.
-                self.on_vote_as_coordinator(&voted, fx);
-                self.on_vote_as_cohort(&voted, fx);
-                self.on_vote_as_gateway(&voted, fx);
+                self.on_vote_as_coordinator(&voted, cx);
+                self.on_vote_as_cohort(&voted, cx);
+                self.on_vote_as_gateway(&voted, cx);
             }
             Promise::Aborted { meta } => {
-                self.on_aborted_as_cohort(from, &meta, fx);
-                self.on_aborted_as_gateway(from, &meta, fx);
+                self.on_aborted_as_cohort(from, &meta, cx);
+                self.on_aborted_as_gateway(from, &meta, cx);
             }
             Promise::Testified { attempt, region, round, testimony, contents } => {
                 self.coordinator.hear_contents(&attempt, contents);
-                self.on_testified(attempt, region, round, testimony, fx);
+                self.on_testified(attempt, region, round, testimony, cx);
             }
-            Promise::Contested { attempt, region, round } => self.on_contested(attempt, region, round, fx),
-            Promise::Accepted { attempt, region, round } => self.on_accepted(attempt, region, round, fx),
-            Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, fx),
-            Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, fx),
-            Promise::Confirmed { attempt, region } => self.on_confirmed(attempt, region, fx),
+            Promise::Contested { attempt, region, round } => self.on_contested(attempt, region, round, cx),
+            Promise::Accepted { attempt, region, round } => self.on_accepted(attempt, region, round, cx),
+            Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, cx),
+            Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, cx),
+            Promise::Confirmed { attempt, region } => self.on_confirmed(attempt, region, cx),
             Promise::Pull { after, safe, epoch, settled } => {
-                self.on_pull(from, super::catch_up::Pulled { after, safe, epoch, settled }, fx)
+                self.on_pull(from, super::catch_up::Pulled { after, safe, epoch, settled }, cx)
             }
             Promise::Log { after, heads, end, more, closed, begins, collected, epoch } => {
-                self.on_log(from, super::catch_up::Page { after, heads, end, more, closed, begins, collected, epoch }, fx)
+                self.on_log(from, super::catch_up::Page { after, heads, end, more, closed, begins, collected, epoch }, cx)
             }
-            Promise::Placed { placement } => self.on_placed(placement, fx),
-            Promise::Stopped(stopped) => self.on_stopped(from, stopped, fx),
+            Promise::Placed { placement } => self.on_placed(placement, cx),
+            Promise::Stopped(stopped) => self.on_stopped(from, stopped, cx),
             Promise::CopiedRows { from: first, rows, next, collected, highest, epoch } => {
-                self.on_copied_rows(from, CopyPage { from: first, rows, next, collected, highest, epoch }, fx)
+                self.on_copied_rows(from, CopyPage { from: first, rows, next, collected, highest, epoch }, cx)
             }
-            Promise::Entries { entries } => self.on_entries(from, entries, fx),
+            Promise::Entries { entries } => self.on_entries(from, entries, cx),
         }
     }
 
-    fn on_request(&mut self, id: RequestId, request: Request, fx: &mut Effects<Site>) {
-        if let Request::Status = request {
-            return fx.answer(id, Answer::Status(self.status()));
-        }
+    fn on_request(&mut self, id: RequestId, request: Request, cx: &mut Context<'_>) {
         if !self.is_serving() {
             let error = TxnError::Unavailable("this site is still recovering from its disk; try again shortly".into());
-            return fx.answer(id, Answer::Failed(error));
+            return cx.fx.answer(id, Answer::Failed(error));
         }
         match request {
             Request::Begin { mode } => {
                 if self.begins_no_more() {
-                    fx.answer(id, too_many_transactions());
-                } else if self.may_begin(fx) {
-                    self.on_begin(id, mode, fx);
+                    cx.fx.answer(id, too_many_transactions());
+                } else if cx.may_begin() {
+                    self.on_begin(id, mode, cx);
                 } else {
                     self.waiting_to_begin.push(Begin::Client(id, mode));
                 }
             }
-            Request::Get { txn, mode, keys, expect } => self.on_get(id, txn, mode, keys, expect, fx),
+            Request::Get { txn, mode, keys, expect } => self.on_get(id, txn, mode, keys, expect, cx),
             Request::Scan { txn, mode, range, limit, reverse, expect } => {
-                self.on_scan(id, txn, mode, super::gateway::ScanAsked { range, limit, reverse }, expect, fx);
+                self.on_scan(id, txn, mode, super::gateway::ScanAsked { range, limit, reverse }, expect, cx);
             }
-            Request::Commit { txn, writes, expect, options } => self.on_commit(id, txn, writes, expect, options, fx),
-            Request::Rollback { txn } => self.on_rollback(id, txn, fx),
-            Request::Settle { lost } => self.on_settle(id, lost, fx),
-            Request::Status => unreachable!("answered above"),
+            Request::Commit { txn, writes, expect, options } => self.on_commit(id, txn, writes, expect, options, cx),
+            Request::Rollback { txn } => self.on_rollback(id, txn, cx),
+            Request::Settle { lost } => self.on_settle(id, lost, cx),
+            Request::Status => unreachable!("answered by the site"),
         }
     }
 
-    fn on_tick(&mut self, fx: &mut Effects<Site>) {
-        fx.set_timer(Timer::Tick, self.config.tick);
-        self.peers.tick();
-        self.peers.heard(self.me, self.now);
-        let bound = self.clock.renew_ahead(self.now);
-        self.write_ceiling(bound, fx);
-        let oldest = self.gateway.oldest().unwrap_or(self.clock.last());
-        let handing = self.gateway.handing().unwrap_or(self.clock.last());
+    fn on_tick(&mut self, cx: &mut Context<'_>) {
+        let Shared { me, now, life, .. } = *cx.shared;
+        cx.fx.set_timer(Timer::Tick, cx.shared.config.tick);
+        cx.peers.tick();
+        cx.peers.heard(me, now);
+        let bound = cx.clock.renew_ahead(now);
+        cx.write_bound(bound);
+        let oldest = self.gateway.oldest().unwrap_or(cx.clock.last());
+        let handing = self.gateway.handing().unwrap_or(cx.clock.last());
         // A read that waited here may have taken locks after its transaction was over.
-        self.peers.running_since(self.me, oldest, handing, self.life);
-        let (sent, life, ping, epoch, closed) = (self.now, self.life, self.peers.ticks(), self.placement.epoch, self.close());
-        for site in self.topology.sites().filter(|site| *site != self.me) {
-            fx.send(site, Note::Ping { sent, oldest, handing, life, ping, epoch, closed });
-        }
-        self.gateway_tick(fx);
-        self.coordinator_tick(fx);
-        self.cohort_tick(fx);
-        self.measures_tick(fx);
-        self.moving_tick(fx);
-        self.catch_up_tick(fx);
+        cx.peers.running_since(me, oldest, handing, life);
+        let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.close(cx));
+        cx.broadcast(&Note::Ping { sent: now, oldest, handing, life, ping, epoch, closed });
+        self.gateway_tick(cx);
+        self.coordinator_tick(cx);
+        self.cohort_tick(cx);
+        self.measures_tick(cx);
+        self.moving_tick(cx);
+        self.catch_up_tick(cx);
     }
 
     /// Begins to serve, once recovered.
-    pub(super) fn serve(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn serve(&mut self, cx: &mut Context<'_>) {
         self.recovery = None;
-        let ceiling = self.clock.bound();
+        let ceiling = cx.clock.bound();
         // A life that begins anything puts a higher ceiling on disk first, so the next life has another name.
-        self.life = ceiling;
+        cx.life = ceiling;
         self.cohort.ceilings.raise_floor(ceiling.max(self.catch_up.collected));
         self.coordinator.closed = ceiling;
-        fx.trace(|| format!("serves above {ceiling}"));
-        self.drop_orphans(fx);
+        cx.fx.trace(|| format!("serves above {ceiling}"));
+        self.drop_orphans(cx);
         self.settle_copied_ballots(self.since());
-        self.on_tick(fx);
+        self.on_tick(cx);
     }
 
     /// What recovery has found so far; only while recovering.
@@ -454,21 +353,19 @@ impl Site {
 
 impl Inspect for Site {
     fn tables(&self, visit: &mut dyn FnMut(Table)) {
-        let (sites, regions) = (self.topology.sites().count(), self.topology.region_count());
+        let Site { shared, roles } = self;
+        let (sites, regions) = (shared.topology.sites().count(), shared.topology.region_count());
         let everywhere = sites * TRANSACTIONS_MAX;
-        self.gateway.tables(sites, visit);
-        self.coordinator.tables(self.now, &self.config, visit);
-        self.examinations.tables(self.coordinator.ballots.len(), visit);
-        self.cohort.tables(everywhere, &self.config, visit);
-        self.moving.tables(sites, regions, visit);
-        let log_end = self.placement.voters.contains(self.me.region).then_some(self.cohort.log_end);
-        self.catch_up.tables(regions, log_end, &self.config, visit);
-        visit(Table::new("peers", self.peers.len(), sites).stays());
-        visit(Table::new("measures", self.measures.len(), sites).stays());
-        // A read each, and a page of the log or of rows for each replica that takes over.
-        visit(Table::new("loads", self.pending.len(), everywhere + sites).resting_at(2 * sites));
-        visit(Table::new("waiting_to_begin", self.waiting_to_begin.len(), TRANSACTIONS_MAX));
-        visit(Table::new("inbox", self.inbox.len(), 0));
+        roles.gateway.tables(sites, visit);
+        roles.coordinator.tables(shared.now, &shared.config, visit);
+        roles.examinations.tables(roles.coordinator.ballots.len(), visit);
+        roles.cohort.tables(everywhere, &shared.config, visit);
+        roles.moving.tables(sites, regions, visit);
+        let log_end = shared.placement.voters.contains(shared.me.region).then_some(roles.cohort.log_end);
+        roles.catch_up.tables(regions, log_end, &shared.config, visit);
+        visit(Table::new("measures", roles.measures.len(), sites).stays());
+        visit(Table::new("waiting_to_begin", roles.waiting_to_begin.len(), TRANSACTIONS_MAX));
+        shared.tables(everywhere, visit);
     }
 }
 
@@ -480,29 +377,35 @@ impl Actor for Site {
     type Answer = Answer;
 
     fn step(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) {
-        self.now = now;
+        self.shared.now = now;
+        if let Input::Client { id, request: Request::Status } = input {
+            return fx.answer(id, Answer::Status(self.status()));
+        }
+        let Site { shared, roles } = self;
+        let cx = &mut Context { shared, fx };
         match input {
-            Input::Start => self.recover(None, fx),
-            Input::Loaded { token, loaded } => self.on_loaded(token, loaded, fx),
-            Input::Persisted { token } => self.on_persisted(token, fx),
-            Input::Client { id, request } => self.on_request(id, request, fx),
-            Input::Message { .. } if !self.is_serving() => {}
+            Input::Start => roles.recover(None, cx),
+            Input::Loaded { token, loaded } => roles.on_loaded(token, loaded, cx),
+            Input::Persisted { token } => roles.on_persisted(token, cx),
+            Input::Client { id, request } => roles.on_request(id, request, cx),
+            Input::Message { .. } if !roles.is_serving() => {}
             Input::Message { from, body } => {
-                self.peers.heard(from, now);
+                cx.peers.heard(from, now);
                 match body {
-                    Body::Note(note) => self.on_note(from, note, fx),
-                    Body::Promise(promise) => self.on_promise(from, promise, fx),
+                    Body::Note(note) => roles.on_note(from, note, cx),
+                    Body::Promise(promise) => roles.on_promise(from, promise, cx),
                 }
             }
-            Input::Timer(Timer::Tick) => self.on_tick(fx),
-            Input::Timer(Timer::RetryRead(retry)) => self.on_retry_read(retry, fx),
+            Input::Timer(Timer::Tick) => roles.on_tick(cx),
+            Input::Timer(Timer::RetryRead(retry)) => roles.on_retry_read(retry, cx),
         }
         loop {
-            if let Some(note) = self.inbox.pop_front() {
-                self.on_note(self.me, note, fx);
-            } else if let Some(job) = self.cohort.ready.pop_front() {
-                self.serve_read(job, fx);
-            } else if !self.go_on_moving(fx) {
+            let me = cx.me;
+            if let Some(note) = cx.next_note() {
+                roles.on_note(me, note, cx);
+            } else if let Some(job) = roles.cohort.ready.pop_front() {
+                roles.serve_read(job, cx);
+            } else if !roles.go_on_moving(cx) {
                 break;
             }
         }

@@ -17,12 +17,13 @@
 use super::Txn;
 use crate::placement::Regions;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
+use crate::replicated_commit::context::{Context, Shared};
 use crate::replicated_commit::message::{ABORTED, ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
-use crate::replicated_commit::site::Site;
+use crate::replicated_commit::site::Roles;
 use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record, work};
+use rhumb_core::{Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record, work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -80,7 +81,7 @@ impl Committing {
     }
 }
 
-impl Site {
+impl Roles {
     pub(in crate::replicated_commit) fn on_commit(
         &mut self,
         id: RequestId,
@@ -88,13 +89,13 @@ impl Site {
         writes: Vec<(Key, Option<Value>)>,
         expect: Vec<(Key, Timestamp)>,
         options: CommitOptions,
-        fx: &mut Effects<Site>,
+        cx: &mut Context<'_>,
     ) {
         let Some(state) = self.gateway.txns.get(&txn) else {
-            return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
+            return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
         };
         if state.committing.is_some() {
-            return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is committing already".into())));
+            return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is committing already".into())));
         }
         let early = if state.mode.is_read_only() && !writes.is_empty() {
             Some(Answer::Failed(TxnError::Invalid("cannot write in a read-only transaction".into())))
@@ -104,21 +105,21 @@ impl Site {
             None
         };
         if let Some(answer) = early {
-            self.end(txn, fx);
-            return fx.answer(id, answer);
+            self.end(txn, cx);
+            return cx.fx.answer(id, answer);
         }
         self.measures.commits();
-        match self.parts_of(txn, writes, expect).and_then(|parts| {
+        match self.parts_of(cx, txn, writes, expect).and_then(|parts| {
             let shards: Vec<u16> = parts.keys().copied().collect();
-            self.check_majority(&shards).map(|()| parts)
+            self.check_majority(cx, &shards).map(|()| parts)
         }) {
-            Ok(parts) => match self.commit_coordinator().filter(|_| options.handoff) {
-                Some(to) => self.hand_over(id, txn, to, parts, options.two_rounds, fx),
-                None => self.attempt(Whose::Client(id), txn, parts, options.two_rounds, fx),
+            Ok(parts) => match self.commit_coordinator(cx).filter(|_| options.handoff) {
+                Some(to) => self.hand_over(id, txn, to, parts, options.two_rounds, cx),
+                None => self.attempt(Whose::Client(id), txn, parts, options.two_rounds, cx),
             },
             Err(error) => {
-                self.end(txn, fx);
-                fx.answer(id, Answer::Failed(error));
+                self.end(txn, cx);
+                cx.fx.answer(id, Answer::Failed(error));
             }
         }
     }
@@ -126,6 +127,7 @@ impl Site {
     /// Evidence and writes of a transaction, by shard.
     fn parts_of(
         &self,
+        cx: &Shared,
         txn: TxnId,
         writes: Vec<(Key, Option<Value>)>,
         expect: Vec<(Key, Timestamp)>,
@@ -138,7 +140,7 @@ impl Site {
         let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
         for (key, version) in &state.rows {
             let check = ReadCheck { key: key.clone(), version: *version };
-            parts.entry(self.topology.shard_of(key)).or_default().reads.push(check);
+            parts.entry(cx.topology.shard_of(key)).or_default().reads.push(check);
         }
         for (key, version) in expect.into_iter().collect::<BTreeSet<_>>() {
             match state.rows.get(&key) {
@@ -147,14 +149,14 @@ impl Site {
                 Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
             }
             let check = ReadCheck { key, version };
-            parts.entry(self.topology.shard_of(&check.key)).or_default().reads.push(check);
+            parts.entry(cx.topology.shard_of(&check.key)).or_default().reads.push(check);
         }
         for range in &state.ranges {
             let check = RangeCheck { range: range.range.clone(), rows: range.rows.clone() };
             parts.entry(range.shard).or_default().ranges.push(check);
         }
         for (key, value) in writes {
-            parts.entry(self.topology.shard_of(&key)).or_default().writes.push((key, value));
+            parts.entry(cx.topology.shard_of(&key)).or_default().writes.push((key, value));
         }
         let bytes = record::encoded_bytes(&parts);
         if bytes > TXN_BYTES_MAX {
@@ -166,17 +168,17 @@ impl Site {
     }
 
     /// The first attempt.
-    pub(super) fn attempt(&mut self, whose: Whose, txn: TxnId, parts: BTreeMap<u16, Part>, two_rounds: bool, fx: &mut Effects<Site>) {
+    pub(super) fn attempt(&mut self, whose: Whose, txn: TxnId, parts: BTreeMap<u16, Part>, two_rounds: bool, cx: &mut Context<'_>) {
         // Where most is written, two-phase commit within the region saves a message by coordinating.
         let coordinator =
             parts.iter().max_by_key(|(shard, part)| (part.writes.len(), std::cmp::Reverse(**shard))).map_or(0, |(shard, _)| *shard);
-        let made = self.clock.now(self.now);
+        let made = cx.timestamp();
         let newest_read = parts.values().flat_map(versions_read).max().unwrap_or(Timestamp::ZERO);
         let meta = Meta {
             attempt: Attempt { txn, made },
             at: made.max(newest_read.next()),
-            epoch: self.placement.epoch,
-            electorate: self.placement.voters,
+            epoch: cx.placement.epoch,
+            electorate: cx.placement.voters,
             declares_lost: parts.values().map(Part::declares_lost).fold(Regions::NONE, Regions::or),
             two_rounds,
             coordinator,
@@ -192,24 +194,24 @@ impl Site {
             aborted: None,
             confirmed: None,
             attempts: 1,
-            since: self.now,
-            made: self.now,
-            sent: self.now,
+            since: cx.now,
+            made: cx.now,
+            sent: cx.now,
         };
-        let wide = self.is_wide();
+        let wide = cx.is_wide();
         let state = self.gateway.txns.get_mut(&txn).expect("the commit is of an open transaction");
         state.trips += u32::from(wide);
         state.committing = Some(committing);
-        self.have_heard(txn, fx);
-        self.send_accepts(txn, fx);
+        self.have_heard(txn, cx);
+        self.send_accepts(txn, cx);
     }
 
     /// Another attempt, at a timestamp above `above`, which the regions named as too old.
-    fn attempt_again(&mut self, txn: TxnId, above: Timestamp, fx: &mut Effects<Site>) {
-        let wide = self.is_wide();
-        let made = self.clock.now(self.now);
-        let now = self.now;
-        let (epoch, electorate) = (self.placement.epoch, self.placement.voters);
+    fn attempt_again(&mut self, txn: TxnId, above: Timestamp, cx: &mut Context<'_>) {
+        let wide = cx.is_wide();
+        let made = cx.timestamp();
+        let now = cx.now;
+        let (epoch, electorate) = (cx.placement.epoch, cx.placement.voters);
         let Some(committing) = self.committing(txn) else { return };
         // Whatever is read or written elsewhere goes on rising while the Accept is under way: aim as far ahead as the
         // last attempt took, or a steady reader far away could refuse every attempt.
@@ -224,13 +226,13 @@ impl Site {
         committing.attempts += 1;
         committing.made = now;
         committing.sent = now;
-        self.clock.observe(above);
+        cx.clock.observe(above);
         if let Some(state) = self.gateway.txns.get_mut(&txn) {
             state.trips += u32::from(wide);
         }
-        fx.count("commit.attempt_again");
-        self.have_heard(txn, fx);
-        self.send_accepts(txn, fx);
+        cx.fx.count("commit.attempt_again");
+        self.have_heard(txn, cx);
+        self.send_accepts(txn, cx);
     }
 
     fn committing(&mut self, txn: TxnId) -> Option<&mut Committing> {
@@ -238,17 +240,17 @@ impl Site {
     }
 
     /// Tells the regions that do not vote at which timestamp this attempt is made.
-    fn have_heard(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+    fn have_heard(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let Some(Meta { at, electorate, coordinator, .. }) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
-        let others = Regions::first(self.topology.region_count()).without(electorate).without(self.me.region.into());
+        let others = Regions::first(cx.topology.region_count()).without(electorate).without(cx.me.region.into());
         for region in others.iter() {
-            fx.send(self.site(region, coordinator), Note::Heard { at });
+            cx.fx.send(SiteId { region, shard: coordinator }, Note::Heard { at });
         }
     }
 
     /// Sends the `Accept` to the regions whose votes are missing.
-    fn send_accepts(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
-        let now = self.now;
+    fn send_accepts(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        let now = cx.now;
         let Some(committing) = self.committing(txn) else { return };
         committing.sent = now;
         let accept = Note::Accept {
@@ -263,18 +265,18 @@ impl Site {
             .collect();
         let meta = committing.meta.clone();
         for site in missing {
-            self.send(site, accept.clone(), fx);
+            cx.send(site, accept.clone());
         }
-        self.ask_highs(&meta, fx);
+        self.ask_highs(&meta, cx);
     }
 
-    pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, voted: &Voted, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, voted: &Voted, cx: &mut Context<'_>) {
         let attempt = voted.meta.attempt;
         // Else it is a late vote on an attempt given up.
         let Some(committing) = self.deciding(attempt) else { return };
         committing.tally.record(voted.region, voted.vote.clone());
         committing.tally.hear_high(voted.coordinator(), voted.high);
-        self.count_as_gateway(attempt, fx);
+        self.count_as_gateway(attempt, cx);
     }
 
     /// A site of another shard says how high it has prepared.
@@ -283,51 +285,51 @@ impl Site {
         from: SiteId,
         attempt: Attempt,
         high: Timestamp,
-        fx: &mut Effects<Site>,
+        cx: &mut Context<'_>,
     ) {
         if let Some(committing) = self.deciding(attempt) {
             committing.tally.hear_high(from, high);
-            self.count_as_gateway(attempt, fx);
+            self.count_as_gateway(attempt, cx);
         }
     }
 
-    fn count_as_gateway(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn count_as_gateway(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(committing) = self.deciding(attempt).filter(|committing| !committing.bound) else { return };
         let (tally, meta) = (committing.tally.clone(), committing.meta.clone());
         let outcome = if committing.withdrawn { tally.outcome(meta.electorate) } else { tally.outcome_at_gateway(meta.electorate) };
         match outcome {
             Some(outcome) => {
-                if let Some(decision) = self.decision(outcome, &tally, &meta) {
-                    self.conclude(attempt.txn, decision, fx);
+                if let Some(decision) = self.decision(cx, outcome, &tally, &meta) {
+                    self.conclude(attempt.txn, decision, cx);
                 }
             }
-            None => self.withdraw_if_stuck(attempt.txn, fx),
+            None => self.withdraw_if_stuck(attempt.txn, cx),
         }
     }
 
     /// Takes the attempt back if no vote is to be expected any more that could decide it: all regions in reach, a majority,
     /// have voted.
-    fn withdraw_if_stuck(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+    fn withdraw_if_stuck(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let Some(committing) = self.gateway.txns.get(&txn).and_then(|state| state.committing.as_ref()) else { return };
         let electorate = committing.meta.electorate;
-        let mut reachable = self.reachable(&committing.meta.participants);
+        let mut reachable = cx.reachable(&committing.meta.participants);
         reachable.retain(|region| electorate.contains(*region));
         let voted = |region: &RegionId| committing.tally.of(*region).is_some();
         if committing.is_undecided() && reachable.len() >= electorate.majority() && reachable.iter().all(voted) {
-            self.withdraw(txn, fx);
+            self.withdraw(txn, cx);
         }
     }
 
     /// Sites in doubt claim that they have worked the outcome out. That an attempt aborted which others agree on is not believed.
-    pub(in crate::replicated_commit) fn on_claimed_as_gateway(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_claimed_as_gateway(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         let is_bound = self.deciding(meta.attempt).is_some_and(|committing| committing.bound);
         if decision.is_commit() || !is_bound {
-            self.on_decided_as_gateway(meta, decision, fx);
+            self.on_decided_as_gateway(meta, decision, cx);
         }
     }
 
     /// The outcome is known elsewhere.
-    pub(in crate::replicated_commit) fn on_decided_as_gateway(&mut self, meta: &Meta, decision: Decision, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_decided_as_gateway(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         if decision.is_commit()
             && let Some(committing) = self.committing(meta.attempt.txn).filter(|committing| committing.meta.attempt == meta.attempt)
         {
@@ -335,54 +337,54 @@ impl Site {
             committing.aborted = None;
         }
         if self.deciding(meta.attempt).is_some() {
-            self.conclude(meta.attempt.txn, decision, fx);
+            self.conclude(meta.attempt.txn, decision, cx);
         }
     }
 
     /// A region has it on record that the attempt aborted.
-    pub(in crate::replicated_commit) fn on_aborted_as_gateway(&mut self, from: SiteId, meta: &Meta, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_aborted_as_gateway(&mut self, from: SiteId, meta: &Meta, cx: &mut Context<'_>) {
         if from.shard != meta.coordinator {
             return;
         }
-        self.on_decided_as_gateway(meta, Decision::Aborted, fx);
-        let own = self.me.region;
+        self.on_decided_as_gateway(meta, Decision::Aborted, cx);
+        let own = cx.me.region;
         let Some(committing) = self.committing(meta.attempt.txn).filter(|committing| committing.meta.attempt == meta.attempt) else {
             return;
         };
         let Some(aborted) = &mut committing.aborted else { return };
         aborted.on_record = aborted.on_record.or(from.region.into());
         if committing.is_on_record(own) {
-            self.finish_aborted(meta.attempt, fx);
+            self.finish_aborted(meta.attempt, cx);
         }
     }
 
     /// The client is told that its transaction aborted.
-    fn finish_aborted(&mut self, attempt: Attempt, fx: &mut Effects<Site>) {
+    fn finish_aborted(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(aborted) = self.committing(attempt.txn).and_then(|committing| committing.aborted.take()) else { return };
-        fx.agree(ATTEMPT, attempt, &ABORTED);
+        cx.fx.agree(ATTEMPT, attempt, &ABORTED);
         self.remember(attempt, Some(Decision::Aborted));
-        self.finish_commit(attempt.txn, Err(aborted.error), fx);
+        self.finish_commit(attempt.txn, Err(aborted.error), cx);
     }
 
     /// Tells the regions that the attempt aborted, and waits until that is on record: in this region, or, should that not answer, in
     /// enough others.
-    fn put_abort_on_record(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
-        let now = self.now;
+    fn put_abort_on_record(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        let now = cx.now;
         let Some(committing) = self.committing(txn) else { return };
         committing.sent = now;
         let meta = committing.meta.clone();
         if self.has_aborted(&meta.attempt) {
             // The coordinator at this very site has found it out, and told the others.
-            return self.tell_aborted(&meta, [self.me], fx);
+            return self.tell_aborted(&meta, [cx.me], cx);
         }
-        for region in meta.electorate.or(self.me.region.into()).iter() {
+        for region in meta.electorate.or(cx.me.region.into()).iter() {
             let note = Note::Decided { meta: meta.clone(), decision: Decision::Aborted };
-            self.send(self.site(region, meta.coordinator), note, fx);
+            cx.send(meta.coordinator_in(region), note);
         }
     }
 
     /// A site in doubt asks whether this gateway is still deciding.
-    pub(in crate::replicated_commit) fn on_ask_gateway(&mut self, from: SiteId, meta: Meta, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_ask_gateway(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if self.committing(attempt.txn).is_some_and(|committing| committing.meta.attempt == attempt) {
             return;
@@ -394,7 +396,7 @@ impl Site {
             Some(None) if from.shard == meta.coordinator => Note::Withdraw { meta },
             Some(None) | None => Note::Over { attempt },
         };
-        self.send(from, note, fx);
+        cx.send(from, note);
     }
 
     /// This region is about to take part in a resolution of an attempt: its gateway, if this site is that, concludes nothing from votes any more.
@@ -430,53 +432,53 @@ impl Site {
             .filter(|committing| committing.meta.attempt == attempt && committing.confirmed.is_none() && committing.aborted.is_none())
     }
 
-    fn conclude(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
+    fn conclude(&mut self, txn: TxnId, decision: Decision, cx: &mut Context<'_>) {
         match decision {
             Decision::Committed { floor } => {
                 if let Some(Committing { meta, .. }) = self.committing(txn) {
-                    fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
+                    cx.fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
                 }
-                self.tell_committed(txn, decision, fx);
-                self.send_copies(txn, floor, fx);
-                let wide = self.is_wide();
+                self.tell_committed(txn, decision, cx);
+                self.send_copies(txn, floor, cx);
+                let wide = cx.is_wide();
                 let Some(state) = self.gateway.txns.get_mut(&txn) else { return };
                 let Some(committing) = &mut state.committing else { return };
                 if committing.meta.two_rounds {
                     state.trips += u32::from(wide);
                     committing.confirmed = Some((floor, Regions::NONE));
                 } else {
-                    self.finish_committed(txn, fx);
+                    self.finish_committed(txn, cx);
                 }
             }
-            Decision::Aborted => self.on_aborted(txn, fx),
+            Decision::Aborted => self.on_aborted(txn, cx),
         }
     }
 
-    fn tell_committed(&mut self, txn: TxnId, decision: Decision, fx: &mut Effects<Site>) {
+    fn tell_committed(&mut self, txn: TxnId, decision: Decision, cx: &mut Context<'_>) {
         let Some(meta) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
         self.remember(meta.attempt, Some(decision));
         for region in meta.electorate.iter() {
-            self.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), decision }, fx);
+            cx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision });
         }
     }
 
     /// Sends what was committed to the passive replicas. One that misses it pulls it from a log.
-    fn send_copies(&mut self, txn: TxnId, floor: Timestamp, fx: &mut Effects<Site>) {
-        let passives = self.placement.passives;
+    fn send_copies(&mut self, txn: TxnId, floor: Timestamp, cx: &mut Context<'_>) {
+        let passives = cx.placement.passives;
         let Some(committing) = self.committing(txn).filter(|_| !passives.is_empty()) else { return };
         let Meta { attempt, at, .. } = committing.meta;
         let meta = committing.meta.of_several_shards();
         let parts = std::mem::take(&mut committing.parts);
         for (shard, Part { writes, .. }) in parts.into_iter().filter(|(_, part)| !part.writes.is_empty()) {
             for region in passives.iter() {
-                self.send(self.site(region, shard), Note::Copy { attempt, at, floor, writes: writes.clone(), meta: meta.clone() }, fx);
+                cx.send(SiteId { region, shard }, Note::Copy { attempt, at, floor, writes: writes.clone(), meta: meta.clone() });
             }
         }
     }
 
     /// This attempt has certainly aborted.
-    fn on_aborted(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
-        let epoch = self.placement.epoch;
+    fn on_aborted(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        let epoch = cx.placement.epoch;
         let Some(committing) = self.committing(txn) else { return };
         let mut above = Timestamp::ZERO;
         let mut reason = None;
@@ -492,16 +494,16 @@ impl Site {
             None if committing.attempts < ATTEMPTS_MAX => {
                 let attempt = committing.meta.attempt;
                 self.remember(attempt, Some(Decision::Aborted));
-                self.attempt_again(txn, above, fx);
+                self.attempt_again(txn, above, cx);
             }
             reason => {
                 let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
                 let is_superseded = reason == Refusal::Superseded;
-                fx.count(counted(reason));
+                cx.fx.count(counted(reason));
                 let reason = match reason {
                     Refusal::NotWhole(region) => {
-                        format!("{} has not copied all rows yet, and cannot become active before it has", self.topology.name(region))
+                        format!("{} has not copied all rows yet, and cannot become active before it has", cx.topology.name(region))
                     }
                     reason => reason.to_string(),
                 };
@@ -509,77 +511,77 @@ impl Site {
                 if let Some(committing) = self.committing(txn) {
                     committing.aborted = Some(Aborted { error, on_record: Regions::NONE });
                 }
-                self.put_abort_on_record(txn, fx);
+                self.put_abort_on_record(txn, cx);
             }
         }
     }
 
     /// A region has applied a commit of two rounds.
-    pub(in crate::replicated_commit) fn on_confirmed(&mut self, attempt: Attempt, region: RegionId, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_confirmed(&mut self, attempt: Attempt, region: RegionId, cx: &mut Context<'_>) {
         let Some(committing) = self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt) else { return };
         let electorate = committing.meta.electorate;
         let Some((_, confirmed)) = &mut committing.confirmed else { return };
         *confirmed = confirmed.or(region.into());
         if confirmed.len() >= electorate.majority() {
-            self.finish_committed(attempt.txn, fx);
+            self.finish_committed(attempt.txn, cx);
         }
     }
 
-    fn finish_committed(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+    fn finish_committed(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let trips = self.gateway.txns[&txn].trips;
         let Some(committing) = self.committing(txn) else { return };
         let committed = Committed { at: committing.meta.at, trips };
-        self.finish_commit(txn, Ok(committed), fx);
+        self.finish_commit(txn, Ok(committed), cx);
     }
 
-    fn finish_commit(&mut self, txn: TxnId, result: Result<Committed, TxnError>, fx: &mut Effects<Site>) {
+    fn finish_commit(&mut self, txn: TxnId, result: Result<Committed, TxnError>, cx: &mut Context<'_>) {
         let Some(committing) = self.committing(txn) else { return };
         let whose = committing.whose;
-        self.end(txn, fx);
+        self.end(txn, cx);
         match (whose, result) {
-            (Whose::Client(id), Ok(committed)) => fx.answer(id, Answer::Committed(committed)),
-            (Whose::Client(id), Err(error)) => fx.answer(id, Answer::Failed(error)),
-            (Whose::Gateway(id), result) => self.hand_back(id, result, fx),
+            (Whose::Client(id), Ok(committed)) => cx.fx.answer(id, Answer::Committed(committed)),
+            (Whose::Client(id), Err(error)) => cx.fx.answer(id, Answer::Failed(error)),
+            (Whose::Gateway(id), result) => self.hand_back(id, result, cx),
         }
     }
 
-    pub(super) fn commits_tick(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn commits_tick(&mut self, cx: &mut Context<'_>) {
         work::add(self.gateway.txns.len());
         let open: Vec<TxnId> = self.gateway.txns.iter().filter(|(_, state)| Txn::is_committing(state)).map(|(txn, _)| *txn).collect();
         for txn in open {
-            let now = self.now;
-            let config = self.config.clone();
+            let now = cx.now;
+            let config = cx.config.clone();
             let Some(committing) = self.committing(txn) else { continue };
             let age = now.since(committing.made);
             let refused = committing.tally.refusals().next().is_some() && committing.is_undecided();
             let late = now.since(committing.since) + config.withdraw_after >= config.outcome_deadline;
             if committing.confirmed.is_some() {
-                self.confirm_tick(txn, fx);
+                self.confirm_tick(txn, cx);
             } else if now.since(committing.since) >= config.outcome_deadline {
-                self.give_up(txn, fx);
+                self.give_up(txn, cx);
             } else if committing.aborted.is_some() {
                 if now.since(committing.sent) >= config.resend_after {
-                    self.put_abort_on_record(txn, fx);
+                    self.put_abort_on_record(txn, cx);
                 }
             } else if committing.withdrawn || (age >= config.withdraw_after && (refused || late)) {
-                self.withdraw(txn, fx);
+                self.withdraw(txn, cx);
             } else if now.since(committing.sent) >= config.resend_after {
-                fx.count("commit.accept_sent_again");
-                self.send_accepts(txn, fx);
-                self.withdraw_if_stuck(txn, fx);
+                cx.fx.count("commit.accept_sent_again");
+                self.send_accepts(txn, cx);
+                self.withdraw_if_stuck(txn, cx);
             }
         }
-        let floor = TxnId { began: Timestamp::from_time(self.now.minus(self.config.forget_after)), gateway: self.me };
+        let floor = TxnId { began: Timestamp::from_time(cx.now.minus(cx.config.forget_after)), gateway: cx.me };
         self.gateway.ended = self.gateway.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
     }
 
     /// Committed, and waiting to hear that it is applied: tells those that have not confirmed once more. Past the deadline
     /// the client is told all the same.
-    fn confirm_tick(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
-        let (now, resend_after, deadline) = (self.now, self.config.resend_after, self.config.outcome_deadline);
+    fn confirm_tick(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        let (now, resend_after, deadline) = (cx.now, cx.config.resend_after, cx.config.outcome_deadline);
         let Some(committing) = self.committing(txn) else { return };
         if now.since(committing.since) >= deadline {
-            return self.finish_committed(txn, fx);
+            return self.finish_committed(txn, cx);
         }
         if now.since(committing.sent) < resend_after {
             return;
@@ -588,26 +590,26 @@ impl Site {
         let (meta, (floor, confirmed)) = (committing.meta.clone(), committing.confirmed.unwrap_or_default());
         let decision = Decision::Committed { floor };
         for region in meta.electorate.without(confirmed).iter() {
-            self.send(self.site(region, meta.coordinator), Note::Decided { meta: meta.clone(), decision }, fx);
+            cx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision });
         }
     }
 
     /// Has every region whose vote is not final take it back, or vote no.
-    fn withdraw(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+    fn withdraw(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let Some(committing) = self.committing(txn) else { return };
         committing.withdrawn = true;
         let meta = committing.meta.clone();
         let is_final = |region: &RegionId| committing.tally.of(*region).is_some_and(Vote::is_final);
         let open: Vec<RegionId> = meta.electorate.iter().filter(|region| !is_final(region)).collect();
-        fx.count("commit.withdrawn");
+        cx.fx.count("commit.withdrawn");
         for region in open {
-            self.send(self.site(region, meta.coordinator), Note::Withdraw { meta: meta.clone() }, fx);
+            cx.send(meta.coordinator_in(region), Note::Withdraw { meta: meta.clone() });
         }
     }
 
     /// The deadline is past: nobody can say yet whether it committed.
-    fn give_up(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
-        let topology = Arc::clone(&self.topology);
+    fn give_up(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        let topology = Arc::clone(&cx.topology);
         let Some(committing) = self.committing(txn) else { return };
         let attempt = committing.meta.attempt;
         let electorate = committing.meta.electorate;
@@ -619,10 +621,10 @@ impl Site {
             committing.tally.len(),
             silent.join(", "),
         ));
-        fx.count("commit.unknown");
-        self.withdraw(txn, fx);
+        cx.fx.count("commit.unknown");
+        self.withdraw(txn, cx);
         self.remember(attempt, None);
-        self.finish_commit(txn, Err(error), fx);
+        self.finish_commit(txn, Err(error), cx);
     }
 }
 

@@ -24,12 +24,13 @@
 use super::Txn;
 use super::commit::Whose;
 use crate::replicated_commit::config::TAKEN_MAX;
+use crate::replicated_commit::context::{Context, Shared};
 use crate::replicated_commit::message::{Answer, HandoffId, Note, Part};
 use crate::replicated_commit::planted::Planted;
-use crate::replicated_commit::site::{Begin, Site};
+use crate::replicated_commit::site::{Begin, Roles};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, SiteId, Time, Timestamp, TxnId};
+use rhumb_core::{SiteId, Time, Timestamp, TxnId};
 use std::collections::BTreeMap;
 
 /// The commit of another gateway's transaction.
@@ -56,12 +57,12 @@ pub(super) struct Handed {
 /// How a commit that this gateway runs for another one ended; none while it runs.
 pub(super) type Taken = Option<Result<Committed, TxnError>>;
 
-impl Site {
+impl Roles {
     /// The gateway that runs this one's commits, if it is another one and alive.
-    pub(super) fn commit_coordinator(&self) -> Option<SiteId> {
-        let region = self.placement.coordinators.get(&self.me.region)?.commit;
-        let site = self.site(region, self.me.shard);
-        (region != self.me.region && self.peers.is_alive(site, self.now, self.config.suspect_after)).then_some(site)
+    pub(super) fn commit_coordinator(&self, cx: &Shared) -> Option<SiteId> {
+        let region = cx.placement.coordinators.get(&cx.me.region)?.commit;
+        let site = SiteId { region, shard: cx.me.shard };
+        (region != cx.me.region && cx.peers.is_alive(site, cx.now, cx.config.suspect_after)).then_some(site)
     }
 
     /// Has `to` commit `txn`.
@@ -72,60 +73,60 @@ impl Site {
         to: SiteId,
         parts: BTreeMap<u16, Part>,
         two_rounds: bool,
-        fx: &mut Effects<Site>,
+        cx: &mut Context<'_>,
     ) {
-        fx.count("commit.handed_over");
+        cx.fx.count("commit.handed_over");
         let trips = self.gateway.txns[&txn].trips + 1;
-        let name = HandoffId { gateway: self.me, life: self.life, made: self.clock.now(self.now) };
-        let note = Note::Handoff { id: name, life: self.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
+        let name = HandoffId { gateway: cx.me, life: cx.life, made: cx.timestamp() };
+        let note = Note::Handoff { id: name, life: cx.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
         // Its read locks go: what it read is validated by version.
-        self.end(txn, fx);
-        fx.send(to, note.clone());
-        self.gateway.handed.insert(name, Handed { id, to, note, trips, since: self.now, sent: self.now });
+        self.end(txn, cx);
+        cx.fx.send(to, note.clone());
+        self.gateway.handed.insert(name, Handed { id, to, note, trips, since: cx.now, sent: cx.now });
     }
 
     /// Another gateway hands its commit over.
-    pub(in crate::replicated_commit) fn on_handoff(&mut self, from: SiteId, handoff: Handoff, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_handoff(&mut self, from: SiteId, handoff: Handoff, cx: &mut Context<'_>) {
         let Handoff { id: name, life, .. } = handoff;
-        if self.rules.breaks(Planted::HandoffTakenAgain) && self.may_begin(fx) {
-            return self.take_handoff(handoff, fx);
+        if cx.rules.breaks(Planted::HandoffTakenAgain) && cx.may_begin() {
+            return self.take_handoff(handoff, cx);
         }
-        if name.gateway != from || name.made < self.peers.handing(from) {
-            return fx.count("commit.handoff_over");
+        if name.gateway != from || name.made < cx.peers.handing(from) {
+            return cx.fx.count("commit.handoff_over");
         }
         if let Some(taken) = self.gateway.taken.get(&name) {
             if let Some(result) = taken.clone() {
-                fx.send(from, Note::HandedBack { id: name, result });
+                cx.fx.send(from, Note::HandedBack { id: name, result });
             }
             return;
         }
         let full = self.gateway.taken.len() >= TAKEN_MAX || self.begins_no_more();
-        if life != self.life || full {
+        if life != cx.life || full {
             // An earlier copy may have been taken by an earlier life.
-            fx.count("commit.handoff_unknown");
+            cx.fx.count("commit.handoff_unknown");
             let why = if full { "is too busy to say" } else { "has just restarted" };
             let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it"));
-            return fx.send(from, Note::HandedBack { id: name, result: Err(error) });
+            return cx.fx.send(from, Note::HandedBack { id: name, result: Err(error) });
         }
-        if !self.may_begin(fx) {
+        if !cx.may_begin() {
             return self.waiting_to_begin.push(Begin::Handoff(from, handoff));
         }
-        self.take_handoff(handoff, fx);
+        self.take_handoff(handoff, cx);
     }
 
-    fn take_handoff(&mut self, handoff: Handoff, fx: &mut Effects<Site>) {
-        fx.count("commit.handoff_taken");
-        let began = self.begin_now();
-        let txn = TxnId { began, gateway: self.me };
+    fn take_handoff(&mut self, handoff: Handoff, cx: &mut Context<'_>) {
+        cx.fx.count("commit.handoff_taken");
+        let began = cx.begin_now();
+        let txn = TxnId { began, gateway: cx.me };
         self.gateway.taken.insert(handoff.id, None);
         self.gateway.txns.insert(txn, Txn::new(ReadMode::Optimistic, began));
-        self.attempt(Whose::Gateway(handoff.id), txn, handoff.parts.into_iter().collect(), handoff.two_rounds, fx);
+        self.attempt(Whose::Gateway(handoff.id), txn, handoff.parts.into_iter().collect(), handoff.two_rounds, cx);
     }
 
     /// A commit that this gateway ran for another one has ended.
-    pub(super) fn hand_back(&mut self, name: HandoffId, result: Result<Committed, TxnError>, fx: &mut Effects<Site>) {
+    pub(super) fn hand_back(&mut self, name: HandoffId, result: Result<Committed, TxnError>, cx: &mut Context<'_>) {
         self.gateway.taken.insert(name, Some(result.clone()));
-        fx.send(name.gateway, Note::HandedBack { id: name, result });
+        cx.fx.send(name.gateway, Note::HandedBack { id: name, result });
     }
 
     /// The other gateway says how it ended.
@@ -133,35 +134,33 @@ impl Site {
         &mut self,
         name: HandoffId,
         result: Result<Committed, TxnError>,
-        fx: &mut Effects<Site>,
+        cx: &mut Context<'_>,
     ) {
         let Some(handed) = self.gateway.handed.remove(&name) else { return };
-        fx.answer(
-            handed.id,
-            match result {
-                Ok(Committed { at, trips }) => {
-                    self.clock.observe(at);
-                    Answer::Committed(Committed { at, trips: handed.trips + trips })
-                }
-                Err(error) => Answer::Failed(error),
-            },
-        );
+        let answer = match result {
+            Ok(Committed { at, trips }) => {
+                cx.clock.observe(at);
+                Answer::Committed(Committed { at, trips: handed.trips + trips })
+            }
+            Err(error) => Answer::Failed(error),
+        };
+        cx.fx.answer(handed.id, answer);
     }
 
-    pub(super) fn handoffs_tick(&mut self, fx: &mut Effects<Site>) {
-        let (now, resend_after, deadline) = (self.now, self.config.resend_after, self.config.outcome_deadline);
+    pub(super) fn handoffs_tick(&mut self, cx: &mut Context<'_>) {
+        let (now, resend_after, deadline) = (cx.now, cx.config.resend_after, cx.config.outcome_deadline);
         let overdue = self.gateway.handed.extract_if(.., |_, handed| now.since(handed.since) >= deadline);
         for (_, handed) in overdue {
-            fx.count("commit.unknown");
+            cx.fx.count("commit.unknown");
             let text =
                 "the region that was to commit it does not answer. It may have been committed or may yet be: check before you repeat it";
-            fx.answer(handed.id, Answer::Failed(TxnError::Unknown(text.into())));
+            cx.fx.answer(handed.id, Answer::Failed(TxnError::Unknown(text.into())));
         }
         for handed in self.gateway.handed.values_mut().filter(|handed| now.since(handed.sent) >= resend_after) {
             handed.sent = now;
-            fx.send(handed.to, handed.note.clone());
+            cx.fx.send(handed.to, handed.note.clone());
         }
-        let peers = &self.peers;
+        let peers = &cx.peers;
         self.gateway.taken.retain(|name, taken| taken.is_none() || name.made >= peers.handing(name.gateway));
     }
 }

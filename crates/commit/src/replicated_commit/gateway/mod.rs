@@ -13,14 +13,15 @@ pub(super) use reads::{ReadRetry, Reply, ScanAsked};
 
 use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
 use super::message::{Answer, Attempt, HandoffId, Note, ReadId};
-use super::site::Site;
+use super::site::Roles;
+use crate::replicated_commit::context::{Context, Shared};
 use crate::transaction::{ReadMode, TxnError};
 use crate::votes::Decision;
 use commit::Committing;
 use handoff::{Handed, Taken};
 use reads::PendingRead;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, RegionId, SiteId, Table, Timestamp, TxnId, work};
+use rhumb_core::{Key, KeyRange, RegionId, SiteId, Table, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a transaction has read of one range, in one shard.
@@ -125,58 +126,58 @@ impl Txn {
     }
 }
 
-impl Site {
-    pub(in crate::replicated_commit) fn on_begin(&mut self, id: RequestId, mode: ReadMode, fx: &mut Effects<Site>) {
-        let now = self.begin_now();
+impl Roles {
+    pub(in crate::replicated_commit) fn on_begin(&mut self, id: RequestId, mode: ReadMode, cx: &mut Context<'_>) {
+        let now = cx.begin_now();
         if let ReadMode::Stale(at) = mode
             && at > now
         {
             let error = TxnError::OutOfRange(format!("cannot read as of a time that is {} in the future", at.time().since(now.time())));
-            return fx.answer(id, Answer::Failed(error));
+            return cx.fx.answer(id, Answer::Failed(error));
         }
-        let txn = TxnId { began: now, gateway: self.me };
+        let txn = TxnId { began: now, gateway: cx.me };
         self.gateway.txns.insert(txn, Txn::new(mode, if let ReadMode::Stale(at) = mode { at } else { now }));
-        fx.answer(id, Answer::Began { txn });
+        cx.fx.answer(id, Answer::Began { txn });
     }
 
-    pub(in crate::replicated_commit) fn on_rollback(&mut self, id: RequestId, txn: TxnId, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_rollback(&mut self, id: RequestId, txn: TxnId, cx: &mut Context<'_>) {
         if self.gateway.txns.get(&txn).is_some_and(|state| state.committing.is_some()) {
-            return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is committing already".into())));
+            return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is committing already".into())));
         }
-        self.end(txn, fx);
-        fx.answer(id, Answer::Done);
+        self.end(txn, cx);
+        cx.fx.answer(id, Answer::Done);
     }
 
     /// The transaction is over: forgets it and frees its read locks.
-    fn end(&mut self, txn: TxnId, fx: &mut Effects<Site>) {
+    fn end(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         work::add(self.gateway.reads.len());
         self.gateway.reads.retain(|_, read| read.txn != txn);
         if let Some(state) = self.gateway.txns.remove(&txn) {
             for site in state.locked_at {
-                self.send(site, Note::Release { txn }, fx);
+                cx.send(site, Note::Release { txn });
             }
         }
     }
 
-    pub(in crate::replicated_commit) fn gateway_tick(&mut self, fx: &mut Effects<Site>) {
-        self.reads_tick(fx);
-        self.commits_tick(fx);
-        self.handoffs_tick(fx);
+    pub(in crate::replicated_commit) fn gateway_tick(&mut self, cx: &mut Context<'_>) {
+        self.reads_tick(cx);
+        self.commits_tick(cx);
+        self.handoffs_tick(cx);
     }
 
     /// Fails unless a majority of regions has all sites of `shards` alive. A life that has just begun has not heard of all that are: what it
     /// sends is sent again until they answer.
-    fn check_majority(&self, shards: &[u16]) -> Result<(), TxnError> {
-        if self.peers.has_just_begun(self.config.suspect_after.as_micros() / self.config.tick.as_micros()) {
+    fn check_majority(&self, cx: &Shared, shards: &[u16]) -> Result<(), TxnError> {
+        if cx.peers.has_just_begun(cx.config.suspect_after.as_micros() / cx.config.tick.as_micros()) {
             return Ok(());
         }
-        let reachable = self.reachable_voters(shards);
-        let voters = self.placement.voters;
+        let reachable = cx.reachable_voters(shards);
+        let voters = cx.placement.voters;
         if reachable.len() >= voters.majority() {
             return Ok(());
         }
         let names =
-            |regions: &mut dyn Iterator<Item = RegionId>| regions.map(|region| self.topology.name(region)).collect::<Vec<_>>().join(", ");
+            |regions: &mut dyn Iterator<Item = RegionId>| regions.map(|region| cx.topology.name(region)).collect::<Vec<_>>().join(", ");
         let missing = names(&mut voters.iter().filter(|region| !reachable.contains(region)));
         Err(TxnError::Unavailable(format!(
             "no majority of regions can be reached: {} of {} answer, {} are needed; not heard of: {missing}",

@@ -16,11 +16,12 @@
 use super::{RangeEvidence, Txn};
 use crate::placement::Regions;
 use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
+use crate::replicated_commit::context::{Context, Shared};
 use crate::replicated_commit::message::{Answer, Denial, How, Note, Query, ReadId};
-use crate::replicated_commit::site::{Site, Timer};
+use crate::replicated_commit::site::{Roles, Timer};
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, work};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One replica's answer.
@@ -108,7 +109,7 @@ impl How {
     }
 }
 
-impl Site {
+impl Roles {
     pub(in crate::replicated_commit) fn on_get(
         &mut self,
         id: RequestId,
@@ -116,20 +117,20 @@ impl Site {
         mode: ReadMode,
         keys: Vec<Key>,
         expect: Vec<(Key, Timestamp)>,
-        fx: &mut Effects<Site>,
+        cx: &mut Context<'_>,
     ) {
         let snapshot = mode == ReadMode::Snapshot;
         // What is expected comes first: answers that are cut off have it.
         let expected = expect.iter().filter(|_| snapshot).map(|(key, _)| key);
-        let shards = self.by_shard(expected.chain(&keys));
-        self.start_read(id, txn, mode, Asked::Get { keys, expect }, shards, BTreeMap::new(), fx);
+        let shards = self.by_shard(cx, expected.chain(&keys));
+        self.start_read(id, txn, mode, Asked::Get { keys, expect }, shards, BTreeMap::new(), cx);
     }
 
     /// What each shard is asked for to read these keys.
-    fn by_shard<'a>(&self, keys: impl Iterator<Item = &'a Key>) -> BTreeMap<u16, Query> {
+    fn by_shard<'a>(&self, cx: &Shared, keys: impl Iterator<Item = &'a Key>) -> BTreeMap<u16, Query> {
         let mut by_shard: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
         for key in keys {
-            by_shard.entry(self.topology.shard_of(key)).or_default().push(key.clone());
+            by_shard.entry(cx.topology.shard_of(key)).or_default().push(key.clone());
         }
         by_shard.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect()
     }
@@ -141,13 +142,13 @@ impl Site {
         mode: ReadMode,
         scan: ScanAsked,
         expect: Vec<(Key, Timestamp)>,
-        fx: &mut Effects<Site>,
+        cx: &mut Context<'_>,
     ) {
         let query = Query::Range { range: scan.range.clone(), limit: scan.limit.max(1), reverse: scan.reverse };
-        let shards = self.all_shards().into_iter().map(|shard| (shard, query.clone())).collect();
+        let shards = cx.all_shards().into_iter().map(|shard| (shard, query.clone())).collect();
         let expected = expect.iter().filter(|_| mode == ReadMode::Snapshot).map(|(key, _)| key);
-        let expected = self.by_shard(expected);
-        self.start_read(id, txn, mode, Asked::Scan { scan, expect }, shards, expected, fx);
+        let expected = self.by_shard(cx, expected);
+        self.start_read(id, txn, mode, Asked::Scan { scan, expect }, shards, expected, cx);
     }
 
     #[allow(clippy::too_many_arguments)] // the parts of one read, each named
@@ -159,10 +160,10 @@ impl Site {
         asked: Asked,
         shards: BTreeMap<u16, Query>,
         expected: BTreeMap<u16, Query>,
-        fx: &mut Effects<Site>,
+        cx: &mut Context<'_>,
     ) {
         let Some(state) = self.gateway.txns.get_mut(&txn) else {
-            return fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
+            return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
         };
         state.mode = mode;
         if !mode.is_read_only() {
@@ -176,9 +177,9 @@ impl Site {
         };
         let all: Vec<u16> = shards.keys().chain(expected.keys()).copied().collect();
         if !how.is_local()
-            && let Err(error) = self.check_majority(&all)
+            && let Err(error) = self.check_majority(cx, &all)
         {
-            return fx.answer(id, Answer::Failed(error));
+            return cx.fx.answer(id, Answer::Failed(error));
         }
         let (shards, expected) = (unanswered(shards), unanswered(expected));
         let pending = PendingRead {
@@ -192,27 +193,27 @@ impl Site {
             expected,
             lock_rounds: 0,
             moved: 0,
-            since: self.now,
-            sent: self.now,
+            since: cx.now,
+            sent: cx.now,
         };
-        self.begin_round(pending, fx);
+        self.begin_round(pending, cx);
     }
 
     /// Sends a read under a new name, so that no answer to an earlier round is taken for one to this.
-    fn begin_round(&mut self, pending: PendingRead, fx: &mut Effects<Site>) {
-        let read = ReadId { life: self.life, made: self.clock.now(self.now), of_expected: false };
+    fn begin_round(&mut self, pending: PendingRead, cx: &mut Context<'_>) {
+        let read = ReadId { life: cx.life, made: cx.timestamp(), of_expected: false };
         self.gateway.reads.insert(read, pending);
-        self.ask_replicas(read, Whom::Missing, fx);
+        self.ask_replicas(read, Whom::Missing, cx);
     }
 
     /// Sends a read, or sends it again, to replicas whose answers it lacks.
-    fn ask_replicas(&mut self, read: ReadId, whom: Whom, fx: &mut Effects<Site>) {
+    fn ask_replicas(&mut self, read: ReadId, whom: Whom, cx: &mut Context<'_>) {
         let Some(pending) = self.gateway.reads.get(&read) else { return };
         let (txn, how) = (pending.txn, pending.how);
-        let copies = self.placement.read_by(pending.active);
+        let copies = cx.placement.read_by(pending.active);
         let others = copies.without(pending.avoid);
         let among = if others.is_empty() { copies } else { others };
-        let (epoch, voters) = (self.placement.epoch, self.placement.voters);
+        let (epoch, voters) = (cx.placement.epoch, cx.placement.voters);
         let mut sends = Vec::new();
         for (name, reads) in [(read, &pending.shards), (ReadId { of_expected: true, ..read }, &pending.expected)] {
             for (&shard, part) in reads {
@@ -221,11 +222,11 @@ impl Site {
                     Whom::Denying => part.denied.contains(region),
                 };
                 let regions: Vec<RegionId> =
-                    if how.is_local() { vec![self.nearest(shard, among)] } else { voters.iter().filter(wanted).collect() };
-                sends.extend(regions.into_iter().map(|region| (self.site(region, shard), name, part.query.clone())));
+                    if how.is_local() { vec![self.nearest(cx, shard, among)] } else { voters.iter().filter(wanted).collect() };
+                sends.extend(regions.into_iter().map(|region| (SiteId { region, shard }, name, part.query.clone())));
             }
         }
-        let now = self.now;
+        let now = cx.now;
         if let Some(pending) = self.gateway.reads.get_mut(&read) {
             pending.sent = now;
             pending.shards.values_mut().chain(pending.expected.values_mut()).for_each(|part| part.denied.clear());
@@ -236,44 +237,44 @@ impl Site {
             state.locked_at.extend(sends.iter().map(|(site, ..)| *site));
         }
         for (site, read, query) in sends {
-            self.send(site, Note::Read { read, epoch, txn, query, how }, fx);
+            cx.send(site, Note::Read { read, epoch, txn, query, how });
         }
     }
 
     /// Where to read one replica of `shard`, of those in `among`: here if it can be, else at the region that the placement
     /// names, else at the nearest; at one that is alive.
-    fn nearest(&self, shard: u16, among: Regions) -> RegionId {
-        let here = self.me.region;
-        let site = |region| self.site(region, shard);
+    fn nearest(&self, cx: &Shared, shard: u16, among: Regions) -> RegionId {
+        let here = cx.me.region;
+        let site = |region| SiteId { region, shard };
         let serves = |region: RegionId| {
-            let alive = site(region) == self.me || self.peers.is_alive(site(region), self.now, self.config.suspect_after);
+            let alive = site(region) == cx.me || cx.peers.is_alive(site(region), cx.now, cx.config.suspect_after);
             among.contains(region) && alive
         };
-        let named = self.placement.coordinators.get(&here).map(|named| named.read);
+        let named = cx.placement.coordinators.get(&here).map(|named| named.read);
         if let Some(region) = Some(here).into_iter().chain(named).find(|region| serves(*region)) {
             return region;
         }
-        let distance = |region: &RegionId| self.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
+        let distance = |region: &RegionId| cx.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
         among.iter().filter(|region| serves(*region)).min_by_key(distance).or_else(|| among.iter().next()).unwrap_or(here)
     }
 
-    pub(in crate::replicated_commit) fn on_rows(&mut self, from: SiteId, name: ReadId, reply: Reply, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn on_rows(&mut self, from: SiteId, name: ReadId, reply: Reply, cx: &mut Context<'_>) {
         let read = ReadId { of_expected: false, ..name };
         let Some(pending) = self.gateway.reads.get_mut(&read) else { return };
         let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
         let Some(part) = parts.get_mut(&from.shard) else { return };
         part.denied.remove(&from.region);
         part.replies.entry(from.region).or_insert(reply);
-        let needed = if pending.how.is_local() { 1 } else { self.placement.voters.majority() };
+        let needed = if pending.how.is_local() { 1 } else { cx.placement.voters.majority() };
         if pending.shards.values().chain(pending.expected.values()).all(|part| part.replies.len() >= needed)
             && let Some(pending) = self.gateway.reads.remove(&read)
         {
-            self.finish_read(pending, fx);
+            self.finish_read(pending, cx);
         }
     }
 
-    pub(in crate::replicated_commit) fn on_denied(&mut self, from: SiteId, name: ReadId, denial: Denial, fx: &mut Effects<Site>) {
-        let voters = self.placement.voters;
+    pub(in crate::replicated_commit) fn on_denied(&mut self, from: SiteId, name: ReadId, denial: Denial, cx: &mut Context<'_>) {
+        let voters = cx.placement.voters;
         let read = ReadId { of_expected: false, ..name };
         let Some(pending) = self.gateway.reads.get_mut(&read) else { return };
         let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
@@ -284,8 +285,8 @@ impl Site {
         if denial == Denial::Moved {
             // Where there is no copy any more, or not yet, there is one elsewhere.
             pending.avoid = pending.avoid.or(from.region.into());
-            if !self.placement.read_by(pending.active).without(pending.avoid).is_empty() {
-                self.ask_replicas(read, Whom::Missing, fx);
+            if !cx.placement.read_by(pending.active).without(pending.avoid).is_empty() {
+                self.ask_replicas(read, Whom::Missing, cx);
             }
             return;
         }
@@ -297,9 +298,9 @@ impl Site {
         if denial == Denial::Locked && pending.lock_rounds < LOCK_ROUNDS_MAX {
             if part.denied.len() == voters.len() - voters.majority() + 1 {
                 // Once per round: wait a little, longer each time, then ask those that denied again.
-                fx.count("read.lock_round");
+                cx.fx.count("read.lock_round");
                 pending.lock_rounds += 1;
-                fx.set_timer(Timer::RetryRead(ReadRetry { read }), LOCK_BACKOFF * (1 << pending.lock_rounds));
+                cx.fx.set_timer(Timer::RetryRead(ReadRetry { read }), LOCK_BACKOFF * (1 << pending.lock_rounds));
             }
             return;
         }
@@ -308,104 +309,104 @@ impl Site {
             Denial::Moved => unreachable!("asked elsewhere"),
             Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
             Denial::Collected(oldest) => {
-                let kept = self.now.since(oldest.time()).as_millis_f64() / 1000.0;
+                let kept = cx.now.since(oldest.time()).as_millis_f64() / 1000.0;
                 TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept"))
             }
         };
         if let Some(pending) = self.gateway.reads.remove(&read) {
-            fx.answer(pending.id, Answer::Failed(error));
+            cx.fx.answer(pending.id, Answer::Failed(error));
         }
     }
 
     /// The placement has changed: what was asked of the active regions is asked of those of the new one.
-    pub(in crate::replicated_commit) fn ask_again_in_new_epoch(&mut self, fx: &mut Effects<Site>) {
+    pub(in crate::replicated_commit) fn ask_again_in_new_epoch(&mut self, cx: &mut Context<'_>) {
         let of_majority: Vec<PendingRead> =
             self.gateway.reads.extract_if(.., |_, read| !read.how.is_local()).map(|(_, read)| read).collect();
         for mut pending in of_majority {
             for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
                 part.replies.clear();
             }
-            self.begin_round(pending, fx);
+            self.begin_round(pending, cx);
         }
     }
 
-    pub(in crate::replicated_commit) fn on_retry_read(&mut self, retry: ReadRetry, fx: &mut Effects<Site>) {
-        self.ask_replicas(retry.read, Whom::Denying, fx);
+    pub(in crate::replicated_commit) fn on_retry_read(&mut self, retry: ReadRetry, cx: &mut Context<'_>) {
+        self.ask_replicas(retry.read, Whom::Denying, cx);
     }
 
-    pub(super) fn reads_tick(&mut self, fx: &mut Effects<Site>) {
-        let now = self.now;
+    pub(super) fn reads_tick(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
         work::add(self.gateway.reads.len());
         let overdue: Vec<ReadId> =
-            self.gateway.reads.iter().filter(|(_, read)| now.since(read.sent) >= self.config.resend_after).map(|(read, _)| *read).collect();
+            self.gateway.reads.iter().filter(|(_, read)| now.since(read.sent) >= cx.config.resend_after).map(|(read, _)| *read).collect();
         for read in overdue {
             let Some(pending) = self.gateway.reads.get(&read) else { continue };
             let (id, since) = (pending.id, pending.since);
-            if now.since(since) >= self.config.read_timeout {
+            if now.since(since) >= cx.config.read_timeout {
                 self.gateway.reads.remove(&read);
-                let error = TxnError::Unavailable(format!("the read was not answered within {}", self.config.read_timeout));
-                fx.answer(id, Answer::Failed(error));
+                let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout));
+                cx.fx.answer(id, Answer::Failed(error));
             } else {
-                fx.count("read.sent_again");
-                self.ask_replicas(read, Whom::Missing, fx);
+                cx.fx.count("read.sent_again");
+                self.ask_replicas(read, Whom::Missing, cx);
             }
         }
     }
 
     /// All replies that are needed are here.
-    fn finish_read(&mut self, mut pending: PendingRead, fx: &mut Effects<Site>) {
-        let here = self.me.region;
+    fn finish_read(&mut self, mut pending: PendingRead, cx: &mut Context<'_>) {
+        let here = cx.me.region;
         let elsewhere = |part: &ShardRead| part.replies.keys().any(|region| *region != here);
-        let wide = if pending.how.is_local() { pending.shards.values().any(elsewhere) } else { self.is_wide() };
+        let wide = if pending.how.is_local() { pending.shards.values().any(elsewhere) } else { cx.is_wide() };
         let Some(txn) = self.gateway.txns.get_mut(&pending.txn) else { return };
         txn.trips += u32::from(wide);
         if let How::At(at) = pending.how {
-            match txn.check_snapshot(at, &pending, self.now) {
+            match txn.check_snapshot(at, &pending, cx.now) {
                 Ok(None) => {}
                 Ok(Some(higher)) => {
-                    fx.count("read.snapshot_second_round");
+                    cx.fx.count("read.snapshot_second_round");
                     txn.snapshot = higher;
                     pending.how = How::At(higher);
                     pending.moved += 1;
                     for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
                         part.replies.clear();
                     }
-                    return self.begin_round(pending, fx);
+                    return self.begin_round(pending, cx);
                 }
                 Err(error) => {
-                    fx.count("read.snapshot_uncertain");
-                    return fx.answer(pending.id, Answer::Failed(error));
+                    cx.fx.count("read.snapshot_uncertain");
+                    return cx.fx.answer(pending.id, Answer::Failed(error));
                 }
             }
         }
-        if let Some(apart) = self.read_apart(&pending) {
-            fx.count("read.expected_apart");
-            return self.begin_round(apart, fx);
+        if let Some(apart) = self.read_apart(cx, &pending) {
+            cx.fx.count("read.expected_apart");
+            return self.begin_round(apart, cx);
         }
         let Some(txn) = self.gateway.txns.get_mut(&pending.txn) else { return };
         match txn.take_rows(&pending) {
             Ok((rows, covered, more)) => {
                 let newest = rows.iter().map(|row| row.version).max().unwrap_or(Timestamp::ZERO);
                 let trips = txn.trips;
-                self.clock.observe(newest);
-                fx.answer(pending.id, Answer::Rows { rows, covered, more, trips });
+                cx.clock.observe(newest);
+                cx.fx.answer(pending.id, Answer::Rows { rows, covered, more, trips });
             }
-            Err(error) => fx.answer(pending.id, Answer::Failed(error)),
+            Err(error) => cx.fx.answer(pending.id, Answer::Failed(error)),
         }
     }
 
     /// What a snapshot expects travels with the rows that it reads by key, ahead of them. Where that leaves no room for the first of these, each
     /// is read by itself, as with a scan: the read to do instead.
-    fn read_apart(&self, pending: &PendingRead) -> Option<PendingRead> {
+    fn read_apart(&self, cx: &Shared, pending: &PendingRead) -> Option<PendingRead> {
         let Asked::Get { keys, expect } = &pending.asked else { return None };
         let is_together = matches!(pending.how, How::At(_)) && !expect.is_empty() && pending.expected.is_empty();
         let first = keys.first().filter(|_| is_together)?;
         let has_first = |reply: &Reply| reply.rows.iter().any(|row| row.key == *first);
-        if pending.shards[&self.topology.shard_of(first)].replies.values().all(has_first) {
+        if pending.shards[&cx.topology.shard_of(first)].replies.values().all(has_first) {
             return None;
         }
-        let shards = unanswered(self.by_shard(keys.iter()));
-        let expected = unanswered(self.by_shard(expect.iter().map(|(key, _)| key)));
+        let shards = unanswered(self.by_shard(cx, keys.iter()));
+        let expected = unanswered(self.by_shard(cx, expect.iter().map(|(key, _)| key)));
         Some(PendingRead { asked: Asked::Get { keys: keys.clone(), expect: expect.clone() }, shards, expected, ..*pending })
     }
 }

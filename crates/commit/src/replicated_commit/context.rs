@@ -1,0 +1,193 @@
+//! What the roles of a site share, and all that a role may touch besides its own state: the time, the clock and its bound on disk, the
+//! configuration, what is known of the cluster, the rules, and the effects of the step.
+//!
+//! Invariant kept here: no transaction begins at a timestamp, and no read is answered at one, that lies above the clock's bound on disk.
+
+use super::config::Config;
+use super::message::{Meta, Note};
+use super::peers::Peers;
+use super::planted::Planted;
+use super::records::Number;
+use super::site::{Pending, Site};
+use crate::clock_lease::ClockLease;
+use crate::placement::Placement;
+use rhumb_core::actor::Token;
+use rhumb_core::{Batch, Effects, Load, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// What the roles of a site share.
+pub(super) struct Shared {
+    pub(super) me: SiteId,
+    pub(super) topology: Arc<Topology>,
+    pub(super) config: Config,
+    pub(super) rules: Rules<Planted>,
+    /// The machine's clock at the present step.
+    pub(super) now: Time,
+    pub(super) clock: ClockLease,
+    /// This life began above it; no other did.
+    pub(super) life: Timestamp,
+    pub(super) placement: Placement,
+    pub(super) peers: Peers,
+    pending: BTreeMap<Token, Pending>,
+    next_token: Token,
+    /// Messages to itself, handled before the step ends.
+    inbox: VecDeque<Note>,
+}
+
+/// What a role may touch in a step.
+pub(super) struct Context<'a> {
+    pub(super) shared: &'a mut Shared,
+    pub(super) fx: &'a mut Effects<Site>,
+}
+
+impl Deref for Context<'_> {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        self.shared
+    }
+}
+
+impl DerefMut for Context<'_> {
+    fn deref_mut(&mut self) -> &mut Shared {
+        self.shared
+    }
+}
+
+impl Context<'_> {
+    /// Sends a note; one to this site is handled before the step ends.
+    pub(super) fn send(&mut self, to: SiteId, note: Note) {
+        if to == self.me {
+            self.inbox.push_back(note);
+        } else {
+            self.fx.send(to, note);
+        }
+    }
+
+    /// Sends a note to every other site.
+    pub(super) fn broadcast(&mut self, note: &Note) {
+        let me = self.me;
+        self.shared.topology.sites().filter(|site| *site != me).for_each(|site| self.fx.send(site, note.clone()));
+    }
+
+    /// Loads something from disk for `pending`.
+    pub(super) fn load(&mut self, pending: Pending, load: Load) -> Token {
+        let token = self.token(pending);
+        self.fx.load(token, load);
+        token
+    }
+
+    /// Writes a bound of the clock, if one is to be written.
+    pub(super) fn write_bound(&mut self, bound: Option<Timestamp>) {
+        let Some(bound) = bound else { return };
+        let mut batch = Batch::new();
+        Number::Ceiling.put(&mut batch, bound.bits());
+        let token = self.token(Pending::Ceiling(bound));
+        self.fx.persist(batch).notify(token);
+    }
+
+    /// True if a transaction may begin now; else the clock's bound on disk is being raised for it.
+    pub(super) fn may_begin(&mut self) -> bool {
+        let now = self.now;
+        let bound = self.clock.renew(now);
+        self.write_bound(bound);
+        self.clock.may_issue()
+    }
+}
+
+impl Shared {
+    /// What the site `me` shares before its first step.
+    pub(super) fn new(me: SiteId, topology: Arc<Topology>, placement: Placement, config: Config) -> Shared {
+        Shared {
+            me,
+            topology,
+            rules: Rules::HOLD,
+            now: Time::ZERO,
+            clock: ClockLease::new(config.ceiling_lead),
+            config,
+            life: Timestamp::ZERO,
+            placement,
+            peers: Peers::default(),
+            pending: BTreeMap::new(),
+            next_token: 0,
+            inbox: VecDeque::new(),
+        }
+    }
+
+    /// Lists its tables, where transactions of `open` sites and more may read.
+    pub(super) fn tables(&self, everywhere: usize, visit: &mut dyn FnMut(Table)) {
+        let sites = self.topology.sites().count();
+        visit(Table::new("peers", self.peers.len(), sites).stays());
+        // A read each, and a page of the log or of rows for each replica that takes over.
+        visit(Table::new("loads", self.pending.len(), everywhere + sites).resting_at(2 * sites));
+        visit(Table::new("inbox", self.inbox.len(), 0));
+    }
+
+    /// The next message that this site has sent itself.
+    pub(super) fn next_note(&mut self) -> Option<Note> {
+        self.inbox.pop_front()
+    }
+
+    /// Names a load or a persist.
+    pub(super) fn token(&mut self, pending: Pending) -> Token {
+        self.next_token += 1;
+        self.pending.insert(self.next_token, pending);
+        self.next_token
+    }
+
+    /// What a load or a persist was for.
+    pub(super) fn take_pending(&mut self, token: Token) -> Pending {
+        self.pending.remove(&token).expect("every load and persist that is told of was asked for by this life")
+    }
+
+    /// A timestamp of now, by the hybrid clock.
+    pub(super) fn timestamp(&mut self) -> Timestamp {
+        self.clock.now(self.now)
+    }
+
+    /// The timestamp at which a transaction begins that [may](Context::may_begin).
+    pub(super) fn begin_now(&mut self) -> Timestamp {
+        self.clock.issue(self.now).expect("a transaction begins only below the bound on disk")
+    }
+
+    /// Adds to `batch` a bound of the clock of `at` or above, unless an earlier write has one.
+    pub(super) fn cover(&mut self, batch: &mut Batch, at: Timestamp) {
+        if let Some(bound) = self.clock.cover(at) {
+            Number::Ceiling.put(batch, bound.bits());
+        }
+    }
+
+    /// All shards.
+    pub(super) fn all_shards(&self) -> Vec<u16> {
+        (0..self.topology.shard_count()).collect()
+    }
+
+    /// True if a site in doubt should ask the regions rather than this gateway, for an attempt that it has held for `age`.
+    pub(super) fn is_past_asking(&self, gateway: SiteId, over: bool, age: Span) -> bool {
+        let silent = gateway != self.me && self.peers.is_silent(gateway, self.config.gateway_silent_ticks);
+        // A gateway that is heard but does not hear us would be asked for ever.
+        over || silent || age >= self.config.outcome_deadline + self.config.withdraw_after
+    }
+
+    /// The regions in which the sites of all `shards` answered lately.
+    pub(super) fn reachable(&self, shards: &[u16]) -> Vec<RegionId> {
+        self.peers.reachable(&self.topology, shards, self.now, self.config.suspect_after)
+    }
+
+    /// The active regions in which the sites of all `shards` answered lately.
+    pub(super) fn reachable_voters(&self, shards: &[u16]) -> Vec<RegionId> {
+        self.reachable(shards).into_iter().filter(|region| self.placement.voters.contains(*region)).collect()
+    }
+
+    /// True if a commit, or a read of a majority, leaves this region.
+    pub(super) fn is_wide(&self) -> bool {
+        self.placement.voters != self.me.region.into()
+    }
+
+    /// True if what `region` says of an attempt of `meta`'s epoch does not count any more.
+    pub(super) fn is_lost(&self, region: RegionId, meta: &Meta) -> bool {
+        self.placement.is_lost(region, meta.epoch)
+    }
+}
