@@ -431,7 +431,7 @@ impl Roles {
             return Found::Missing;
         }
         let attempt = head.attempt;
-        if head.at <= self.catch_up.collected || self.has_aborted(&attempt) {
+        if head.at <= self.catch_up.collected || self.coordinator.has_aborted(&attempt) {
             return Found::Known;
         }
         self.learn_committed(attempt, head.floor, cx);

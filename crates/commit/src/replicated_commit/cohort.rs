@@ -536,7 +536,7 @@ impl Roles {
         for region in meta.electorate.or(cx.me.region.into()).iter() {
             cx.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
         }
-        self.ask_highs(meta, cx);
+        cx.ask_highs(meta);
     }
 
     pub(super) fn cohort_tick(&mut self, cx: &mut Context<'_>) {

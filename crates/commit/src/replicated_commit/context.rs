@@ -10,12 +10,22 @@ use super::planted::Planted;
 use super::records::Number;
 use super::site::{Pending, Site};
 use crate::clock_lease::ClockLease;
-use crate::placement::Placement;
+use crate::placement::{Placement, Regions};
+use crate::votes::{Decision, Outcome, Tally};
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Effects, Load, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+
+/// What one role of a site tells another.
+#[derive(Debug)]
+pub(super) enum Local {
+    /// What any site may be told.
+    Note(Note),
+    /// The gateway concludes from the votes that an attempt aborted, and waits until that is on record.
+    GatewayAborts(Meta),
+}
 
 /// What the roles of a site share.
 pub(super) struct Shared {
@@ -32,8 +42,8 @@ pub(super) struct Shared {
     pub(super) peers: Peers,
     pending: BTreeMap<Token, Pending>,
     next_token: Token,
-    /// Messages to itself, handled before the step ends.
-    inbox: VecDeque<Note>,
+    /// What its roles tell each other, handled in this order before the step ends.
+    inbox: VecDeque<Local>,
 }
 
 /// What a role may touch in a step.
@@ -60,7 +70,7 @@ impl Context<'_> {
     /// Sends a note; one to this site is handled before the step ends.
     pub(super) fn send(&mut self, to: SiteId, note: Note) {
         if to == self.me {
-            self.inbox.push_back(note);
+            self.tell(Local::Note(note));
         } else {
             self.fx.send(to, note);
         }
@@ -70,6 +80,15 @@ impl Context<'_> {
     pub(super) fn broadcast(&mut self, note: &Note) {
         let me = self.me;
         self.shared.topology.sites().filter(|site| *site != me).for_each(|site| self.fx.send(site, note.clone()));
+    }
+
+    /// Asks the sites of all shards but the coordinator's, in the regions that vote on `meta`, how high they have prepared.
+    pub(super) fn ask_highs(&mut self, meta: &Meta) {
+        for shard in self.other_shards(meta) {
+            for region in meta.electorate.iter() {
+                self.send(SiteId { region, shard }, Note::AskHigh { attempt: meta.attempt, epoch: meta.epoch });
+            }
+        }
     }
 
     /// Loads something from disk for `pending`.
@@ -125,8 +144,13 @@ impl Shared {
         visit(Table::new("inbox", self.inbox.len(), 0));
     }
 
-    /// The next message that this site has sent itself.
-    pub(super) fn next_note(&mut self) -> Option<Note> {
+    /// Tells another role of this site, before the step ends.
+    pub(super) fn tell(&mut self, local: Local) {
+        self.inbox.push_back(local);
+    }
+
+    /// The next of what the roles of this site tell each other.
+    pub(super) fn next_local(&mut self) -> Option<Local> {
         self.inbox.pop_front()
     }
 
@@ -184,6 +208,31 @@ impl Shared {
     /// True if a commit, or a read of a majority, leaves this region.
     pub(super) fn is_wide(&self) -> bool {
         self.placement.voters != self.me.region.into()
+    }
+
+    /// The shards whose coordinators do not vote on `meta`.
+    pub(super) fn other_shards(&self, meta: &Meta) -> impl Iterator<Item = u16> + use<> {
+        let coordinator = meta.coordinator;
+        (0..self.topology.shard_count()).filter(move |shard| *shard != coordinator)
+    }
+
+    /// The regions of `meta`'s electorate that the placement declares lost.
+    pub(super) fn declared_lost(&self, meta: &Meta) -> Regions {
+        let lost: Regions = meta.electorate.iter().filter(|region| self.is_lost(*region, meta)).collect();
+        lost.without(meta.declares_lost)
+    }
+
+    /// What an outcome by these votes comes to, of an attempt that regions which are `lost` say no more about. None as long as too few sites
+    /// have said how high they have prepared.
+    pub(super) fn decision(&self, outcome: Outcome, tally: &Tally, meta: &Meta, lost: Regions) -> Option<Decision> {
+        match outcome {
+            Outcome::Aborted => Some(Decision::Aborted),
+            Outcome::Committed => {
+                let floor = tally.floor(meta.electorate, lost, self.other_shards(meta))?.max(meta.at);
+                let floor = if self.rules.breaks(Planted::FloorsIgnored) { meta.at } else { floor };
+                Some(Decision::Committed { floor })
+            }
+        }
     }
 
     /// True if what `region` says of an attempt of `meta`'s epoch does not count any more.

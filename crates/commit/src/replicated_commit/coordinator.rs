@@ -28,7 +28,7 @@ use super::records::{self, Number, VOTES, VoteRecord};
 use super::site::Roles;
 use crate::placement::Regions;
 use crate::resolution::{Acceptor, Leader};
-use crate::votes::{Decision, Outcome, Refusal, Tally, Vote};
+use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::{Batch, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -175,6 +175,11 @@ impl Coordinator {
     /// True if it is on record here that `attempt` committed.
     pub(super) fn has_committed(&self, attempt: &Attempt) -> bool {
         self.ballots.get(attempt).is_some_and(|ballot| ballot.decision.is_some_and(Decision::is_commit))
+    }
+
+    /// True if this site has it on record that `attempt` aborted, or as coordinator will have.
+    pub(super) fn has_aborted(&self, attempt: &Attempt) -> bool {
+        self.ballots.get(attempt).is_some_and(|ballot| ballot.decision == Some(Decision::Aborted))
     }
 
     /// The attempts of the same transaction made before `attempt`, or after it.
@@ -549,7 +554,7 @@ impl Roles {
             return;
         }
         let is_bound = ballot.acceptor.is_bound();
-        let concluded = self.decided_by_gateway(&attempt);
+        let concluded = self.gateway.decided(&attempt);
         if concluded.is_some_and(Decision::is_commit) {
             self.distribute(attempt, concluded.expect("just looked at"), cx);
         } else if self.cohort.applied.contains(&attempt) {
@@ -638,9 +643,16 @@ impl Roles {
         self.cohort.bound.contains_key(attempt) || ballot.is_some_and(may_abort)
     }
 
-    /// True if this site has it on record that the attempt aborted, or as coordinator will have.
-    pub(super) fn has_aborted(&self, attempt: &Attempt) -> bool {
-        self.coordinator.ballots.get(attempt).is_some_and(|ballot| ballot.decision == Some(Decision::Aborted))
+    /// The gateway of this site concludes that an attempt aborted. Where the coordinator at this site has found that out as well, it has told the
+    /// others.
+    pub(super) fn on_gateway_aborts(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        let me = cx.me;
+        if self.coordinator.has_aborted(&meta.attempt) {
+            return self.tell_aborted(meta, [me], cx);
+        }
+        for region in meta.electorate.or(me.region.into()).iter() {
+            cx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision: Decision::Aborted });
+        }
     }
 
     /// Tells that the attempt aborted, once that is on record.
@@ -772,18 +784,6 @@ impl Roles {
         open.collect::<Regions>().or(self.logs_of_carried())
     }
 
-    /// What `outcome` means to readers; none as long as too few sites have said how high they had prepared.
-    pub(super) fn decision(&self, cx: &Shared, outcome: Outcome, tally: &Tally, meta: &Meta) -> Option<Decision> {
-        match outcome {
-            Outcome::Aborted => Some(Decision::Aborted),
-            Outcome::Committed => {
-                let floor = tally.floor(meta.electorate, self.lost_of(cx, meta), self.other_shards(cx, meta))?.max(meta.at);
-                let floor = if cx.rules.breaks(Planted::FloorsIgnored) { meta.at } else { floor };
-                Some(Decision::Committed { floor })
-            }
-        }
-    }
-
     fn count_votes(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
         if ballot.acceptor.is_bound() || cx.is_lost(cx.me.region, &ballot.meta) {
@@ -795,7 +795,7 @@ impl Roles {
         let outcome = if cx.rules.breaks(Planted::ProvisionalCounts) { tally.outcome_at_gateway(electorate) } else { outcome };
         let Some(outcome) = outcome else { return };
         let meta = ballot.meta.clone();
-        let Some(decision) = self.decision(cx, outcome, &tally, &meta) else { return };
+        let Some(decision) = cx.decision(outcome, &tally, &meta, self.lost_of(cx, &meta)) else { return };
         cx.fx.count("commit.worked_out");
         self.conclude_as_coordinator(&meta, decision, cx);
     }
@@ -1027,7 +1027,7 @@ impl Roles {
         for region in meta.electorate.without(settled).iter() {
             cx.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
         }
-        self.ask_highs(&meta, cx);
+        cx.ask_highs(&meta);
         self.lead_resolution(attempt, cx);
     }
 

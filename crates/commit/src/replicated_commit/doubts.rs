@@ -175,7 +175,11 @@ impl Roles {
         }
         let meta = entry.meta.clone();
         let by_votes = entry.tally.outcome(meta.electorate);
-        let Some(decision) = tally.outcome(meta.electorate).and_then(|outcome| self.decision(cx, outcome, &tally, &meta)) else { return };
+        let Some(decision) =
+            tally.outcome(meta.electorate).and_then(|outcome| cx.decision(outcome, &tally, &meta, self.lost_of(cx, &meta)))
+        else {
+            return;
+        };
         if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, cx) {
             return;
         }

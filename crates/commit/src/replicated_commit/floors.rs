@@ -24,8 +24,8 @@
 //! Invariants: a commit is applied with a floor or not at all; `of(at)` is at least the floor of every commit applied at `at`
 //! in this life or an earlier one; a site's high covers whatever it is prepared for or has applied in any life.
 
-use super::context::{Context, Shared};
-use super::message::{Attempt, Meta, Note};
+use super::context::Context;
+use super::message::{Attempt, Note};
 use super::records::Number;
 use super::site::Roles;
 use rhumb_core::{Batch, SiteId, Table, Timestamp};
@@ -107,21 +107,6 @@ impl Roles {
         self.cohort.floors.raise_base(highest);
     }
 
-    /// Asks the sites of all shards but the coordinator's, in the regions that vote on `meta`, how high they have prepared.
-    pub(super) fn ask_highs(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        for shard in self.other_shards(cx, meta) {
-            for region in meta.electorate.iter() {
-                cx.send(SiteId { region, shard }, Note::AskHigh { attempt: meta.attempt, epoch: meta.epoch });
-            }
-        }
-    }
-
-    /// The shards whose coordinators do not vote on `meta`.
-    pub(super) fn other_shards(&self, cx: &Shared, meta: &Meta) -> impl Iterator<Item = u16> + use<> {
-        let coordinator = meta.coordinator;
-        (0..cx.topology.shard_count()).filter(move |shard| *shard != coordinator)
-    }
-
     /// Somebody who decides an attempt of `epoch` asks how high this site has prepared. Answered once all commits of the epochs
     /// before were known here.
     pub(super) fn on_ask_high(&mut self, from: SiteId, attempt: Attempt, epoch: u64, cx: &mut Context<'_>) {
@@ -133,7 +118,7 @@ impl Roles {
 
     /// A site says how high it has prepared.
     pub(super) fn on_high(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
-        self.on_high_as_gateway(from, attempt, high, cx);
+        self.gateway.on_high(from, attempt, high, cx);
         self.on_high_as_coordinator(from, attempt, high, cx);
         if let Some(entry) = self.cohort.entries.get_mut(&attempt) {
             entry.tally.hear_high(from, high);

@@ -5,7 +5,6 @@
 
 use super::context::{Context, Shared};
 use super::message::Note;
-use super::site::Roles;
 use rhumb_core::{RegionId, SiteId, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,11 +46,45 @@ impl Rate {
     }
 }
 
-/// What this site counts, and what it was told.
+/// How much the clients of a gateway do.
 #[derive(Debug, Default)]
-pub(super) struct Measures {
+pub(super) struct Workload {
     commits: Rate,
     reads: Rate,
+}
+
+impl Workload {
+    /// A client asks to commit.
+    pub(super) fn commits(&mut self) {
+        self.commits.counted += 1;
+    }
+
+    /// A client reads in a transaction that it may commit.
+    pub(super) fn reads(&mut self) {
+        self.reads.counted += 1;
+    }
+
+    /// A tick has passed.
+    pub(super) fn tick(&mut self) {
+        self.commits.tick();
+        self.reads.tick();
+    }
+
+    /// The same with the round trips that this site has measured.
+    fn measured(&self, cx: &Shared) -> Measured {
+        let same_shard = |region: RegionId| SiteId { region, shard: cx.me.shard };
+        let others = cx.topology.regions().filter(|region| *region != cx.me.region);
+        Measured {
+            rtts: others.filter_map(|region| Some((region, cx.peers.rtt(same_shard(region))?))).collect(),
+            commits_milli: self.commits.per_second_milli(cx.config.tick),
+            reads_milli: self.reads.per_second_milli(cx.config.tick),
+        }
+    }
+}
+
+/// What the other sites have measured.
+#[derive(Debug, Default)]
+pub(super) struct Measures {
     ticks: u64,
     told: BTreeMap<SiteId, Measured>,
 }
@@ -62,48 +95,25 @@ impl Measures {
         self.told.len()
     }
 
-    /// A client asks to commit.
-    pub(super) fn commits(&mut self) {
-        self.commits.counted += 1;
-    }
-
-    /// A client reads in a transaction that it may commit.
-    pub(super) fn reads(&mut self) {
-        self.reads.counted += 1;
-    }
-}
-
-impl Roles {
-    /// What this site has measured itself.
-    fn own_measures(&self, cx: &Shared) -> Measured {
-        let same_shard = |region: RegionId| SiteId { region, shard: cx.me.shard };
-        let others = cx.topology.regions().filter(|region| *region != cx.me.region);
-        Measured {
-            rtts: others.filter_map(|region| Some((region, cx.peers.rtt(same_shard(region))?))).collect(),
-            commits_milli: self.measures.commits.per_second_milli(cx.config.tick),
-            reads_milli: self.measures.reads.per_second_milli(cx.config.tick),
-        }
-    }
-
-    /// What all sites have measured, as far as they have told.
-    pub(super) fn all_measures(&self, cx: &Shared) -> BTreeMap<SiteId, Measured> {
-        let mut all = self.measures.told.clone();
-        all.insert(cx.me, self.own_measures(cx));
+    /// What all sites have measured, as far as they have told, and this one with its `workload`.
+    pub(super) fn all(&self, workload: &Workload, cx: &Shared) -> BTreeMap<SiteId, Measured> {
+        let mut all = self.told.clone();
+        all.insert(cx.me, workload.measured(cx));
         all
     }
 
-    pub(super) fn measures_tick(&mut self, cx: &mut Context<'_>) {
-        self.measures.commits.tick();
-        self.measures.reads.tick();
-        self.measures.ticks += 1;
-        if self.measures.ticks.is_multiple_of(TELL_TICKS) {
-            let measured = self.own_measures(cx);
+    /// Tells the others from time to time.
+    pub(super) fn tick(&mut self, workload: &Workload, cx: &mut Context<'_>) {
+        self.ticks += 1;
+        if self.ticks.is_multiple_of(TELL_TICKS) {
+            let measured = workload.measured(cx);
             cx.broadcast(&Note::Measured(measured));
         }
     }
 
+    /// Another site tells what it has measured.
     pub(super) fn on_measured(&mut self, from: SiteId, measured: Measured) {
-        self.measures.told.insert(from, measured);
+        self.told.insert(from, measured);
     }
 }
 

@@ -190,7 +190,7 @@ impl Roles {
             return false;
         }
         if std::mem::take(&mut self.moving.adopted) {
-            self.ask_again_in_new_epoch(cx);
+            self.gateway.ask_again_in_new_epoch(cx);
             self.begin_to_join(cx);
             self.ask_stopped(cx);
             return true;

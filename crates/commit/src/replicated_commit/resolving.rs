@@ -152,8 +152,7 @@ impl Roles {
 
     /// The regions of the electorate that are lost, as the placement says, an operator who is about to declare them so, or a round.
     pub(super) fn lost_of(&self, cx: &Shared, meta: &Meta) -> Regions {
-        let declared: Regions = meta.electorate.iter().filter(|region| cx.is_lost(*region, meta)).collect();
-        declared.or(self.presumed_lost(&meta.attempt)).and(meta.electorate).without(meta.declares_lost)
+        cx.declared_lost(meta).or(self.presumed_lost(&meta.attempt).and(meta.electorate).without(meta.declares_lost))
     }
 
     /// A leader asks what this region knows.
@@ -193,7 +192,7 @@ impl Roles {
             Some(Vote::Yes) => Some(Vote::Firm),
             Some(_) => None,
         };
-        self.bind_gateway(attempt);
+        self.gateway.bind(attempt);
         match last {
             Some(vote) => self.vote(attempt, vote, Batch::new(), cx),
             None => self.put_on_record(attempt, cx),
@@ -207,10 +206,10 @@ impl Roles {
     pub(super) fn on_bind(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         cx.clock.observe(meta.at);
-        self.bind_gateway(attempt);
+        self.gateway.bind(attempt);
         let taken_over = self.cohort.applied.contains(&attempt) || self.coordinator.has_committed(&attempt);
         let committed = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
-        if let Some(decision) = self.decided_by_gateway(&attempt).or(taken_over.then_some(committed)) {
+        if let Some(decision) = self.gateway.decided(&attempt).or(taken_over.then_some(committed)) {
             return cx.send(from, Note::Decided { meta, decision });
         }
         if self.is_carried(&attempt) && !self.are_rows_absent(attempt, cx) {
@@ -227,7 +226,7 @@ impl Roles {
 
     /// The final votes that this site has heard as gateway of the attempt, or as cohort.
     fn votes_heard(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
-        let mut votes = self.votes_at_gateway(attempt);
+        let mut votes = self.gateway.votes(attempt);
         let heard = self.cohort.entries.get(attempt).into_iter().flat_map(|entry| entry.tally.final_votes());
         votes.extend(heard.map(|(region, vote)| (region, vote.clone())));
         votes
@@ -349,7 +348,7 @@ impl Roles {
                 self.distribute(meta.attempt, decision, cx);
             }
         }
-        self.on_decided_as_gateway(meta, decision, cx);
+        self.gateway.on_decided(meta, decision, cx);
     }
 
     /// What follows from all testimonies, and whether that rests on votes that nobody has seen; none as long as too few sites have said how
@@ -363,11 +362,11 @@ impl Roles {
         match leader.verdict(meta.electorate, refusing, &assumed)? {
             Verdict::Known(decision) => Some((decision, false)),
             _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
-            Verdict::Counted(outcome) => Some((self.decision(cx, outcome, tally, meta)?, false)),
+            Verdict::Counted(outcome) => Some((cx.decision(outcome, tally, meta, self.lost_of(cx, meta))?, false)),
             // No survivor has promised it, or one that has promised has its outcome among rows that it copied.
             Verdict::Assumed(_) if ballot.contents.is_none() => Some((Decision::Aborted, true)),
             Verdict::Assumed(outcome) => {
-                let decision = self.decision(cx, outcome, tally, meta)?;
+                let decision = cx.decision(outcome, tally, meta, self.lost_of(cx, meta))?;
                 if decision.is_commit() {
                     cx.fx.count("commit.assumed_of_lost");
                     cx.fx.agree(ASSUMED, meta.attempt, &());

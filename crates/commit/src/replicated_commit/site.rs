@@ -9,9 +9,9 @@
 use super::catch_up::{self, CatchUp};
 use super::cohort::Cohort;
 use super::config::{Config, TRANSACTIONS_MAX};
-use super::context::{Context, Shared};
+use super::context::{Context, Local, Shared};
 use super::coordinator::Coordinator;
-use super::gateway::{Gateway, Handoff, ReadRetry, too_many_transactions};
+use super::gateway::{Gateway, Handoff, ReadRetry};
 use super::joining::{CopyAsked, CopyPage, Join};
 use super::measure::Measures;
 use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
@@ -21,7 +21,7 @@ use super::reads::ReadJob;
 use super::recovery::Recovery;
 use super::resolving::{Examinations, Proposal};
 use crate::placement::Placement;
-use crate::transaction::{ReadMode, TxnError};
+use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
 use rhumb_core::{Actor, Body, Effects, Input, Inspect, Key, Loaded, RegionId, SiteId, Table, Time, Timestamp, Topology};
 use std::collections::BTreeSet;
@@ -34,15 +34,6 @@ pub enum Timer {
     Tick,
     /// Ask again for locks that were denied.
     RetryRead(ReadRetry),
-}
-
-/// What waits to begin until the ceiling on disk is high enough.
-#[derive(Debug)]
-pub(super) enum Begin {
-    /// A transaction of a client.
-    Client(RequestId, ReadMode),
-    /// The commit of another gateway's.
-    Handoff(SiteId, Handoff),
 }
 
 /// What a load or a persist is for.
@@ -95,8 +86,6 @@ pub(super) struct Roles {
     pub(super) join: Option<Join>,
     /// Attempts made at or below it, and not on record, are forgotten.
     pub(super) forgotten: Timestamp,
-    /// What is to begin above the clock's bound.
-    pub(super) waiting_to_begin: Vec<Begin>,
     recovery: Option<Recovery>,
 }
 
@@ -130,7 +119,7 @@ impl Roles {
         let same_shard = |region: RegionId| SiteId { region, shard: shared.me.shard };
         Status {
             serving: self.is_serving(),
-            measured: self.all_measures(shared),
+            measured: self.measures.all(self.gateway.workload(), shared),
             placement: shared.placement.clone(),
             settled: self.is_settled(shared) || !self.has_copy(shared),
             open_transactions: self.gateway.open(),
@@ -143,21 +132,11 @@ impl Roles {
         }
     }
 
-    /// True if as many transactions are open here, or wait to begin, as may be.
-    pub(super) fn begins_no_more(&self) -> bool {
-        self.gateway.open() + self.waiting_to_begin.len() >= TRANSACTIONS_MAX
-    }
-
     fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
         match cx.take_pending(token) {
             Pending::Ceiling(ceiling) => {
                 cx.clock.on_durable(ceiling);
-                for begin in std::mem::take(&mut self.waiting_to_begin) {
-                    match begin {
-                        Begin::Client(id, mode) => self.on_request(id, Request::Begin { mode }, cx),
-                        Begin::Handoff(from, handoff) => self.on_handoff(from, handoff, cx),
-                    }
-                }
+                self.gateway.on_bound(cx);
                 self.serve_reads_below_ceiling(cx);
             }
             Pending::Collect(collect) => cx.fx.collect(collect),
@@ -186,9 +165,9 @@ impl Roles {
         match note {
             note @ Note::Read { .. } => self.on_read(from, note, cx),
             Note::Rows { read, rows, upto, above, high, floor } => {
-                self.on_rows(from, read, super::gateway::Reply { rows, upto, above, high, floor }, cx);
+                self.gateway.on_rows(from, read, super::gateway::Reply { rows, upto, above, high, floor }, cx);
             }
-            Note::Denied { read, denial } => self.on_denied(from, read, denial, cx),
+            Note::Denied { read, denial } => self.gateway.on_denied(from, read, denial, cx),
             Note::Release { txn } => self.on_release(txn, cx),
             Note::Accept { meta, parts } => self.on_accept(meta, parts, cx),
             Note::Heard { at } => cx.clock.observe(at),
@@ -205,14 +184,14 @@ impl Roles {
             Note::Decided { meta, decision } => {
                 self.on_decided_as_coordinator(from, &meta, decision, cx);
                 self.on_decided_as_cohort(&meta, decision, cx);
-                self.on_claimed_as_gateway(&meta, decision, cx);
+                self.gateway.on_claimed(&meta, decision, cx);
             }
             Note::AskHigh { attempt, epoch } => self.on_ask_high(from, attempt, epoch, cx),
             Note::High { attempt, high } => self.on_high(from, attempt, high, cx),
             Note::Copy { attempt, at, floor, writes, meta } => {
                 self.on_copy(LogEntry { seq: 0, attempt, at, floor, writes, partial: false, meta }, cx);
             }
-            Note::AskGateway { meta } => self.on_ask_gateway(from, meta, cx),
+            Note::AskGateway { meta } => self.gateway.on_ask_gateway(from, meta, cx),
             Note::Over { attempt } => self.on_over(attempt, cx),
             Note::AskVote { meta } => self.on_ask_vote(from, meta, cx),
             Note::Bind { meta } => self.on_bind(from, meta, cx),
@@ -221,10 +200,10 @@ impl Roles {
             Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision }, contents, cx),
             Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, cx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, cx),
-            Note::Handoff { id, life, parts, two_rounds } => self.on_handoff(from, Handoff { id, life, parts, two_rounds }, cx),
-            Note::HandedBack { id, result } => self.on_handed_back(id, result, cx),
+            Note::Handoff { id, life, parts, two_rounds } => self.gateway.on_handoff(from, Handoff { id, life, parts, two_rounds }, cx),
+            Note::HandedBack { id, result } => self.gateway.on_handed_back(id, result, cx),
             Note::Settle { lost } => self.settle_placements(lost, cx),
-            Note::Measured(measured) => self.on_measured(from, measured),
+            Note::Measured(measured) => self.measures.on_measured(from, measured),
             Note::AskPlacement => self.tell_placement(from, cx),
             Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, cx),
             Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, cx),
@@ -254,11 +233,11 @@ impl Roles {
                 // One message serves all roles that this site may have in the attempt.
                 self.on_vote_as_coordinator(&voted, cx);
                 self.on_vote_as_cohort(&voted, cx);
-                self.on_vote_as_gateway(&voted, cx);
+                self.gateway.on_vote(&voted, cx);
             }
             Promise::Aborted { meta } => {
                 self.on_aborted_as_cohort(from, &meta, cx);
-                self.on_aborted_as_gateway(from, &meta, cx);
+                self.gateway.on_abort_on_record(from, &meta, cx);
             }
             Promise::Testified { attempt, region, round, testimony, contents } => {
                 self.coordinator.hear_contents(&attempt, contents);
@@ -268,7 +247,7 @@ impl Roles {
             Promise::Accepted { attempt, region, round } => self.on_accepted(attempt, region, round, cx),
             Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, cx),
             Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, cx),
-            Promise::Confirmed { attempt, region } => self.on_confirmed(attempt, region, cx),
+            Promise::Confirmed { attempt, region } => self.gateway.on_confirmed(attempt, region, cx),
             Promise::Pull { after, safe, epoch, settled } => {
                 self.on_pull(from, super::catch_up::Pulled { after, safe, epoch, settled }, cx)
             }
@@ -290,21 +269,13 @@ impl Roles {
             return cx.fx.answer(id, Answer::Failed(error));
         }
         match request {
-            Request::Begin { mode } => {
-                if self.begins_no_more() {
-                    cx.fx.answer(id, too_many_transactions());
-                } else if cx.may_begin() {
-                    self.on_begin(id, mode, cx);
-                } else {
-                    self.waiting_to_begin.push(Begin::Client(id, mode));
-                }
-            }
-            Request::Get { txn, mode, keys, expect } => self.on_get(id, txn, mode, keys, expect, cx),
+            Request::Begin { mode } => self.gateway.on_begin(id, mode, cx),
+            Request::Get { txn, mode, keys, expect } => self.gateway.on_get(id, txn, mode, keys, expect, cx),
             Request::Scan { txn, mode, range, limit, reverse, expect } => {
-                self.on_scan(id, txn, mode, super::gateway::ScanAsked { range, limit, reverse }, expect, cx);
+                self.gateway.on_scan(id, txn, mode, super::gateway::ScanAsked { range, limit, reverse }, expect, cx);
             }
-            Request::Commit { txn, writes, expect, options } => self.on_commit(id, txn, writes, expect, options, cx),
-            Request::Rollback { txn } => self.on_rollback(id, txn, cx),
+            Request::Commit { txn, writes, expect, options } => self.gateway.on_commit(id, txn, writes, expect, options, cx),
+            Request::Rollback { txn } => self.gateway.on_rollback(id, txn, cx),
             Request::Settle { lost } => self.on_settle(id, lost, cx),
             Request::Status => unreachable!("answered by the site"),
         }
@@ -323,10 +294,10 @@ impl Roles {
         cx.peers.running_since(me, oldest, handing, life);
         let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.close(cx));
         cx.broadcast(&Note::Ping { sent: now, oldest, handing, life, ping, epoch, closed });
-        self.gateway_tick(cx);
+        self.gateway.tick(cx);
         self.coordinator_tick(cx);
         self.cohort_tick(cx);
-        self.measures_tick(cx);
+        self.measures.tick(self.gateway.workload(), cx);
         self.moving_tick(cx);
         self.catch_up_tick(cx);
     }
@@ -364,7 +335,6 @@ impl Inspect for Site {
         let log_end = shared.placement.voters.contains(shared.me.region).then_some(roles.cohort.log_end);
         roles.catch_up.tables(regions, log_end, &shared.config, visit);
         visit(Table::new("measures", roles.measures.len(), sites).stays());
-        visit(Table::new("waiting_to_begin", roles.waiting_to_begin.len(), TRANSACTIONS_MAX));
         shared.tables(everywhere, visit);
     }
 }
@@ -397,12 +367,15 @@ impl Actor for Site {
                 }
             }
             Input::Timer(Timer::Tick) => roles.on_tick(cx),
-            Input::Timer(Timer::RetryRead(retry)) => roles.on_retry_read(retry, cx),
+            Input::Timer(Timer::RetryRead(retry)) => roles.gateway.on_retry_read(retry, cx),
         }
         loop {
             let me = cx.me;
-            if let Some(note) = cx.next_note() {
-                roles.on_note(me, note, cx);
+            if let Some(local) = cx.next_local() {
+                match local {
+                    Local::Note(note) => roles.on_note(me, note, cx),
+                    Local::GatewayAborts(meta) => roles.on_gateway_aborts(&meta, cx),
+                }
             } else if let Some(job) = roles.cohort.ready.pop_front() {
                 roles.serve_read(job, cx);
             } else if !roles.go_on_moving(cx) {

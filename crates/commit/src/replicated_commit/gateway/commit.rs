@@ -14,12 +14,11 @@
 //! Invariants: another attempt is made only once the one before has certainly aborted; from its first `Withdraw` on a
 //! gateway counts final votes only.
 
-use super::Txn;
+use super::{Gateway, Txn};
 use crate::placement::Regions;
 use crate::replicated_commit::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
-use crate::replicated_commit::context::{Context, Shared};
+use crate::replicated_commit::context::{Context, Local, Shared};
 use crate::replicated_commit::message::{ABORTED, ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
-use crate::replicated_commit::site::Roles;
 use crate::transaction::{CommitOptions, Committed, TxnError};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
@@ -81,7 +80,7 @@ impl Committing {
     }
 }
 
-impl Roles {
+impl Gateway {
     pub(in crate::replicated_commit) fn on_commit(
         &mut self,
         id: RequestId,
@@ -91,7 +90,7 @@ impl Roles {
         options: CommitOptions,
         cx: &mut Context<'_>,
     ) {
-        let Some(state) = self.gateway.txns.get(&txn) else {
+        let Some(state) = self.txns.get(&txn) else {
             return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
         };
         if state.committing.is_some() {
@@ -108,12 +107,12 @@ impl Roles {
             self.end(txn, cx);
             return cx.fx.answer(id, answer);
         }
-        self.measures.commits();
+        self.workload.commits();
         match self.parts_of(cx, txn, writes, expect).and_then(|parts| {
             let shards: Vec<u16> = parts.keys().copied().collect();
-            self.check_majority(cx, &shards).map(|()| parts)
+            Self::check_majority(cx, &shards).map(|()| parts)
         }) {
-            Ok(parts) => match self.commit_coordinator(cx).filter(|_| options.handoff) {
+            Ok(parts) => match Self::commit_coordinator(cx).filter(|_| options.handoff) {
                 Some(to) => self.hand_over(id, txn, to, parts, options.two_rounds, cx),
                 None => self.attempt(Whose::Client(id), txn, parts, options.two_rounds, cx),
             },
@@ -132,7 +131,7 @@ impl Roles {
         writes: Vec<(Key, Option<Value>)>,
         expect: Vec<(Key, Timestamp)>,
     ) -> Result<BTreeMap<u16, Part>, TxnError> {
-        let state = &self.gateway.txns[&txn];
+        let state = &self.txns[&txn];
         if writes.len() > TXN_ROWS_MAX {
             return Err(TxnError::TooLarge(format!("the transaction writes {} rows; at most {TXN_ROWS_MAX} are possible", writes.len())));
         }
@@ -199,7 +198,7 @@ impl Roles {
             sent: cx.now,
         };
         let wide = cx.is_wide();
-        let state = self.gateway.txns.get_mut(&txn).expect("the commit is of an open transaction");
+        let state = self.txns.get_mut(&txn).expect("the commit is of an open transaction");
         state.trips += u32::from(wide);
         state.committing = Some(committing);
         self.have_heard(txn, cx);
@@ -227,7 +226,7 @@ impl Roles {
         committing.made = now;
         committing.sent = now;
         cx.clock.observe(above);
-        if let Some(state) = self.gateway.txns.get_mut(&txn) {
+        if let Some(state) = self.txns.get_mut(&txn) {
             state.trips += u32::from(wide);
         }
         cx.fx.count("commit.attempt_again");
@@ -236,7 +235,7 @@ impl Roles {
     }
 
     fn committing(&mut self, txn: TxnId) -> Option<&mut Committing> {
-        self.gateway.txns.get_mut(&txn)?.committing.as_mut()
+        self.txns.get_mut(&txn)?.committing.as_mut()
     }
 
     /// Tells the regions that do not vote at which timestamp this attempt is made.
@@ -267,39 +266,33 @@ impl Roles {
         for site in missing {
             cx.send(site, accept.clone());
         }
-        self.ask_highs(&meta, cx);
+        cx.ask_highs(&meta);
     }
 
-    pub(in crate::replicated_commit) fn on_vote_as_gateway(&mut self, voted: &Voted, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_vote(&mut self, voted: &Voted, cx: &mut Context<'_>) {
         let attempt = voted.meta.attempt;
         // Else it is a late vote on an attempt given up.
         let Some(committing) = self.deciding(attempt) else { return };
         committing.tally.record(voted.region, voted.vote.clone());
         committing.tally.hear_high(voted.coordinator(), voted.high);
-        self.count_as_gateway(attempt, cx);
+        self.count(attempt, cx);
     }
 
     /// A site of another shard says how high it has prepared.
-    pub(in crate::replicated_commit) fn on_high_as_gateway(
-        &mut self,
-        from: SiteId,
-        attempt: Attempt,
-        high: Timestamp,
-        cx: &mut Context<'_>,
-    ) {
+    pub(in crate::replicated_commit) fn on_high(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
         if let Some(committing) = self.deciding(attempt) {
             committing.tally.hear_high(from, high);
-            self.count_as_gateway(attempt, cx);
+            self.count(attempt, cx);
         }
     }
 
-    fn count_as_gateway(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+    fn count(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(committing) = self.deciding(attempt).filter(|committing| !committing.bound) else { return };
         let (tally, meta) = (committing.tally.clone(), committing.meta.clone());
         let outcome = if committing.withdrawn { tally.outcome(meta.electorate) } else { tally.outcome_at_gateway(meta.electorate) };
         match outcome {
             Some(outcome) => {
-                if let Some(decision) = self.decision(cx, outcome, &tally, &meta) {
+                if let Some(decision) = cx.decision(outcome, &tally, &meta, cx.declared_lost(&meta)) {
                     self.conclude(attempt.txn, decision, cx);
                 }
             }
@@ -310,7 +303,7 @@ impl Roles {
     /// Takes the attempt back if no vote is to be expected any more that could decide it: all regions in reach, a majority,
     /// have voted.
     fn withdraw_if_stuck(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        let Some(committing) = self.gateway.txns.get(&txn).and_then(|state| state.committing.as_ref()) else { return };
+        let Some(committing) = self.txns.get(&txn).and_then(|state| state.committing.as_ref()) else { return };
         let electorate = committing.meta.electorate;
         let mut reachable = cx.reachable(&committing.meta.participants);
         reachable.retain(|region| electorate.contains(*region));
@@ -321,15 +314,15 @@ impl Roles {
     }
 
     /// Sites in doubt claim that they have worked the outcome out. That an attempt aborted which others agree on is not believed.
-    pub(in crate::replicated_commit) fn on_claimed_as_gateway(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_claimed(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         let is_bound = self.deciding(meta.attempt).is_some_and(|committing| committing.bound);
         if decision.is_commit() || !is_bound {
-            self.on_decided_as_gateway(meta, decision, cx);
+            self.on_decided(meta, decision, cx);
         }
     }
 
     /// The outcome is known elsewhere.
-    pub(in crate::replicated_commit) fn on_decided_as_gateway(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_decided(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         if decision.is_commit()
             && let Some(committing) = self.committing(meta.attempt.txn).filter(|committing| committing.meta.attempt == meta.attempt)
         {
@@ -342,11 +335,11 @@ impl Roles {
     }
 
     /// A region has it on record that the attempt aborted.
-    pub(in crate::replicated_commit) fn on_aborted_as_gateway(&mut self, from: SiteId, meta: &Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_abort_on_record(&mut self, from: SiteId, meta: &Meta, cx: &mut Context<'_>) {
         if from.shard != meta.coordinator {
             return;
         }
-        self.on_decided_as_gateway(meta, Decision::Aborted, cx);
+        self.on_decided(meta, Decision::Aborted, cx);
         let own = cx.me.region;
         let Some(committing) = self.committing(meta.attempt.txn).filter(|committing| committing.meta.attempt == meta.attempt) else {
             return;
@@ -366,21 +359,12 @@ impl Roles {
         self.finish_commit(attempt.txn, Err(aborted.error), cx);
     }
 
-    /// Tells the regions that the attempt aborted, and waits until that is on record: in this region, or, should that not answer, in
-    /// enough others.
+    /// Has the abort put on record, in this region, or, should that not answer, in enough others.
     fn put_abort_on_record(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let now = cx.now;
         let Some(committing) = self.committing(txn) else { return };
         committing.sent = now;
-        let meta = committing.meta.clone();
-        if self.has_aborted(&meta.attempt) {
-            // The coordinator at this very site has found it out, and told the others.
-            return self.tell_aborted(&meta, [cx.me], cx);
-        }
-        for region in meta.electorate.or(cx.me.region.into()).iter() {
-            let note = Note::Decided { meta: meta.clone(), decision: Decision::Aborted };
-            cx.send(meta.coordinator_in(region), note);
-        }
+        cx.tell(Local::GatewayAborts(committing.meta.clone()));
     }
 
     /// A site in doubt asks whether this gateway is still deciding.
@@ -389,7 +373,7 @@ impl Roles {
         if self.committing(attempt.txn).is_some_and(|committing| committing.meta.attempt == attempt) {
             return;
         }
-        let note = match self.gateway.ended.get(&attempt) {
+        let note = match self.ended.get(&attempt) {
             Some(Some(decision)) => Note::Decided { meta, decision: *decision },
             // Nobody concluded anything here, nor will: a region that has not voted for good votes no. Its coordinator, that is; another
             // site has no vote to take back.
@@ -400,26 +384,26 @@ impl Roles {
     }
 
     /// This region is about to take part in a resolution of an attempt: its gateway, if this site is that, concludes nothing from votes any more.
-    pub(in crate::replicated_commit) fn bind_gateway(&mut self, attempt: Attempt) {
+    pub(in crate::replicated_commit) fn bind(&mut self, attempt: Attempt) {
         if let Some(committing) = self.deciding(attempt) {
             committing.bound = true;
         }
     }
 
     /// The outcome, if it was concluded here.
-    pub(in crate::replicated_commit) fn decided_by_gateway(&self, attempt: &Attempt) -> Option<Decision> {
-        self.gateway.ended.get(attempt).copied().flatten()
+    pub(in crate::replicated_commit) fn decided(&self, attempt: &Attempt) -> Option<Decision> {
+        self.ended.get(attempt).copied().flatten()
     }
 
     /// The final votes that the gateway at this site has seen, if it is deciding `attempt`.
-    pub(in crate::replicated_commit) fn votes_at_gateway(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
-        let committing = self.gateway.txns.get(&attempt.txn).and_then(|state| state.committing.as_ref());
+    pub(in crate::replicated_commit) fn votes(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
+        let committing = self.txns.get(&attempt.txn).and_then(|state| state.committing.as_ref());
         let seen = committing.filter(|committing| committing.meta.attempt == *attempt).map(|committing| &committing.tally);
         seen.into_iter().flat_map(Tally::final_votes).map(|(region, vote)| (region, vote.clone())).collect()
     }
 
     fn remember(&mut self, attempt: Attempt, decision: Option<Decision>) {
-        let ended = &mut self.gateway.ended;
+        let ended = &mut self.ended;
         ended.insert(attempt, decision);
         if ended.len() > ENDED_MAX {
             ended.pop_first();
@@ -441,7 +425,7 @@ impl Roles {
                 self.tell_committed(txn, decision, cx);
                 self.send_copies(txn, floor, cx);
                 let wide = cx.is_wide();
-                let Some(state) = self.gateway.txns.get_mut(&txn) else { return };
+                let Some(state) = self.txns.get_mut(&txn) else { return };
                 let Some(committing) = &mut state.committing else { return };
                 if committing.meta.two_rounds {
                     state.trips += u32::from(wide);
@@ -528,7 +512,7 @@ impl Roles {
     }
 
     fn finish_committed(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        let trips = self.gateway.txns[&txn].trips;
+        let trips = self.txns[&txn].trips;
         let Some(committing) = self.committing(txn) else { return };
         let committed = Committed { at: committing.meta.at, trips };
         self.finish_commit(txn, Ok(committed), cx);
@@ -546,8 +530,8 @@ impl Roles {
     }
 
     pub(super) fn commits_tick(&mut self, cx: &mut Context<'_>) {
-        work::add(self.gateway.txns.len());
-        let open: Vec<TxnId> = self.gateway.txns.iter().filter(|(_, state)| Txn::is_committing(state)).map(|(txn, _)| *txn).collect();
+        work::add(self.txns.len());
+        let open: Vec<TxnId> = self.txns.iter().filter(|(_, state)| Txn::is_committing(state)).map(|(txn, _)| *txn).collect();
         for txn in open {
             let now = cx.now;
             let config = cx.config.clone();
@@ -572,7 +556,7 @@ impl Roles {
             }
         }
         let floor = TxnId { began: Timestamp::from_time(cx.now.minus(cx.config.forget_after)), gateway: cx.me };
-        self.gateway.ended = self.gateway.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
+        self.ended = self.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
     }
 
     /// Committed, and waiting to hear that it is applied: tells those that have not confirmed once more. Past the deadline

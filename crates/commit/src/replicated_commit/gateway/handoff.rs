@@ -21,13 +21,12 @@
 //! Invariants: what was read goes along as versions, so the votes validate it whoever asks for them; a commit that was
 //! handed over is never run by the gateway that handed it over.
 
-use super::Txn;
 use super::commit::Whose;
+use super::{Begin, Gateway, Txn};
 use crate::replicated_commit::config::TAKEN_MAX;
 use crate::replicated_commit::context::{Context, Shared};
 use crate::replicated_commit::message::{Answer, HandoffId, Note, Part};
 use crate::replicated_commit::planted::Planted;
-use crate::replicated_commit::site::{Begin, Roles};
 use crate::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Time, Timestamp, TxnId};
@@ -57,9 +56,9 @@ pub(super) struct Handed {
 /// How a commit that this gateway runs for another one ended; none while it runs.
 pub(super) type Taken = Option<Result<Committed, TxnError>>;
 
-impl Roles {
+impl Gateway {
     /// The gateway that runs this one's commits, if it is another one and alive.
-    pub(super) fn commit_coordinator(&self, cx: &Shared) -> Option<SiteId> {
+    pub(super) fn commit_coordinator(cx: &Shared) -> Option<SiteId> {
         let region = cx.placement.coordinators.get(&cx.me.region)?.commit;
         let site = SiteId { region, shard: cx.me.shard };
         (region != cx.me.region && cx.peers.is_alive(site, cx.now, cx.config.suspect_after)).then_some(site)
@@ -76,13 +75,13 @@ impl Roles {
         cx: &mut Context<'_>,
     ) {
         cx.fx.count("commit.handed_over");
-        let trips = self.gateway.txns[&txn].trips + 1;
+        let trips = self.txns[&txn].trips + 1;
         let name = HandoffId { gateway: cx.me, life: cx.life, made: cx.timestamp() };
         let note = Note::Handoff { id: name, life: cx.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
         // Its read locks go: what it read is validated by version.
         self.end(txn, cx);
         cx.fx.send(to, note.clone());
-        self.gateway.handed.insert(name, Handed { id, to, note, trips, since: cx.now, sent: cx.now });
+        self.handed.insert(name, Handed { id, to, note, trips, since: cx.now, sent: cx.now });
     }
 
     /// Another gateway hands its commit over.
@@ -94,13 +93,13 @@ impl Roles {
         if name.gateway != from || name.made < cx.peers.handing(from) {
             return cx.fx.count("commit.handoff_over");
         }
-        if let Some(taken) = self.gateway.taken.get(&name) {
+        if let Some(taken) = self.taken.get(&name) {
             if let Some(result) = taken.clone() {
                 cx.fx.send(from, Note::HandedBack { id: name, result });
             }
             return;
         }
-        let full = self.gateway.taken.len() >= TAKEN_MAX || self.begins_no_more();
+        let full = self.taken.len() >= TAKEN_MAX || self.begins_no_more();
         if life != cx.life || full {
             // An earlier copy may have been taken by an earlier life.
             cx.fx.count("commit.handoff_unknown");
@@ -109,7 +108,7 @@ impl Roles {
             return cx.fx.send(from, Note::HandedBack { id: name, result: Err(error) });
         }
         if !cx.may_begin() {
-            return self.waiting_to_begin.push(Begin::Handoff(from, handoff));
+            return self.waiting.push(Begin::Handoff(from, handoff));
         }
         self.take_handoff(handoff, cx);
     }
@@ -118,14 +117,14 @@ impl Roles {
         cx.fx.count("commit.handoff_taken");
         let began = cx.begin_now();
         let txn = TxnId { began, gateway: cx.me };
-        self.gateway.taken.insert(handoff.id, None);
-        self.gateway.txns.insert(txn, Txn::new(ReadMode::Optimistic, began));
+        self.taken.insert(handoff.id, None);
+        self.txns.insert(txn, Txn::new(ReadMode::Optimistic, began));
         self.attempt(Whose::Gateway(handoff.id), txn, handoff.parts.into_iter().collect(), handoff.two_rounds, cx);
     }
 
     /// A commit that this gateway ran for another one has ended.
     pub(super) fn hand_back(&mut self, name: HandoffId, result: Result<Committed, TxnError>, cx: &mut Context<'_>) {
-        self.gateway.taken.insert(name, Some(result.clone()));
+        self.taken.insert(name, Some(result.clone()));
         cx.fx.send(name.gateway, Note::HandedBack { id: name, result });
     }
 
@@ -136,7 +135,7 @@ impl Roles {
         result: Result<Committed, TxnError>,
         cx: &mut Context<'_>,
     ) {
-        let Some(handed) = self.gateway.handed.remove(&name) else { return };
+        let Some(handed) = self.handed.remove(&name) else { return };
         let answer = match result {
             Ok(Committed { at, trips }) => {
                 cx.clock.observe(at);
@@ -149,18 +148,18 @@ impl Roles {
 
     pub(super) fn handoffs_tick(&mut self, cx: &mut Context<'_>) {
         let (now, resend_after, deadline) = (cx.now, cx.config.resend_after, cx.config.outcome_deadline);
-        let overdue = self.gateway.handed.extract_if(.., |_, handed| now.since(handed.since) >= deadline);
+        let overdue = self.handed.extract_if(.., |_, handed| now.since(handed.since) >= deadline);
         for (_, handed) in overdue {
             cx.fx.count("commit.unknown");
             let text =
                 "the region that was to commit it does not answer. It may have been committed or may yet be: check before you repeat it";
             cx.fx.answer(handed.id, Answer::Failed(TxnError::Unknown(text.into())));
         }
-        for handed in self.gateway.handed.values_mut().filter(|handed| now.since(handed.sent) >= resend_after) {
+        for handed in self.handed.values_mut().filter(|handed| now.since(handed.sent) >= resend_after) {
             handed.sent = now;
             cx.fx.send(handed.to, handed.note.clone());
         }
         let peers = &cx.peers;
-        self.gateway.taken.retain(|name, taken| taken.is_none() || name.made >= peers.handing(name.gateway));
+        self.taken.retain(|name, taken| taken.is_none() || name.made >= peers.handing(name.gateway));
     }
 }

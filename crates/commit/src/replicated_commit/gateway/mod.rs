@@ -12,8 +12,8 @@ pub(super) use handoff::Handoff;
 pub(super) use reads::{ReadRetry, Reply, ScanAsked};
 
 use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
+use super::measure::Workload;
 use super::message::{Answer, Attempt, HandoffId, Note, ReadId};
-use super::site::Roles;
 use crate::replicated_commit::context::{Context, Shared};
 use crate::transaction::{ReadMode, TxnError};
 use crate::votes::Decision;
@@ -64,6 +64,15 @@ struct Txn {
     committing: Option<Committing>,
 }
 
+/// What waits to begin.
+#[derive(Debug)]
+enum Begin {
+    /// A transaction of a client.
+    Client(RequestId, ReadMode),
+    /// The commit of another gateway's.
+    Handoff(SiteId, Handoff),
+}
+
 /// The gateway of a site.
 #[derive(Debug, Default)]
 pub(in crate::replicated_commit) struct Gateway {
@@ -75,6 +84,9 @@ pub(in crate::replicated_commit) struct Gateway {
     handed: BTreeMap<HandoffId, Handed>,
     /// Commits that this gateway runs, or ran, for another one.
     taken: BTreeMap<HandoffId, Taken>,
+    /// What is to begin once the clock's bound on disk is high enough.
+    waiting: Vec<Begin>,
+    workload: Workload,
 }
 
 impl Gateway {
@@ -83,9 +95,20 @@ impl Gateway {
         self.txns.len() + self.handed.len()
     }
 
+    /// How much its clients do.
+    pub(in crate::replicated_commit) fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// True if as many transactions are open here, or wait to begin, as may be.
+    fn begins_no_more(&self) -> bool {
+        self.open() + self.waiting.len() >= TRANSACTIONS_MAX
+    }
+
     /// Lists its tables. A client asks one thing of a transaction at a time.
     pub(in crate::replicated_commit) fn tables(&self, sites: usize, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("gateway.transactions", self.open(), TRANSACTIONS_MAX));
+        visit(Table::new("gateway.waiting", self.waiting.len(), TRANSACTIONS_MAX));
         visit(Table::new("gateway.reads", self.reads.len(), TRANSACTIONS_MAX));
         visit(Table::new("gateway.ended", self.ended.len(), ENDED_MAX).stays());
         // The last one of each gateway stays as long as its clock does not go on.
@@ -101,12 +124,6 @@ impl Gateway {
     pub(in crate::replicated_commit) fn handing(&self) -> Option<Timestamp> {
         self.handed.keys().next().map(|id| id.made)
     }
-}
-
-/// What a client is told that begins one transaction more than may be open.
-pub(super) fn too_many_transactions() -> Answer {
-    let why = format!("this site already runs {TRANSACTIONS_MAX} transactions; close some, or connect to another site");
-    Answer::Failed(TxnError::TooLarge(why))
 }
 
 impl Txn {
@@ -126,8 +143,30 @@ impl Txn {
     }
 }
 
-impl Roles {
+impl Gateway {
+    /// A client begins a transaction: at once, or when the clock's bound is on disk.
     pub(in crate::replicated_commit) fn on_begin(&mut self, id: RequestId, mode: ReadMode, cx: &mut Context<'_>) {
+        if self.begins_no_more() {
+            let why = format!("this site already runs {TRANSACTIONS_MAX} transactions; close some, or connect to another site");
+            cx.fx.answer(id, Answer::Failed(TxnError::TooLarge(why)));
+        } else if cx.may_begin() {
+            self.begin(id, mode, cx);
+        } else {
+            self.waiting.push(Begin::Client(id, mode));
+        }
+    }
+
+    /// The clock's bound on disk is higher: begins what has waited for that.
+    pub(in crate::replicated_commit) fn on_bound(&mut self, cx: &mut Context<'_>) {
+        for begin in std::mem::take(&mut self.waiting) {
+            match begin {
+                Begin::Client(id, mode) => self.on_begin(id, mode, cx),
+                Begin::Handoff(from, handoff) => self.on_handoff(from, handoff, cx),
+            }
+        }
+    }
+
+    fn begin(&mut self, id: RequestId, mode: ReadMode, cx: &mut Context<'_>) {
         let now = cx.begin_now();
         if let ReadMode::Stale(at) = mode
             && at > now
@@ -136,12 +175,12 @@ impl Roles {
             return cx.fx.answer(id, Answer::Failed(error));
         }
         let txn = TxnId { began: now, gateway: cx.me };
-        self.gateway.txns.insert(txn, Txn::new(mode, if let ReadMode::Stale(at) = mode { at } else { now }));
+        self.txns.insert(txn, Txn::new(mode, if let ReadMode::Stale(at) = mode { at } else { now }));
         cx.fx.answer(id, Answer::Began { txn });
     }
 
     pub(in crate::replicated_commit) fn on_rollback(&mut self, id: RequestId, txn: TxnId, cx: &mut Context<'_>) {
-        if self.gateway.txns.get(&txn).is_some_and(|state| state.committing.is_some()) {
+        if self.txns.get(&txn).is_some_and(|state| state.committing.is_some()) {
             return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is committing already".into())));
         }
         self.end(txn, cx);
@@ -150,16 +189,18 @@ impl Roles {
 
     /// The transaction is over: forgets it and frees its read locks.
     fn end(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        work::add(self.gateway.reads.len());
-        self.gateway.reads.retain(|_, read| read.txn != txn);
-        if let Some(state) = self.gateway.txns.remove(&txn) {
+        work::add(self.reads.len());
+        self.reads.retain(|_, read| read.txn != txn);
+        if let Some(state) = self.txns.remove(&txn) {
             for site in state.locked_at {
                 cx.send(site, Note::Release { txn });
             }
         }
     }
 
-    pub(in crate::replicated_commit) fn gateway_tick(&mut self, cx: &mut Context<'_>) {
+    /// Looks after what is overdue.
+    pub(in crate::replicated_commit) fn tick(&mut self, cx: &mut Context<'_>) {
+        self.workload.tick();
         self.reads_tick(cx);
         self.commits_tick(cx);
         self.handoffs_tick(cx);
@@ -167,7 +208,7 @@ impl Roles {
 
     /// Fails unless a majority of regions has all sites of `shards` alive. A life that has just begun has not heard of all that are: what it
     /// sends is sent again until they answer.
-    fn check_majority(&self, cx: &Shared, shards: &[u16]) -> Result<(), TxnError> {
+    fn check_majority(cx: &Shared, shards: &[u16]) -> Result<(), TxnError> {
         if cx.peers.has_just_begun(cx.config.suspect_after.as_micros() / cx.config.tick.as_micros()) {
             return Ok(());
         }

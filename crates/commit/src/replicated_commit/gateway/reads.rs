@@ -13,12 +13,12 @@
 //! goes to the present, and those after it as far ahead of the clock as the round before took. Replicas refuse writes
 //! below such a timestamp from when they are asked; no clock follows it.
 
-use super::{RangeEvidence, Txn};
+use super::{Gateway, RangeEvidence, Txn};
 use crate::placement::Regions;
 use crate::replicated_commit::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
 use crate::replicated_commit::context::{Context, Shared};
 use crate::replicated_commit::message::{Answer, Denial, How, Note, Query, ReadId};
-use crate::replicated_commit::site::{Roles, Timer};
+use crate::replicated_commit::site::Timer;
 use crate::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, work};
@@ -109,7 +109,7 @@ impl How {
     }
 }
 
-impl Roles {
+impl Gateway {
     pub(in crate::replicated_commit) fn on_get(
         &mut self,
         id: RequestId,
@@ -122,12 +122,12 @@ impl Roles {
         let snapshot = mode == ReadMode::Snapshot;
         // What is expected comes first: answers that are cut off have it.
         let expected = expect.iter().filter(|_| snapshot).map(|(key, _)| key);
-        let shards = self.by_shard(cx, expected.chain(&keys));
+        let shards = Self::by_shard(cx, expected.chain(&keys));
         self.start_read(id, txn, mode, Asked::Get { keys, expect }, shards, BTreeMap::new(), cx);
     }
 
     /// What each shard is asked for to read these keys.
-    fn by_shard<'a>(&self, cx: &Shared, keys: impl Iterator<Item = &'a Key>) -> BTreeMap<u16, Query> {
+    fn by_shard<'a>(cx: &Shared, keys: impl Iterator<Item = &'a Key>) -> BTreeMap<u16, Query> {
         let mut by_shard: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
         for key in keys {
             by_shard.entry(cx.topology.shard_of(key)).or_default().push(key.clone());
@@ -147,7 +147,7 @@ impl Roles {
         let query = Query::Range { range: scan.range.clone(), limit: scan.limit.max(1), reverse: scan.reverse };
         let shards = cx.all_shards().into_iter().map(|shard| (shard, query.clone())).collect();
         let expected = expect.iter().filter(|_| mode == ReadMode::Snapshot).map(|(key, _)| key);
-        let expected = self.by_shard(cx, expected);
+        let expected = Self::by_shard(cx, expected);
         self.start_read(id, txn, mode, Asked::Scan { scan, expect }, shards, expected, cx);
     }
 
@@ -162,12 +162,12 @@ impl Roles {
         expected: BTreeMap<u16, Query>,
         cx: &mut Context<'_>,
     ) {
-        let Some(state) = self.gateway.txns.get_mut(&txn) else {
+        let Some(state) = self.txns.get_mut(&txn) else {
             return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
         };
         state.mode = mode;
         if !mode.is_read_only() {
-            self.measures.reads();
+            self.workload.reads();
         }
         let how = match mode {
             ReadMode::Locking => How::Lock,
@@ -177,7 +177,7 @@ impl Roles {
         };
         let all: Vec<u16> = shards.keys().chain(expected.keys()).copied().collect();
         if !how.is_local()
-            && let Err(error) = self.check_majority(cx, &all)
+            && let Err(error) = Self::check_majority(cx, &all)
         {
             return cx.fx.answer(id, Answer::Failed(error));
         }
@@ -202,13 +202,13 @@ impl Roles {
     /// Sends a read under a new name, so that no answer to an earlier round is taken for one to this.
     fn begin_round(&mut self, pending: PendingRead, cx: &mut Context<'_>) {
         let read = ReadId { life: cx.life, made: cx.timestamp(), of_expected: false };
-        self.gateway.reads.insert(read, pending);
+        self.reads.insert(read, pending);
         self.ask_replicas(read, Whom::Missing, cx);
     }
 
     /// Sends a read, or sends it again, to replicas whose answers it lacks.
     fn ask_replicas(&mut self, read: ReadId, whom: Whom, cx: &mut Context<'_>) {
-        let Some(pending) = self.gateway.reads.get(&read) else { return };
+        let Some(pending) = self.reads.get(&read) else { return };
         let (txn, how) = (pending.txn, pending.how);
         let copies = cx.placement.read_by(pending.active);
         let others = copies.without(pending.avoid);
@@ -222,17 +222,17 @@ impl Roles {
                     Whom::Denying => part.denied.contains(region),
                 };
                 let regions: Vec<RegionId> =
-                    if how.is_local() { vec![self.nearest(cx, shard, among)] } else { voters.iter().filter(wanted).collect() };
+                    if how.is_local() { vec![Self::nearest(cx, shard, among)] } else { voters.iter().filter(wanted).collect() };
                 sends.extend(regions.into_iter().map(|region| (SiteId { region, shard }, name, part.query.clone())));
             }
         }
         let now = cx.now;
-        if let Some(pending) = self.gateway.reads.get_mut(&read) {
+        if let Some(pending) = self.reads.get_mut(&read) {
             pending.sent = now;
             pending.shards.values_mut().chain(pending.expected.values_mut()).for_each(|part| part.denied.clear());
         }
         if how == How::Lock
-            && let Some(state) = self.gateway.txns.get_mut(&txn)
+            && let Some(state) = self.txns.get_mut(&txn)
         {
             state.locked_at.extend(sends.iter().map(|(site, ..)| *site));
         }
@@ -243,7 +243,7 @@ impl Roles {
 
     /// Where to read one replica of `shard`, of those in `among`: here if it can be, else at the region that the placement
     /// names, else at the nearest; at one that is alive.
-    fn nearest(&self, cx: &Shared, shard: u16, among: Regions) -> RegionId {
+    fn nearest(cx: &Shared, shard: u16, among: Regions) -> RegionId {
         let here = cx.me.region;
         let site = |region| SiteId { region, shard };
         let serves = |region: RegionId| {
@@ -260,14 +260,14 @@ impl Roles {
 
     pub(in crate::replicated_commit) fn on_rows(&mut self, from: SiteId, name: ReadId, reply: Reply, cx: &mut Context<'_>) {
         let read = ReadId { of_expected: false, ..name };
-        let Some(pending) = self.gateway.reads.get_mut(&read) else { return };
+        let Some(pending) = self.reads.get_mut(&read) else { return };
         let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
         let Some(part) = parts.get_mut(&from.shard) else { return };
         part.denied.remove(&from.region);
         part.replies.entry(from.region).or_insert(reply);
         let needed = if pending.how.is_local() { 1 } else { cx.placement.voters.majority() };
         if pending.shards.values().chain(pending.expected.values()).all(|part| part.replies.len() >= needed)
-            && let Some(pending) = self.gateway.reads.remove(&read)
+            && let Some(pending) = self.reads.remove(&read)
         {
             self.finish_read(pending, cx);
         }
@@ -276,7 +276,7 @@ impl Roles {
     pub(in crate::replicated_commit) fn on_denied(&mut self, from: SiteId, name: ReadId, denial: Denial, cx: &mut Context<'_>) {
         let voters = cx.placement.voters;
         let read = ReadId { of_expected: false, ..name };
-        let Some(pending) = self.gateway.reads.get_mut(&read) else { return };
+        let Some(pending) = self.reads.get_mut(&read) else { return };
         let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
         let Some(part) = parts.get_mut(&from.shard) else { return };
         if part.replies.contains_key(&from.region) {
@@ -313,15 +313,14 @@ impl Roles {
                 TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept"))
             }
         };
-        if let Some(pending) = self.gateway.reads.remove(&read) {
+        if let Some(pending) = self.reads.remove(&read) {
             cx.fx.answer(pending.id, Answer::Failed(error));
         }
     }
 
     /// The placement has changed: what was asked of the active regions is asked of those of the new one.
     pub(in crate::replicated_commit) fn ask_again_in_new_epoch(&mut self, cx: &mut Context<'_>) {
-        let of_majority: Vec<PendingRead> =
-            self.gateway.reads.extract_if(.., |_, read| !read.how.is_local()).map(|(_, read)| read).collect();
+        let of_majority: Vec<PendingRead> = self.reads.extract_if(.., |_, read| !read.how.is_local()).map(|(_, read)| read).collect();
         for mut pending in of_majority {
             for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
                 part.replies.clear();
@@ -336,14 +335,14 @@ impl Roles {
 
     pub(super) fn reads_tick(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
-        work::add(self.gateway.reads.len());
+        work::add(self.reads.len());
         let overdue: Vec<ReadId> =
-            self.gateway.reads.iter().filter(|(_, read)| now.since(read.sent) >= cx.config.resend_after).map(|(read, _)| *read).collect();
+            self.reads.iter().filter(|(_, read)| now.since(read.sent) >= cx.config.resend_after).map(|(read, _)| *read).collect();
         for read in overdue {
-            let Some(pending) = self.gateway.reads.get(&read) else { continue };
+            let Some(pending) = self.reads.get(&read) else { continue };
             let (id, since) = (pending.id, pending.since);
             if now.since(since) >= cx.config.read_timeout {
-                self.gateway.reads.remove(&read);
+                self.reads.remove(&read);
                 let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout));
                 cx.fx.answer(id, Answer::Failed(error));
             } else {
@@ -358,7 +357,7 @@ impl Roles {
         let here = cx.me.region;
         let elsewhere = |part: &ShardRead| part.replies.keys().any(|region| *region != here);
         let wide = if pending.how.is_local() { pending.shards.values().any(elsewhere) } else { cx.is_wide() };
-        let Some(txn) = self.gateway.txns.get_mut(&pending.txn) else { return };
+        let Some(txn) = self.txns.get_mut(&pending.txn) else { return };
         txn.trips += u32::from(wide);
         if let How::At(at) = pending.how {
             match txn.check_snapshot(at, &pending, cx.now) {
@@ -383,7 +382,7 @@ impl Roles {
             cx.fx.count("read.expected_apart");
             return self.begin_round(apart, cx);
         }
-        let Some(txn) = self.gateway.txns.get_mut(&pending.txn) else { return };
+        let Some(txn) = self.txns.get_mut(&pending.txn) else { return };
         match txn.take_rows(&pending) {
             Ok((rows, covered, more)) => {
                 let newest = rows.iter().map(|row| row.version).max().unwrap_or(Timestamp::ZERO);
@@ -405,8 +404,8 @@ impl Roles {
         if pending.shards[&cx.topology.shard_of(first)].replies.values().all(has_first) {
             return None;
         }
-        let shards = unanswered(self.by_shard(cx, keys.iter()));
-        let expected = unanswered(self.by_shard(cx, expect.iter().map(|(key, _)| key)));
+        let shards = unanswered(Self::by_shard(cx, keys.iter()));
+        let expected = unanswered(Self::by_shard(cx, expect.iter().map(|(key, _)| key)));
         Some(PendingRead { asked: Asked::Get { keys: keys.clone(), expect: expect.clone() }, shards, expected, ..*pending })
     }
 }
