@@ -36,7 +36,8 @@
 //! |---|---|
 //! | `message.rs` | what is said |
 //! | `records.rs` | what is kept on disk |
-//! | `site.rs` | the actor: dispatch, timers, ceiling of the clock |
+//! | `site.rs` | the actor: dispatch, timers |
+//! | `context.rs` | what the roles of a site share, and what each may touch in a step |
 //! | `recovery.rs` | from disk to serving |
 //! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
 //! | `gateway/handoff.rs` | a commit run from a better place |

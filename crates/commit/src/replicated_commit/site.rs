@@ -1,10 +1,7 @@
-//! The actor: one site with its three roles, gateway, coordinator and cohort, and what they share.
+//! The actor: one site, its roles, and which of them handles what arrives.
 //!
-//! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way. Messages to
-//! itself are handled at the end of the same step.
-//!
-//! Invariant kept here: the *ceiling*. No transaction begins at a timestamp, and no read is answered at one, that lies
-//! above the ceiling on disk; a new life starts its clock, and refuses writes, at the ceiling of the lives before.
+//! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way. What its roles tell each other is
+//! handled at the end of the same step.
 
 use super::catch_up::{self, CatchUp};
 use super::cohort::Cohort;
