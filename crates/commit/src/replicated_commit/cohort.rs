@@ -227,9 +227,9 @@ impl Roles {
     /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
     pub(super) fn drop_orphans(&mut self, cx: &mut Context<'_>) {
         let orphaned = |entry: &Entry| {
-            let awaited = |ballot: &super::coordinator::Ballot| ballot.has_yes() && ballot.decision != Some(Decision::Aborted);
+            let awaited = |state: &super::coordinator::AttemptState| state.has_yes() && state.decision != Some(Decision::Aborted);
             let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == cx.me.shard;
-            own && !self.coordinator.ballots.get(&entry.meta.attempt).is_some_and(awaited)
+            own && !self.coordinator.attempts.get(&entry.meta.attempt).is_some_and(awaited)
         };
         let orphans: Vec<Attempt> = self.cohort.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
         for attempt in orphans {
@@ -403,7 +403,7 @@ impl Roles {
     fn tell_prepared(&mut self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) {
         if meta.participants == [cx.me.shard] {
             let unvoted =
-                self.coordinator.ballots.get(&meta.attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.decision.is_none());
+                self.coordinator.attempts.get(&meta.attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none());
             if unvoted {
                 self.vote(meta.attempt, Vote::Yes, batch, cx);
             } else {

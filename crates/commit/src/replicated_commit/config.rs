@@ -33,7 +33,7 @@ pub struct Config {
     pub keep_versions: Span,
     /// Resolved attempts are forgotten after so long. Far above `outcome_deadline`.
     pub forget_after: Span,
-    /// Ballots of attempts that did not commit which a coordinator keeps beyond `forget_after`, for regions that may be prepared for them still.
+    /// Attempts that did not commit which a coordinator keeps beyond `forget_after`, for regions that may be prepared for them still.
     pub refusals_kept: usize,
     /// How far ahead of its clock a site persists the ceiling of its timestamps.
     pub ceiling_lead: Span,
@@ -73,9 +73,9 @@ impl Config {
     }
 }
 
-/// Ballots known only from an outcome that a coordinator keeps at a time.
+/// Attempts known only from an outcome that a coordinator keeps at a time.
 pub const ORPHANS_MAX: usize = 10_000;
-/// Ballots that a coordinator looks at in one tick, whether it can forget them.
+/// Attempts that a coordinator looks at in one tick, whether it can forget them.
 pub const FORGET_MAX: usize = 10_000;
 /// Attempts that a gateway makes at one commit before it reports a conflict.
 pub const ATTEMPTS_MAX: u32 = 6;

@@ -15,7 +15,7 @@
 //! Whoever is asked for a vote asks the others, too, until the outcome is known: one link that is cut must not keep a site in doubt.
 //!
 //! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which
-//! it is cast or becomes final; it is tallied, here as elsewhere, only when it comes back from disk; a ballot with a yes-vote is kept until
+//! it is cast or becomes final; it is tallied, here as elsewhere, only when it comes back from disk; an attempt with a yes-vote is kept until
 //! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
 //! nothing by votes once it has promised a round of a resolution.
 
@@ -35,7 +35,7 @@ use std::ops::Bound;
 
 /// What a coordinator knows of one attempt.
 #[derive(Debug)]
-pub(super) struct Ballot {
+pub(super) struct AttemptState {
     pub(super) meta: Meta,
     /// What it does in each shard; empty if no `Accept` came, and once resolved.
     parts: BTreeMap<u16, Part>,
@@ -90,19 +90,19 @@ enum Supersedes {
     Nothing,
 }
 
-/// The ballots of one coordinator.
+/// The attempts that one coordinator knows of.
 #[derive(Debug, Default)]
 pub(super) struct Coordinator {
-    pub(super) ballots: BTreeMap<Attempt, Ballot>,
+    pub(super) attempts: BTreeMap<Attempt, AttemptState>,
     /// Those not resolved: few beside the many that are kept until they are old.
     unresolved: BTreeSet<Attempt>,
     /// Those that somebody has proposed to commit by assumption, and whose outcome is open.
     pub(super) assumed: BTreeSet<Attempt>,
-    /// How many ballots have this region's vote.
+    /// How many of them have this region's vote.
     voted: usize,
     /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier life.
     pub(super) closed: Timestamp,
-    /// The last ballot that was looked at in the present walk through those that may be forgotten; none before the first.
+    /// The last attempt that was looked at in the present walk through those that may be forgotten; none before the first.
     walked: Option<Attempt>,
     /// How many refusals this walk has kept for others.
     kept: usize,
@@ -111,8 +111,8 @@ pub(super) struct Coordinator {
 impl Coordinator {
     /// Lists its tables at `now`.
     pub(super) fn tables(&self, now: Time, config: &Config, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("coordinator.ballots", self.ballots.len(), config.attempts_kept()).stays());
-        visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.ballots.len()).stays());
+        visit(Table::new("coordinator.attempts", self.attempts.len(), config.attempts_kept()).stays());
+        visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.attempts.len()).stays());
         let overdue = self.forgettable(None, now.minus(config.forget_after), config.forget_after * 2, now).count();
         visit(Table::new("coordinator.assumed", self.assumed.len(), self.unresolved.len()).stays());
         visit(Table::new("coordinator.overdue", overdue, config.attempts_kept()));
@@ -124,75 +124,75 @@ impl Coordinator {
         // An attempt is made after its transaction began.
         let last = Attempt::last_begun(floor);
         let begin = after.filter(|after| *after < last).map_or(Bound::Unbounded, Bound::Excluded);
-        let begun_by_then = self.ballots.range((begin, Bound::Included(last)));
+        let begun_by_then = self.attempts.range((begin, Bound::Included(last)));
         begun_by_then
-            .filter(move |(attempt, ballot)| attempt.made <= floor && ballot.is_over() && now.since(ballot.since) >= age)
+            .filter(move |(attempt, state)| attempt.made <= floor && state.is_over() && now.since(state.since) >= age)
             .map(|(attempt, _)| *attempt)
     }
 
     /// Somebody looks after `attempt` until its outcome is known.
     pub(super) fn keep_open(&mut self, attempt: Attempt) {
-        if self.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) {
+        if self.attempts.get(&attempt).is_some_and(|state| state.decision.is_none()) {
             self.unresolved.insert(attempt);
         }
     }
 
-    /// The ballot of `meta`'s attempt, a new one if need be.
-    pub(super) fn ballot(&mut self, meta: &Meta, now: Time) -> &mut Ballot {
-        self.ballots.entry(meta.attempt).or_insert_with(|| {
+    /// What is known of `meta`'s attempt, which is a new one if need be.
+    pub(super) fn state_of(&mut self, meta: &Meta, now: Time) -> &mut AttemptState {
+        self.attempts.entry(meta.attempt).or_insert_with(|| {
             self.unresolved.insert(meta.attempt);
-            Ballot::new(meta.clone(), now)
+            AttemptState::new(meta.clone(), now)
         })
     }
 
     /// The round of `attempt` that this region leads, if its outcome is still open.
     pub(super) fn leader(&mut self, attempt: &Attempt) -> Option<&mut Leader> {
-        self.ballots.get_mut(attempt)?.leader.as_mut()
+        self.attempts.get_mut(attempt)?.leader.as_mut()
     }
 
     /// `from`, the gateway of `attempt` or a cohort, leaves its outcome to this site, and has seen these votes.
     pub(super) fn on_bound(&mut self, attempt: &Attempt, from: SiteId, votes: Vec<(RegionId, Vote)>) {
-        if let Some(ballot) = self.ballots.get_mut(attempt) {
-            ballot.bound.insert(from);
-            votes.into_iter().for_each(|(region, vote)| ballot.tally.record_if_open(region, vote));
+        if let Some(state) = self.attempts.get_mut(attempt) {
+            state.bound.insert(from);
+            votes.into_iter().for_each(|(region, vote)| state.tally.record_if_open(region, vote));
         }
     }
 
     /// A region that is prepared for `attempt` says what that reads and writes in this shard.
     pub(super) fn hear_contents(&mut self, attempt: &Attempt, contents: Option<Part>) {
-        if let Some(ballot) = self.ballots.get_mut(attempt).filter(|ballot| ballot.leader.is_some()) {
-            ballot.contents = contents.or(ballot.contents.take());
+        if let Some(state) = self.attempts.get_mut(attempt).filter(|state| state.leader.is_some()) {
+            state.contents = contents.or(state.contents.take());
         }
     }
 
     /// An operator says that regions are `lost`. True if the outcome of `attempt` is open, and waits for one of them.
     pub(super) fn presume_lost(&mut self, attempt: Attempt, lost: Regions) -> bool {
-        let Some(ballot) = self.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return false };
-        ballot.presumed_lost = ballot.presumed_lost.or(lost);
-        !ballot.meta.electorate.without(ballot.meta.declares_lost).and(lost).is_empty()
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return false };
+        state.presumed_lost = state.presumed_lost.or(lost);
+        !state.meta.electorate.without(state.meta.declares_lost).and(lost).is_empty()
     }
 
     /// True if it is on record here that `attempt` committed.
     pub(super) fn has_committed(&self, attempt: &Attempt) -> bool {
-        self.ballots.get(attempt).is_some_and(|ballot| ballot.decision.is_some_and(Decision::is_commit))
+        self.attempts.get(attempt).is_some_and(|state| state.decision.is_some_and(Decision::is_commit))
     }
 
     /// True if this site has it on record that `attempt` aborted, or as coordinator will have.
     pub(super) fn has_aborted(&self, attempt: &Attempt) -> bool {
-        self.ballots.get(attempt).is_some_and(|ballot| ballot.decision == Some(Decision::Aborted))
+        self.attempts.get(attempt).is_some_and(|state| state.decision == Some(Decision::Aborted))
     }
 
     /// The attempts of the same transaction made before `attempt`, or after it.
     fn siblings(&self, attempt: Attempt) -> (Vec<Attempt>, Vec<Attempt>) {
         let of_txn = |made| Attempt { txn: attempt.txn, made };
-        let known = self.ballots.range(of_txn(Timestamp::ZERO)..=of_txn(Timestamp::MAX)).map(|(known, _)| *known);
+        let known = self.attempts.range(of_txn(Timestamp::ZERO)..=of_txn(Timestamp::MAX)).map(|(known, _)| *known);
         known.filter(|known| *known != attempt).partition(|known| *known < attempt)
     }
 }
 
-impl Ballot {
-    fn new(meta: Meta, since: Time) -> Ballot {
-        Ballot {
+impl AttemptState {
+    fn new(meta: Meta, since: Time) -> AttemptState {
+        AttemptState {
             meta,
             parts: BTreeMap::new(),
             vote: None,
@@ -222,7 +222,7 @@ impl Ballot {
 
     pub(super) fn put_record(&self, batch: &mut Batch) {
         if self.vote.is_some() || self.kept || self.acceptor.is_bound() {
-            let Ballot { meta, vote, acceptor, .. } = self;
+            let AttemptState { meta, vote, acceptor, .. } = self;
             // A commit goes on record with its rows, or before other sites hear of it: else the next life finds out.
             let has_decision = |decision: &Decision| !decision.is_commit() || self.resolved || self.commit_on_record;
             let decision = self.decision.filter(has_decision);
@@ -310,39 +310,39 @@ impl Ballot {
 }
 
 impl Roles {
-    pub(super) fn recover_ballot(&mut self, record: VoteRecord, cx: &mut Context<'_>) {
-        let mut ballot = Ballot::new(record.meta, cx.now);
+    pub(super) fn recover_vote(&mut self, record: VoteRecord, cx: &mut Context<'_>) {
+        let mut state = AttemptState::new(record.meta, cx.now);
         if let Some(decision) = record.decision {
-            cx.fx.agree(ATTEMPT, ballot.meta.attempt, &decision.is_commit().then_some(ballot.meta.at));
+            cx.fx.agree(ATTEMPT, state.meta.attempt, &decision.is_commit().then_some(state.meta.at));
         }
-        ballot.acceptor = record.acceptor;
-        ballot.kept = true;
-        ballot.commit_on_record = record.decision.is_some_and(Decision::is_commit);
-        ballot.decision = record.decision;
-        ballot.vote = record.vote;
+        state.acceptor = record.acceptor;
+        state.kept = true;
+        state.commit_on_record = record.decision.is_some_and(Decision::is_commit);
+        state.decision = record.decision;
+        state.vote = record.vote;
         // A commit is on disk with the first cohort's rows; the others may still wait for it.
-        let applied = ballot.decision.is_some_and(Decision::is_commit) && ballot.meta.participants == [cx.me.shard];
-        let is_bound = ballot.acceptor.is_bound() && ballot.decision.is_none();
-        ballot.stands_in = ballot.vote.is_none() && ballot.decision.is_none() && ballot.meta.electorate.contains(cx.me.region);
-        ballot.resolved = applied || ballot.decision == Some(Decision::Aborted) || !(ballot.has_yes() || is_bound);
-        if let Some(vote) = &ballot.vote {
-            ballot.tally.record(cx.me.region, vote.clone());
+        let applied = state.decision.is_some_and(Decision::is_commit) && state.meta.participants == [cx.me.shard];
+        let is_bound = state.acceptor.is_bound() && state.decision.is_none();
+        state.stands_in = state.vote.is_none() && state.decision.is_none() && state.meta.electorate.contains(cx.me.region);
+        state.resolved = applied || state.decision == Some(Decision::Aborted) || !(state.has_yes() || is_bound);
+        if let Some(vote) = &state.vote {
+            state.tally.record(cx.me.region, vote.clone());
             self.coordinator.voted += 1;
         }
-        if !ballot.resolved {
-            self.coordinator.unresolved.insert(ballot.meta.attempt);
+        if !state.resolved {
+            self.coordinator.unresolved.insert(state.meta.attempt);
         }
-        self.coordinator.ballots.insert(ballot.meta.attempt, ballot);
+        self.coordinator.attempts.insert(state.meta.attempt, state);
     }
 
-    /// The ballot of `meta`'s attempt, a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
-    pub(super) fn ballot_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
+    /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
+    pub(super) fn state_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
         let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), cx.now);
-        self.coordinator.ballot(meta, now).stands_in |= is_forgotten;
+        self.coordinator.state_of(meta, now).stands_in |= is_forgotten;
     }
 
     pub(super) fn is_forgotten(&self, attempt: &Attempt) -> bool {
-        attempt.made <= self.forgotten && self.coordinator.ballots.get(attempt).is_none_or(|ballot| ballot.stands_in)
+        attempt.made <= self.forgotten && self.coordinator.attempts.get(attempt).is_none_or(|state| state.stands_in)
     }
 
     /// The gateway asks this region to vote.
@@ -353,7 +353,7 @@ impl Roles {
             cx.fx.count("commit.accept_forgotten");
             return;
         }
-        let known = self.coordinator.ballots.contains_key(&attempt);
+        let known = self.coordinator.attempts.contains_key(&attempt);
         self.compare_epoch(attempt.txn.gateway, meta.epoch, cx);
         if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !self.is_settled(cx))) {
             return self.wait_until_settled(attempt.txn.gateway, Note::Accept { meta, parts }, cx);
@@ -361,22 +361,22 @@ impl Roles {
         let supersedes = self.abort_earlier(attempt, cx);
         let superseded = supersedes == Supersedes::Nothing || self.is_superseded(&attempt);
         let (now, closed) = (cx.now, self.coordinator.closed);
-        let ballot = self.coordinator.ballot(&meta, now);
-        if ballot.vote.is_some() {
+        let state = self.coordinator.state_of(&meta, now);
+        if state.vote.is_some() {
             cx.fx.count("commit.accept_again");
             return self.tell_vote(attempt, &[attempt.txn.gateway], Batch::new(), cx);
         }
-        if !ballot.parts.is_empty() {
+        if !state.parts.is_empty() {
             return; // its cohorts are being asked already
         }
-        ballot.parts = parts.into_iter().collect();
-        match ballot.decision {
+        state.parts = parts.into_iter().collect();
+        match state.decision {
             Some(decision) => self.distribute(attempt, decision, cx), // it overtook the Accept
             None if meta.epoch < cx.placement.epoch => self.vote(attempt, Vote::No(Refusal::Moved), Batch::new(), cx),
             None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), cx),
             None if meta.at <= closed => self.vote(attempt, Vote::No(Refusal::TooOld(closed)), Batch::new(), cx),
             None => {
-                let prepares: Vec<_> = ballot.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
+                let prepares: Vec<_> = state.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
                 self.have_prepared(&meta, prepares, supersedes, cx);
             }
         }
@@ -399,9 +399,9 @@ impl Roles {
     fn abort_earlier(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> Supersedes {
         let mut supersedes = Supersedes::First;
         for earlier in self.coordinator.siblings(attempt).0 {
-            let ballot = &self.coordinator.ballots[&earlier];
-            match ballot.decision {
-                None if ballot.acceptor.is_bound() => return Supersedes::Nothing,
+            let state = &self.coordinator.attempts[&earlier];
+            match state.decision {
+                None if state.acceptor.is_bound() => return Supersedes::Nothing,
                 Some(decision) if decision.is_commit() => return Supersedes::Nothing,
                 None => self.distribute(earlier, Decision::Aborted, cx),
                 Some(_) => {}
@@ -414,10 +414,10 @@ impl Roles {
     /// `attempt` has committed: the earlier ones of its transaction have not, and that stays known when it is forgotten.
     pub(super) fn supersede_earlier(&mut self, attempt: Attempt, batch: &mut Batch, cx: &mut Context<'_>) {
         for earlier in self.coordinator.siblings(attempt).0 {
-            let ballot = self.coordinator.ballots.get_mut(&earlier).expect("a sibling is a ballot");
-            match ballot.decision {
+            let state = self.coordinator.attempts.get_mut(&earlier).expect("a sibling is a state");
+            match state.decision {
                 Some(_) => {}
-                None if ballot.acceptor.is_bound() => ballot.contest(batch),
+                None if state.acceptor.is_bound() => state.contest(batch),
                 None => self.distribute(earlier, Decision::Aborted, cx),
             }
         }
@@ -429,27 +429,24 @@ impl Roles {
     }
 
     pub(super) fn on_prepared(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        ballot.prepared.insert(shard);
-        if ballot.vote.is_none()
-            && ballot.decision.is_none()
-            && ballot.meta.participants.iter().all(|shard| ballot.prepared.contains(shard))
-        {
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
+        state.prepared.insert(shard);
+        if state.vote.is_none() && state.decision.is_none() && state.meta.participants.iter().all(|shard| state.prepared.contains(shard)) {
             self.vote(attempt, Vote::Yes, Batch::new(), cx);
         }
     }
 
     pub(super) fn on_cannot_prepare(&mut self, attempt: Attempt, refusal: Refusal, cx: &mut Context<'_>) {
-        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.vote.is_none() && ballot.decision.is_none()) {
+        if self.coordinator.attempts.get(&attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none()) {
             self.vote(attempt, Vote::No(refusal), Batch::new(), cx);
         }
     }
 
     /// Casts this region's vote, or makes it final: to disk along with what is in `batch`, then to the gateway.
     pub(super) fn vote(&mut self, attempt: Attempt, vote: Vote, mut batch: Batch, cx: &mut Context<'_>) {
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("a vote is cast on a known ballot");
-        assert_eq!(ballot.meta.coordinator, cx.me.shard, "a region votes once");
-        assert!(!ballot.vote.as_ref().is_some_and(Vote::is_final), "a final vote never changes");
+        let state = self.coordinator.attempts.get_mut(&attempt).expect("a vote is cast on a known state");
+        assert_eq!(state.meta.coordinator, cx.me.shard, "a region votes once");
+        assert!(!state.vote.as_ref().is_some_and(Vote::is_final), "a final vote never changes");
         cx.fx.count(match vote {
             Vote::Yes => "commit.vote_yes",
             Vote::Firm => "commit.vote_firm",
@@ -464,10 +461,10 @@ impl Roles {
             Vote::No(Refusal::NotWhole(_)) => "commit.vote_no_not_whole",
             Vote::No(Refusal::Withdrawn) => "commit.vote_no_withdrawn",
         });
-        if ballot.vote.replace(vote.clone()).is_none() {
+        if state.vote.replace(vote.clone()).is_none() {
             self.coordinator.voted += 1;
         }
-        ballot.put_record(&mut batch);
+        state.put_record(&mut batch);
         if cx.rules.breaks(Planted::RefusalNotDurable) && !vote.is_yes() {
             batch = Batch::new();
         }
@@ -486,9 +483,9 @@ impl Roles {
 
     /// Tells this region's vote to `to`, after `batch` and all before it is on disk.
     fn tell_vote(&mut self, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
-        let ballot = &self.coordinator.ballots[&attempt];
-        let vote = ballot.vote.clone().expect("told once cast");
-        let voted = Voted { meta: ballot.meta.clone(), region: cx.me.region, vote, high: self.cohort.highest };
+        let state = &self.coordinator.attempts[&attempt];
+        let vote = state.vote.clone().expect("told once cast");
+        let voted = Voted { meta: state.meta.clone(), region: cx.me.region, vote, high: self.cohort.highest };
         let mut persist = cx.fx.persist(batch);
         for site in to {
             persist = persist.send(*site, Promise::Vote(voted.clone()));
@@ -508,7 +505,7 @@ impl Roles {
         if self.is_forgotten(&attempt) {
             cx.fx.count("commit.asked_forgotten");
             let is_own = from.region == cx.me.region;
-            let is_resolving = self.coordinator.ballots.get(&attempt).is_some_and(Ballot::is_resolving);
+            let is_resolving = self.coordinator.attempts.get(&attempt).is_some_and(AttemptState::is_resolving);
             if !(is_own && is_resolving) {
                 let promise = Promise::Forgotten { attempt, region: cx.me.region, log_end: self.cohort.log_end };
                 cx.fx.persist(Batch::new()).send(from, promise);
@@ -519,15 +516,15 @@ impl Roles {
             return;
         }
         self.look_up(&meta, cx);
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
-        if ballot.decision.is_none() && !ballot.is_settled_by_copy() {
-            ballot.asked = true;
+        let state = self.coordinator.attempts.get_mut(&attempt).expect("just looked up");
+        if state.decision.is_none() && !state.is_settled_by_copy() {
+            state.asked = true;
             self.coordinator.unresolved.insert(attempt);
         }
-        let ballot = &self.coordinator.ballots[&attempt];
-        let provisional = ballot.vote == Some(Vote::Yes);
+        let state = &self.coordinator.attempts[&attempt];
+        let provisional = state.vote == Some(Vote::Yes);
         let provisional = provisional && !cx.rules.breaks(Planted::ProvisionalCounts);
-        match (ballot.decision, &ballot.vote) {
+        match (state.decision, &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
             (None, Some(_)) if cx.rules.breaks(Planted::NaiveBallotOne) => self.accept_at_ballot_one(meta, cx),
             (None, Some(_)) if provisional => {
@@ -537,7 +534,7 @@ impl Roles {
             (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), cx),
             // It has no vote, but may be the only region that is left to lead.
             (None, None) if !meta.electorate.contains(cx.me.region) => self.lead_for_carrier(&meta, cx),
-            (None, None) if ballot.parts.is_empty() => {
+            (None, None) if state.parts.is_empty() => {
                 self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), cx);
                 self.tell_others(attempt, from, cx);
             }
@@ -546,14 +543,14 @@ impl Roles {
         }
     }
 
-    /// The ballot of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
+    /// What is known of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
     pub(super) fn look_up(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let (attempt, now) = (meta.attempt, cx.now);
-        let ballot = self.coordinator.ballot(meta, now);
-        if ballot.decision.is_some() {
+        let state = self.coordinator.state_of(meta, now);
+        if state.decision.is_some() {
             return;
         }
-        let is_bound = ballot.acceptor.is_bound();
+        let is_bound = state.acceptor.is_bound();
         let concluded = self.gateway.decided(&attempt);
         if concluded.is_some_and(Decision::is_commit) {
             self.distribute(attempt, concluded.expect("just looked at"), cx);
@@ -568,7 +565,7 @@ impl Roles {
 
     /// Regions that are lost, as an operator says who cannot declare them so before `attempt` is settled, or a round that is promised.
     pub(super) fn presumed_lost(&self, attempt: &Attempt) -> Regions {
-        self.coordinator.ballots.get(attempt).map_or(Regions::NONE, |ballot| ballot.presumed_lost.or(ballot.acceptor.without()))
+        self.coordinator.attempts.get(attempt).map_or(Regions::NONE, |state| state.presumed_lost.or(state.acceptor.without()))
     }
 
     /// The gateway takes the attempt back, as far as that is still possible.
@@ -578,8 +575,8 @@ impl Roles {
             return cx.fx.count("commit.withdraw_forgotten");
         }
         let now = cx.now;
-        let ballot = self.coordinator.ballot(&meta, now);
-        match (ballot.decision, &ballot.vote) {
+        let state = self.coordinator.state_of(&meta, now);
+        match (state.decision, &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
             (None, None) if !meta.electorate.contains(cx.me.region) => {}
             (None, Some(vote)) if vote.is_final() => self.tell_vote(attempt, &[from], Batch::new(), cx),
@@ -594,23 +591,23 @@ impl Roles {
             return;
         }
         let is_own = from.region == cx.me.region;
-        let ballots = &self.coordinator.ballots;
+        let attempts = &self.coordinator.attempts;
         let has_entry = self.cohort.entries.contains_key(&attempt);
-        let is_nothing_here = !ballots.contains_key(&attempt) && !is_own && !has_entry;
-        if is_nothing_here && (self.is_forgotten(&attempt) || ballots.len() >= ORPHANS_MAX + self.coordinator.voted) {
+        let is_nothing_here = !attempts.contains_key(&attempt) && !is_own && !has_entry;
+        if is_nothing_here && (self.is_forgotten(&attempt) || attempts.len() >= ORPHANS_MAX + self.coordinator.voted) {
             return cx.fx.count("commit.orphan_dropped");
         }
         let now = cx.now;
-        let ballot = self.coordinator.ballot(meta, now);
-        if is_own && ballot.acceptor.is_bound() {
+        let state = self.coordinator.state_of(meta, now);
+        if is_own && state.acceptor.is_bound() {
             // Whoever claims an outcome leaves it to this site all the same.
-            ballot.bound.insert(from);
+            state.bound.insert(from);
         }
-        match (ballot.decision, decision) {
-            (None, Decision::Aborted) if ballot.acceptor.is_bound() => cx.fx.count("commit.abort_claimed"),
-            (None, Decision::Committed { .. }) if ballot.acceptor.has_accepted_abort() => cx.fx.count("commit.commit_claimed"),
+        match (state.decision, decision) {
+            (None, Decision::Aborted) if state.acceptor.is_bound() => cx.fx.count("commit.abort_claimed"),
+            (None, Decision::Committed { .. }) if state.acceptor.has_accepted_abort() => cx.fx.count("commit.commit_claimed"),
             (None, _) => {
-                ballot.kept |= is_own || has_entry;
+                state.kept |= is_own || has_entry;
                 self.distribute(attempt, decision, cx);
             }
             (Some(Decision::Aborted), Decision::Aborted) => {
@@ -623,7 +620,7 @@ impl Roles {
             }
             (Some(known), Decision::Aborted) => cx.send(from, Note::Decided { meta: meta.clone(), decision: known }),
             (Some(Decision::Committed { .. }), Decision::Committed { .. }) => {
-                let confirms = ballot.resolved && ballot.has_yes();
+                let confirms = state.resolved && state.has_yes();
                 let waits = [(is_own && from != cx.me && meta.participants.contains(&from.shard), from), (has_entry, cx.me)];
                 let parts = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| (site.shard, None)).collect();
                 self.send_apply(attempt, parts, cx);
@@ -638,9 +635,9 @@ impl Roles {
     /// True if what a log or a copy brings of the attempt has to wait: its coordinator, this site or another of its region, takes part in a
     /// resolution that may abort it.
     pub(super) fn is_withheld(&self, attempt: &Attempt) -> bool {
-        let ballot = self.coordinator.ballots.get(attempt);
-        let may_abort = |ballot: &Ballot| ballot.decision.is_none() && ballot.acceptor.has_accepted_abort();
-        self.cohort.bound.contains_key(attempt) || ballot.is_some_and(may_abort)
+        let state = self.coordinator.attempts.get(attempt);
+        let may_abort = |state: &AttemptState| state.decision.is_none() && state.acceptor.has_accepted_abort();
+        self.cohort.bound.contains_key(attempt) || state.is_some_and(may_abort)
     }
 
     /// The gateway of this site concludes that an attempt aborted. Where the coordinator at this site has found that out as well, it has told the
@@ -657,10 +654,10 @@ impl Roles {
 
     /// Tells that the attempt aborted, once that is on record.
     pub(super) fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
-        let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("it aborted here");
+        let state = self.coordinator.attempts.get_mut(&meta.attempt).expect("it aborted here");
         let mut batch = Batch::new();
-        if !std::mem::replace(&mut ballot.kept, true) {
-            ballot.put_record(&mut batch);
+        if !std::mem::replace(&mut state.kept, true) {
+            state.put_record(&mut batch);
         }
         let mut persist = cx.fx.persist(batch);
         for site in to {
@@ -675,13 +672,13 @@ impl Roles {
         if meta.coordinator != cx.me.shard {
             return;
         }
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
         if cx.rules.are_broken() {
-            ballot.tally.overwrite(region, vote.clone());
+            state.tally.overwrite(region, vote.clone());
         } else {
-            ballot.tally.record(region, vote.clone());
+            state.tally.record(region, vote.clone());
         }
-        ballot.tally.hear_high(voted.coordinator(), *high);
+        state.tally.hear_high(voted.coordinator(), *high);
         if region == cx.me.region && !vote.is_yes() {
             // Only now that the refusal is on disk: a new life that had forgotten it could count a cohort as prepared
             // that has let go.
@@ -692,8 +689,8 @@ impl Roles {
 
     /// A site of another shard says how high it has prepared.
     pub(super) fn on_high_as_coordinator(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
-        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) {
-            ballot.tally.hear_high(from, high);
+        if let Some(state) = self.coordinator.attempts.get_mut(&attempt) {
+            state.tally.hear_high(from, high);
             self.count_votes(attempt, cx);
         }
     }
@@ -713,10 +710,10 @@ impl Roles {
             // Its own coordinator would remember a commit until this cohort had applied it.
             self.unprepare(attempt, cx);
         }
-        let is_lost = self.coordinator.ballots.get(&attempt).is_some_and(|ballot| cx.is_lost(region, &ballot.meta));
-        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|_| !is_lost) {
+        let is_lost = self.coordinator.attempts.get(&attempt).is_some_and(|state| cx.is_lost(region, &state.meta));
+        if let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|_| !is_lost) {
             // What it says first suffices: it had forgotten the attempt then.
-            ballot.forgotten_by.entry(region).or_insert(log_end);
+            state.forgotten_by.entry(region).or_insert(log_end);
             self.count_votes(attempt, cx);
             self.rest_without_copy(attempt, cx);
         }
@@ -727,14 +724,14 @@ impl Roles {
     /// the doubt, and a copy brings the outcome.
     fn rest_without_copy(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let has_copy = self.has_copy(cx);
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.is_in_doubt() && !has_copy) else { return };
-        let forgotten: Regions = ballot.forgotten_by.keys().copied().collect();
-        let others = ballot.meta.electorate.without(cx.me.region.into());
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|state| state.is_in_doubt() && !has_copy) else { return };
+        let forgotten: Regions = state.forgotten_by.keys().copied().collect();
+        let others = state.meta.electorate.without(cx.me.region.into());
         if forgotten.and(others) != others {
             return;
         }
         cx.fx.count("commit.rests_without_copy");
-        ballot.resolved = true;
+        state.resolved = true;
         self.coordinator.unresolved.remove(&attempt);
     }
 
@@ -742,13 +739,13 @@ impl Roles {
     /// commit it and never will vote yes: that is known only where its log was read without a gap, so not while rows are copied, nor for what was
     /// in doubt here before they were. What is prepared still, whoever was copied from was in doubt about as well: no log had dropped it by
     /// then, and each has been read from its beginning since.
-    fn tally(&self, ballot: &Ballot) -> Tally {
-        let mut tally = ballot.tally.clone();
-        ballot.meta.refuse_for_lost(&mut tally);
-        let is_prepared = self.cohort.entries.get(&ballot.meta.attempt).is_some_and(Entry::is_promised);
-        let is_named = is_prepared && ballot.meta.at > self.catch_up.collected;
-        let reads_logs = self.moving.copied && (is_named || self.since() <= ballot.meta.epoch);
-        for (region, end) in ballot.forgotten_by.iter().filter(|_| reads_logs) {
+    fn tally(&self, state: &AttemptState) -> Tally {
+        let mut tally = state.tally.clone();
+        state.meta.refuse_for_lost(&mut tally);
+        let is_prepared = self.cohort.entries.get(&state.meta.attempt).is_some_and(Entry::is_promised);
+        let is_named = is_prepared && state.meta.at > self.catch_up.collected;
+        let reads_logs = self.moving.copied && (is_named || self.since() <= state.meta.epoch);
+        for (region, end) in state.forgotten_by.iter().filter(|_| reads_logs) {
             if self.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
             }
@@ -758,13 +755,13 @@ impl Roles {
 
     /// What is in doubt here of the epochs before `epoch` has its outcome among the rows that were copied, unless it is prepared still: whom they
     /// were copied from is in doubt as well.
-    pub(super) fn settle_copied_ballots(&mut self, epoch: u64) {
-        work::add(self.coordinator.ballots.len());
-        let in_doubt = |ballot: &&mut Ballot| ballot.is_in_doubt() && ballot.meta.epoch < epoch;
-        for ballot in self.coordinator.ballots.values_mut().filter(in_doubt) {
-            let attempt = ballot.meta.attempt;
-            ballot.resolved = !self.cohort.entries.contains_key(&attempt);
-            if ballot.resolved {
+    pub(super) fn settle_copied(&mut self, epoch: u64) {
+        work::add(self.coordinator.attempts.len());
+        let in_doubt = |state: &&mut AttemptState| state.is_in_doubt() && state.meta.epoch < epoch;
+        for state in self.coordinator.attempts.values_mut().filter(in_doubt) {
+            let attempt = state.meta.attempt;
+            state.resolved = !self.cohort.entries.contains_key(&attempt);
+            if state.resolved {
                 self.coordinator.unresolved.remove(&attempt);
             } else {
                 self.coordinator.unresolved.insert(attempt);
@@ -775,26 +772,26 @@ impl Roles {
     /// Regions that have forgotten attempts about which this site is in doubt, and whose logs it has not read that far.
     pub(super) fn forgetting(&self) -> Regions {
         work::add(self.coordinator.unresolved.len());
-        let ballots = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
-        let ballots_led = ballots.clone().filter_map(|ballot| ballot.leader.as_ref());
-        let open = ballots.filter(|ballot| ballot.is_in_doubt()).flat_map(|ballot| &ballot.forgotten_by);
-        let led = ballots_led.flat_map(Leader::forgotten);
+        let attempts = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.attempts[attempt]);
+        let attempts_led = attempts.clone().filter_map(|state| state.leader.as_ref());
+        let open = attempts.filter(|state| state.is_in_doubt()).flat_map(|state| &state.forgotten_by);
+        let led = attempts_led.flat_map(Leader::forgotten);
         let open = open.map(|(region, end)| (*region, *end)).chain(led);
         let open = open.filter(|(region, end)| self.catch_up.cursor(*region) < *end).map(|(region, _)| region);
         open.collect::<Regions>().or(self.logs_of_carried())
     }
 
     fn count_votes(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
-        if ballot.acceptor.is_bound() || cx.is_lost(cx.me.region, &ballot.meta) {
+        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        if state.acceptor.is_bound() || cx.is_lost(cx.me.region, &state.meta) {
             return; // only a round decides it; or the others have done so without this region
         }
-        let tally = self.tally(ballot);
-        let electorate = ballot.meta.electorate;
+        let tally = self.tally(state);
+        let electorate = state.meta.electorate;
         let outcome = tally.outcome(electorate);
         let outcome = if cx.rules.breaks(Planted::ProvisionalCounts) { tally.outcome_at_gateway(electorate) } else { outcome };
         let Some(outcome) = outcome else { return };
-        let meta = ballot.meta.clone();
+        let meta = state.meta.clone();
         let Some(decision) = cx.decision(outcome, &tally, &meta, self.lost_of(cx, &meta)) else { return };
         cx.fx.count("commit.worked_out");
         self.conclude_as_coordinator(&meta, decision, cx);
@@ -810,7 +807,7 @@ impl Roles {
 
     /// A peer's log tells that the attempt committed.
     pub(super) fn learn_committed(&mut self, attempt: Attempt, floor: Timestamp, cx: &mut Context<'_>) {
-        if self.coordinator.ballots.get(&attempt).is_some_and(|ballot| ballot.decision.is_none()) && !self.is_withheld(&attempt) {
+        if self.coordinator.attempts.get(&attempt).is_some_and(|state| state.decision.is_none()) && !self.is_withheld(&attempt) {
             cx.fx.count("commit.learnt_from_log");
             self.distribute(attempt, Decision::Committed { floor }, cx);
         }
@@ -820,13 +817,13 @@ impl Roles {
     /// site may carry it or be in doubt: nobody else here could tell that one what became of it, and its rows do not say so.
     pub(super) fn keep_commit(&mut self, meta: &Meta, floor: Timestamp, batch: &mut Batch, cx: &mut Context<'_>) {
         let now = cx.now;
-        if self.coordinator.ballot(meta, now).decision.is_none() {
+        if self.coordinator.state_of(meta, now).decision.is_none() {
             self.distribute(meta.attempt, Decision::Committed { floor }, cx);
         }
-        let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("just looked up");
-        if !ballot.has_yes() {
-            (ballot.kept, ballot.resolved) = (true, true);
-            ballot.put_record(batch);
+        let state = self.coordinator.attempts.get_mut(&meta.attempt).expect("just looked up");
+        if !state.has_yes() {
+            (state.kept, state.resolved) = (true, true);
+            state.put_record(batch);
             self.coordinator.unresolved.remove(&meta.attempt);
         }
     }
@@ -834,9 +831,9 @@ impl Roles {
     /// The coordinator, another site of this region, has agreed that it aborted: no late log or copy of a lost region undoes that.
     pub(super) fn keep_abort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let now = cx.now;
-        let ballot = self.coordinator.ballot(meta, now);
-        if ballot.decision.is_none() {
-            (ballot.decision, ballot.kept) = (Some(Decision::Aborted), true);
+        let state = self.coordinator.state_of(meta, now);
+        if state.decision.is_none() {
+            (state.decision, state.kept) = (Some(Decision::Aborted), true);
             let mut batch = Batch::new();
             self.resolve(meta.attempt, &mut batch);
             cx.fx.persist(batch);
@@ -845,24 +842,24 @@ impl Roles {
 
     /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
     pub(super) fn distribute(&mut self, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("an outcome belongs to a ballot");
-        assert!(ballot.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
-        ballot.decision = Some(decision);
+        let state = self.coordinator.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
+        assert!(state.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
+        state.decision = Some(decision);
         // It is remembered from now on for as long as any other.
-        ballot.since = cx.now;
-        (ballot.leader, ballot.contents) = (None, None);
+        state.since = cx.now;
+        (state.leader, state.contents) = (None, None);
         self.coordinator.assumed.remove(&attempt);
         match decision {
             Decision::Committed { .. } => {
-                cx.fx.agree(ATTEMPT, attempt, &Some(ballot.meta.at));
+                cx.fx.agree(ATTEMPT, attempt, &Some(state.meta.at));
                 self.have_applied(attempt, cx);
             }
             Decision::Aborted => {
-                let meta = ballot.meta.clone();
+                let meta = state.meta.clone();
                 // Where an earlier life had refused it, its record is without the outcome.
-                ballot.resolved = false;
+                state.resolved = false;
                 // The gateway of this region tells its client, by what is on record here.
-                ballot.kept |= attempt.txn.gateway.region == cx.me.region;
+                state.kept |= attempt.txn.gateway.region == cx.me.region;
                 let mut told: BTreeSet<SiteId> =
                     meta.participants.iter().map(|shard| SiteId { region: cx.me.region, shard: *shard }).collect();
                 told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == cx.me.region));
@@ -878,13 +875,13 @@ impl Roles {
 
     /// Has the cohorts apply a committed attempt, those that have not yet.
     fn have_applied(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_some_and(Decision::is_commit)) else {
+        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_some_and(Decision::is_commit)) else {
             return;
         };
-        if !ballot.has_yes() && ballot.parts.is_empty() {
+        if !state.has_yes() && state.parts.is_empty() {
             // Catch-up brings the rows, unless they are carried here.
             cx.fx.count("commit.outcome_without_rows");
-            let carriers = if ballot.kept { ballot.meta.participants.clone() } else { Vec::new() };
+            let carriers = if state.kept { state.meta.participants.clone() } else { Vec::new() };
             self.send_apply(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), cx);
             let mut batch = Batch::new();
             self.resolve(attempt, &mut batch);
@@ -896,9 +893,9 @@ impl Roles {
             }
             return;
         }
-        let open = ballot.meta.participants.iter().filter(|shard| !ballot.applied.contains(shard));
+        let open = state.meta.participants.iter().filter(|shard| !state.applied.contains(shard));
         // A cohort of a region that voted yes has its part on disk; another one gets it.
-        let part = |shard: &u16| if ballot.has_yes() { None } else { ballot.parts.get(shard).cloned() };
+        let part = |shard: &u16| if state.has_yes() { None } else { state.parts.get(shard).cloned() };
         let parts = open.map(|shard| (*shard, part(shard))).collect();
         self.send_apply(attempt, parts, cx);
     }
@@ -906,13 +903,13 @@ impl Roles {
     /// Has cohorts of this region apply `attempt`, which committed. To one at another site this goes once the outcome is on record here: a later
     /// life that knew nothing of it could agree that it aborted, and half a transaction would remain.
     fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, cx: &mut Context<'_>) {
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        let Some(Decision::Committed { floor }) = ballot.decision else { return };
-        let (meta, mut batch) = (ballot.meta.clone(), Batch::new());
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
+        let Some(Decision::Committed { floor }) = state.decision else { return };
+        let (meta, mut batch) = (state.meta.clone(), Batch::new());
         let (own, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(shard, _)| *shard == cx.me.shard);
-        if !others.is_empty() && !std::mem::replace(&mut ballot.commit_on_record, true) {
-            ballot.kept = true;
-            ballot.put_record(&mut batch);
+        if !others.is_empty() && !std::mem::replace(&mut state.commit_on_record, true) {
+            state.kept = true;
+            state.put_record(&mut batch);
         }
         for (_, part) in own {
             cx.send(cx.me, Note::Apply { meta: meta.clone(), part, floor });
@@ -929,10 +926,10 @@ impl Roles {
     }
 
     pub(super) fn on_applied(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        ballot.applied.insert(shard);
-        if ballot.meta.participants.iter().all(|shard| ballot.applied.contains(shard)) {
-            let meta = ballot.meta.clone();
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
+        state.applied.insert(shard);
+        if state.meta.participants.iter().all(|shard| state.applied.contains(shard)) {
+            let meta = state.meta.clone();
             let mut batch = Batch::new();
             self.resolve(attempt, &mut batch);
             self.confirm(&meta, batch, cx);
@@ -949,14 +946,14 @@ impl Roles {
         }
     }
 
-    /// Marks the ballot resolved: nobody in this region waits for it any more. Adds that to `batch`.
+    /// Marks the attempt resolved: nobody in this region waits for it any more. Adds that to `batch`.
     pub(super) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) {
-        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt)
-            && !ballot.resolved
+        if let Some(state) = self.coordinator.attempts.get_mut(&attempt)
+            && !state.resolved
         {
-            ballot.resolved = true;
-            ballot.parts.clear();
-            ballot.put_record(batch);
+            state.resolved = true;
+            state.parts.clear();
+            state.put_record(batch);
             self.coordinator.unresolved.remove(&attempt);
         }
     }
@@ -964,8 +961,8 @@ impl Roles {
     /// Attempts that have waited long for an outcome: their gateway is silent, and regions that could decide are out.
     pub(super) fn in_doubt(&self, cx: &Shared) -> usize {
         let long = cx.config.ask_after * 2;
-        let unresolved = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
-        unresolved.filter(|ballot| ballot.is_in_doubt() && cx.now.since(ballot.since) > long).count()
+        let unresolved = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.attempts[attempt]);
+        unresolved.filter(|state| state.is_in_doubt() && cx.now.since(state.since) > long).count()
     }
 
     pub(super) fn coordinator_tick(&mut self, cx: &mut Context<'_>) {
@@ -973,17 +970,17 @@ impl Roles {
         let attempts: Vec<Attempt> = self.coordinator.unresolved.iter().copied().collect();
         work::add(attempts.len());
         for attempt in attempts {
-            let concerns = |ballot: &&Ballot| !ballot.resolved || ballot.asked || ballot.is_resolving();
-            let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(concerns) else { continue };
-            let age = now.since(ballot.since);
-            let is_wanted = ballot.asked || (ballot.acceptor.is_bound() && age >= cx.config.ask_after);
-            if is_wanted && ballot.decision.is_none() && (ballot.vote.is_some() || ballot.acceptor.is_bound()) {
+            let concerns = |state: &&AttemptState| !state.resolved || state.asked || state.is_resolving();
+            let Some(state) = self.coordinator.attempts.get(&attempt).filter(concerns) else { continue };
+            let age = now.since(state.since);
+            let is_wanted = state.asked || (state.acceptor.is_bound() && age >= cx.config.ask_after);
+            if is_wanted && state.decision.is_none() && (state.vote.is_some() || state.acceptor.is_bound()) {
                 self.ask_votes(attempt, cx);
-            } else if ballot.is_in_doubt() && age >= cx.config.ask_after {
+            } else if state.is_in_doubt() && age >= cx.config.ask_after {
                 self.ask(attempt, cx);
-            } else if ballot.vote.is_none() && ballot.decision.is_none() && !ballot.parts.is_empty() && age >= cx.config.prepare_timeout {
+            } else if state.vote.is_none() && state.decision.is_none() && !state.parts.is_empty() && age >= cx.config.prepare_timeout {
                 self.vote(attempt, Vote::No(Refusal::TimedOut), Batch::new(), cx);
-            } else if ballot.decision.is_some_and(Decision::is_commit) && age >= cx.config.resend_after {
+            } else if state.decision.is_some_and(Decision::is_commit) && age >= cx.config.resend_after {
                 self.have_applied(attempt, cx);
             }
         }
@@ -993,21 +990,21 @@ impl Roles {
     /// In doubt: asks the gateway, and the regions once it is dead or decides no more. Asked too early, votes become final
     /// that the gateway could still have withdrawn.
     fn ask(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let ballot = &self.coordinator.ballots[&attempt];
+        let state = &self.coordinator.attempts[&attempt];
         let gateway = attempt.txn.gateway;
-        if cx.is_past_asking(gateway, ballot.over, cx.now.since(ballot.since)) {
+        if cx.is_past_asking(gateway, state.over, cx.now.since(state.since)) {
             return self.ask_votes(attempt, cx);
         }
-        cx.send(gateway, Note::AskGateway { meta: ballot.meta.clone() });
+        cx.send(gateway, Note::AskGateway { meta: state.meta.clone() });
     }
 
     /// The gateway decides no more.
     pub(super) fn on_over(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        if let Some(ballot) = self.coordinator.ballots.get_mut(&attempt)
-            && ballot.is_in_doubt()
-            && !ballot.over
+        if let Some(state) = self.coordinator.attempts.get_mut(&attempt)
+            && state.is_in_doubt()
+            && !state.over
         {
-            ballot.over = true;
+            state.over = true;
             self.ask_votes(attempt, cx);
         }
         self.on_over_as_cohort(attempt, cx);
@@ -1015,14 +1012,14 @@ impl Roles {
 
     pub(super) fn ask_votes(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         self.count_votes(attempt, cx);
-        let ballot = &self.coordinator.ballots[&attempt];
-        if ballot.decision.is_some() {
+        let state = &self.coordinator.attempts[&attempt];
+        if state.decision.is_some() {
             return;
         }
         cx.fx.count("commit.in_doubt_asks");
-        let meta = ballot.meta.clone();
+        let meta = state.meta.clone();
         // Those whose votes are known as well: they may know the outcome by now. This region only as long as its vote may still change.
-        let own = ballot.vote.as_ref().is_some_and(Vote::is_final);
+        let own = state.vote.as_ref().is_some_and(Vote::is_final);
         let settled = if own { cx.me.region.into() } else { Regions::NONE };
         for region in meta.electorate.without(settled).iter() {
             cx.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
@@ -1031,7 +1028,7 @@ impl Roles {
         self.lead_resolution(attempt, cx);
     }
 
-    /// Drops the ballots that are resolved, or that this region has no part in, once they are old. One that was refused stays, within bounds, as
+    /// Drops the attempts that are resolved, or that this region has no part in, once they are old. One that was refused stays, within bounds, as
     /// long as another region may be prepared for it: should that one be away now, it has to hear of the refusal.
     fn forget(&mut self, cx: &mut Context<'_>) {
         let (age, refusals_kept) = (cx.config.forget_after, cx.config.refusals_kept);
@@ -1039,8 +1036,8 @@ impl Roles {
         let old: Vec<Attempt> = self.coordinator.forgettable(after, cx.now.minus(age), age, cx.now).take(FORGET_MAX).collect();
         work::add(old.len());
         let is_done = |attempt: &Attempt| {
-            let ballot = &self.coordinator.ballots[attempt];
-            let stays = kept < refusals_kept && ballot.is_wanted() && self.may_be_prepared_elsewhere(cx, &ballot.meta);
+            let state = &self.coordinator.attempts[attempt];
+            let stays = kept < refusals_kept && state.is_wanted() && self.may_be_prepared_elsewhere(cx, &state.meta);
             kept += usize::from(stays);
             !stays
         };
@@ -1053,8 +1050,8 @@ impl Roles {
         }
         let mut batch = Batch::new();
         for attempt in &gone {
-            let ballot = self.coordinator.ballots.remove(attempt);
-            self.coordinator.voted -= usize::from(ballot.is_some_and(|ballot| ballot.vote.is_some()));
+            let state = self.coordinator.attempts.remove(attempt);
+            self.coordinator.voted -= usize::from(state.is_some_and(|state| state.vote.is_some()));
             self.coordinator.unresolved.remove(attempt);
             self.coordinator.assumed.remove(attempt);
             batch.delete_record(VOTES, records::attempt_key(attempt));
@@ -1077,9 +1074,9 @@ impl Roles {
     /// carry.
     pub(super) fn close(&mut self, cx: &Shared) -> Timestamp {
         let closed = self.own_closed(cx).min(cx.clock.bound());
-        let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.ballots[attempt]);
-        let open = open.filter(|ballot| ballot.is_in_doubt() || ballot.is_preparing() || ballot.is_resolving());
-        let closed = open.map(|ballot| ballot.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
+        let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.attempts[attempt]);
+        let open = open.filter(|state| state.is_in_doubt() || state.is_preparing() || state.is_resolving());
+        let closed = open.map(|state| state.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.coordinator.closed = closed.max(self.coordinator.closed);
         if self.is_settled(cx) || !self.has_copy(cx) { closed } else { Timestamp::ZERO }
     }
@@ -1106,10 +1103,10 @@ mod tests {
             coordinator: 0,
             participants: vec![0],
         };
-        let mut ballot = Ballot::new(meta, Time::ZERO);
+        let mut state = AttemptState::new(meta, Time::ZERO);
         let rounds = [3, 2].map(|survivors| {
-            ballot.lead(own, Regions::first(survivors));
-            ballot.leader.as_ref().expect("it leads").round()
+            state.lead(own, Regions::first(survivors));
+            state.leader.as_ref().expect("it leads").round()
         });
         assert!(rounds[0] < rounds[1], "{rounds:?}");
     }

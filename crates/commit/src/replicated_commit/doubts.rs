@@ -113,7 +113,7 @@ impl Roles {
                 self.has_dropped_doubt_of(entry.meta.epoch);
             }
         }
-        self.settle_copied_ballots(epoch);
+        self.settle_copied(epoch);
     }
 
     /// Forgets an entry, in memory and, by `batch`, on disk.
@@ -234,7 +234,7 @@ impl Roles {
     /// have forgotten it.
     pub(super) fn lead_for_carrier(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         if !self.lost_of(cx, meta).is_empty() {
-            self.ballot_of_forgotten(cx, meta);
+            self.state_of_forgotten(cx, meta);
             self.lead_resolution(meta.attempt, cx);
         }
     }

@@ -89,11 +89,11 @@ impl Roles {
     /// Ballot 1 as plain Paxos runs it: accepts the commit that somebody in doubt asks about, whatever was voted at ballot 0.
     pub(super) fn accept_at_ballot_one(&mut self, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
-        if ballot.vote == Some(Vote::No(Refusal::Superseded)) {
+        let state = self.coordinator.attempts.get_mut(&attempt).expect("just looked up");
+        if state.vote == Some(Vote::No(Refusal::Superseded)) {
             return;
         }
-        ballot.vote = None;
+        state.vote = None;
         self.vote(attempt, Vote::Firm, Batch::new(), cx);
         let accepted = Promise::Vote(Voted { meta: meta.clone(), region: cx.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
         for region in meta.electorate.iter() {

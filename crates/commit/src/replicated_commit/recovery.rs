@@ -73,7 +73,7 @@ impl Roles {
             PLACEMENT => self.recovery().placement = Some(record::decode(bytes).expect(damaged)),
             VOTES => {
                 let record: VoteRecord = record::decode(bytes).expect(damaged);
-                self.recover_ballot(record, cx);
+                self.recover_vote(record, cx);
             }
             CARRIED => self.recover_carried(cx, record::decode(bytes).expect(damaged)),
             _ => {

@@ -81,8 +81,8 @@ impl Examinations {
     }
 
     /// Lists its tables.
-    pub(super) fn tables(&self, ballots: usize, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("examinations", self.0.len(), ballots));
+    pub(super) fn tables(&self, attempts: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("examinations", self.0.len(), attempts));
     }
 }
 
@@ -101,8 +101,8 @@ impl Roles {
     /// answered yet.
     pub(super) fn lead_resolution(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let now = cx.now;
-        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
-        let meta = ballot.meta.clone();
+        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let meta = state.meta.clone();
         let lost = self.lost_of(cx, &meta);
         if lost.is_empty() || cx.is_lost(cx.me.region, &meta) {
             return;
@@ -111,14 +111,14 @@ impl Roles {
         // Without one of them a round comes to no end: somebody else leads who hears that one.
         let is_heard = |region| cx.peers.is_alive(meta.coordinator_in(region), now, cx.config.suspect_after);
         let hears_all = survivors.without(cx.me.region.into()).iter().all(is_heard);
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("looked at above");
-        let is_over = ballot.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
+        let state = self.coordinator.attempts.get_mut(&attempt).expect("looked at above");
+        let is_over = state.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
         if is_over {
-            ballot.leave_round();
+            state.leave_round();
         }
-        if ballot.leader.is_none() && hears_all && (is_over || now >= ballot.leads_from) {
+        if state.leader.is_none() && hears_all && (is_over || now >= state.leads_from) {
             cx.fx.count("commit.resolution_led");
-            ballot.lead(cx.me.region, survivors);
+            state.lead(cx.me.region, survivors);
         }
         self.ask_survivors(&meta, cx);
         self.go_on_resolving(attempt, cx);
@@ -126,14 +126,14 @@ impl Roles {
 
     /// The leader asks those survivors that it has not heard in this phase of its round.
     fn ask_survivors(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        let Some(leader) = &self.coordinator.ballots[&meta.attempt].leader else { return };
+        let Some(leader) = &self.coordinator.attempts[&meta.attempt].leader else { return };
         let without = Regions::first(cx.topology.region_count()).without(leader.survivors());
         let (round, awaited) = (leader.round(), leader.awaited());
         let note = match leader.proposed() {
             None => Note::Inquire { meta: meta.clone(), round, without },
             Some(decision) => {
-                let ballot = &self.coordinator.ballots[&meta.attempt];
-                let contents = ballot.contents.clone().filter(|_| ballot.assumes);
+                let state = &self.coordinator.attempts[&meta.attempt];
+                let contents = state.contents.clone().filter(|_| state.assumes);
                 Note::Propose { meta: meta.clone(), round, decision, contents }
             }
         };
@@ -165,28 +165,28 @@ impl Roles {
         self.look_up(&meta, cx);
         let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
         self.coordinator.keep_open(attempt);
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
-        ballot.stands_in |= is_forgotten;
-        let votes = meta.electorate.contains(cx.me.region) && !ballot.stands_in && ballot.decision.is_none();
-        if (votes && ballot.vote.is_none() && ballot.is_preparing()) || ballot.acceptor.without().contains(round.leader) {
+        let state = self.coordinator.attempts.get_mut(&attempt).expect("just looked up");
+        state.stands_in |= is_forgotten;
+        let votes = meta.electorate.contains(cx.me.region) && !state.stands_in && state.decision.is_none();
+        if (votes && state.vote.is_none() && state.is_preparing()) || state.acceptor.without().contains(round.leader) {
             return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
-        let unbound = ballot.unbound(cx.me);
+        let unbound = state.unbound(cx.me);
         if !unbound.is_empty() {
             return unbound.into_iter().for_each(|site| cx.fx.send(site, Note::Bind { meta: meta.clone() })); // the leader asks again
         }
-        let is_new = match ballot.acceptor.promise(round, without) {
+        let is_new = match state.acceptor.promise(round, without) {
             Ok(is_new) => is_new,
             Err(promised) => return cx.send(from, Note::Outranked { attempt, promised }),
         };
-        if ballot.leader.as_ref().is_some_and(|leader| leader.round() != round) {
-            ballot.leave_round();
+        if state.leader.as_ref().is_some_and(|leader| leader.round() != round) {
+            state.leave_round();
         }
         if is_new {
             // Once a round, however often it asks: a link may be cut between its leader and another survivor.
-            ballot.leads_from = now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX));
+            state.leads_from = now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX));
         }
-        let last = match ballot.vote {
+        let last = match state.vote {
             _ if !votes => None,
             None => Some(Vote::No(Refusal::NeverHeard)),
             Some(Vote::Yes) => Some(Vote::Firm),
@@ -240,25 +240,25 @@ impl Roles {
 
     fn put_on_record(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let mut batch = Batch::new();
-        self.coordinator.ballots[&attempt].put_record(&mut batch);
+        self.coordinator.attempts[&attempt].put_record(&mut batch);
         cx.fx.persist(batch);
     }
 
     /// Says what this region knows, once that is on disk.
     fn testify(&mut self, to: SiteId, attempt: Attempt, round: Round, cx: &mut Context<'_>) {
         let region = cx.me.region;
-        let ballot = &self.coordinator.ballots[&attempt];
+        let state = &self.coordinator.attempts[&attempt];
         let entry = self.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
         let mut votes = self.votes_heard(&attempt);
-        votes.extend(ballot.final_votes());
-        votes.extend(ballot.vote.clone().map(|vote| (region, vote)));
-        votes.extend(ballot.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
+        votes.extend(state.final_votes());
+        votes.extend(state.vote.clone().map(|vote| (region, vote)));
+        votes.extend(state.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
         let testimony = Testimony {
-            known: ballot.decision,
+            known: state.decision,
             votes,
-            accepted: ballot.acceptor.accepted(),
-            contested: ballot.acceptor.is_contested(),
-            forgotten: ballot.stands_in.then_some(self.cohort.log_end),
+            accepted: state.acceptor.accepted(),
+            contested: state.acceptor.is_contested(),
+            forgotten: state.stands_in.then_some(self.cohort.log_end),
         };
         let contents = entry.map(|entry| entry.part.clone());
         cx.fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
@@ -273,9 +273,9 @@ impl Roles {
 
     /// The leader has heard something: it proposes once it has heard all survivors, and concludes once all have accepted.
     pub(super) fn go_on_resolving(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(ballot) = self.coordinator.ballots.get(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
-        let Some(leader) = &ballot.leader else { return };
-        let meta = ballot.meta.clone();
+        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let Some(leader) = &state.leader else { return };
+        let meta = state.meta.clone();
         if !leader.awaited().is_empty() {
             return;
         }
@@ -292,9 +292,9 @@ impl Roles {
             if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, cx) {
                 return;
             }
-            let ballot = self.coordinator.ballots.get_mut(&attempt).expect("it leads");
-            ballot.assumes = assumes && decision.is_commit();
-            ballot.leader.as_mut().expect("it leads").propose(decision);
+            let state = self.coordinator.attempts.get_mut(&attempt).expect("it leads");
+            state.assumes = assumes && decision.is_commit();
+            state.leader.as_mut().expect("it leads").propose(decision);
             self.ask_survivors(&meta, cx);
         }
     }
@@ -302,12 +302,12 @@ impl Roles {
     /// True if the rows of an attempt that others have forgotten are not here. That its log has been read says so only to those who remember what
     /// was in it: they are looked for if nobody has done so.
     fn are_rows_of_forgotten_absent(&mut self, meta: &Meta, cx: &mut Context<'_>) -> bool {
-        let ballot = self.coordinator.ballots.get_mut(&meta.attempt).expect("it leads");
-        let Some(contents) = ballot.contents.as_ref().filter(|contents| !contents.writes.is_empty()) else { return true };
-        match ballot.rows {
+        let state = self.coordinator.attempts.get_mut(&meta.attempt).expect("it leads");
+        let Some(contents) = state.contents.as_ref().filter(|contents| !contents.writes.is_empty()) else { return true };
+        match state.rows {
             RowsOfDoubt::Absent => return true,
             RowsOfDoubt::Awaited => return false,
-            RowsOfDoubt::Unknown => ballot.rows = RowsOfDoubt::Awaited,
+            RowsOfDoubt::Unknown => state.rows = RowsOfDoubt::Awaited,
         }
         let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
         cx.load(Pending::RowsOfForgotten(meta.attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
@@ -317,13 +317,13 @@ impl Roles {
     /// The rows of what others have forgotten were looked for.
     pub(super) fn on_rows_of_forgotten(&mut self, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
         if rows.is_empty() {
-            ballot.rows = RowsOfDoubt::Absent;
+            state.rows = RowsOfDoubt::Absent;
             return self.go_on_resolving(attempt, cx);
         }
-        if !ballot.acceptor.has_accepted_abort() {
-            let meta = ballot.meta.clone();
+        if !state.acceptor.has_accepted_abort() {
+            let meta = state.meta.clone();
             let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
             self.conclude_as_coordinator(&meta, decision, cx);
         }
@@ -342,9 +342,9 @@ impl Roles {
     pub(super) fn on_concluded(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         if meta.coordinator == cx.me.shard {
             let now = cx.now;
-            let ballot = self.coordinator.ballot(meta, now);
-            if ballot.decision.is_none() {
-                ballot.kept = true;
+            let state = self.coordinator.state_of(meta, now);
+            if state.decision.is_none() {
+                state.kept = true;
                 self.distribute(meta.attempt, decision, cx);
             }
         }
@@ -357,14 +357,14 @@ impl Roles {
         let mut refusing = Tally::default();
         meta.refuse_for_lost(&mut refusing);
         let assumed = if cx.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
-        let ballot = &self.coordinator.ballots[&meta.attempt];
-        let tally = &ballot.tally;
+        let state = &self.coordinator.attempts[&meta.attempt];
+        let tally = &state.tally;
         match leader.verdict(meta.electorate, refusing, &assumed)? {
             Verdict::Known(decision) => Some((decision, false)),
             _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
             Verdict::Counted(outcome) => Some((cx.decision(outcome, tally, meta, self.lost_of(cx, meta))?, false)),
             // No survivor has promised it, or one that has promised has its outcome among rows that it copied.
-            Verdict::Assumed(_) if ballot.contents.is_none() => Some((Decision::Aborted, true)),
+            Verdict::Assumed(_) if state.contents.is_none() => Some((Decision::Aborted, true)),
             Verdict::Assumed(outcome) => {
                 let decision = cx.decision(outcome, tally, meta, self.lost_of(cx, meta))?;
                 if decision.is_commit() {
@@ -384,18 +384,18 @@ impl Roles {
             return;
         }
         self.look_up(&meta, cx);
-        let ballot = self.coordinator.ballots.get_mut(&attempt).expect("just looked up");
-        if ballot.decision.is_some_and(|known| known.outcome() != decision.outcome()) {
+        let state = self.coordinator.attempts.get_mut(&attempt).expect("just looked up");
+        if state.decision.is_some_and(|known| known.outcome() != decision.outcome()) {
             cx.fx.persist(Batch::new()).send(from, Promise::Contested { attempt, region, round });
             return;
         }
-        if let Err(promised) = ballot.acceptor.promise(round, Regions::NONE) {
+        if let Err(promised) = state.acceptor.promise(round, Regions::NONE) {
             return cx.send(from, Note::Outranked { attempt, promised });
         }
         let proposal = Proposal { meta, round, decision };
         // Who knows that it committed need not look.
-        let Some(contents) = contents.filter(|_| ballot.decision.is_none()) else { return self.accept_proposal(from, &proposal, cx) };
-        ballot.contents = Some(contents.clone());
+        let Some(contents) = contents.filter(|_| state.decision.is_none()) else { return self.accept_proposal(from, &proposal, cx) };
+        state.contents = Some(contents.clone());
         self.coordinator.assumed.insert(attempt);
         if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
             return;
@@ -409,13 +409,13 @@ impl Roles {
 
     fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
         let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        if ballot.decision.is_some_and(|known| known.outcome() != proposal.decision.outcome()) {
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
+        if state.decision.is_some_and(|known| known.outcome() != proposal.decision.outcome()) {
             return; // heard meanwhile: the leader asks again, and is told
         }
-        if ballot.acceptor.accept(round, proposal.decision).is_ok() {
+        if state.acceptor.accept(round, proposal.decision).is_ok() {
             let mut batch = Batch::new();
-            ballot.put_record(&mut batch);
+            state.put_record(&mut batch);
             cx.fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
         }
     }
@@ -457,7 +457,7 @@ impl Roles {
 
     fn end_examination(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(Examination { from, proposal, contents, is_stale, .. }) = self.examinations.0.remove(&attempt) else { return };
-        if self.coordinator.ballots.get(&attempt).is_none_or(|ballot| ballot.decision.is_some()) {
+        if self.coordinator.attempts.get(&attempt).is_none_or(|state| state.decision.is_some()) {
             return; // heard meanwhile: the leader asks again, and is told
         }
         let is_stale = is_stale && !cx.rules.breaks(Planted::StaleUnseen);
@@ -481,10 +481,10 @@ impl Roles {
     /// Says that the attempt must not be committed by assumption, for good.
     fn contest(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
         let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
         cx.fx.count("commit.resolution_contested");
         let mut batch = Batch::new();
-        ballot.contest(&mut batch);
+        state.contest(&mut batch);
         cx.fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
@@ -498,31 +498,31 @@ impl Roles {
         let rivals = self.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
         let rivals = rivals.filter(|entry| entry.meta.attempt != attempt && entry.part.conflicts(contents));
         let rivals: Vec<Attempt> = rivals.map(|entry| entry.meta.attempt).collect();
-        let ballots = &mut self.coordinator.ballots;
+        let attempts = &mut self.coordinator.attempts;
         let has_priority = |rival: &Attempt| {
-            let ballot = ballots.get(rival);
-            let accepted = ballot.and_then(|ballot| ballot.decision.or(ballot.acceptor.accepted().map(|(_, decision)| decision)));
+            let state = attempts.get(rival);
+            let accepted = state.and_then(|state| state.decision.or(state.acceptor.accepted().map(|(_, decision)| decision)));
             accepted.map_or(*rival < attempt, Decision::is_commit)
         };
-        let is_open = |rival: &Attempt| ballots.get(rival).is_some_and(|ballot| ballot.is_in_doubt() && !ballot.acceptor.is_bound());
-        if ballots[&attempt].acceptor.is_contested() {
+        let is_open = |rival: &Attempt| attempts.get(rival).is_some_and(|state| state.is_in_doubt() && !state.acceptor.is_bound());
+        if attempts[&attempt].acceptor.is_contested() {
             return Way::Barred;
         }
         if rivals.iter().any(is_open) {
             return Way::Open;
         }
-        // One that is carried here has no ballot on which to put that it is contested. And what is in force is committed.
-        let is_foreign = |rival: &Attempt| !ballots.contains_key(rival);
+        // One that is carried here has no state on which to put that it is contested. And what is in force is committed.
+        let is_foreign = |rival: &Attempt| !attempts.contains_key(rival);
         let in_force = contents.placement().is_some_and(|next| next.epoch <= cx.placement.epoch && next != cx.placement);
         if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
             return Way::Barred;
         }
         let mut way = Way::Free;
         for rival in rivals {
-            if let Some(ballot) = ballots.get_mut(&rival).filter(|ballot| ballot.decision.is_none()) {
+            if let Some(state) = attempts.get_mut(&rival).filter(|state| state.decision.is_none()) {
                 way = Way::Open;
-                if !ballot.acceptor.is_contested() {
-                    ballot.contest(batch);
+                if !state.acceptor.is_contested() {
+                    state.contest(batch);
                 }
             }
         }
@@ -533,10 +533,10 @@ impl Roles {
     /// proposes to commit by assumption, that one is contested.
     pub(super) fn contest_unread(&mut self, meta: &Meta, part: &Part, batch: &mut Batch) {
         for attempt in &self.coordinator.assumed {
-            let Some(ballot) = self.coordinator.ballots.get_mut(attempt) else { continue };
-            let is_unread = ballot.meta.at < meta.at && ballot.contents.as_ref().is_some_and(|contents| part.has_read_from(contents));
-            if *attempt != meta.attempt && is_unread && !ballot.acceptor.is_contested() {
-                ballot.contest(batch);
+            let Some(state) = self.coordinator.attempts.get_mut(attempt) else { continue };
+            let is_unread = state.meta.at < meta.at && state.contents.as_ref().is_some_and(|contents| part.has_read_from(contents));
+            if *attempt != meta.attempt && is_unread && !state.acceptor.is_contested() {
+                state.contest(batch);
             }
         }
     }
@@ -544,12 +544,12 @@ impl Roles {
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
     pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
         let own = cx.me.region;
-        let Some(meta) = self.coordinator.ballots.get(&attempt).map(|ballot| ballot.meta.clone()) else { return };
+        let Some(meta) = self.coordinator.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
         let survivors = self.survivors(cx, &meta);
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt) else { return };
-        if ballot.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
+        if state.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
             cx.fx.trace(|| format!("{region} contests {attempt}"));
-            ballot.lead(own, survivors);
+            state.lead(own, survivors);
             self.ask_survivors(&meta, cx);
         }
     }
@@ -563,16 +563,16 @@ impl Roles {
 
     /// Another leads a higher round: it is given the time to conclude.
     pub(super) fn on_outranked(&mut self, attempt: Attempt, promised: Round, cx: &mut Context<'_>) {
-        let Some(meta) = self.coordinator.ballots.get(&attempt).map(|ballot| ballot.meta.clone()) else { return };
+        let Some(meta) = self.coordinator.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
         let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
-        let Some(ballot) = self.coordinator.ballots.get_mut(&attempt).filter(|ballot| ballot.decision.is_none()) else { return };
-        if ballot.leader.as_ref().is_none_or(|leader| leader.round() >= promised) {
+        let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
+        if state.leader.as_ref().is_none_or(|leader| leader.round() >= promised) {
             return;
         }
         cx.fx.count("commit.resolution_outranked");
-        ballot.leave_round();
-        ballot.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
-        ballot.outranked_by = ballot.outranked_by.max(promised.number);
+        state.leave_round();
+        state.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
+        state.outranked_by = state.outranked_by.max(promised.number);
     }
 
     /// An operator says that regions are `lost`: tells all sites, for a change of the placement that is in doubt keeps the row that a
@@ -594,7 +594,7 @@ impl Roles {
         let own = holders.filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
         let metas: Vec<Meta> = own.map(|entry| entry.meta.clone()).collect();
         for meta in metas {
-            self.ballot_of_forgotten(cx, &meta);
+            self.state_of_forgotten(cx, &meta);
             if self.coordinator.presume_lost(meta.attempt, lost) {
                 cx.fx.count("placement.settled_for_declaration");
                 self.ask_votes(meta.attempt, cx);

@@ -309,7 +309,7 @@ impl Roles {
         self.coordinator.closed = ceiling;
         cx.fx.trace(|| format!("serves above {ceiling}"));
         self.drop_orphans(cx);
-        self.settle_copied_ballots(self.since());
+        self.settle_copied(self.since());
         self.on_tick(cx);
     }
 
@@ -326,7 +326,7 @@ impl Inspect for Site {
         let everywhere = sites * TRANSACTIONS_MAX;
         roles.gateway.tables(sites, visit);
         roles.coordinator.tables(shared.now, &shared.config, visit);
-        roles.examinations.tables(roles.coordinator.ballots.len(), visit);
+        roles.examinations.tables(roles.coordinator.attempts.len(), visit);
         roles.cohort.tables(everywhere, &shared.config, visit);
         roles.moving.tables(sites, regions, visit);
         let log_end = shared.placement.voters.contains(shared.me.region).then_some(roles.cohort.log_end);
