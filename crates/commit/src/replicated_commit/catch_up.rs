@@ -211,10 +211,17 @@ pub(super) struct Closed {
     in_epoch: Option<u64>,
 }
 
+impl CatchUp {
+    /// Nothing below it can be read any more.
+    pub(super) fn horizon(&self, cx: &Shared) -> Timestamp {
+        Timestamp::from_time(cx.now.minus(cx.config.keep_versions)).max(self.collected)
+    }
+}
+
 impl Roles {
     /// The regions whose logs together hold every commit that may be missing here.
     fn sources(&self, cx: &Shared) -> Regions {
-        let all = if self.has_copy(cx) { cx.placement.voters.or(self.regions_before(cx)) } else { Regions::NONE };
+        let all = if self.has_copy(cx) { cx.placement.voters.or(self.moving.regions_before(cx)) } else { Regions::NONE };
         all.or(self.forgetting()).without(cx.me.region.into())
     }
 
@@ -241,7 +248,7 @@ impl Roles {
     /// Every commit at or below it is applied here. What the voters of this epoch promise says nothing of an attempt of an earlier one that is
     /// in doubt here: they may have its rows by a log or a copy, and not in the logs that are read here.
     pub(super) fn safe(&self, cx: &Shared) -> Timestamp {
-        if !self.is_settled(cx) {
+        if !self.moving.is_settled(cx) {
             return self.catch_up.safe_before;
         }
         let voters = cx.placement.voters;
@@ -250,11 +257,6 @@ impl Roles {
         closed.sort_unstable_by(|a, b| b.cmp(a));
         let closed = closed[voters.majority() - 1].max(self.catch_up.safe_before);
         self.cohort.lowest_promised_before(cx.placement.epoch).map_or(closed, |lowest| closed.min(lowest.previous()))
-    }
-
-    /// Nothing below it can be read any more.
-    pub(super) fn horizon(&self, cx: &Shared) -> Timestamp {
-        Timestamp::from_time(cx.now.minus(cx.config.keep_versions)).max(self.catch_up.collected)
     }
 
     pub(super) fn catch_up_tick(&mut self, cx: &mut Context<'_>) {
@@ -266,7 +268,7 @@ impl Roles {
         }
         let closed = self.own_closed(cx);
         // A promise to oneself counts when it would outlive a restart, like any other.
-        if self.is_settled(cx) {
+        if self.moving.is_settled(cx) {
             self.catch_up.peers.entry(cx.me.region).or_default().closed = closed.min(cx.clock.bound());
         }
         if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
@@ -290,7 +292,7 @@ impl Roles {
     pub(super) fn pull(&mut self, region: RegionId, cx: &mut Context<'_>) {
         let to = SiteId { region, shard: cx.me.shard };
         let safe = self.safe(cx);
-        let (epoch, settled) = (cx.placement.epoch, self.settled());
+        let (epoch, settled) = (cx.placement.epoch, self.moving.settled());
         let now = cx.now;
         let peer = self.catch_up.peers.entry(region).or_default();
         if let Some(open) = peer.open.as_mut().filter(|open| now.since(open.since) < cx.config.read_timeout) {
@@ -323,7 +325,7 @@ impl Roles {
         peer.acked = after;
         peer.safe = safe.max(peer.safe);
         peer.settled = settled;
-        let closed = Closed { upto: self.own_closed(cx), in_epoch: self.is_settled(cx).then_some(cx.placement.epoch) };
+        let closed = Closed { upto: self.own_closed(cx), in_epoch: self.moving.is_settled(cx).then_some(cx.placement.epoch) };
         if after >= self.cohort.log_end {
             let page = self.page(cx, after, Vec::new(), self.cohort.log_end, false, closed);
             return self.tell_log(from, page, cx);
@@ -351,7 +353,7 @@ impl Roles {
     fn page(&self, cx: &Shared, after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Closed) -> Page {
         let CatchUp { truncated, collected, .. } = self.catch_up;
         // What it is in doubt about of earlier epochs it knows once it is settled: it may have settled since it was asked.
-        let holds = self.is_settled(cx) && closed.in_epoch == Some(cx.placement.epoch);
+        let holds = self.moving.is_settled(cx) && closed.in_epoch == Some(cx.placement.epoch);
         let closed = if holds { closed.upto } else { Timestamp::ZERO };
         Page { after, heads, end, more, closed, begins: truncated, collected, epoch: cx.placement.epoch }
     }
@@ -563,7 +565,7 @@ impl Roles {
         let is_of_before = entry.meta.is_some() && entry.attempt.made <= cx.life;
         if is_of_before
             || !cx.placement.passives.contains(cx.me.region)
-            || entry.attempt.made <= self.forget_floor(cx)
+            || entry.attempt.made <= self.coordinator.forget_floor(cx)
             || !matches!(self.look_at(&entry.head(), cx), Found::Missing)
         {
             return cx.fx.count("catch_up.copy_ignored");
@@ -598,7 +600,7 @@ impl Roles {
         if let Some(meta) = entry.meta {
             self.keep_commit(&meta, entry.floor, batch, cx);
         }
-        self.keep_floor(entry.at, entry.floor, batch);
+        self.cohort.keep_floor(entry.at, entry.floor, batch);
     }
 
     /// If all rows of the open page are here, the cursor moves to its end.
@@ -623,7 +625,7 @@ impl Roles {
     fn collect_versions(&mut self, cx: &mut Context<'_>) {
         let safe_of = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.safe);
         let everywhere = self.followers(cx).iter().map(safe_of).min().unwrap_or(Timestamp::MAX);
-        let horizon = self.horizon(cx);
+        let horizon = self.catch_up.horizon(cx);
         let deletions = everywhere.min(self.safe(cx)).min(horizon).max(self.catch_up.collected);
         self.catch_up.collected = deletions;
         self.cohort.ceilings.raise_floor(deletions);
@@ -642,7 +644,7 @@ impl Roles {
         let log_end = self.cohort.log_end;
         let added = log_end - self.catch_up.ended.replace(log_end).unwrap_or(log_end);
         let moving = |region| self.catch_up.settled(region) < cx.placement.epoch;
-        if (self.has_copy(cx) && !self.is_settled(cx)) || self.followers(cx).iter().any(moving) {
+        if (self.has_copy(cx) && !self.moving.is_settled(cx)) || self.followers(cx).iter().any(moving) {
             return;
         }
         let acked = self.followers(cx).iter().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();

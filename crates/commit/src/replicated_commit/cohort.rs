@@ -15,6 +15,7 @@
 
 use super::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
 use super::context::{Context, Shared};
+use super::coordinator::Coordinator;
 use super::floors::Floors;
 use super::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::planted::Planted;
@@ -215,6 +216,81 @@ impl Cohort {
     }
 }
 
+impl Coordinator {
+    /// No attempt made at or below it is prepared any more, nor remembered as applied.
+    pub(super) fn forget_floor(&self, cx: &Shared) -> Timestamp {
+        Timestamp::from_time(cx.now.minus(cx.config.forget_after)).max(self.forgotten)
+    }
+}
+
+impl Cohort {
+    /// May the attempt take all its locks, and is its timestamp above all reads of what it writes?
+    fn check_locks(&self, cx: &Shared, meta: &Meta, part: &Part) -> Result<(), Refusal> {
+        let txn = meta.attempt.txn;
+        let locks = &self.locks;
+        work::add(part.reads.len() + part.ranges.len() + part.writes.len());
+        if part.writes.iter().any(|(key, _)| locks.denies_exclusive(key, txn).is_some()) {
+            return Err(Refusal::Locked);
+        }
+        let ceiling = part.writes.iter().map(|(key, _)| self.ceilings.of(key)).max().unwrap_or(Timestamp::ZERO);
+        if ceiling >= meta.at && !cx.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
+            return Err(Refusal::TooOld(ceiling));
+        }
+        if locks.has_lost(txn) && !cx.rules.breaks(Planted::SharedLockSkipped) {
+            return Err(Refusal::LockLost);
+        }
+        let locked = |read: &super::message::ReadCheck| locks.exclusive_holder(&read.key, Some(txn)).is_some();
+        if !cx.rules.breaks(Planted::SharedLockSkipped) && part.reads.iter().any(locked) {
+            return Err(Refusal::Locked);
+        }
+        let locked = |range: &super::message::RangeCheck| locks.exclusive_holder_within(&range.range, Some(txn)).is_some();
+        if !cx.rules.breaks(Planted::RangeLockSkipped) && part.ranges.iter().any(locked) {
+            return Err(Refusal::Locked);
+        }
+        Ok(())
+    }
+
+    /// Drops the read locks of gateways that are gone, and of transactions that are over.
+    fn drop_dead_locks(&mut self, cx: &Shared) {
+        let dead = |txn: &TxnId| {
+            let gateway: SiteId = txn.gateway;
+            let over = txn.began < cx.peers.oldest(gateway);
+            let gone = gateway != cx.me && !cx.peers.is_alive(gateway, cx.now, cx.config.locks_expire_after);
+            (over || gone) && self.entry_of(*txn).is_none()
+        };
+        let dead: BTreeSet<TxnId> = self.locks.holders().inspect(|_| work::add(1)).filter(dead).collect();
+        for txn in dead {
+            self.release(txn);
+        }
+    }
+
+    pub(super) fn on_release(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        if self.entry_of(txn).is_none() {
+            self.release(txn);
+        } else {
+            cx.fx.count("read.release_of_prepared");
+        }
+    }
+}
+
+impl Cohort {
+    /// The attempt has aborted, or the region has voted no: lets go of its locks.
+    pub(super) fn unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        let mut batch = Batch::new();
+        self.remove_entry(&attempt, &mut batch);
+        if !batch.ops.is_empty() {
+            cx.fx.persist(batch);
+        }
+    }
+
+    /// This region's coordinator will not commit it by its own vote: whoever keeps its locks for others goes on.
+    pub(super) fn on_unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        if !self.is_carried(&attempt) {
+            self.unprepare(attempt, cx);
+        }
+    }
+}
+
 impl Roles {
     pub(super) fn recover_prepared(&mut self, cx: &Shared, record: PreparedRecord) {
         self.take_locks(cx, &record.meta, &record.part);
@@ -234,7 +310,7 @@ impl Roles {
         let orphans: Vec<Attempt> = self.cohort.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
         for attempt in orphans {
             cx.fx.count("commit.recovered_orphan");
-            self.unprepare(attempt, cx);
+            self.cohort.unprepare(attempt, cx);
         }
     }
 
@@ -248,51 +324,25 @@ impl Roles {
             }
             return;
         }
-        if self.cohort.applied.contains(&attempt) || attempt.made <= self.forget_floor(cx) {
+        if self.cohort.applied.contains(&attempt) || attempt.made <= self.coordinator.forget_floor(cx) {
             return; // a Prepare that was long under way; whoever still waits for an answer votes no in time
         }
         if let Some(other) = self.cohort.entry_of(attempt.txn).map(|entry| entry.meta.attempt) {
             if other > attempt {
                 return self.refuse(&meta, Refusal::Superseded, cx);
             }
-            self.unprepare(other, cx); // certainly aborted, or there would be no later attempt
+            self.cohort.unprepare(other, cx); // certainly aborted, or there would be no later attempt
         }
-        if meta.epoch != cx.placement.epoch || !self.is_settled(cx) {
+        if meta.epoch != cx.placement.epoch || !self.moving.is_settled(cx) {
             return self.refuse(&meta, Refusal::Moved, cx);
         }
-        if let Err(refusal) = self.check_placement(cx, &part).and_then(|()| self.check_locks(cx, &meta, &part)) {
+        if let Err(refusal) = self.catch_up.check_placement(cx, &part).and_then(|()| self.cohort.check_locks(cx, &meta, &part)) {
             return self.refuse(&meta, refusal, cx);
         }
         let validation = self.plan_validation(cx, &part);
         self.take_locks(cx, &meta, &part);
         self.cohort.entries.insert(attempt, Entry::new(meta, part, Stage::Validating(validation), cx.now));
         self.validate_next(attempt, cx);
-    }
-
-    /// May the attempt take all its locks, and is its timestamp above all reads of what it writes?
-    fn check_locks(&self, cx: &Shared, meta: &Meta, part: &Part) -> Result<(), Refusal> {
-        let txn = meta.attempt.txn;
-        let locks = &self.cohort.locks;
-        work::add(part.reads.len() + part.ranges.len() + part.writes.len());
-        if part.writes.iter().any(|(key, _)| locks.denies_exclusive(key, txn).is_some()) {
-            return Err(Refusal::Locked);
-        }
-        let ceiling = part.writes.iter().map(|(key, _)| self.cohort.ceilings.of(key)).max().unwrap_or(Timestamp::ZERO);
-        if ceiling >= meta.at && !cx.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
-            return Err(Refusal::TooOld(ceiling));
-        }
-        if locks.has_lost(txn) && !cx.rules.breaks(Planted::SharedLockSkipped) {
-            return Err(Refusal::LockLost);
-        }
-        let locked = |read: &super::message::ReadCheck| locks.exclusive_holder(&read.key, Some(txn)).is_some();
-        if !cx.rules.breaks(Planted::SharedLockSkipped) && part.reads.iter().any(locked) {
-            return Err(Refusal::Locked);
-        }
-        let locked = |range: &super::message::RangeCheck| locks.exclusive_holder_within(&range.range, Some(txn)).is_some();
-        if !cx.rules.breaks(Planted::RangeLockSkipped) && part.ranges.iter().any(locked) {
-            return Err(Refusal::Locked);
-        }
-        Ok(())
     }
 
     /// What must be looked up: the newest versions of all that is written and of all that was read. That a lock taken at
@@ -415,28 +465,12 @@ impl Roles {
         cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Prepared { attempt: meta.attempt, shard });
     }
 
-    /// The attempt has aborted, or the region has voted no: lets go of its locks.
-    pub(super) fn unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let mut batch = Batch::new();
-        self.remove_entry(&attempt, &mut batch);
-        if !batch.ops.is_empty() {
-            cx.fx.persist(batch);
-        }
-    }
-
-    /// This region's coordinator will not commit it by its own vote: whoever keeps its locks for others goes on.
-    pub(super) fn on_unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        if !self.is_carried(&attempt) {
-            self.unprepare(attempt, cx);
-        }
-    }
-
     /// The attempt has committed: applies it, from what was prepared or from `part`.
     pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         self.cohort.bound.remove(&attempt);
         let (mut batch, mut resolved) = (Batch::new(), Batch::new());
-        let part = match self.remove_entry(&attempt, &mut resolved) {
+        let part = match self.cohort.remove_entry(&attempt, &mut resolved) {
             Some(entry) => Some(entry.part),
             None => part.filter(|_| !self.cohort.applied.contains(&attempt)),
         };
@@ -448,7 +482,7 @@ impl Roles {
         };
         cx.fx.agree(ATTEMPT, attempt, &Some(meta.at));
         self.supersede_earlier(attempt, &mut batch, cx);
-        self.contest_unread(meta, &part, &mut batch);
+        self.coordinator.contest_unread(meta, &part, &mut batch);
         let kept = meta.at > self.catch_up.collected;
         for (key, value) in part.writes.iter().filter(|_| kept) {
             self.cohort.locks.take_over(key, Some(attempt.txn));
@@ -463,13 +497,13 @@ impl Roles {
         Number::LogEnd.put(&mut batch, self.cohort.log_end);
         batch.ops.append(&mut resolved.ops);
         self.cohort.applied.insert(attempt);
-        self.keep_floor(meta.at, floor, &mut batch);
+        self.cohort.keep_floor(meta.at, floor, &mut batch);
         self.tell_applied(meta, batch, cx);
     }
 
     fn tell_applied(&mut self, meta: &Meta, mut batch: Batch, cx: &mut Context<'_>) {
         if meta.participants == [cx.me.shard] {
-            self.resolve(meta.attempt, &mut batch);
+            self.coordinator.resolve(meta.attempt, &mut batch);
             self.confirm(meta, batch, cx);
         } else {
             let SiteId { region, shard } = cx.me;
@@ -481,12 +515,12 @@ impl Roles {
     pub(super) fn on_vote_as_cohort(&mut self, voted: &Voted, cx: &mut Context<'_>) {
         let Voted { meta, region, vote, high } = voted;
         let region = *region;
-        let carried = self.is_carried(&meta.attempt);
+        let carried = self.cohort.is_carried(&meta.attempt);
         if meta.coordinator == cx.me.shard && !carried {
             return; // the coordinator of this very site sees to it
         }
         if region == cx.me.region && !vote.is_yes() && !carried {
-            return self.unprepare(meta.attempt, cx);
+            return self.cohort.unprepare(meta.attempt, cx);
         }
         let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
@@ -510,10 +544,10 @@ impl Roles {
             cx.fx.agree(ATTEMPT, meta.attempt, &ABORTED);
             let was_bound = self.cohort.bound.remove(&meta.attempt).is_some();
             let is_part = from != cx.me && meta.participants.contains(&cx.me.shard);
-            if is_part && (was_bound || !self.lost_of(cx, meta).is_empty()) {
-                self.keep_abort(meta, cx);
+            if is_part && (was_bound || !self.coordinator.lost_of(cx, meta).is_empty()) {
+                self.coordinator.keep_abort(meta, cx);
             }
-            self.unprepare(meta.attempt, cx);
+            self.cohort.unprepare(meta.attempt, cx);
         }
     }
 
@@ -562,7 +596,7 @@ impl Roles {
             cx.fx.send(meta.coordinator_in(cx.me.region), Note::AskVote { meta: meta.clone() });
         }
         self.carried_tick(cx);
-        let floor = self.forget_floor(cx);
+        let floor = self.coordinator.forget_floor(cx);
         let begun_by_then = self.cohort.applied.range(..=Attempt::last_begun(floor));
         let old: Vec<Attempt> = begun_by_then.filter(|attempt| attempt.made <= floor).copied().collect();
         work::add(old.len());
@@ -573,39 +607,12 @@ impl Roles {
         if cx.rules.breaks(Planted::DeadLocksKept) {
             return;
         }
-        self.drop_dead_locks(cx);
-    }
-
-    /// No attempt made at or below it is prepared any more, nor remembered as applied.
-    pub(super) fn forget_floor(&self, cx: &Shared) -> Timestamp {
-        Timestamp::from_time(cx.now.minus(cx.config.forget_after)).max(self.forgotten)
+        self.cohort.drop_dead_locks(cx);
     }
 
     /// Nobody here waits for the outcomes of attempts made at or below it: where there is no copy, a copy brings what the others have forgotten.
     pub(super) fn resting(&self, cx: &Shared) -> Timestamp {
-        if self.has_copy(cx) { Timestamp::ZERO } else { self.forget_floor(cx) }
-    }
-
-    /// Drops the read locks of gateways that are gone, and of transactions that are over.
-    fn drop_dead_locks(&mut self, cx: &Shared) {
-        let dead = |txn: &TxnId| {
-            let gateway: SiteId = txn.gateway;
-            let over = txn.began < cx.peers.oldest(gateway);
-            let gone = gateway != cx.me && !cx.peers.is_alive(gateway, cx.now, cx.config.locks_expire_after);
-            (over || gone) && self.cohort.entry_of(*txn).is_none()
-        };
-        let dead: BTreeSet<TxnId> = self.cohort.locks.holders().inspect(|_| work::add(1)).filter(dead).collect();
-        for txn in dead {
-            self.cohort.release(txn);
-        }
-    }
-
-    pub(super) fn on_release(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        if self.cohort.entry_of(txn).is_none() {
-            self.cohort.release(txn);
-        } else {
-            cx.fx.count("read.release_of_prepared");
-        }
+        if self.has_copy(cx) { Timestamp::ZERO } else { self.coordinator.forget_floor(cx) }
     }
 }
 

@@ -106,6 +106,8 @@ pub(super) struct Coordinator {
     walked: Option<Attempt>,
     /// How many refusals this walk has kept for others.
     kept: usize,
+    /// Attempts made at or below it, and not on record, are forgotten.
+    pub(super) forgotten: Timestamp,
 }
 
 impl Coordinator {
@@ -309,7 +311,7 @@ impl AttemptState {
     }
 }
 
-impl Roles {
+impl Coordinator {
     pub(super) fn recover_vote(&mut self, record: VoteRecord, cx: &mut Context<'_>) {
         let mut state = AttemptState::new(record.meta, cx.now);
         if let Some(decision) = record.decision {
@@ -327,36 +329,124 @@ impl Roles {
         state.resolved = applied || state.decision == Some(Decision::Aborted) || !(state.has_yes() || is_bound);
         if let Some(vote) = &state.vote {
             state.tally.record(cx.me.region, vote.clone());
-            self.coordinator.voted += 1;
+            self.voted += 1;
         }
         if !state.resolved {
-            self.coordinator.unresolved.insert(state.meta.attempt);
+            self.unresolved.insert(state.meta.attempt);
         }
-        self.coordinator.attempts.insert(state.meta.attempt, state);
+        self.attempts.insert(state.meta.attempt, state);
     }
 
     /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
     pub(super) fn state_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
         let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), cx.now);
-        self.coordinator.state_of(meta, now).stands_in |= is_forgotten;
+        self.state_of(meta, now).stands_in |= is_forgotten;
     }
 
     pub(super) fn is_forgotten(&self, attempt: &Attempt) -> bool {
-        attempt.made <= self.forgotten && self.coordinator.attempts.get(attempt).is_none_or(|state| state.stands_in)
+        attempt.made <= self.forgotten && self.attempts.get(attempt).is_none_or(|state| state.stands_in)
     }
 
+    /// Regions that are lost, as an operator says who cannot declare them so before `attempt` is settled, or a round that is promised.
+    pub(super) fn presumed_lost(&self, attempt: &Attempt) -> Regions {
+        self.attempts.get(attempt).map_or(Regions::NONE, |state| state.presumed_lost.or(state.acceptor.without()))
+    }
+
+    /// The gateway of this site concludes that an attempt aborted. Where the coordinator at this site has found that out as well, it has told the
+    /// others.
+    pub(super) fn on_gateway_aborts(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        let me = cx.me;
+        if self.has_aborted(&meta.attempt) {
+            return self.tell_aborted(meta, [me], cx);
+        }
+        for region in meta.electorate.or(me.region.into()).iter() {
+            cx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision: Decision::Aborted });
+        }
+    }
+
+    /// Tells that the attempt aborted, once that is on record.
+    pub(super) fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
+        let state = self.attempts.get_mut(&meta.attempt).expect("it aborted here");
+        let mut batch = Batch::new();
+        if !std::mem::replace(&mut state.kept, true) {
+            state.put_record(&mut batch);
+        }
+        let mut persist = cx.fx.persist(batch);
+        for site in to {
+            persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
+        }
+    }
+
+    /// The coordinator, another site of this region, has agreed that it aborted: no late log or copy of a lost region undoes that.
+    pub(super) fn keep_abort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let state = self.state_of(meta, now);
+        if state.decision.is_none() {
+            (state.decision, state.kept) = (Some(Decision::Aborted), true);
+            let mut batch = Batch::new();
+            self.resolve(meta.attempt, &mut batch);
+            cx.fx.persist(batch);
+        }
+    }
+
+    /// Has cohorts of this region apply `attempt`, which committed. To one at another site this goes once the outcome is on record here: a later
+    /// life that knew nothing of it could agree that it aborted, and half a transaction would remain.
+    fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, cx: &mut Context<'_>) {
+        let Some(state) = self.attempts.get_mut(&attempt) else { return };
+        let Some(Decision::Committed { floor }) = state.decision else { return };
+        let (meta, mut batch) = (state.meta.clone(), Batch::new());
+        let (own, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(shard, _)| *shard == cx.me.shard);
+        if !others.is_empty() && !std::mem::replace(&mut state.commit_on_record, true) {
+            state.kept = true;
+            state.put_record(&mut batch);
+        }
+        for (_, part) in own {
+            cx.send(cx.me, Note::Apply { meta: meta.clone(), part, floor });
+        }
+        if others.is_empty() {
+            return;
+        }
+        let me = cx.me;
+        let mut persist = cx.fx.persist(batch);
+        for (shard, part) in others {
+            let cohort = SiteId { shard, ..me };
+            persist = persist.send(cohort, Promise::Apply { meta: meta.clone(), part, floor });
+        }
+    }
+
+    /// Marks the attempt resolved: nobody in this region waits for it any more. Adds that to `batch`.
+    pub(super) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) {
+        if let Some(state) = self.attempts.get_mut(&attempt)
+            && !state.resolved
+        {
+            state.resolved = true;
+            state.parts.clear();
+            state.put_record(batch);
+            self.unresolved.remove(&attempt);
+        }
+    }
+
+    /// Attempts that have waited long for an outcome: their gateway is silent, and regions that could decide are out.
+    pub(super) fn in_doubt(&self, cx: &Shared) -> usize {
+        let long = cx.config.ask_after * 2;
+        let unresolved = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
+        unresolved.filter(|state| state.is_in_doubt() && cx.now.since(state.since) > long).count()
+    }
+}
+
+impl Roles {
     /// The gateway asks this region to vote.
     pub(super) fn on_accept(&mut self, meta: Meta, parts: Vec<(u16, Part)>, cx: &mut Context<'_>) {
         cx.clock.observe(meta.at);
         let attempt = meta.attempt;
-        if self.is_forgotten(&attempt) {
+        if self.coordinator.is_forgotten(&attempt) {
             cx.fx.count("commit.accept_forgotten");
             return;
         }
         let known = self.coordinator.attempts.contains_key(&attempt);
         self.compare_epoch(attempt.txn.gateway, meta.epoch, cx);
-        if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !self.is_settled(cx))) {
-            return self.wait_until_settled(attempt.txn.gateway, Note::Accept { meta, parts }, cx);
+        if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !self.moving.is_settled(cx))) {
+            return self.moving.wait_until_settled(attempt.txn.gateway, Note::Accept { meta, parts }, cx);
         }
         let supersedes = self.abort_earlier(attempt, cx);
         let superseded = supersedes == Supersedes::Nothing || self.is_superseded(&attempt);
@@ -502,7 +592,7 @@ impl Roles {
     /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
     pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        if self.is_forgotten(&attempt) {
+        if self.coordinator.is_forgotten(&attempt) {
             cx.fx.count("commit.asked_forgotten");
             let is_own = from.region == cx.me.region;
             let is_resolving = self.coordinator.attempts.get(&attempt).is_some_and(AttemptState::is_resolving);
@@ -563,15 +653,10 @@ impl Roles {
         }
     }
 
-    /// Regions that are lost, as an operator says who cannot declare them so before `attempt` is settled, or a round that is promised.
-    pub(super) fn presumed_lost(&self, attempt: &Attempt) -> Regions {
-        self.coordinator.attempts.get(attempt).map_or(Regions::NONE, |state| state.presumed_lost.or(state.acceptor.without()))
-    }
-
     /// The gateway takes the attempt back, as far as that is still possible.
     pub(super) fn on_withdraw(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        if self.is_forgotten(&attempt) {
+        if self.coordinator.is_forgotten(&attempt) {
             return cx.fx.count("commit.withdraw_forgotten");
         }
         let now = cx.now;
@@ -594,7 +679,7 @@ impl Roles {
         let attempts = &self.coordinator.attempts;
         let has_entry = self.cohort.entries.contains_key(&attempt);
         let is_nothing_here = !attempts.contains_key(&attempt) && !is_own && !has_entry;
-        if is_nothing_here && (self.is_forgotten(&attempt) || attempts.len() >= ORPHANS_MAX + self.coordinator.voted) {
+        if is_nothing_here && (self.coordinator.is_forgotten(&attempt) || attempts.len() >= ORPHANS_MAX + self.coordinator.voted) {
             return cx.fx.count("commit.orphan_dropped");
         }
         let now = cx.now;
@@ -615,7 +700,7 @@ impl Roles {
                 let waits = [(is_own || from == attempt.txn.gateway, from), (has_entry, cx.me)];
                 let told: BTreeSet<SiteId> = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| site).collect();
                 if !told.is_empty() {
-                    self.tell_aborted(meta, told, cx);
+                    self.coordinator.tell_aborted(meta, told, cx);
                 }
             }
             (Some(known), Decision::Aborted) => cx.send(from, Note::Decided { meta: meta.clone(), decision: known }),
@@ -623,7 +708,7 @@ impl Roles {
                 let confirms = state.resolved && state.has_yes();
                 let waits = [(is_own && from != cx.me && meta.participants.contains(&from.shard), from), (has_entry, cx.me)];
                 let parts = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| (site.shard, None)).collect();
-                self.send_apply(attempt, parts, cx);
+                self.coordinator.send_apply(attempt, parts, cx);
                 if confirms {
                     self.confirm(meta, Batch::new(), cx); // the gateway did not hear so the first time
                 }
@@ -638,31 +723,6 @@ impl Roles {
         let state = self.coordinator.attempts.get(attempt);
         let may_abort = |state: &AttemptState| state.decision.is_none() && state.acceptor.has_accepted_abort();
         self.cohort.bound.contains_key(attempt) || state.is_some_and(may_abort)
-    }
-
-    /// The gateway of this site concludes that an attempt aborted. Where the coordinator at this site has found that out as well, it has told the
-    /// others.
-    pub(super) fn on_gateway_aborts(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        let me = cx.me;
-        if self.coordinator.has_aborted(&meta.attempt) {
-            return self.tell_aborted(meta, [me], cx);
-        }
-        for region in meta.electorate.or(me.region.into()).iter() {
-            cx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision: Decision::Aborted });
-        }
-    }
-
-    /// Tells that the attempt aborted, once that is on record.
-    pub(super) fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
-        let state = self.coordinator.attempts.get_mut(&meta.attempt).expect("it aborted here");
-        let mut batch = Batch::new();
-        if !std::mem::replace(&mut state.kept, true) {
-            state.put_record(&mut batch);
-        }
-        let mut persist = cx.fx.persist(batch);
-        for site in to {
-            persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
-        }
     }
 
     pub(super) fn on_vote_as_coordinator(&mut self, voted: &Voted, cx: &mut Context<'_>) {
@@ -708,7 +768,7 @@ impl Roles {
             }
         } else if region == cx.me.region {
             // Its own coordinator would remember a commit until this cohort had applied it.
-            self.unprepare(attempt, cx);
+            self.cohort.unprepare(attempt, cx);
         }
         let is_lost = self.coordinator.attempts.get(&attempt).is_some_and(|state| cx.is_lost(region, &state.meta));
         if let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|_| !is_lost) {
@@ -744,7 +804,7 @@ impl Roles {
         state.meta.refuse_for_lost(&mut tally);
         let is_prepared = self.cohort.entries.get(&state.meta.attempt).is_some_and(Entry::is_promised);
         let is_named = is_prepared && state.meta.at > self.catch_up.collected;
-        let reads_logs = self.moving.copied && (is_named || self.since() <= state.meta.epoch);
+        let reads_logs = self.moving.copied && (is_named || self.moving.since() <= state.meta.epoch);
         for (region, end) in state.forgotten_by.iter().filter(|_| reads_logs) {
             if self.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
@@ -792,7 +852,7 @@ impl Roles {
         let outcome = if cx.rules.breaks(Planted::ProvisionalCounts) { tally.outcome_at_gateway(electorate) } else { outcome };
         let Some(outcome) = outcome else { return };
         let meta = state.meta.clone();
-        let Some(decision) = cx.decision(outcome, &tally, &meta, self.lost_of(cx, &meta)) else { return };
+        let Some(decision) = cx.decision(outcome, &tally, &meta, self.coordinator.lost_of(cx, &meta)) else { return };
         cx.fx.count("commit.worked_out");
         self.conclude_as_coordinator(&meta, decision, cx);
     }
@@ -828,18 +888,6 @@ impl Roles {
         }
     }
 
-    /// The coordinator, another site of this region, has agreed that it aborted: no late log or copy of a lost region undoes that.
-    pub(super) fn keep_abort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        let now = cx.now;
-        let state = self.coordinator.state_of(meta, now);
-        if state.decision.is_none() {
-            (state.decision, state.kept) = (Some(Decision::Aborted), true);
-            let mut batch = Batch::new();
-            self.resolve(meta.attempt, &mut batch);
-            cx.fx.persist(batch);
-        }
-    }
-
     /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
     pub(super) fn distribute(&mut self, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
         let state = self.coordinator.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
@@ -864,7 +912,7 @@ impl Roles {
                     meta.participants.iter().map(|shard| SiteId { region: cx.me.region, shard: *shard }).collect();
                 told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == cx.me.region));
                 let mut batch = Batch::new();
-                self.resolve(attempt, &mut batch);
+                self.coordinator.resolve(attempt, &mut batch);
                 let mut persist = cx.fx.persist(batch);
                 for site in told {
                     persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
@@ -882,9 +930,9 @@ impl Roles {
             // Catch-up brings the rows, unless they are carried here.
             cx.fx.count("commit.outcome_without_rows");
             let carriers = if state.kept { state.meta.participants.clone() } else { Vec::new() };
-            self.send_apply(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), cx);
+            self.coordinator.send_apply(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), cx);
             let mut batch = Batch::new();
-            self.resolve(attempt, &mut batch);
+            self.coordinator.resolve(attempt, &mut batch);
             if !batch.ops.is_empty() {
                 cx.fx.persist(batch);
             }
@@ -897,32 +945,7 @@ impl Roles {
         // A cohort of a region that voted yes has its part on disk; another one gets it.
         let part = |shard: &u16| if state.has_yes() { None } else { state.parts.get(shard).cloned() };
         let parts = open.map(|shard| (*shard, part(shard))).collect();
-        self.send_apply(attempt, parts, cx);
-    }
-
-    /// Has cohorts of this region apply `attempt`, which committed. To one at another site this goes once the outcome is on record here: a later
-    /// life that knew nothing of it could agree that it aborted, and half a transaction would remain.
-    fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, cx: &mut Context<'_>) {
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
-        let Some(Decision::Committed { floor }) = state.decision else { return };
-        let (meta, mut batch) = (state.meta.clone(), Batch::new());
-        let (own, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(shard, _)| *shard == cx.me.shard);
-        if !others.is_empty() && !std::mem::replace(&mut state.commit_on_record, true) {
-            state.kept = true;
-            state.put_record(&mut batch);
-        }
-        for (_, part) in own {
-            cx.send(cx.me, Note::Apply { meta: meta.clone(), part, floor });
-        }
-        if others.is_empty() {
-            return;
-        }
-        let me = cx.me;
-        let mut persist = cx.fx.persist(batch);
-        for (shard, part) in others {
-            let cohort = SiteId { shard, ..me };
-            persist = persist.send(cohort, Promise::Apply { meta: meta.clone(), part, floor });
-        }
+        self.coordinator.send_apply(attempt, parts, cx);
     }
 
     pub(super) fn on_applied(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
@@ -931,7 +954,7 @@ impl Roles {
         if state.meta.participants.iter().all(|shard| state.applied.contains(shard)) {
             let meta = state.meta.clone();
             let mut batch = Batch::new();
-            self.resolve(attempt, &mut batch);
+            self.coordinator.resolve(attempt, &mut batch);
             self.confirm(&meta, batch, cx);
         }
     }
@@ -944,25 +967,6 @@ impl Roles {
         } else if !batch.ops.is_empty() {
             cx.fx.persist(batch);
         }
-    }
-
-    /// Marks the attempt resolved: nobody in this region waits for it any more. Adds that to `batch`.
-    pub(super) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) {
-        if let Some(state) = self.coordinator.attempts.get_mut(&attempt)
-            && !state.resolved
-        {
-            state.resolved = true;
-            state.parts.clear();
-            state.put_record(batch);
-            self.coordinator.unresolved.remove(&attempt);
-        }
-    }
-
-    /// Attempts that have waited long for an outcome: their gateway is silent, and regions that could decide are out.
-    pub(super) fn in_doubt(&self, cx: &Shared) -> usize {
-        let long = cx.config.ask_after * 2;
-        let unresolved = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.attempts[attempt]);
-        unresolved.filter(|state| state.is_in_doubt() && cx.now.since(state.since) > long).count()
     }
 
     pub(super) fn coordinator_tick(&mut self, cx: &mut Context<'_>) {
@@ -1055,15 +1059,15 @@ impl Roles {
             self.coordinator.unresolved.remove(attempt);
             self.coordinator.assumed.remove(attempt);
             batch.delete_record(VOTES, records::attempt_key(attempt));
-            self.forgotten = self.forgotten.max(attempt.made);
+            self.coordinator.forgotten = self.coordinator.forgotten.max(attempt.made);
         }
-        Number::Forgotten.put(&mut batch, self.forgotten.bits());
+        Number::Forgotten.put(&mut batch, self.coordinator.forgotten.bits());
         cx.fx.persist(batch);
     }
 
     /// True unless every other site that the attempt concerns has closed its timestamp: in any region, for those without a vote may carry it.
     fn may_be_prepared_elsewhere(&self, cx: &Shared, meta: &Meta) -> bool {
-        let regions = self.survivors(cx, meta);
+        let regions = self.coordinator.survivors(cx, meta);
         let others = regions.iter().flat_map(|region| meta.participants.iter().map(move |shard| SiteId { region, shard: *shard }));
         let mut others = others.filter(|site| *site != cx.me);
         self.cohort.entries.contains_key(&meta.attempt) || others.any(|site| cx.peers.closed(site) < meta.at)
@@ -1078,7 +1082,7 @@ impl Roles {
         let open = open.filter(|state| state.is_in_doubt() || state.is_preparing() || state.is_resolving());
         let closed = open.map(|state| state.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.coordinator.closed = closed.max(self.coordinator.closed);
-        if self.is_settled(cx) || !self.has_copy(cx) { closed } else { Timestamp::ZERO }
+        if self.moving.is_settled(cx) || !self.has_copy(cx) { closed } else { Timestamp::ZERO }
     }
 }
 

@@ -24,6 +24,7 @@
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
 //! known or its transaction has another attempt.
 
+use super::cohort::Cohort;
 use super::cohort::{Carried, Entry, RowsOfDoubt, Stage};
 use super::config::PAGE_BYTES_MAX;
 use super::context::{Context, Shared};
@@ -38,16 +39,44 @@ use rhumb_core::{Batch, Load, Loaded, RegionId, record, work};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-impl Roles {
+impl Cohort {
+    fn doubts_after(&self, cx: &Shared, after: Option<Attempt>) -> impl Iterator<Item = &Entry> {
+        let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.entries.range((begin, Bound::Unbounded)).map(|(_, entry)| entry);
+        entries.filter(|entry| entry.meta.epoch < cx.placement.epoch && entry.is_promised())
+    }
+
+    pub(super) fn recover_carried(&mut self, cx: &Shared, PreparedRecord { meta, part }: PreparedRecord) {
+        for (key, _) in &part.writes {
+            self.locks.carry(key, meta.attempt.txn);
+        }
+        self.highest = meta.at.max(self.highest);
+        let entry = Entry::new(meta, part, Stage::Carried(Carried::default()), cx.now);
+        self.entries.insert(entry.meta.attempt, entry);
+    }
+
+    /// Forgets an entry, in memory and, by `batch`, on disk.
+    pub(super) fn remove_entry(&mut self, attempt: &Attempt, batch: &mut Batch) -> Option<Entry> {
+        let entry = self.entries.remove(attempt)?;
+        match entry.stage {
+            Stage::Validating(_) => {}
+            Stage::Prepared => batch.delete_record(PREPARED, records::attempt_key(attempt)),
+            Stage::Carried(_) => batch.delete_record(CARRIED, records::attempt_key(attempt)),
+        }
+        self.release(attempt.txn);
+        Some(entry)
+    }
+
+    /// True if `attempt` is carried here.
+    pub(super) fn is_carried(&self, attempt: &Attempt) -> bool {
+        self.entries.get(attempt).is_some_and(|entry| entry.as_carried().is_some())
+    }
+}
+
+impl Cohort {
     /// True if this replica is in doubt about an attempt of an epoch before the present one.
     pub(super) fn has_doubts(&self, cx: &Shared) -> bool {
         self.doubts_after(cx, None).next().is_some()
-    }
-
-    fn doubts_after(&self, cx: &Shared, after: Option<Attempt>) -> impl Iterator<Item = &Entry> {
-        let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let entries = self.cohort.entries.range((begin, Bound::Unbounded)).map(|(_, entry)| entry);
-        entries.filter(|entry| entry.meta.epoch < cx.placement.epoch && entry.is_promised())
     }
 
     /// A page of them, as told to others. What they have read goes along: it lies below the timestamp above which the new epoch begins, and
@@ -66,6 +95,26 @@ impl Roles {
         (page, false)
     }
 
+    /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
+    /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
+    pub(super) fn are_rows_absent(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> bool {
+        let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.entries.get_mut(&attempt) else { return false };
+        match carried.rows {
+            RowsOfDoubt::Absent => return true,
+            RowsOfDoubt::Awaited => return false,
+            RowsOfDoubt::Unknown => carried.rows = RowsOfDoubt::Awaited,
+        }
+        let versions: Vec<_> = part.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
+        if versions.is_empty() {
+            self.unprepare(attempt, cx);
+            return false;
+        }
+        cx.load(Pending::RowsOfCarried(attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        false
+    }
+}
+
+impl Roles {
     /// Keeps the locks of what others are in doubt about, from now on and over restarts. Adds that to `batch`.
     pub(super) fn carry(&mut self, doubts: impl Iterator<Item = PreparedRecord>, batch: &mut Batch, cx: &mut Context<'_>) {
         for doubt in doubts {
@@ -81,7 +130,7 @@ impl Roles {
             if !cx.rules.breaks(Planted::DoubtsNotDurable) {
                 batch.put_record(CARRIED, records::attempt_key(&attempt), record::encode(&doubt));
             }
-            self.recover_carried(cx, doubt);
+            self.cohort.recover_carried(cx, doubt);
         }
     }
 
@@ -93,15 +142,6 @@ impl Roles {
         }
     }
 
-    pub(super) fn recover_carried(&mut self, cx: &Shared, PreparedRecord { meta, part }: PreparedRecord) {
-        for (key, _) in &part.writes {
-            self.cohort.locks.carry(key, meta.attempt.txn);
-        }
-        self.cohort.highest = meta.at.max(self.cohort.highest);
-        let entry = Entry::new(meta, part, Stage::Carried(Carried::default()), cx.now);
-        self.cohort.entries.insert(entry.meta.attempt, entry);
-    }
-
     /// All rows were copied from a replica that is in doubt about `doubts` only: what else this one was prepared for has its outcome
     /// among them, whatever that is. Its votes stay, for those who ask for them.
     pub(super) fn drop_doubts_but(&mut self, doubts: &BTreeSet<Attempt>, epoch: u64, batch: &mut Batch, cx: &mut Context<'_>) {
@@ -109,23 +149,11 @@ impl Roles {
         let gone: Vec<Attempt> = self.cohort.entries.values().filter(is_old).map(|entry| entry.meta.attempt).collect();
         for attempt in gone {
             cx.fx.count("placement.doubt_copied");
-            if let Some(entry) = self.remove_entry(&attempt, batch).filter(|entry| matches!(entry.stage, Stage::Prepared)) {
-                self.has_dropped_doubt_of(entry.meta.epoch);
+            if let Some(entry) = self.cohort.remove_entry(&attempt, batch).filter(|entry| matches!(entry.stage, Stage::Prepared)) {
+                self.moving.has_dropped_doubt_of(entry.meta.epoch);
             }
         }
         self.settle_copied(epoch);
-    }
-
-    /// Forgets an entry, in memory and, by `batch`, on disk.
-    pub(super) fn remove_entry(&mut self, attempt: &Attempt, batch: &mut Batch) -> Option<Entry> {
-        let entry = self.cohort.entries.remove(attempt)?;
-        match entry.stage {
-            Stage::Validating(_) => {}
-            Stage::Prepared => batch.delete_record(PREPARED, records::attempt_key(attempt)),
-            Stage::Carried(_) => batch.delete_record(CARRIED, records::attempt_key(attempt)),
-        }
-        self.cohort.release(attempt.txn);
-        Some(entry)
     }
 
     /// What a region that has stopped has not promised to commit still, it has in its log or will never vote for.
@@ -176,11 +204,11 @@ impl Roles {
         let meta = entry.meta.clone();
         let by_votes = entry.tally.outcome(meta.electorate);
         let Some(decision) =
-            tally.outcome(meta.electorate).and_then(|outcome| cx.decision(outcome, &tally, &meta, self.lost_of(cx, &meta)))
+            tally.outcome(meta.electorate).and_then(|outcome| cx.decision(outcome, &tally, &meta, self.coordinator.lost_of(cx, &meta)))
         else {
             return;
         };
-        if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, cx) {
+        if by_votes.is_none() && decision == Decision::Aborted && !self.cohort.are_rows_absent(attempt, cx) {
             return;
         }
         if meta.coordinator == cx.me.shard {
@@ -188,24 +216,6 @@ impl Roles {
         } else {
             self.on_decided_as_cohort(&meta, decision, cx);
         }
-    }
-
-    /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
-    /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
-    pub(super) fn are_rows_absent(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> bool {
-        let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.cohort.entries.get_mut(&attempt) else { return false };
-        match carried.rows {
-            RowsOfDoubt::Absent => return true,
-            RowsOfDoubt::Awaited => return false,
-            RowsOfDoubt::Unknown => carried.rows = RowsOfDoubt::Awaited,
-        }
-        let versions: Vec<_> = part.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
-        if versions.is_empty() {
-            self.unprepare(attempt, cx);
-            return false;
-        }
-        cx.load(Pending::RowsOfCarried(attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
-        false
     }
 
     /// The rows of what is carried were looked for.
@@ -222,19 +232,14 @@ impl Roles {
         let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
         let coordinator = meta.coordinator_in(cx.me.region);
         cx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
-        self.unprepare(attempt, cx);
-    }
-
-    /// True if `attempt` is carried here.
-    pub(super) fn is_carried(&self, attempt: &Attempt) -> bool {
-        self.cohort.entries.get(attempt).is_some_and(|entry| entry.as_carried().is_some())
+        self.cohort.unprepare(attempt, cx);
     }
 
     /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
     /// have forgotten it.
     pub(super) fn lead_for_carrier(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        if !self.lost_of(cx, meta).is_empty() {
-            self.state_of_forgotten(cx, meta);
+        if !self.coordinator.lost_of(cx, meta).is_empty() {
+            self.coordinator.state_of_forgotten(cx, meta);
             self.lead_resolution(meta.attempt, cx);
         }
     }

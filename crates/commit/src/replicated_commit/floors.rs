@@ -24,6 +24,7 @@
 //! Invariants: a commit is applied with a floor or not at all; `of(at)` is at least the floor of every commit applied at `at`
 //! in this life or an earlier one; a site's high covers whatever it is prepared for or has applied in any life.
 
+use super::cohort::Cohort;
 use super::context::Context;
 use super::message::{Attempt, Note};
 use super::records::Number;
@@ -79,39 +80,41 @@ impl Floors {
     }
 }
 
-impl Roles {
+impl Cohort {
     /// Notes in memory and in `batch` that a commit is applied here, whose readers must reach up to `floor`.
     pub(super) fn keep_floor(&mut self, at: Timestamp, floor: Timestamp, batch: &mut Batch) {
-        self.cohort.floors.keep(at, floor);
-        self.cohort.highest = at.max(self.cohort.highest);
+        self.floors.keep(at, floor);
+        self.highest = at.max(self.highest);
         self.note_applied(at.max(floor), batch);
     }
 
     /// Rows were copied of which none has a floor above `highest`.
     pub(super) fn copy_floors(&mut self, highest: Timestamp, batch: &mut Batch) {
-        self.cohort.floors.raise_base(highest);
+        self.floors.raise_base(highest);
         self.note_applied(highest, batch);
     }
 
     fn note_applied(&mut self, highest: Timestamp, batch: &mut Batch) {
-        if highest > self.cohort.highest_applied {
-            self.cohort.highest_applied = highest;
+        if highest > self.highest_applied {
+            self.highest_applied = highest;
             Number::Highest.put(batch, highest.bits());
         }
     }
 
     /// An earlier life applied nothing above `highest`, nor with a floor above it.
     pub(super) fn recover_highest(&mut self, highest: Timestamp) {
-        self.cohort.highest_applied = highest;
-        self.cohort.highest = highest.max(self.cohort.highest);
-        self.cohort.floors.raise_base(highest);
+        self.highest_applied = highest;
+        self.highest = highest.max(self.highest);
+        self.floors.raise_base(highest);
     }
+}
 
+impl Roles {
     /// Somebody who decides an attempt of `epoch` asks how high this site has prepared. Answered once all commits of the epochs
     /// before were known here.
     pub(super) fn on_ask_high(&mut self, from: SiteId, attempt: Attempt, epoch: u64, cx: &mut Context<'_>) {
-        if !self.has_settled_in(epoch) {
-            return self.wait_until_settled(from, Note::AskHigh { attempt, epoch }, cx);
+        if !self.moving.has_settled_in(epoch) {
+            return self.moving.wait_until_settled(from, Note::AskHigh { attempt, epoch }, cx);
         }
         cx.send(from, Note::High { attempt, high: self.cohort.highest });
     }

@@ -156,7 +156,7 @@ impl Roles {
     /// A peer copies this replica's rows.
     pub(super) fn on_copy_rows(&mut self, to: SiteId, from: Key, epoch: u64, cx: &mut Context<'_>) {
         self.compare_epoch(to, epoch, cx);
-        if !self.is_settled(cx) || cx.placement.epoch < epoch || !self.has_copy(cx) {
+        if !self.moving.is_settled(cx) || cx.placement.epoch < epoch || !self.has_copy(cx) {
             return; // it asks again, here or elsewhere
         }
         let (epoch, collected) = (cx.placement.epoch, self.catch_up.collected);
@@ -168,7 +168,7 @@ impl Roles {
     pub(super) fn on_copy_loaded(&mut self, to: SiteId, asked: CopyAsked, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
         let CopyAsked { from, epoch, collected } = asked;
-        if !self.is_settled(cx) {
+        if !self.moving.is_settled(cx) {
             return; // in a new epoch meanwhile
         }
         more |= cut_to_size(&mut rows);
@@ -237,7 +237,7 @@ impl Roles {
 
     /// A replica has said what it is in doubt about. If it is the one that the rows were copied from, that was all.
     pub(super) fn end_join(&mut self, source: SiteId, cx: &mut Context<'_>) {
-        let Some(stop) = self.stop_of(source.region).filter(|stop| stop.settled > 0) else { return };
+        let Some(stop) = self.moving.stop_of(source.region).filter(|stop| stop.settled > 0) else { return };
         let (settled, doubts) = (stop.settled, stop.doubts.iter().map(|doubt| doubt.record.clone()).collect::<Vec<_>>());
         let Some(join) = self.join.take_if(|join| join.whole && join.source == Some(source)) else { return };
         cx.fx.count("placement.joined");
@@ -246,8 +246,8 @@ impl Roles {
         let floor = cx.timestamp().max(join.newest);
         self.cohort.history_floor = floor.max(self.cohort.history_floor);
         let mut batch = Batch::new();
-        self.keep_floor(join.newest, join.newest, &mut batch);
-        self.copy_floors(join.highest, &mut batch);
+        self.cohort.keep_floor(join.newest, join.newest, &mut batch);
+        self.cohort.copy_floors(join.highest, &mut batch);
         Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
         self.catch_up.collected = join.collected.max(self.catch_up.collected);
         self.cohort.ceilings.raise_floor(self.catch_up.collected);

@@ -26,6 +26,7 @@
 //! Invariants: a replica adopts placements in the order of their epochs and votes in none but the last; that it has adopted
 //! one is on disk before anybody hears that it has stopped, and that it is settled before it votes.
 
+use super::catch_up::CatchUp;
 use super::context::{Context, Shared};
 use super::message::{Attempt, Doubt, Note, Part, Promise, Stopped};
 use super::planted::Planted;
@@ -88,6 +89,74 @@ impl Moving {
     }
 }
 
+impl Moving {
+    /// The electorates of which a majority must have stopped, those of the epochs since this site was settled.
+    fn electorates_before<'a>(&self, cx: &'a Shared) -> &'a [Regions] {
+        cx.placement.since(self.settled).unwrap_or(&[])
+    }
+
+    /// True if this site may vote, promise and be read in the present epoch.
+    pub(super) fn is_settled(&self, cx: &Shared) -> bool {
+        self.settled == cx.placement.epoch && self.copied
+    }
+
+    /// The epoch that this site is settled in, zero as long as not all rows are here.
+    pub(super) fn settled(&self) -> u64 {
+        if self.copied { self.settled } else { 0 }
+    }
+
+    /// True if this site knew, then or later, every commit of the epochs before `epoch`.
+    pub(super) fn has_settled_in(&self, epoch: u64) -> bool {
+        self.settled >= epoch
+    }
+
+    /// The epoch from which on the log of this site has all that it voted for.
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// An attempt of `epoch` that this site was prepared for is dropped without its outcome: its log does not speak for that epoch.
+    pub(super) fn has_dropped_doubt_of(&mut self, epoch: u64) {
+        self.since = self.since.max(epoch + 1);
+    }
+
+    /// What the replica in `region` has said since it stopped, if that is all.
+    pub(super) fn stop_of(&self, region: RegionId) -> Option<&Stop> {
+        self.stopped.get(&region).filter(|stop| stop.whole)
+    }
+
+    /// Looks at `note` again once this site is settled.
+    pub(super) fn wait_until_settled(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
+        cx.fx.count("placement.waits_until_settled");
+        if self.waiting.len() < WAITING_MAX {
+            self.waiting.push((from, cx.now, note));
+        }
+    }
+}
+
+impl CatchUp {
+    /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch; whom it declares lost does
+    /// not vote for it.
+    pub(super) fn check_placement(&self, cx: &Shared, part: &Part) -> Result<(), Refusal> {
+        let Some(next) = part.placement() else { return Ok(()) };
+        if next.declares_lost().contains(cx.me.region) {
+            return Err(Refusal::Moved);
+        }
+        let unsettled = |region: &RegionId| self.settled(*region) < cx.placement.epoch;
+        match next.voters.without(cx.placement.voters).iter().find(unsettled) {
+            Some(region) => Err(Refusal::NotWhole(region)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Moving {
+    /// All regions of those electorates.
+    pub(super) fn regions_before(&self, cx: &Shared) -> Regions {
+        self.electorates_before(cx).iter().fold(Regions::NONE, |all, electorate| all.or(*electorate))
+    }
+}
+
 impl Roles {
     /// The placement that is on disk, or the first one, which is put there.
     pub(super) fn recover_placement(&mut self, record: Option<PlacementRecord>, cx: &mut Context<'_>) {
@@ -109,45 +178,6 @@ impl Roles {
         }
         self.moving.adopted = true;
         self.moving.stopped_at = cx.now;
-    }
-
-    /// True if this site may vote, promise and be read in the present epoch.
-    pub(super) fn is_settled(&self, cx: &Shared) -> bool {
-        self.moving.settled == cx.placement.epoch && self.moving.copied
-    }
-
-    /// The epoch that this site is settled in, zero as long as not all rows are here.
-    pub(super) fn settled(&self) -> u64 {
-        if self.moving.copied { self.moving.settled } else { 0 }
-    }
-
-    /// True if this site knew, then or later, every commit of the epochs before `epoch`.
-    pub(super) fn has_settled_in(&self, epoch: u64) -> bool {
-        self.moving.settled >= epoch
-    }
-
-    /// The epoch from which on the log of this site has all that it voted for.
-    pub(super) fn since(&self) -> u64 {
-        self.moving.since
-    }
-
-    /// An attempt of `epoch` that this site was prepared for is dropped without its outcome: its log does not speak for that epoch.
-    pub(super) fn has_dropped_doubt_of(&mut self, epoch: u64) {
-        self.moving.since = self.moving.since.max(epoch + 1);
-    }
-
-    /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch; whom it declares lost does
-    /// not vote for it.
-    pub(super) fn check_placement(&self, cx: &Shared, part: &Part) -> Result<(), Refusal> {
-        let Some(next) = part.placement() else { return Ok(()) };
-        if next.declares_lost().contains(cx.me.region) {
-            return Err(Refusal::Moved);
-        }
-        let unsettled = |region: &RegionId| self.catch_up.settled(*region) < cx.placement.epoch;
-        match next.voters.without(cx.placement.voters).iter().find(unsettled) {
-            Some(region) => Err(Refusal::NotWhole(region)),
-            None => Ok(()),
-        }
     }
 
     /// True if this region is to hold a copy.
@@ -234,16 +264,6 @@ impl Roles {
         }
     }
 
-    /// The electorates of which a majority must have stopped, those of the epochs since this site was settled.
-    fn electorates_before<'a>(&self, cx: &'a Shared) -> &'a [Regions] {
-        cx.placement.since(self.moving.settled).unwrap_or(&[])
-    }
-
-    /// All regions of those electorates.
-    pub(super) fn regions_before(&self, cx: &Shared) -> Regions {
-        self.electorates_before(cx).iter().fold(Regions::NONE, |all, electorate| all.or(*electorate))
-    }
-
     fn ask_stopped(&mut self, cx: &mut Context<'_>) {
         if !self.has_copy(cx) || !self.moving.copied {
             return;
@@ -252,7 +272,7 @@ impl Roles {
             cx.fx.count("placement.too_far_behind");
             return self.copy_anew(cx);
         }
-        for region in self.regions_before(cx).iter() {
+        for region in self.moving.regions_before(cx).iter() {
             match self.moving.stopped.get(&region) {
                 Some(stop) if stop.whole => {}
                 partly => self.ask_to_stop(region, partly.and_then(Stop::last), cx),
@@ -278,15 +298,15 @@ impl Roles {
     /// Tells those who ask; if it is in doubt about attempts of earlier epochs, only after a while, in which most of them end.
     fn tell_stopped(&mut self, cx: &mut Context<'_>) -> bool {
         let hides = cx.rules.breaks(Planted::StopsInDoubt);
-        if !hides && cx.now.since(self.moving.stopped_at) < cx.config.withdraw_after && self.has_doubts(cx) {
+        if !hides && cx.now.since(self.moving.stopped_at) < cx.config.withdraw_after && self.cohort.has_doubts(cx) {
             return false;
         }
         for (site, after) in std::mem::take(&mut self.moving.asking) {
-            let (doubts, more) = self.page_of_doubts(cx, after);
+            let (doubts, more) = self.cohort.page_of_doubts(cx, after);
             let doubts = if hides { Vec::new() } else { doubts };
             let stopped = Stopped {
                 epoch: cx.placement.epoch,
-                settled: self.settled(),
+                settled: self.moving.settled(),
                 since: self.moving.since,
                 log_end: self.cohort.log_end,
                 read_upto: self.cohort.ceilings.highest().max(self.catch_up.collected),
@@ -347,8 +367,8 @@ impl Roles {
             let speak: Regions = known.iter().filter(|(_, stop)| stop.since <= epoch).map(|(region, _)| *region).collect();
             electorate.and(speak).len() < electorate.majority()
         };
-        if !unsettled && (1..).zip(self.electorates_before(cx)).any(lacks) {
-            if self.regions_before(cx).iter().all(|region| known.contains_key(&region)) {
+        if !unsettled && (1..).zip(self.moving.electorates_before(cx)).any(lacks) {
+            if self.moving.regions_before(cx).iter().all(|region| known.contains_key(&region)) {
                 cx.fx.count("placement.nobody_speaks");
                 self.copy_anew(cx);
             }
@@ -375,11 +395,6 @@ impl Roles {
         true
     }
 
-    /// What the replica in `region` has said since it stopped, if that is all.
-    pub(super) fn stop_of(&self, region: RegionId) -> Option<&Stop> {
-        self.moving.stopped.get(&region).filter(|stop| stop.whole)
-    }
-
     /// Settled without asking anybody: the rows were copied from a replica that is settled in `epoch`.
     pub(super) fn settle_by_copy(&mut self, epoch: u64, mut batch: Batch, cx: &mut Context<'_>) {
         self.moving.settled = epoch.min(cx.placement.epoch);
@@ -387,16 +402,8 @@ impl Roles {
         self.moving.adopted = true; // on to the epochs since then
         self.put_placement(cx, &mut batch);
         cx.fx.persist(batch);
-        if self.is_settled(cx) {
+        if self.moving.is_settled(cx) {
             self.serve_waiting(cx);
-        }
-    }
-
-    /// Looks at `note` again once this site is settled.
-    pub(super) fn wait_until_settled(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
-        cx.fx.count("placement.waits_until_settled");
-        if self.moving.waiting.len() < WAITING_MAX {
-            self.moving.waiting.push((from, cx.now, note));
         }
     }
 

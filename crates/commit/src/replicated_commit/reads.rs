@@ -12,6 +12,7 @@
 //!
 //! Invariant: before an answer at *t* leaves, the ceilings of its rows are at least *t*, and so is the ceiling on disk.
 
+use super::cohort::Cohort;
 use super::config::PAGE_BYTES_MAX;
 use super::context::Context;
 use super::message::{Denial, How, Note, Query, ReadId};
@@ -41,6 +42,31 @@ pub(super) struct ReadJob {
     looked_at: Option<usize>,
 }
 
+impl Cohort {
+    /// The transactions that hold a row of the query exclusively.
+    fn exclusive_holders(&self, query: &Query) -> Vec<TxnId> {
+        match query {
+            Query::Keys(keys) => keys.iter().flat_map(|key| self.locks.exclusive_holders(key)).collect(),
+            Query::Range { range, .. } => self.locks.exclusive_holders_within(range).into_iter().collect(),
+        }
+    }
+
+    fn have_wait(&mut self, holder: TxnId, job: ReadJob, cx: &mut Context<'_>) {
+        if !self.may_wait() {
+            cx.fx.count("read.denied_busy");
+            return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
+        }
+        cx.fx.count("read.waits_for_prepared");
+        self.block(holder, job);
+    }
+
+    /// The highest floor of the versions that a snapshot at `at` has found; zero if none lies above it.
+    fn floor_of(&self, rows: &[Row], at: Timestamp) -> Timestamp {
+        let versions = rows.iter().map(|row| row.version).filter(|version| *version > Timestamp::ZERO);
+        versions.map(|version| self.floors.of(version)).filter(|floor| *floor > at).max().unwrap_or(Timestamp::ZERO)
+    }
+}
+
 impl Roles {
     pub(super) fn on_read(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
         let Note::Read { read, epoch, txn, ref query, how } = note else { unreachable!("a read was dispatched here") };
@@ -48,9 +74,9 @@ impl Roles {
         if of_majority && epoch < cx.placement.epoch {
             return self.tell_placement(from, cx); // its gateway asks again, in this epoch
         }
-        if of_majority && (epoch > cx.placement.epoch || !self.is_settled(cx)) {
+        if of_majority && (epoch > cx.placement.epoch || !self.moving.is_settled(cx)) {
             self.compare_epoch(from, epoch, cx);
-            return self.wait_until_settled(from, note, cx);
+            return self.moving.wait_until_settled(from, note, cx);
         }
         if !self.has_copy(cx) || !self.moving.copied {
             cx.fx.count("read.denied_moved");
@@ -64,7 +90,7 @@ impl Roles {
 
     /// Serves a read from its start.
     pub(super) fn serve_read(&mut self, mut job: ReadJob, cx: &mut Context<'_>) {
-        if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != cx.placement.epoch || !self.is_settled(cx)) {
+        if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != cx.placement.epoch || !self.moving.is_settled(cx)) {
             // It waited while this region stopped: answered now, it would be read above what the region said was read here.
             return cx.fx.count("read.dropped_moved");
         }
@@ -74,8 +100,8 @@ impl Roles {
         job.upto = None;
         match job.how {
             How::Lock => self.read_locked(job, cx),
-            How::Newest => match self.exclusive_holders(&job.query).into_iter().next() {
-                Some(holder) => self.block(holder, job, cx),
+            How::Newest => match self.cohort.exclusive_holders(&job.query).into_iter().next() {
+                Some(holder) => self.cohort.have_wait(holder, job, cx),
                 None => self.load_rows(job, Timestamp::MAX, cx),
             },
             How::At(at) => self.read_at(job, at, cx),
@@ -101,7 +127,7 @@ impl Roles {
     }
 
     fn read_at(&mut self, mut job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
-        if at < self.cohort.history_floor || at < self.horizon(cx) {
+        if at < self.cohort.history_floor || at < self.catch_up.horizon(cx) {
             return self.deny_collected(&job, cx);
         }
         if at > cx.clock.bound() {
@@ -119,19 +145,19 @@ impl Roles {
             Query::Keys(keys) => keys.iter().for_each(|key| self.cohort.ceilings.raise(key, at)),
             Query::Range { range, .. } => self.cohort.ceilings.raise_range(range, at),
         }
-        for holder in self.exclusive_holders(&job.query) {
+        for holder in self.cohort.exclusive_holders(&job.query) {
             let Some(prepared_at) = self.cohort.entry_of(holder).map(|entry| entry.meta.at) else { continue };
             if prepared_at > at {
                 job.above = prepared_at.max(job.above);
             } else if !cx.rules.breaks(Planted::SnapshotDoesNotWait) {
-                return self.block(holder, job, cx);
+                return self.cohort.have_wait(holder, job, cx);
             }
         }
         self.load_rows(job, Timestamp::MAX, cx);
     }
 
     fn read_stale(&mut self, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
-        if at < self.cohort.history_floor || at < self.horizon(cx) {
+        if at < self.cohort.history_floor || at < self.catch_up.horizon(cx) {
             return self.deny_collected(&job, cx);
         }
         if at <= self.safe(cx) {
@@ -145,25 +171,8 @@ impl Roles {
     }
 
     fn deny_collected(&mut self, job: &ReadJob, cx: &mut Context<'_>) {
-        let oldest = self.cohort.history_floor.max(self.horizon(cx));
+        let oldest = self.cohort.history_floor.max(self.catch_up.horizon(cx));
         cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Collected(oldest) });
-    }
-
-    /// The transactions that hold a row of the query exclusively.
-    fn exclusive_holders(&self, query: &Query) -> Vec<TxnId> {
-        match query {
-            Query::Keys(keys) => keys.iter().flat_map(|key| self.cohort.locks.exclusive_holders(key)).collect(),
-            Query::Range { range, .. } => self.cohort.locks.exclusive_holders_within(range).into_iter().collect(),
-        }
-    }
-
-    fn block(&mut self, holder: TxnId, job: ReadJob, cx: &mut Context<'_>) {
-        if !self.cohort.may_wait() {
-            cx.fx.count("read.denied_busy");
-            return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
-        }
-        cx.fx.count("read.waits_for_prepared");
-        self.cohort.block(holder, job);
     }
 
     fn load_rows(&mut self, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
@@ -206,16 +215,10 @@ impl Roles {
             self.cohort.locks.shrink_range(range, &read, job.txn);
         }
         let (high, floor) = match job.how {
-            How::At(at) => (self.cohort.highest.max(job.above), self.floor_of(&rows, at)),
+            How::At(at) => (self.cohort.highest.max(job.above), self.cohort.floor_of(&rows, at)),
             How::Lock | How::Newest | How::Stale(_) => (Timestamp::ZERO, Timestamp::ZERO),
         };
         cx.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor });
-    }
-
-    /// The highest floor of the versions that a snapshot at `at` has found; zero if none lies above it.
-    fn floor_of(&self, rows: &[Row], at: Timestamp) -> Timestamp {
-        let versions = rows.iter().map(|row| row.version).filter(|version| *version > Timestamp::ZERO);
-        versions.map(|version| self.cohort.floors.of(version)).filter(|floor| *floor > at).max().unwrap_or(Timestamp::ZERO)
     }
 
     /// The ceiling on disk has risen.

@@ -62,20 +62,20 @@ impl Roles {
         match space {
             NUMBERS => match Number::decode(key, bytes).expect(damaged) {
                 (Number::Ceiling, value) => cx.clock = cx.clock.recovered(Timestamp::from_bits(value)),
-                (Number::Forgotten, value) => self.forgotten = Timestamp::from_bits(value),
+                (Number::Forgotten, value) => self.coordinator.forgotten = Timestamp::from_bits(value),
                 (Number::LogEnd, value) => self.cohort.log_end = value,
                 (Number::HistoryFloor, value) => self.cohort.history_floor = Timestamp::from_bits(value),
                 (Number::Truncated, value) => self.catch_up.truncated = value,
                 (Number::Collected, value) => self.catch_up.collected = Timestamp::from_bits(value),
-                (Number::Highest, value) => self.recover_highest(Timestamp::from_bits(value)),
+                (Number::Highest, value) => self.cohort.recover_highest(Timestamp::from_bits(value)),
                 (Number::Cursor(region), value) => self.catch_up.set_cursor(region, value),
             },
             PLACEMENT => self.recovery().placement = Some(record::decode(bytes).expect(damaged)),
             VOTES => {
                 let record: VoteRecord = record::decode(bytes).expect(damaged);
-                self.recover_vote(record, cx);
+                self.coordinator.recover_vote(record, cx);
             }
-            CARRIED => self.recover_carried(cx, record::decode(bytes).expect(damaged)),
+            CARRIED => self.cohort.recover_carried(cx, record::decode(bytes).expect(damaged)),
             _ => {
                 let record: PreparedRecord = record::decode(bytes).expect(damaged);
                 self.recovery().attempts.push(record.meta.attempt);

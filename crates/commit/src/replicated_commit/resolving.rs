@@ -14,6 +14,7 @@
 use super::cohort::{RowsOfDoubt, check_range};
 use super::config::PAGE_BYTES_MAX;
 use super::context::{Context, Shared};
+use super::coordinator::Coordinator;
 use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
 use super::planted::Planted;
 use super::site::{Pending, Roles};
@@ -96,43 +97,16 @@ enum Way {
     Open,
 }
 
-impl Roles {
-    /// Leads the resolution of an attempt that somebody is in doubt about, if regions of its electorate are lost: asks whoever has not
-    /// answered yet.
-    pub(super) fn lead_resolution(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let now = cx.now;
-        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
-        let meta = state.meta.clone();
-        let lost = self.lost_of(cx, &meta);
-        if lost.is_empty() || cx.is_lost(cx.me.region, &meta) {
-            return;
-        }
-        let survivors = self.survivors(cx, &meta);
-        // Without one of them a round comes to no end: somebody else leads who hears that one.
-        let is_heard = |region| cx.peers.is_alive(meta.coordinator_in(region), now, cx.config.suspect_after);
-        let hears_all = survivors.without(cx.me.region.into()).iter().all(is_heard);
-        let state = self.coordinator.attempts.get_mut(&attempt).expect("looked at above");
-        let is_over = state.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
-        if is_over {
-            state.leave_round();
-        }
-        if state.leader.is_none() && hears_all && (is_over || now >= state.leads_from) {
-            cx.fx.count("commit.resolution_led");
-            state.lead(cx.me.region, survivors);
-        }
-        self.ask_survivors(&meta, cx);
-        self.go_on_resolving(attempt, cx);
-    }
-
+impl Coordinator {
     /// The leader asks those survivors that it has not heard in this phase of its round.
     fn ask_survivors(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        let Some(leader) = &self.coordinator.attempts[&meta.attempt].leader else { return };
+        let Some(leader) = &self.attempts[&meta.attempt].leader else { return };
         let without = Regions::first(cx.topology.region_count()).without(leader.survivors());
         let (round, awaited) = (leader.round(), leader.awaited());
         let note = match leader.proposed() {
             None => Note::Inquire { meta: meta.clone(), round, without },
             Some(decision) => {
-                let state = &self.coordinator.attempts[&meta.attempt];
+                let state = &self.attempts[&meta.attempt];
                 let contents = state.contents.clone().filter(|_| state.assumes);
                 Note::Propose { meta: meta.clone(), round, decision, contents }
             }
@@ -142,6 +116,64 @@ impl Roles {
         }
     }
 
+    fn put_on_record(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        let mut batch = Batch::new();
+        self.attempts[&attempt].put_record(&mut batch);
+        cx.fx.persist(batch);
+    }
+
+    /// True if the rows of an attempt that others have forgotten are not here. That its log has been read says so only to those who remember what
+    /// was in it: they are looked for if nobody has done so.
+    fn are_rows_of_forgotten_absent(&mut self, meta: &Meta, cx: &mut Context<'_>) -> bool {
+        let state = self.attempts.get_mut(&meta.attempt).expect("it leads");
+        let Some(contents) = state.contents.as_ref().filter(|contents| !contents.writes.is_empty()) else { return true };
+        match state.rows {
+            RowsOfDoubt::Absent => return true,
+            RowsOfDoubt::Awaited => return false,
+            RowsOfDoubt::Unknown => state.rows = RowsOfDoubt::Awaited,
+        }
+        let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
+        cx.load(Pending::RowsOfForgotten(meta.attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        false
+    }
+
+    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
+        let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
+        let Some(state) = self.attempts.get_mut(&attempt) else { return };
+        if state.decision.is_some_and(|known| known.outcome() != proposal.decision.outcome()) {
+            return; // heard meanwhile: the leader asks again, and is told
+        }
+        if state.acceptor.accept(round, proposal.decision).is_ok() {
+            let mut batch = Batch::new();
+            state.put_record(&mut batch);
+            cx.fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
+        }
+    }
+
+    /// Says that the attempt must not be committed by assumption, for good.
+    fn contest(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
+        let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
+        cx.fx.count("commit.resolution_contested");
+        let mut batch = Batch::new();
+        state.contest(&mut batch);
+        cx.fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
+    }
+
+    /// `attempt` commits here, which has read and written `part`. If it had not seen what another one writes at a lower timestamp that somebody
+    /// proposes to commit by assumption, that one is contested.
+    pub(super) fn contest_unread(&mut self, meta: &Meta, part: &Part, batch: &mut Batch) {
+        for attempt in &self.assumed {
+            let Some(state) = self.attempts.get_mut(attempt) else { continue };
+            let is_unread = state.meta.at < meta.at && state.contents.as_ref().is_some_and(|contents| part.has_read_from(contents));
+            if *attempt != meta.attempt && is_unread && !state.acceptor.is_contested() {
+                state.contest(batch);
+            }
+        }
+    }
+}
+
+impl Coordinator {
     /// All regions that may know something of the attempt, and may yet say so: they only become fewer.
     pub(super) fn survivors(&self, cx: &Shared, meta: &Meta) -> Regions {
         let gone = |region: RegionId| cx.placement.lost.contains_key(&region) && !cx.placement.copies().contains(region);
@@ -155,13 +187,66 @@ impl Roles {
         cx.declared_lost(meta).or(self.presumed_lost(&meta.attempt).and(meta.electorate).without(meta.declares_lost))
     }
 
+    /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
+    pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
+        let own = cx.me.region;
+        let Some(meta) = self.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
+        let survivors = self.survivors(cx, &meta);
+        let Some(state) = self.attempts.get_mut(&attempt) else { return };
+        if state.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
+            cx.fx.trace(|| format!("{region} contests {attempt}"));
+            state.lead(own, survivors);
+            self.ask_survivors(&meta, cx);
+        }
+    }
+}
+
+impl Coordinator {
+    /// All survivors have accepted `decision`.
+    fn conclude_resolution(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+        let mut told: BTreeSet<SiteId> = self.survivors(cx, meta).iter().map(|region| meta.coordinator_in(region)).collect();
+        told.insert(meta.attempt.txn.gateway);
+        for site in told {
+            cx.send(site, Note::Concluded { meta: meta.clone(), decision });
+        }
+    }
+}
+
+impl Roles {
+    /// Leads the resolution of an attempt that somebody is in doubt about, if regions of its electorate are lost: asks whoever has not
+    /// answered yet.
+    pub(super) fn lead_resolution(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let meta = state.meta.clone();
+        let lost = self.coordinator.lost_of(cx, &meta);
+        if lost.is_empty() || cx.is_lost(cx.me.region, &meta) {
+            return;
+        }
+        let survivors = self.coordinator.survivors(cx, &meta);
+        // Without one of them a round comes to no end: somebody else leads who hears that one.
+        let is_heard = |region| cx.peers.is_alive(meta.coordinator_in(region), now, cx.config.suspect_after);
+        let hears_all = survivors.without(cx.me.region.into()).iter().all(is_heard);
+        let state = self.coordinator.attempts.get_mut(&attempt).expect("looked at above");
+        let is_over = state.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
+        if is_over {
+            state.leave_round();
+        }
+        if state.leader.is_none() && hears_all && (is_over || now >= state.leads_from) {
+            cx.fx.count("commit.resolution_led");
+            state.lead(cx.me.region, survivors);
+        }
+        self.coordinator.ask_survivors(&meta, cx);
+        self.go_on_resolving(attempt, cx);
+    }
+
     /// A leader asks what this region knows.
     pub(super) fn on_inquire(&mut self, from: SiteId, meta: Meta, round: Round, without: Regions, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if meta.coordinator != cx.me.shard || without.contains(cx.me.region) {
             return;
         }
-        let is_forgotten = self.is_forgotten(&attempt);
+        let is_forgotten = self.coordinator.is_forgotten(&attempt);
         self.look_up(&meta, cx);
         let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
         self.coordinator.keep_open(attempt);
@@ -195,7 +280,7 @@ impl Roles {
         self.gateway.bind(attempt);
         match last {
             Some(vote) => self.vote(attempt, vote, Batch::new(), cx),
-            None => self.put_on_record(attempt, cx),
+            None => self.coordinator.put_on_record(attempt, cx),
         }
         self.testify(from, attempt, round, cx);
     }
@@ -212,7 +297,7 @@ impl Roles {
         if let Some(decision) = self.gateway.decided(&attempt).or(taken_over.then_some(committed)) {
             return cx.send(from, Note::Decided { meta, decision });
         }
-        if self.is_carried(&attempt) && !self.are_rows_absent(attempt, cx) {
+        if self.cohort.is_carried(&attempt) && !self.cohort.are_rows_absent(attempt, cx) {
             return; // they are being looked for, and the coordinator asks again
         }
         let votes = self.votes_heard(&attempt).into_iter().collect();
@@ -236,12 +321,6 @@ impl Roles {
     fn wait_to_lead(&self, cx: &Shared, meta: &Meta) -> Span {
         let before = meta.electorate.iter().take_while(|region| *region < cx.me.region).count() as u64;
         cx.config.ask_after * (before + 2)
-    }
-
-    fn put_on_record(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let mut batch = Batch::new();
-        self.coordinator.attempts[&attempt].put_record(&mut batch);
-        cx.fx.persist(batch);
     }
 
     /// Says what this region knows, once that is on disk.
@@ -280,7 +359,7 @@ impl Roles {
             return;
         }
         if let Some(decision) = leader.proposed() {
-            return self.conclude_resolution(&meta, decision, cx);
+            return self.coordinator.conclude_resolution(&meta, decision, cx);
         }
         // What is forgotten elsewhere and committed is in a log that has to be read first.
         let is_read = |(region, log_end)| region == cx.me.region || self.catch_up.cursor(region) >= log_end;
@@ -289,29 +368,14 @@ impl Roles {
             return;
         }
         if let Some((decision, assumes)) = self.judge(&meta, leader, cx) {
-            if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, cx) {
+            if is_forgotten && !decision.is_commit() && !self.coordinator.are_rows_of_forgotten_absent(&meta, cx) {
                 return;
             }
             let state = self.coordinator.attempts.get_mut(&attempt).expect("it leads");
             state.assumes = assumes && decision.is_commit();
             state.leader.as_mut().expect("it leads").propose(decision);
-            self.ask_survivors(&meta, cx);
+            self.coordinator.ask_survivors(&meta, cx);
         }
-    }
-
-    /// True if the rows of an attempt that others have forgotten are not here. That its log has been read says so only to those who remember what
-    /// was in it: they are looked for if nobody has done so.
-    fn are_rows_of_forgotten_absent(&mut self, meta: &Meta, cx: &mut Context<'_>) -> bool {
-        let state = self.coordinator.attempts.get_mut(&meta.attempt).expect("it leads");
-        let Some(contents) = state.contents.as_ref().filter(|contents| !contents.writes.is_empty()) else { return true };
-        match state.rows {
-            RowsOfDoubt::Absent => return true,
-            RowsOfDoubt::Awaited => return false,
-            RowsOfDoubt::Unknown => state.rows = RowsOfDoubt::Awaited,
-        }
-        let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
-        cx.load(Pending::RowsOfForgotten(meta.attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
-        false
     }
 
     /// The rows of what others have forgotten were looked for.
@@ -326,15 +390,6 @@ impl Roles {
             let meta = state.meta.clone();
             let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
             self.conclude_as_coordinator(&meta, decision, cx);
-        }
-    }
-
-    /// All survivors have accepted `decision`.
-    fn conclude_resolution(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
-        let mut told: BTreeSet<SiteId> = self.survivors(cx, meta).iter().map(|region| meta.coordinator_in(region)).collect();
-        told.insert(meta.attempt.txn.gateway);
-        for site in told {
-            cx.send(site, Note::Concluded { meta: meta.clone(), decision });
         }
     }
 
@@ -362,11 +417,11 @@ impl Roles {
         match leader.verdict(meta.electorate, refusing, &assumed)? {
             Verdict::Known(decision) => Some((decision, false)),
             _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
-            Verdict::Counted(outcome) => Some((cx.decision(outcome, tally, meta, self.lost_of(cx, meta))?, false)),
+            Verdict::Counted(outcome) => Some((cx.decision(outcome, tally, meta, self.coordinator.lost_of(cx, meta))?, false)),
             // No survivor has promised it, or one that has promised has its outcome among rows that it copied.
             Verdict::Assumed(_) if state.contents.is_none() => Some((Decision::Aborted, true)),
             Verdict::Assumed(outcome) => {
-                let decision = cx.decision(outcome, tally, meta, self.lost_of(cx, meta))?;
+                let decision = cx.decision(outcome, tally, meta, self.coordinator.lost_of(cx, meta))?;
                 if decision.is_commit() {
                     cx.fx.count("commit.assumed_of_lost");
                     cx.fx.agree(ASSUMED, meta.attempt, &());
@@ -394,7 +449,9 @@ impl Roles {
         }
         let proposal = Proposal { meta, round, decision };
         // Who knows that it committed need not look.
-        let Some(contents) = contents.filter(|_| state.decision.is_none()) else { return self.accept_proposal(from, &proposal, cx) };
+        let Some(contents) = contents.filter(|_| state.decision.is_none()) else {
+            return self.coordinator.accept_proposal(from, &proposal, cx);
+        };
         state.contents = Some(contents.clone());
         self.coordinator.assumed.insert(attempt);
         if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
@@ -405,19 +462,6 @@ impl Roles {
         let examination = Examination { from, proposal, contents, ranges, current, awaited, keys_are_known: false, is_stale: false };
         self.examinations.0.insert(attempt, examination);
         self.examine(attempt, cx);
-    }
-
-    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
-        let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
-        if state.decision.is_some_and(|known| known.outcome() != proposal.decision.outcome()) {
-            return; // heard meanwhile: the leader asks again, and is told
-        }
-        if state.acceptor.accept(round, proposal.decision).is_ok() {
-            let mut batch = Batch::new();
-            state.put_record(&mut batch);
-            cx.fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
-        }
     }
 
     /// Looks whether what is to be committed by assumption had read the newest versions below its timestamp: else whoever refused it, and be it a
@@ -463,12 +507,12 @@ impl Roles {
         let is_stale = is_stale && !cx.rules.breaks(Planted::StaleUnseen);
         if is_stale {
             cx.fx.count("commit.resolution_stale");
-            return self.contest(from, &proposal, cx);
+            return self.coordinator.contest(from, &proposal, cx);
         }
         let mut batch = Batch::new();
         match self.make_way(cx, attempt, &contents, &mut batch) {
-            Way::Free => self.accept_proposal(from, &proposal, cx),
-            Way::Barred => self.contest(from, &proposal, cx),
+            Way::Free => self.coordinator.accept_proposal(from, &proposal, cx),
+            Way::Barred => self.coordinator.contest(from, &proposal, cx),
             Way::Open => {
                 cx.fx.count("commit.resolution_waits");
                 if !batch.ops.is_empty() {
@@ -476,16 +520,6 @@ impl Roles {
                 }
             }
         }
-    }
-
-    /// Says that the attempt must not be committed by assumption, for good.
-    fn contest(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
-        let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
-        cx.fx.count("commit.resolution_contested");
-        let mut batch = Batch::new();
-        state.contest(&mut batch);
-        cx.fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
     /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
@@ -529,31 +563,6 @@ impl Roles {
         way
     }
 
-    /// `attempt` commits here, which has read and written `part`. If it had not seen what another one writes at a lower timestamp that somebody
-    /// proposes to commit by assumption, that one is contested.
-    pub(super) fn contest_unread(&mut self, meta: &Meta, part: &Part, batch: &mut Batch) {
-        for attempt in &self.coordinator.assumed {
-            let Some(state) = self.coordinator.attempts.get_mut(attempt) else { continue };
-            let is_unread = state.meta.at < meta.at && state.contents.as_ref().is_some_and(|contents| part.has_read_from(contents));
-            if *attempt != meta.attempt && is_unread && !state.acceptor.is_contested() {
-                state.contest(batch);
-            }
-        }
-    }
-
-    /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
-    pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
-        let own = cx.me.region;
-        let Some(meta) = self.coordinator.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
-        let survivors = self.survivors(cx, &meta);
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
-        if state.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
-            cx.fx.trace(|| format!("{region} contests {attempt}"));
-            state.lead(own, survivors);
-            self.ask_survivors(&meta, cx);
-        }
-    }
-
     /// A survivor accepts what this site proposes.
     pub(super) fn on_accepted(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
         let Some(leader) = self.coordinator.leader(&attempt) else { return };
@@ -594,7 +603,7 @@ impl Roles {
         let own = holders.filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
         let metas: Vec<Meta> = own.map(|entry| entry.meta.clone()).collect();
         for meta in metas {
-            self.state_of_forgotten(cx, &meta);
+            self.coordinator.state_of_forgotten(cx, &meta);
             if self.coordinator.presume_lost(meta.attempt, lost) {
                 cx.fx.count("placement.settled_for_declaration");
                 self.ask_votes(meta.attempt, cx);

@@ -81,8 +81,6 @@ pub(super) struct Roles {
     pub(super) moving: Moving,
     pub(super) measures: Measures,
     pub(super) join: Option<Join>,
-    /// Attempts made at or below it, and not on record, are forgotten.
-    pub(super) forgotten: Timestamp,
     recovery: Option<Recovery>,
 }
 
@@ -118,10 +116,10 @@ impl Roles {
             serving: self.is_serving(),
             measured: self.measures.all(self.gateway.workload(), shared),
             placement: shared.placement.clone(),
-            settled: self.is_settled(shared) || !self.has_copy(shared),
+            settled: self.moving.is_settled(shared) || !self.has_copy(shared),
             open_transactions: self.gateway.open(),
             prepared: self.cohort.prepared(),
-            in_doubt: self.in_doubt(shared),
+            in_doubt: self.coordinator.in_doubt(shared),
             safe: self.safe(shared),
             reachable: shared.reachable(&shared.all_shards()),
             rtts: shared.topology.regions().filter_map(|region| Some((region, shared.peers.rtt(same_shard(region))?))).collect(),
@@ -165,12 +163,12 @@ impl Roles {
                 self.gateway.on_rows(from, read, super::gateway::Reply { rows, upto, above, high, floor }, cx);
             }
             Note::Denied { read, denial } => self.gateway.on_denied(from, read, denial, cx),
-            Note::Release { txn } => self.on_release(txn, cx),
+            Note::Release { txn } => self.cohort.on_release(txn, cx),
             Note::Accept { meta, parts } => self.on_accept(meta, parts, cx),
             Note::Heard { at } => cx.clock.observe(at),
             Note::Prepare { meta, part } => self.on_prepare(meta, part, cx),
             Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, cx),
-            Note::Unprepare { attempt } => self.on_unprepare(attempt, cx),
+            Note::Unprepare { attempt } => self.cohort.on_unprepare(attempt, cx),
             Note::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, cx),
             Note::Withdraw { meta } => self.on_withdraw(from, meta, cx),
             Note::Decided { meta, .. } | Note::Inquire { meta, .. } | Note::Propose { meta, .. } | Note::Concluded { meta, .. }
@@ -240,7 +238,7 @@ impl Roles {
                 self.coordinator.hear_contents(&attempt, contents);
                 self.on_testified(attempt, region, round, testimony, cx);
             }
-            Promise::Contested { attempt, region, round } => self.on_contested(attempt, region, round, cx),
+            Promise::Contested { attempt, region, round } => self.coordinator.on_contested(attempt, region, round, cx),
             Promise::Accepted { attempt, region, round } => self.on_accepted(attempt, region, round, cx),
             Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, cx),
             Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, cx),
@@ -309,7 +307,7 @@ impl Roles {
         self.coordinator.closed = ceiling;
         cx.fx.trace(|| format!("serves above {ceiling}"));
         self.drop_orphans(cx);
-        self.settle_copied(self.since());
+        self.settle_copied(self.moving.since());
         self.on_tick(cx);
     }
 
@@ -371,7 +369,7 @@ impl Actor for Site {
             if let Some(local) = cx.next_local() {
                 match local {
                     Local::Note(note) => roles.on_note(me, note, cx),
-                    Local::GatewayAborts(meta) => roles.on_gateway_aborts(&meta, cx),
+                    Local::GatewayAborts(meta) => roles.coordinator.on_gateway_aborts(&meta, cx),
                 }
             } else if let Some(job) = roles.cohort.ready.pop_front() {
                 roles.serve_read(job, cx);
