@@ -221,8 +221,8 @@ impl CatchUp {
 impl Roles {
     /// The regions whose logs together hold every commit that may be missing here.
     fn sources(&self, cx: &Shared) -> Regions {
-        let all = if self.has_copy(cx) { cx.placement.voters.or(self.moving.regions_before(cx)) } else { Regions::NONE };
-        all.or(self.forgetting()).without(cx.me.region.into())
+        let all = if cx.has_copy() { cx.placement.voters.or(self.moving.regions_before(cx)) } else { Regions::NONE };
+        all.or(self.coordinator.forgetting(&self.nearby()).or(self.logs_of_carried())).without(cx.me.region.into())
     }
 
     /// The regions that take over what is committed here.
@@ -316,7 +316,7 @@ impl Roles {
     /// A peer pulls.
     pub(super) fn on_pull(&mut self, from: SiteId, pulled: Pulled, cx: &mut Context<'_>) {
         let Pulled { after, safe, epoch, settled } = pulled;
-        self.compare_epoch(from, epoch, cx);
+        cx.compare_epoch(from, epoch);
         if epoch > cx.placement.epoch {
             return; // what it wants kept may not be
         }
@@ -373,7 +373,7 @@ impl Roles {
         }
         if page.epoch > cx.placement.epoch {
             // What it promises is of an epoch in which others vote than this site knows of.
-            return self.compare_epoch(from, page.epoch, cx);
+            return cx.compare_epoch(from, page.epoch);
         }
         if !self.enters(from.region, &page, cx) {
             return;
@@ -409,7 +409,7 @@ impl Roles {
     fn enters(&mut self, region: RegionId, page: &Page, cx: &mut Context<'_>) -> bool {
         let behind = page.begins > page.after;
         if !self.catch_up.enter.contains(region) {
-            if behind && self.has_copy(cx) {
+            if behind && cx.has_copy() {
                 cx.fx.count("placement.fell_behind");
                 self.copy_anew(cx);
             }
@@ -436,7 +436,7 @@ impl Roles {
         if head.at <= self.catch_up.collected || self.coordinator.has_aborted(&attempt) {
             return Found::Known;
         }
-        self.learn_committed(attempt, head.floor, cx);
+        self.coordinate(|coordinator, near| coordinator.learn_committed(near, attempt, head.floor, cx));
         if self.cohort.applied.contains(&attempt) {
             return Found::Known;
         }
@@ -450,7 +450,7 @@ impl Roles {
                 return Found::Awaited;
             }
         }
-        if self.is_withheld(&attempt) {
+        if self.coordinator.is_withheld(&self.nearby(), &attempt) {
             return Found::Awaited;
         }
         let Some(meta) = promised else { return Found::Missing };
@@ -587,7 +587,7 @@ impl Roles {
             false => entry,
         };
         cx.fx.agree(ATTEMPT, entry.attempt, &Some(entry.at));
-        self.supersede_earlier(entry.attempt, batch, cx);
+        self.coordinate(|coordinator, near| coordinator.supersede_earlier(near, entry.attempt, batch, cx));
         work::add(1 + entry.writes.len());
         let kept = entry.at > self.catch_up.collected;
         for (key, value) in entry.writes.into_iter().filter(|_| kept) {
@@ -598,7 +598,7 @@ impl Roles {
         }
         self.cohort.applied.insert(entry.attempt);
         if let Some(meta) = entry.meta {
-            self.keep_commit(&meta, entry.floor, batch, cx);
+            self.coordinate(|coordinator, near| coordinator.keep_commit(near, &meta, entry.floor, batch, cx));
         }
         self.cohort.keep_floor(entry.at, entry.floor, batch);
     }
@@ -644,7 +644,7 @@ impl Roles {
         let log_end = self.cohort.log_end;
         let added = log_end - self.catch_up.ended.replace(log_end).unwrap_or(log_end);
         let moving = |region| self.catch_up.settled(region) < cx.placement.epoch;
-        if (self.has_copy(cx) && !self.moving.is_settled(cx)) || self.followers(cx).iter().any(moving) {
+        if (cx.has_copy() && !self.moving.is_settled(cx)) || self.followers(cx).iter().any(moving) {
             return;
         }
         let acked = self.followers(cx).iter().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();

@@ -291,14 +291,55 @@ impl Cohort {
     }
 }
 
-impl Roles {
+impl Cohort {
+    /// The coordinator of `region` has forgotten `attempt`: if that committed there, its log has it.
+    pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, cx: &mut Context<'_>) {
+        if region == cx.me.region {
+            self.bound.remove(&attempt);
+        }
+        if let Some(entry) = self.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
+            if region != cx.me.region {
+                cx.ask_to_stop(region, None);
+            } else if let Stage::Carried(carried) = &mut entry.stage {
+                carried.without.entry(region).or_default();
+            }
+        } else if region == cx.me.region {
+            // Its own coordinator would remember a commit until this cohort had applied it.
+            self.unprepare(attempt, cx);
+        }
+    }
+}
+
+impl Cohort {
     pub(super) fn recover_prepared(&mut self, cx: &Shared, record: PreparedRecord) {
         self.take_locks(cx, &record.meta, &record.part);
-        self.cohort.highest = record.meta.at.max(self.cohort.highest);
+        self.highest = record.meta.at.max(self.highest);
         let attempt = record.meta.attempt;
-        self.cohort.entries.insert(attempt, Entry::new(record.meta, record.part, Stage::Prepared, cx.now));
+        self.entries.insert(attempt, Entry::new(record.meta, record.part, Stage::Prepared, cx.now));
     }
 
+    fn take_locks(&mut self, cx: &Shared, meta: &Meta, part: &Part) {
+        let txn = meta.attempt.txn;
+        if cx.rules.breaks(Planted::LocksWalked) {
+            self.walk_locks(part);
+        }
+        if !cx.rules.breaks(Planted::SharedLockSkipped) {
+            for read in &part.reads {
+                self.locks.share(&read.key, txn, Strength::Prepared);
+            }
+        }
+        if !cx.rules.breaks(Planted::RangeLockSkipped) {
+            for range in &part.ranges {
+                self.locks.share_range(&range.range, txn, Strength::Prepared);
+            }
+        }
+        for (key, _) in &part.writes {
+            self.locks.exclude(key, txn);
+        }
+    }
+}
+
+impl Roles {
     /// Lets go, after recovery, of attempts that this site is prepared for as cohort but that as coordinator it did not
     /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
     pub(super) fn drop_orphans(&mut self, cx: &mut Context<'_>) {
@@ -340,7 +381,7 @@ impl Roles {
             return self.refuse(&meta, refusal, cx);
         }
         let validation = self.plan_validation(cx, &part);
-        self.take_locks(cx, &meta, &part);
+        self.cohort.take_locks(cx, &meta, &part);
         self.cohort.entries.insert(attempt, Entry::new(meta, part, Stage::Validating(validation), cx.now));
         self.validate_next(attempt, cx);
     }
@@ -354,26 +395,6 @@ impl Roles {
         let keys = if cx.rules.breaks(Planted::SharedLockSkipped) { written.collect() } else { written.chain(read).collect() };
         let ranges = if cx.rules.breaks(Planted::RangeLockSkipped) { VecDeque::new() } else { (0..part.ranges.len()).collect() };
         Validation { keys, ranges, current: None, awaited: None }
-    }
-
-    fn take_locks(&mut self, cx: &Shared, meta: &Meta, part: &Part) {
-        let txn = meta.attempt.txn;
-        if cx.rules.breaks(Planted::LocksWalked) {
-            self.walk_locks(part);
-        }
-        if !cx.rules.breaks(Planted::SharedLockSkipped) {
-            for read in &part.reads {
-                self.cohort.locks.share(&read.key, txn, Strength::Prepared);
-            }
-        }
-        if !cx.rules.breaks(Planted::RangeLockSkipped) {
-            for range in &part.ranges {
-                self.cohort.locks.share_range(&range.range, txn, Strength::Prepared);
-            }
-        }
-        for (key, _) in &part.writes {
-            self.cohort.locks.exclude(key, txn);
-        }
     }
 
     /// Asks for the next rows that must be looked up, or is done.
@@ -455,7 +476,7 @@ impl Roles {
             let unvoted =
                 self.coordinator.attempts.get(&meta.attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none());
             if unvoted {
-                self.vote(meta.attempt, Vote::Yes, batch, cx);
+                self.coordinate(|coordinator, near| coordinator.vote(near, meta.attempt, Vote::Yes, batch, cx));
             } else {
                 cx.fx.persist(batch);
             }
@@ -481,7 +502,7 @@ impl Roles {
             return self.tell_applied(meta, batch, cx);
         };
         cx.fx.agree(ATTEMPT, attempt, &Some(meta.at));
-        self.supersede_earlier(attempt, &mut batch, cx);
+        self.coordinate(|coordinator, near| coordinator.supersede_earlier(near, attempt, &mut batch, cx));
         self.coordinator.contest_unread(meta, &part, &mut batch);
         let kept = meta.at > self.catch_up.collected;
         for (key, value) in part.writes.iter().filter(|_| kept) {
@@ -504,7 +525,7 @@ impl Roles {
     fn tell_applied(&mut self, meta: &Meta, mut batch: Batch, cx: &mut Context<'_>) {
         if meta.participants == [cx.me.shard] {
             self.coordinator.resolve(meta.attempt, &mut batch);
-            self.confirm(meta, batch, cx);
+            self.coordinator.confirm(meta, batch, cx);
         } else {
             let SiteId { region, shard } = cx.me;
             cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Applied { attempt: meta.attempt, shard });
@@ -612,7 +633,7 @@ impl Roles {
 
     /// Nobody here waits for the outcomes of attempts made at or below it: where there is no copy, a copy brings what the others have forgotten.
     pub(super) fn resting(&self, cx: &Shared) -> Timestamp {
-        if self.has_copy(cx) { Timestamp::ZERO } else { self.coordinator.forget_floor(cx) }
+        if cx.has_copy() { Timestamp::ZERO } else { self.coordinator.forget_floor(cx) }
     }
 }
 

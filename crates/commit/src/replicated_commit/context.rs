@@ -4,7 +4,7 @@
 //! Invariant kept here: no transaction begins at a timestamp, and no read is answered at one, that lies above the clock's bound on disk.
 
 use super::config::Config;
-use super::message::{Meta, Note};
+use super::message::{Attempt, Meta, Note, Promise};
 use super::peers::Peers;
 use super::planted::Planted;
 use super::records::Number;
@@ -23,8 +23,14 @@ use std::sync::Arc;
 pub(super) enum Local {
     /// What any site may be told.
     Note(Note),
-    /// The gateway concludes from the votes that an attempt aborted, and waits until that is on record.
+    /// To the coordinator, of the gateway: the votes say that an attempt aborted; a client waits until that is on record.
     GatewayAborts(Meta),
+    /// To the gateway, of the coordinator: this region takes part in the resolution of an attempt; conclude nothing from votes any more.
+    BindGateway(Attempt),
+    /// To the mover: handle this note of a site once all commits of the epochs before are known here.
+    AwaitSettling(SiteId, Note),
+    /// To catch-up: a commit is missing here.
+    Hurry,
 }
 
 /// What the roles of a site share.
@@ -89,6 +95,29 @@ impl Context<'_> {
                 self.send(SiteId { region, shard }, Note::AskHigh { attempt: meta.attempt, epoch: meta.epoch });
             }
         }
+    }
+
+    /// Another site is in `epoch`: sees to it that both are in the same one soon.
+    pub(super) fn compare_epoch(&mut self, other: SiteId, epoch: u64) {
+        if epoch > self.placement.epoch {
+            self.send(other, Note::AskPlacement);
+        } else if epoch < self.placement.epoch {
+            self.tell_placement(other);
+        }
+    }
+
+    /// A site is in an earlier epoch, or asks which one this is.
+    pub(super) fn tell_placement(&mut self, to: SiteId) {
+        if to != self.me {
+            let placement = self.placement.clone();
+            self.fx.persist(Batch::new()).send(to, Promise::Placed { placement });
+        }
+    }
+
+    /// Asks the replica in `region` whether it has stopped, and what it is in doubt about after the attempt `after`.
+    pub(super) fn ask_to_stop(&mut self, region: RegionId, after: Option<Attempt>) {
+        let note = Note::AskStopped { placement: self.placement.clone(), after };
+        self.send(SiteId { region, shard: self.me.shard }, note);
     }
 
     /// Loads something from disk for `pending`.
@@ -208,6 +237,11 @@ impl Shared {
     /// True if a commit, or a read of a majority, leaves this region.
     pub(super) fn is_wide(&self) -> bool {
         self.placement.voters != self.me.region.into()
+    }
+
+    /// True if this region is to hold a copy.
+    pub(super) fn has_copy(&self) -> bool {
+        self.placement.copies().contains(self.me.region)
     }
 
     /// The shards whose coordinators do not vote on `meta`.

@@ -19,13 +19,13 @@
 //! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
 //! nothing by votes once it has promised a round of a resolution.
 
-use super::cohort::{Entry, RowsOfDoubt, Stage};
+use super::cohort::{Entry, RowsOfDoubt};
 use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
-use super::context::{Context, Shared};
+use super::context::{Context, Local, Shared};
 use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
+use super::nearby::Nearby;
 use super::planted::Planted;
 use super::records::{self, Number, VOTES, VoteRecord};
-use super::site::Roles;
 use crate::placement::Regions;
 use crate::resolution::{Acceptor, Leader};
 use crate::votes::{Decision, Refusal, Tally, Vote};
@@ -434,37 +434,37 @@ impl Coordinator {
     }
 }
 
-impl Roles {
+impl Coordinator {
     /// The gateway asks this region to vote.
-    pub(super) fn on_accept(&mut self, meta: Meta, parts: Vec<(u16, Part)>, cx: &mut Context<'_>) {
+    pub(super) fn on_accept(&mut self, near: &Nearby<'_>, meta: Meta, parts: Vec<(u16, Part)>, cx: &mut Context<'_>) {
         cx.clock.observe(meta.at);
         let attempt = meta.attempt;
-        if self.coordinator.is_forgotten(&attempt) {
+        if self.is_forgotten(&attempt) {
             cx.fx.count("commit.accept_forgotten");
             return;
         }
-        let known = self.coordinator.attempts.contains_key(&attempt);
-        self.compare_epoch(attempt.txn.gateway, meta.epoch, cx);
-        if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !self.moving.is_settled(cx))) {
-            return self.moving.wait_until_settled(attempt.txn.gateway, Note::Accept { meta, parts }, cx);
+        let known = self.attempts.contains_key(&attempt);
+        cx.compare_epoch(attempt.txn.gateway, meta.epoch);
+        if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !near.moving.is_settled(cx))) {
+            return cx.tell(Local::AwaitSettling(attempt.txn.gateway, Note::Accept { meta, parts }));
         }
-        let supersedes = self.abort_earlier(attempt, cx);
-        let superseded = supersedes == Supersedes::Nothing || self.is_superseded(&attempt);
-        let (now, closed) = (cx.now, self.coordinator.closed);
-        let state = self.coordinator.state_of(&meta, now);
+        let supersedes = self.abort_earlier(near, attempt, cx);
+        let superseded = supersedes == Supersedes::Nothing || self.is_superseded(near, &attempt);
+        let (now, closed) = (cx.now, self.closed);
+        let state = self.state_of(&meta, now);
         if state.vote.is_some() {
             cx.fx.count("commit.accept_again");
-            return self.tell_vote(attempt, &[attempt.txn.gateway], Batch::new(), cx);
+            return self.tell_vote(near, attempt, &[attempt.txn.gateway], Batch::new(), cx);
         }
         if !state.parts.is_empty() {
             return; // its cohorts are being asked already
         }
         state.parts = parts.into_iter().collect();
         match state.decision {
-            Some(decision) => self.distribute(attempt, decision, cx), // it overtook the Accept
-            None if meta.epoch < cx.placement.epoch => self.vote(attempt, Vote::No(Refusal::Moved), Batch::new(), cx),
-            None if superseded => self.vote(attempt, Vote::No(Refusal::Superseded), Batch::new(), cx),
-            None if meta.at <= closed => self.vote(attempt, Vote::No(Refusal::TooOld(closed)), Batch::new(), cx),
+            Some(decision) => self.distribute(near, attempt, decision, cx), // it overtook the Accept
+            None if meta.epoch < cx.placement.epoch => self.vote(near, attempt, Vote::No(Refusal::Moved), Batch::new(), cx),
+            None if superseded => self.vote(near, attempt, Vote::No(Refusal::Superseded), Batch::new(), cx),
+            None if meta.at <= closed => self.vote(near, attempt, Vote::No(Refusal::TooOld(closed)), Batch::new(), cx),
             None => {
                 let prepares: Vec<_> = state.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
                 self.have_prepared(&meta, prepares, supersedes, cx);
@@ -486,14 +486,14 @@ impl Roles {
     }
 
     /// Earlier attempts of a transaction of which there is a later one have aborted: its gateway would not have made that otherwise.
-    fn abort_earlier(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> Supersedes {
+    fn abort_earlier(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) -> Supersedes {
         let mut supersedes = Supersedes::First;
-        for earlier in self.coordinator.siblings(attempt).0 {
-            let state = &self.coordinator.attempts[&earlier];
+        for earlier in self.siblings(attempt).0 {
+            let state = &self.attempts[&earlier];
             match state.decision {
                 None if state.acceptor.is_bound() => return Supersedes::Nothing,
                 Some(decision) if decision.is_commit() => return Supersedes::Nothing,
-                None => self.distribute(earlier, Decision::Aborted, cx),
+                None => self.distribute(near, earlier, Decision::Aborted, cx),
                 Some(_) => {}
             }
             supersedes = Supersedes::Aborted;
@@ -502,39 +502,39 @@ impl Roles {
     }
 
     /// `attempt` has committed: the earlier ones of its transaction have not, and that stays known when it is forgotten.
-    pub(super) fn supersede_earlier(&mut self, attempt: Attempt, batch: &mut Batch, cx: &mut Context<'_>) {
-        for earlier in self.coordinator.siblings(attempt).0 {
-            let state = self.coordinator.attempts.get_mut(&earlier).expect("a sibling is a state");
+    pub(super) fn supersede_earlier(&mut self, near: &Nearby<'_>, attempt: Attempt, batch: &mut Batch, cx: &mut Context<'_>) {
+        for earlier in self.siblings(attempt).0 {
+            let state = self.attempts.get_mut(&earlier).expect("a sibling is a state");
             match state.decision {
                 Some(_) => {}
                 None if state.acceptor.is_bound() => state.contest(batch),
-                None => self.distribute(earlier, Decision::Aborted, cx),
+                None => self.distribute(near, earlier, Decision::Aborted, cx),
             }
         }
     }
 
     /// True if a later attempt of the same transaction is known: `attempt` has aborted.
-    pub(super) fn is_superseded(&self, attempt: &Attempt) -> bool {
-        !self.coordinator.siblings(*attempt).1.is_empty() || self.cohort.has_applied_later(attempt)
+    pub(super) fn is_superseded(&self, near: &Nearby<'_>, attempt: &Attempt) -> bool {
+        !self.siblings(*attempt).1.is_empty() || near.cohort.has_applied_later(attempt)
     }
 
-    pub(super) fn on_prepared(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
+    pub(super) fn on_prepared(&mut self, near: &Nearby<'_>, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
+        let Some(state) = self.attempts.get_mut(&attempt) else { return };
         state.prepared.insert(shard);
         if state.vote.is_none() && state.decision.is_none() && state.meta.participants.iter().all(|shard| state.prepared.contains(shard)) {
-            self.vote(attempt, Vote::Yes, Batch::new(), cx);
+            self.vote(near, attempt, Vote::Yes, Batch::new(), cx);
         }
     }
 
-    pub(super) fn on_cannot_prepare(&mut self, attempt: Attempt, refusal: Refusal, cx: &mut Context<'_>) {
-        if self.coordinator.attempts.get(&attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none()) {
-            self.vote(attempt, Vote::No(refusal), Batch::new(), cx);
+    pub(super) fn on_cannot_prepare(&mut self, near: &Nearby<'_>, attempt: Attempt, refusal: Refusal, cx: &mut Context<'_>) {
+        if self.attempts.get(&attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none()) {
+            self.vote(near, attempt, Vote::No(refusal), Batch::new(), cx);
         }
     }
 
     /// Casts this region's vote, or makes it final: to disk along with what is in `batch`, then to the gateway.
-    pub(super) fn vote(&mut self, attempt: Attempt, vote: Vote, mut batch: Batch, cx: &mut Context<'_>) {
-        let state = self.coordinator.attempts.get_mut(&attempt).expect("a vote is cast on a known state");
+    pub(super) fn vote(&mut self, near: &Nearby<'_>, attempt: Attempt, vote: Vote, mut batch: Batch, cx: &mut Context<'_>) {
+        let state = self.attempts.get_mut(&attempt).expect("a vote is cast on a known state");
         assert_eq!(state.meta.coordinator, cx.me.shard, "a region votes once");
         assert!(!state.vote.as_ref().is_some_and(Vote::is_final), "a final vote never changes");
         cx.fx.count(match vote {
@@ -552,7 +552,7 @@ impl Roles {
             Vote::No(Refusal::Withdrawn) => "commit.vote_no_withdrawn",
         });
         if state.vote.replace(vote.clone()).is_none() {
-            self.coordinator.voted += 1;
+            self.voted += 1;
         }
         state.put_record(&mut batch);
         if cx.rules.breaks(Planted::RefusalNotDurable) && !vote.is_yes() {
@@ -560,7 +560,7 @@ impl Roles {
         }
         let gateway = attempt.txn.gateway;
         let to = [cx.me, gateway];
-        self.tell_vote(attempt, if gateway == cx.me { &to[..1] } else { &to }, batch, cx);
+        self.tell_vote(near, attempt, if gateway == cx.me { &to[..1] } else { &to }, batch, cx);
     }
 
     /// Has the cohorts of this region let go of an attempt that it will not commit by its own vote.
@@ -572,10 +572,10 @@ impl Roles {
     }
 
     /// Tells this region's vote to `to`, after `batch` and all before it is on disk.
-    fn tell_vote(&mut self, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
-        let state = &self.coordinator.attempts[&attempt];
+    fn tell_vote(&mut self, near: &Nearby<'_>, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
+        let state = &self.attempts[&attempt];
         let vote = state.vote.clone().expect("told once cast");
-        let voted = Voted { meta: state.meta.clone(), region: cx.me.region, vote, high: self.cohort.highest };
+        let voted = Voted { meta: state.meta.clone(), region: cx.me.region, vote, high: near.cohort.highest };
         let mut persist = cx.fx.persist(batch);
         for site in to {
             persist = persist.send(*site, Promise::Vote(voted.clone()));
@@ -583,50 +583,50 @@ impl Roles {
     }
 
     /// Tells a vote just cast to `from`, unless it is told anyway.
-    fn tell_others(&mut self, attempt: Attempt, from: SiteId, cx: &mut Context<'_>) {
+    fn tell_others(&mut self, near: &Nearby<'_>, attempt: Attempt, from: SiteId, cx: &mut Context<'_>) {
         if from != cx.me && from != attempt.txn.gateway {
-            self.tell_vote(attempt, &[from], Batch::new(), cx);
+            self.tell_vote(near, attempt, &[from], Batch::new(), cx);
         }
     }
 
     /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
-    pub(super) fn on_ask_vote(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
+    pub(super) fn on_ask_vote(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        if self.coordinator.is_forgotten(&attempt) {
+        if self.is_forgotten(&attempt) {
             cx.fx.count("commit.asked_forgotten");
             let is_own = from.region == cx.me.region;
-            let is_resolving = self.coordinator.attempts.get(&attempt).is_some_and(AttemptState::is_resolving);
+            let is_resolving = self.attempts.get(&attempt).is_some_and(AttemptState::is_resolving);
             if !(is_own && is_resolving) {
-                let promise = Promise::Forgotten { attempt, region: cx.me.region, log_end: self.cohort.log_end };
+                let promise = Promise::Forgotten { attempt, region: cx.me.region, log_end: near.cohort.log_end };
                 cx.fx.persist(Batch::new()).send(from, promise);
             }
             if is_own {
-                self.lead_for_carrier(&meta, cx);
+                self.lead_for_carrier(near, &meta, cx);
             }
             return;
         }
-        self.look_up(&meta, cx);
-        let state = self.coordinator.attempts.get_mut(&attempt).expect("just looked up");
+        self.look_up(near, &meta, cx);
+        let state = self.attempts.get_mut(&attempt).expect("just looked up");
         if state.decision.is_none() && !state.is_settled_by_copy() {
             state.asked = true;
-            self.coordinator.unresolved.insert(attempt);
+            self.unresolved.insert(attempt);
         }
-        let state = &self.coordinator.attempts[&attempt];
+        let state = &self.attempts[&attempt];
         let provisional = state.vote == Some(Vote::Yes);
         let provisional = provisional && !cx.rules.breaks(Planted::ProvisionalCounts);
         match (state.decision, &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
-            (None, Some(_)) if cx.rules.breaks(Planted::NaiveBallotOne) => self.accept_at_ballot_one(meta, cx),
+            (None, Some(_)) if cx.rules.breaks(Planted::NaiveBallotOne) => self.accept_at_ballot_one(near, meta, cx),
             (None, Some(_)) if provisional => {
-                self.vote(attempt, Vote::Firm, Batch::new(), cx);
-                self.tell_others(attempt, from, cx);
+                self.vote(near, attempt, Vote::Firm, Batch::new(), cx);
+                self.tell_others(near, attempt, from, cx);
             }
-            (None, Some(_)) => self.tell_vote(attempt, &[from], Batch::new(), cx),
+            (None, Some(_)) => self.tell_vote(near, attempt, &[from], Batch::new(), cx),
             // It has no vote, but may be the only region that is left to lead.
-            (None, None) if !meta.electorate.contains(cx.me.region) => self.lead_for_carrier(&meta, cx),
+            (None, None) if !meta.electorate.contains(cx.me.region) => self.lead_for_carrier(near, &meta, cx),
             (None, None) if state.parts.is_empty() => {
-                self.vote(attempt, Vote::No(Refusal::NeverHeard), Batch::new(), cx);
-                self.tell_others(attempt, from, cx);
+                self.vote(near, attempt, Vote::No(Refusal::NeverHeard), Batch::new(), cx);
+                self.tell_others(near, attempt, from, cx);
             }
             // Its cohorts are preparing; the vote is cast soon, and who is in doubt asks again.
             (None, None) => {}
@@ -634,56 +634,63 @@ impl Roles {
     }
 
     /// What is known of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
-    pub(super) fn look_up(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+    pub(super) fn look_up(&mut self, near: &Nearby<'_>, meta: &Meta, cx: &mut Context<'_>) {
         let (attempt, now) = (meta.attempt, cx.now);
-        let state = self.coordinator.state_of(meta, now);
+        let state = self.state_of(meta, now);
         if state.decision.is_some() {
             return;
         }
         let is_bound = state.acceptor.is_bound();
-        let concluded = self.gateway.decided(&attempt);
+        let concluded = near.gateway.decided(&attempt);
         if concluded.is_some_and(Decision::is_commit) {
-            self.distribute(attempt, concluded.expect("just looked at"), cx);
-        } else if self.cohort.applied.contains(&attempt) {
+            self.distribute(near, attempt, concluded.expect("just looked at"), cx);
+        } else if near.cohort.applied.contains(&attempt) {
             // Its rows came with a log.
-            let floor = self.cohort.highest_applied.max(meta.at);
-            self.distribute(attempt, Decision::Committed { floor }, cx);
-        } else if !is_bound && (concluded.is_some() || self.is_superseded(&attempt)) {
-            self.distribute(attempt, Decision::Aborted, cx);
+            let floor = near.cohort.highest_applied.max(meta.at);
+            self.distribute(near, attempt, Decision::Committed { floor }, cx);
+        } else if !is_bound && (concluded.is_some() || self.is_superseded(near, &attempt)) {
+            self.distribute(near, attempt, Decision::Aborted, cx);
         }
     }
 
     /// The gateway takes the attempt back, as far as that is still possible.
-    pub(super) fn on_withdraw(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
+    pub(super) fn on_withdraw(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        if self.coordinator.is_forgotten(&attempt) {
+        if self.is_forgotten(&attempt) {
             return cx.fx.count("commit.withdraw_forgotten");
         }
         let now = cx.now;
-        let state = self.coordinator.state_of(&meta, now);
+        let state = self.state_of(&meta, now);
         match (state.decision, &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
             (None, None) if !meta.electorate.contains(cx.me.region) => {}
-            (None, Some(vote)) if vote.is_final() => self.tell_vote(attempt, &[from], Batch::new(), cx),
-            (None, _) => self.vote(attempt, Vote::No(Refusal::Withdrawn), Batch::new(), cx),
+            (None, Some(vote)) if vote.is_final() => self.tell_vote(near, attempt, &[from], Batch::new(), cx),
+            (None, _) => self.vote(near, attempt, Vote::No(Refusal::Withdrawn), Batch::new(), cx),
         }
     }
 
     /// The outcome, from the gateway or from whoever worked it out. What this region's own sites are to act on goes on record.
-    pub(super) fn on_decided_as_coordinator(&mut self, from: SiteId, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    pub(super) fn on_decided_as_coordinator(
+        &mut self,
+        near: &Nearby<'_>,
+        from: SiteId,
+        meta: &Meta,
+        decision: Decision,
+        cx: &mut Context<'_>,
+    ) {
         let attempt = meta.attempt;
         if meta.coordinator != cx.me.shard {
             return;
         }
         let is_own = from.region == cx.me.region;
-        let attempts = &self.coordinator.attempts;
-        let has_entry = self.cohort.entries.contains_key(&attempt);
+        let attempts = &self.attempts;
+        let has_entry = near.cohort.entries.contains_key(&attempt);
         let is_nothing_here = !attempts.contains_key(&attempt) && !is_own && !has_entry;
-        if is_nothing_here && (self.coordinator.is_forgotten(&attempt) || attempts.len() >= ORPHANS_MAX + self.coordinator.voted) {
+        if is_nothing_here && (self.is_forgotten(&attempt) || attempts.len() >= ORPHANS_MAX + self.voted) {
             return cx.fx.count("commit.orphan_dropped");
         }
         let now = cx.now;
-        let state = self.coordinator.state_of(meta, now);
+        let state = self.state_of(meta, now);
         if is_own && state.acceptor.is_bound() {
             // Whoever claims an outcome leaves it to this site all the same.
             state.bound.insert(from);
@@ -693,14 +700,14 @@ impl Roles {
             (None, Decision::Committed { .. }) if state.acceptor.has_accepted_abort() => cx.fx.count("commit.commit_claimed"),
             (None, _) => {
                 state.kept |= is_own || has_entry;
-                self.distribute(attempt, decision, cx);
+                self.distribute(near, attempt, decision, cx);
             }
             (Some(Decision::Aborted), Decision::Aborted) => {
                 // Whoever keeps its locks here may have begun to do so after this site had heard of the outcome.
                 let waits = [(is_own || from == attempt.txn.gateway, from), (has_entry, cx.me)];
                 let told: BTreeSet<SiteId> = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| site).collect();
                 if !told.is_empty() {
-                    self.coordinator.tell_aborted(meta, told, cx);
+                    self.tell_aborted(meta, told, cx);
                 }
             }
             (Some(known), Decision::Aborted) => cx.send(from, Note::Decided { meta: meta.clone(), decision: known }),
@@ -708,7 +715,7 @@ impl Roles {
                 let confirms = state.resolved && state.has_yes();
                 let waits = [(is_own && from != cx.me && meta.participants.contains(&from.shard), from), (has_entry, cx.me)];
                 let parts = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| (site.shard, None)).collect();
-                self.coordinator.send_apply(attempt, parts, cx);
+                self.send_apply(attempt, parts, cx);
                 if confirms {
                     self.confirm(meta, Batch::new(), cx); // the gateway did not hear so the first time
                 }
@@ -719,20 +726,20 @@ impl Roles {
 
     /// True if what a log or a copy brings of the attempt has to wait: its coordinator, this site or another of its region, takes part in a
     /// resolution that may abort it.
-    pub(super) fn is_withheld(&self, attempt: &Attempt) -> bool {
-        let state = self.coordinator.attempts.get(attempt);
+    pub(super) fn is_withheld(&self, near: &Nearby<'_>, attempt: &Attempt) -> bool {
+        let state = self.attempts.get(attempt);
         let may_abort = |state: &AttemptState| state.decision.is_none() && state.acceptor.has_accepted_abort();
-        self.cohort.bound.contains_key(attempt) || state.is_some_and(may_abort)
+        near.cohort.bound.contains_key(attempt) || state.is_some_and(may_abort)
     }
 
-    pub(super) fn on_vote_as_coordinator(&mut self, voted: &Voted, cx: &mut Context<'_>) {
+    pub(super) fn on_vote_as_coordinator(&mut self, near: &Nearby<'_>, voted: &Voted, cx: &mut Context<'_>) {
         let Voted { meta, region, vote, high } = voted;
         let region = *region;
         let attempt = meta.attempt;
         if meta.coordinator != cx.me.shard {
             return;
         }
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
+        let Some(state) = self.attempts.get_mut(&attempt) else { return };
         if cx.rules.are_broken() {
             state.tally.overwrite(region, vote.clone());
         } else {
@@ -744,37 +751,31 @@ impl Roles {
             // that has let go.
             self.have_unprepared(meta, cx);
         }
-        self.count_votes(attempt, cx);
+        self.count_votes(near, attempt, cx);
     }
 
     /// A site of another shard says how high it has prepared.
-    pub(super) fn on_high_as_coordinator(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
-        if let Some(state) = self.coordinator.attempts.get_mut(&attempt) {
+    pub(super) fn on_high_as_coordinator(
+        &mut self,
+        near: &Nearby<'_>,
+        from: SiteId,
+        attempt: Attempt,
+        high: Timestamp,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(state) = self.attempts.get_mut(&attempt) {
             state.tally.hear_high(from, high);
-            self.count_votes(attempt, cx);
+            self.count_votes(near, attempt, cx);
         }
     }
 
     /// A region has resolved the attempt and forgotten it.
-    pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, log_end: u64, cx: &mut Context<'_>) {
-        if region == cx.me.region {
-            self.cohort.bound.remove(&attempt);
-        }
-        if let Some(entry) = self.cohort.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
-            if region != cx.me.region {
-                self.ask_to_stop(region, None, cx);
-            } else if let Stage::Carried(carried) = &mut entry.stage {
-                carried.without.entry(region).or_default();
-            }
-        } else if region == cx.me.region {
-            // Its own coordinator would remember a commit until this cohort had applied it.
-            self.cohort.unprepare(attempt, cx);
-        }
-        let is_lost = self.coordinator.attempts.get(&attempt).is_some_and(|state| cx.is_lost(region, &state.meta));
-        if let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|_| !is_lost) {
+    pub(super) fn on_forgotten(&mut self, near: &Nearby<'_>, attempt: Attempt, region: RegionId, log_end: u64, cx: &mut Context<'_>) {
+        let is_lost = self.attempts.get(&attempt).is_some_and(|state| cx.is_lost(region, &state.meta));
+        if let Some(state) = self.attempts.get_mut(&attempt).filter(|_| !is_lost) {
             // What it says first suffices: it had forgotten the attempt then.
             state.forgotten_by.entry(region).or_insert(log_end);
-            self.count_votes(attempt, cx);
+            self.count_votes(near, attempt, cx);
             self.rest_without_copy(attempt, cx);
         }
     }
@@ -783,8 +784,8 @@ impl Roles {
     /// the outcome, and no log is read here that would tell it. It stays prepared. Whoever has this region's word that it has stopped hears of
     /// the doubt, and a copy brings the outcome.
     fn rest_without_copy(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let has_copy = self.has_copy(cx);
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|state| state.is_in_doubt() && !has_copy) else { return };
+        let has_copy = cx.has_copy();
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.is_in_doubt() && !has_copy) else { return };
         let forgotten: Regions = state.forgotten_by.keys().copied().collect();
         let others = state.meta.electorate.without(cx.me.region.into());
         if forgotten.and(others) != others {
@@ -792,21 +793,21 @@ impl Roles {
         }
         cx.fx.count("commit.rests_without_copy");
         state.resolved = true;
-        self.coordinator.unresolved.remove(&attempt);
+        self.unresolved.remove(&attempt);
     }
 
     /// The votes as far as they are known. A region that has forgotten the attempt, and in whose log it is not, did not
     /// commit it and never will vote yes: that is known only where its log was read without a gap, so not while rows are copied, nor for what was
     /// in doubt here before they were. What is prepared still, whoever was copied from was in doubt about as well: no log had dropped it by
     /// then, and each has been read from its beginning since.
-    fn tally(&self, state: &AttemptState) -> Tally {
+    fn tally(&self, near: &Nearby<'_>, state: &AttemptState) -> Tally {
         let mut tally = state.tally.clone();
         state.meta.refuse_for_lost(&mut tally);
-        let is_prepared = self.cohort.entries.get(&state.meta.attempt).is_some_and(Entry::is_promised);
-        let is_named = is_prepared && state.meta.at > self.catch_up.collected;
-        let reads_logs = self.moving.copied && (is_named || self.moving.since() <= state.meta.epoch);
+        let is_prepared = near.cohort.entries.get(&state.meta.attempt).is_some_and(Entry::is_promised);
+        let is_named = is_prepared && state.meta.at > near.catch_up.collected;
+        let reads_logs = near.moving.copied && (is_named || near.moving.since() <= state.meta.epoch);
         for (region, end) in state.forgotten_by.iter().filter(|_| reads_logs) {
-            if self.catch_up.cursor(*region) >= *end {
+            if near.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
             }
         }
@@ -815,92 +816,92 @@ impl Roles {
 
     /// What is in doubt here of the epochs before `epoch` has its outcome among the rows that were copied, unless it is prepared still: whom they
     /// were copied from is in doubt as well.
-    pub(super) fn settle_copied(&mut self, epoch: u64) {
-        work::add(self.coordinator.attempts.len());
+    pub(super) fn settle_copied(&mut self, near: &Nearby<'_>, epoch: u64) {
+        work::add(self.attempts.len());
         let in_doubt = |state: &&mut AttemptState| state.is_in_doubt() && state.meta.epoch < epoch;
-        for state in self.coordinator.attempts.values_mut().filter(in_doubt) {
+        for state in self.attempts.values_mut().filter(in_doubt) {
             let attempt = state.meta.attempt;
-            state.resolved = !self.cohort.entries.contains_key(&attempt);
+            state.resolved = !near.cohort.entries.contains_key(&attempt);
             if state.resolved {
-                self.coordinator.unresolved.remove(&attempt);
+                self.unresolved.remove(&attempt);
             } else {
-                self.coordinator.unresolved.insert(attempt);
+                self.unresolved.insert(attempt);
             }
         }
     }
 
     /// Regions that have forgotten attempts about which this site is in doubt, and whose logs it has not read that far.
-    pub(super) fn forgetting(&self) -> Regions {
-        work::add(self.coordinator.unresolved.len());
-        let attempts = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.attempts[attempt]);
+    pub(super) fn forgetting(&self, near: &Nearby<'_>) -> Regions {
+        work::add(self.unresolved.len());
+        let attempts = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
         let attempts_led = attempts.clone().filter_map(|state| state.leader.as_ref());
         let open = attempts.filter(|state| state.is_in_doubt()).flat_map(|state| &state.forgotten_by);
         let led = attempts_led.flat_map(Leader::forgotten);
         let open = open.map(|(region, end)| (*region, *end)).chain(led);
-        let open = open.filter(|(region, end)| self.catch_up.cursor(*region) < *end).map(|(region, _)| region);
-        open.collect::<Regions>().or(self.logs_of_carried())
+        let open = open.filter(|(region, end)| near.catch_up.cursor(*region) < *end).map(|(region, _)| region);
+        open.collect()
     }
 
-    fn count_votes(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+    fn count_votes(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
         if state.acceptor.is_bound() || cx.is_lost(cx.me.region, &state.meta) {
             return; // only a round decides it; or the others have done so without this region
         }
-        let tally = self.tally(state);
+        let tally = self.tally(near, state);
         let electorate = state.meta.electorate;
         let outcome = tally.outcome(electorate);
         let outcome = if cx.rules.breaks(Planted::ProvisionalCounts) { tally.outcome_at_gateway(electorate) } else { outcome };
         let Some(outcome) = outcome else { return };
         let meta = state.meta.clone();
-        let Some(decision) = cx.decision(outcome, &tally, &meta, self.coordinator.lost_of(cx, &meta)) else { return };
+        let Some(decision) = cx.decision(outcome, &tally, &meta, self.lost_of(cx, &meta)) else { return };
         cx.fx.count("commit.worked_out");
-        self.conclude_as_coordinator(&meta, decision, cx);
+        self.conclude_as_coordinator(near, &meta, decision, cx);
     }
 
     /// This site has found the outcome: tells all regions that vote.
-    pub(super) fn conclude_as_coordinator(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    pub(super) fn conclude_as_coordinator(&mut self, near: &Nearby<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         for region in meta.electorate.without(cx.me.region.into()).iter() {
             cx.fx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision });
         }
-        self.distribute(meta.attempt, decision, cx);
+        self.distribute(near, meta.attempt, decision, cx);
     }
 
     /// A peer's log tells that the attempt committed.
-    pub(super) fn learn_committed(&mut self, attempt: Attempt, floor: Timestamp, cx: &mut Context<'_>) {
-        if self.coordinator.attempts.get(&attempt).is_some_and(|state| state.decision.is_none()) && !self.is_withheld(&attempt) {
+    pub(super) fn learn_committed(&mut self, near: &Nearby<'_>, attempt: Attempt, floor: Timestamp, cx: &mut Context<'_>) {
+        if self.attempts.get(&attempt).is_some_and(|state| state.decision.is_none()) && !self.is_withheld(near, &attempt) {
             cx.fx.count("commit.learnt_from_log");
-            self.distribute(attempt, Decision::Committed { floor }, cx);
+            self.distribute(near, attempt, Decision::Committed { floor }, cx);
         }
     }
 
     /// A commit with parts in several shards was taken over with a log, without a vote of this region. It stays on record as long as another
     /// site may carry it or be in doubt: nobody else here could tell that one what became of it, and its rows do not say so.
-    pub(super) fn keep_commit(&mut self, meta: &Meta, floor: Timestamp, batch: &mut Batch, cx: &mut Context<'_>) {
+    pub(super) fn keep_commit(&mut self, near: &Nearby<'_>, meta: &Meta, floor: Timestamp, batch: &mut Batch, cx: &mut Context<'_>) {
         let now = cx.now;
-        if self.coordinator.state_of(meta, now).decision.is_none() {
-            self.distribute(meta.attempt, Decision::Committed { floor }, cx);
+        if self.state_of(meta, now).decision.is_none() {
+            self.distribute(near, meta.attempt, Decision::Committed { floor }, cx);
         }
-        let state = self.coordinator.attempts.get_mut(&meta.attempt).expect("just looked up");
+        let state = self.attempts.get_mut(&meta.attempt).expect("just looked up");
         if !state.has_yes() {
             (state.kept, state.resolved) = (true, true);
             state.put_record(batch);
-            self.coordinator.unresolved.remove(&meta.attempt);
+            self.unresolved.remove(&meta.attempt);
         }
     }
 
     /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
-    pub(super) fn distribute(&mut self, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
-        let state = self.coordinator.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
+    pub(super) fn distribute(&mut self, near: &Nearby<'_>, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
+        let state = self.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
         assert!(state.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         state.decision = Some(decision);
         // It is remembered from now on for as long as any other.
         state.since = cx.now;
         (state.leader, state.contents) = (None, None);
-        self.coordinator.assumed.remove(&attempt);
+        self.assumed.remove(&attempt);
         match decision {
             Decision::Committed { .. } => {
                 cx.fx.agree(ATTEMPT, attempt, &Some(state.meta.at));
-                self.have_applied(attempt, cx);
+                self.have_applied(near, attempt, cx);
             }
             Decision::Aborted => {
                 let meta = state.meta.clone();
@@ -912,7 +913,7 @@ impl Roles {
                     meta.participants.iter().map(|shard| SiteId { region: cx.me.region, shard: *shard }).collect();
                 told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == cx.me.region));
                 let mut batch = Batch::new();
-                self.coordinator.resolve(attempt, &mut batch);
+                self.resolve(attempt, &mut batch);
                 let mut persist = cx.fx.persist(batch);
                 for site in told {
                     persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
@@ -922,22 +923,22 @@ impl Roles {
     }
 
     /// Has the cohorts apply a committed attempt, those that have not yet.
-    fn have_applied(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_some_and(Decision::is_commit)) else {
+    fn have_applied(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_some_and(Decision::is_commit)) else {
             return;
         };
         if !state.has_yes() && state.parts.is_empty() {
             // Catch-up brings the rows, unless they are carried here.
             cx.fx.count("commit.outcome_without_rows");
             let carriers = if state.kept { state.meta.participants.clone() } else { Vec::new() };
-            self.coordinator.send_apply(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), cx);
+            self.send_apply(attempt, carriers.into_iter().map(|shard| (shard, None)).collect(), cx);
             let mut batch = Batch::new();
-            self.coordinator.resolve(attempt, &mut batch);
+            self.resolve(attempt, &mut batch);
             if !batch.ops.is_empty() {
                 cx.fx.persist(batch);
             }
-            if !self.cohort.applied.contains(&attempt) {
-                self.catch_up.hurry();
+            if !near.cohort.applied.contains(&attempt) {
+                cx.tell(Local::Hurry);
             }
             return;
         }
@@ -945,16 +946,16 @@ impl Roles {
         // A cohort of a region that voted yes has its part on disk; another one gets it.
         let part = |shard: &u16| if state.has_yes() { None } else { state.parts.get(shard).cloned() };
         let parts = open.map(|shard| (*shard, part(shard))).collect();
-        self.coordinator.send_apply(attempt, parts, cx);
+        self.send_apply(attempt, parts, cx);
     }
 
     pub(super) fn on_applied(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt) else { return };
+        let Some(state) = self.attempts.get_mut(&attempt) else { return };
         state.applied.insert(shard);
         if state.meta.participants.iter().all(|shard| state.applied.contains(shard)) {
             let meta = state.meta.clone();
             let mut batch = Batch::new();
-            self.coordinator.resolve(attempt, &mut batch);
+            self.resolve(attempt, &mut batch);
             self.confirm(&meta, batch, cx);
         }
     }
@@ -969,54 +970,53 @@ impl Roles {
         }
     }
 
-    pub(super) fn coordinator_tick(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn coordinator_tick(&mut self, near: &Nearby<'_>, cx: &mut Context<'_>) {
         let now = cx.now;
-        let attempts: Vec<Attempt> = self.coordinator.unresolved.iter().copied().collect();
+        let attempts: Vec<Attempt> = self.unresolved.iter().copied().collect();
         work::add(attempts.len());
         for attempt in attempts {
             let concerns = |state: &&AttemptState| !state.resolved || state.asked || state.is_resolving();
-            let Some(state) = self.coordinator.attempts.get(&attempt).filter(concerns) else { continue };
+            let Some(state) = self.attempts.get(&attempt).filter(concerns) else { continue };
             let age = now.since(state.since);
             let is_wanted = state.asked || (state.acceptor.is_bound() && age >= cx.config.ask_after);
             if is_wanted && state.decision.is_none() && (state.vote.is_some() || state.acceptor.is_bound()) {
-                self.ask_votes(attempt, cx);
+                self.ask_votes(near, attempt, cx);
             } else if state.is_in_doubt() && age >= cx.config.ask_after {
-                self.ask(attempt, cx);
+                self.ask(near, attempt, cx);
             } else if state.vote.is_none() && state.decision.is_none() && !state.parts.is_empty() && age >= cx.config.prepare_timeout {
-                self.vote(attempt, Vote::No(Refusal::TimedOut), Batch::new(), cx);
+                self.vote(near, attempt, Vote::No(Refusal::TimedOut), Batch::new(), cx);
             } else if state.decision.is_some_and(Decision::is_commit) && age >= cx.config.resend_after {
-                self.have_applied(attempt, cx);
+                self.have_applied(near, attempt, cx);
             }
         }
-        self.forget(cx);
+        self.forget(near, cx);
     }
 
     /// In doubt: asks the gateway, and the regions once it is dead or decides no more. Asked too early, votes become final
     /// that the gateway could still have withdrawn.
-    fn ask(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let state = &self.coordinator.attempts[&attempt];
+    fn ask(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+        let state = &self.attempts[&attempt];
         let gateway = attempt.txn.gateway;
         if cx.is_past_asking(gateway, state.over, cx.now.since(state.since)) {
-            return self.ask_votes(attempt, cx);
+            return self.ask_votes(near, attempt, cx);
         }
         cx.send(gateway, Note::AskGateway { meta: state.meta.clone() });
     }
 
     /// The gateway decides no more.
-    pub(super) fn on_over(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        if let Some(state) = self.coordinator.attempts.get_mut(&attempt)
+    pub(super) fn on_over(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+        if let Some(state) = self.attempts.get_mut(&attempt)
             && state.is_in_doubt()
             && !state.over
         {
             state.over = true;
-            self.ask_votes(attempt, cx);
+            self.ask_votes(near, attempt, cx);
         }
-        self.on_over_as_cohort(attempt, cx);
     }
 
-    pub(super) fn ask_votes(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        self.count_votes(attempt, cx);
-        let state = &self.coordinator.attempts[&attempt];
+    pub(super) fn ask_votes(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+        self.count_votes(near, attempt, cx);
+        let state = &self.attempts[&attempt];
         if state.decision.is_some() {
             return;
         }
@@ -1029,60 +1029,60 @@ impl Roles {
             cx.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
         }
         cx.ask_highs(&meta);
-        self.lead_resolution(attempt, cx);
+        self.lead_resolution(near, attempt, cx);
     }
 
     /// Drops the attempts that are resolved, or that this region has no part in, once they are old. One that was refused stays, within bounds, as
     /// long as another region may be prepared for it: should that one be away now, it has to hear of the refusal.
-    fn forget(&mut self, cx: &mut Context<'_>) {
+    fn forget(&mut self, near: &Nearby<'_>, cx: &mut Context<'_>) {
         let (age, refusals_kept) = (cx.config.forget_after, cx.config.refusals_kept);
-        let (after, mut kept) = (self.coordinator.walked, self.coordinator.kept);
-        let old: Vec<Attempt> = self.coordinator.forgettable(after, cx.now.minus(age), age, cx.now).take(FORGET_MAX).collect();
+        let (after, mut kept) = (self.walked, self.kept);
+        let old: Vec<Attempt> = self.forgettable(after, cx.now.minus(age), age, cx.now).take(FORGET_MAX).collect();
         work::add(old.len());
         let is_done = |attempt: &Attempt| {
-            let state = &self.coordinator.attempts[attempt];
-            let stays = kept < refusals_kept && state.is_wanted() && self.may_be_prepared_elsewhere(cx, &state.meta);
+            let state = &self.attempts[attempt];
+            let stays = kept < refusals_kept && state.is_wanted() && self.may_be_prepared_elsewhere(near, cx, &state.meta);
             kept += usize::from(stays);
             !stays
         };
         let gone: Vec<Attempt> = old.iter().copied().filter(is_done).collect();
         // The next walk begins anew once this one has come to the end.
-        self.coordinator.walked = old.last().copied().filter(|_| old.len() == FORGET_MAX);
-        self.coordinator.kept = if self.coordinator.walked.is_some() { kept } else { 0 };
+        self.walked = old.last().copied().filter(|_| old.len() == FORGET_MAX);
+        self.kept = if self.walked.is_some() { kept } else { 0 };
         if gone.is_empty() {
             return;
         }
         let mut batch = Batch::new();
         for attempt in &gone {
-            let state = self.coordinator.attempts.remove(attempt);
-            self.coordinator.voted -= usize::from(state.is_some_and(|state| state.vote.is_some()));
-            self.coordinator.unresolved.remove(attempt);
-            self.coordinator.assumed.remove(attempt);
+            let state = self.attempts.remove(attempt);
+            self.voted -= usize::from(state.is_some_and(|state| state.vote.is_some()));
+            self.unresolved.remove(attempt);
+            self.assumed.remove(attempt);
             batch.delete_record(VOTES, records::attempt_key(attempt));
-            self.coordinator.forgotten = self.coordinator.forgotten.max(attempt.made);
+            self.forgotten = self.forgotten.max(attempt.made);
         }
-        Number::Forgotten.put(&mut batch, self.coordinator.forgotten.bits());
+        Number::Forgotten.put(&mut batch, self.forgotten.bits());
         cx.fx.persist(batch);
     }
 
     /// True unless every other site that the attempt concerns has closed its timestamp: in any region, for those without a vote may carry it.
-    fn may_be_prepared_elsewhere(&self, cx: &Shared, meta: &Meta) -> bool {
-        let regions = self.coordinator.survivors(cx, meta);
+    fn may_be_prepared_elsewhere(&self, near: &Nearby<'_>, cx: &Shared, meta: &Meta) -> bool {
+        let regions = self.survivors(cx, meta);
         let others = regions.iter().flat_map(|region| meta.participants.iter().map(move |shard| SiteId { region, shard: *shard }));
         let mut others = others.filter(|site| *site != cx.me);
-        self.cohort.entries.contains_key(&meta.attempt) || others.any(|site| cx.peers.closed(site) < meta.at)
+        near.cohort.entries.contains_key(&meta.attempt) || others.any(|site| cx.peers.closed(site) < meta.at)
     }
 
     /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a
     /// crash changes nothing of that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to
     /// carry.
-    pub(super) fn close(&mut self, cx: &Shared) -> Timestamp {
-        let closed = self.own_closed(cx).min(cx.clock.bound());
-        let open = self.coordinator.unresolved.iter().map(|attempt| &self.coordinator.attempts[attempt]);
+    pub(super) fn close(&mut self, near: &Nearby<'_>, own_closed: Timestamp, cx: &Shared) -> Timestamp {
+        let closed = own_closed.min(cx.clock.bound());
+        let open = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
         let open = open.filter(|state| state.is_in_doubt() || state.is_preparing() || state.is_resolving());
         let closed = open.map(|state| state.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
-        self.coordinator.closed = closed.max(self.coordinator.closed);
-        if self.moving.is_settled(cx) || !self.has_copy(cx) { closed } else { Timestamp::ZERO }
+        self.closed = closed.max(self.closed);
+        if near.moving.is_settled(cx) || !cx.has_copy() { closed } else { Timestamp::ZERO }
     }
 }
 

@@ -153,7 +153,7 @@ impl Roles {
                 self.moving.has_dropped_doubt_of(entry.meta.epoch);
             }
         }
-        self.settle_copied(epoch);
+        self.coordinate(|coordinator, near| coordinator.settle_copied(near, epoch));
     }
 
     /// What a region that has stopped has not promised to commit still, it has in its log or will never vote for.
@@ -212,7 +212,7 @@ impl Roles {
             return;
         }
         if meta.coordinator == cx.me.shard {
-            self.on_decided_as_coordinator(cx.me, &meta, decision, cx);
+            self.coordinate(|coordinator, near| coordinator.on_decided_as_coordinator(near, cx.me, &meta, decision, cx));
         } else {
             self.on_decided_as_cohort(&meta, decision, cx);
         }
@@ -235,15 +235,6 @@ impl Roles {
         self.cohort.unprepare(attempt, cx);
     }
 
-    /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
-    /// have forgotten it.
-    pub(super) fn lead_for_carrier(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        if !self.coordinator.lost_of(cx, meta).is_empty() {
-            self.coordinator.state_of_forgotten(cx, meta);
-            self.lead_resolution(meta.attempt, cx);
-        }
-    }
-
     /// Asks all regions that can still say for the votes on what is carried.
     pub(super) fn carried_tick(&mut self, cx: &mut Context<'_>) {
         let carried = self.cohort.entries.values().filter(|entry| entry.as_carried().is_some());
@@ -251,7 +242,7 @@ impl Roles {
         for meta in &metas {
             self.ask_votes_as_cohort(meta, cx);
             if meta.coordinator == cx.me.shard {
-                self.lead_for_carrier(meta, cx);
+                self.coordinate(|coordinator, near| coordinator.lead_for_carrier(near, meta, cx));
             }
         }
         if !metas.is_empty() {

@@ -122,7 +122,7 @@ impl Roles {
     /// A site says how high it has prepared.
     pub(super) fn on_high(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
         self.gateway.on_high(from, attempt, high, cx);
-        self.on_high_as_coordinator(from, attempt, high, cx);
+        self.coordinate(|coordinator, near| coordinator.on_high_as_coordinator(near, from, attempt, high, cx));
         if let Some(entry) = self.cohort.entries.get_mut(&attempt) {
             entry.tally.hear_high(from, high);
             self.count_as_cohort(attempt, cx);

@@ -89,7 +89,7 @@ fn all_from(from: Key) -> KeyRange {
 impl Roles {
     /// Begins to copy, if this region is to hold a copy and does not.
     pub(super) fn begin_to_join(&mut self, cx: &mut Context<'_>) {
-        if !self.has_copy(cx) || self.moving.copied || self.join.is_some() {
+        if !cx.has_copy() || self.moving.copied || self.join.is_some() {
             return;
         }
         self.catch_up.begin_anew(Regions::first(cx.topology.region_count()).without(cx.me.region.into()));
@@ -147,7 +147,7 @@ impl Roles {
         join.source = Some(source);
         join.asked = now;
         if join.whole {
-            return self.ask_to_stop(source.region, None, cx);
+            return cx.ask_to_stop(source.region, None);
         }
         let note = Note::CopyRows { from: join.from.clone(), epoch: cx.placement.epoch };
         cx.send(source, note);
@@ -155,8 +155,8 @@ impl Roles {
 
     /// A peer copies this replica's rows.
     pub(super) fn on_copy_rows(&mut self, to: SiteId, from: Key, epoch: u64, cx: &mut Context<'_>) {
-        self.compare_epoch(to, epoch, cx);
-        if !self.moving.is_settled(cx) || cx.placement.epoch < epoch || !self.has_copy(cx) {
+        cx.compare_epoch(to, epoch);
+        if !self.moving.is_settled(cx) || cx.placement.epoch < epoch || !cx.has_copy() {
             return; // it asks again, here or elsewhere
         }
         let (epoch, collected) = (cx.placement.epoch, self.catch_up.collected);

@@ -63,6 +63,7 @@ mod joining;
 mod measure;
 pub mod message;
 mod moving;
+mod nearby;
 mod peers;
 pub mod planted;
 mod reads;

@@ -170,7 +170,7 @@ impl Roles {
             }
             None => {
                 self.moving.settled = cx.placement.epoch;
-                self.moving.copied = self.has_copy(cx);
+                self.moving.copied = cx.has_copy();
                 let mut batch = Batch::new();
                 self.put_placement(cx, &mut batch);
                 cx.fx.persist(batch);
@@ -178,11 +178,6 @@ impl Roles {
         }
         self.moving.adopted = true;
         self.moving.stopped_at = cx.now;
-    }
-
-    /// True if this region is to hold a copy.
-    pub(super) fn has_copy(&self, cx: &Shared) -> bool {
-        cx.placement.copies().contains(cx.me.region)
     }
 
     /// Adds to `batch` which placement this site is in.
@@ -206,7 +201,7 @@ impl Roles {
         self.moving.stopped.clear();
         self.moving.stopped_at = cx.now;
         self.moving.adopted = true;
-        if !self.has_copy(cx) {
+        if !cx.has_copy() {
             // What stays on its disk serves peers that still want its log; it is not kept up any more.
             self.moving.copied = false;
             self.join = None;
@@ -238,14 +233,6 @@ impl Roles {
         }
     }
 
-    /// A site is in an earlier epoch, or asks which one this is.
-    pub(super) fn tell_placement(&mut self, to: SiteId, cx: &mut Context<'_>) {
-        if to != cx.me {
-            let placement = cx.placement.clone();
-            cx.fx.persist(Batch::new()).send(to, Promise::Placed { placement });
-        }
-    }
-
     /// A site says which placement it has adopted.
     pub(super) fn on_placed(&mut self, placement: Placement, cx: &mut Context<'_>) {
         let mut batch = Batch::new();
@@ -255,17 +242,8 @@ impl Roles {
         }
     }
 
-    /// Another site is in `epoch`: sees to it that both are in the same one soon.
-    pub(super) fn compare_epoch(&mut self, other: SiteId, epoch: u64, cx: &mut Context<'_>) {
-        if epoch > cx.placement.epoch {
-            cx.send(other, Note::AskPlacement);
-        } else if epoch < cx.placement.epoch {
-            self.tell_placement(other, cx);
-        }
-    }
-
     fn ask_stopped(&mut self, cx: &mut Context<'_>) {
-        if !self.has_copy(cx) || !self.moving.copied {
+        if !cx.has_copy() || !self.moving.copied {
             return;
         }
         if cx.placement.since(self.moving.settled).is_none() {
@@ -275,21 +253,15 @@ impl Roles {
         for region in self.moving.regions_before(cx).iter() {
             match self.moving.stopped.get(&region) {
                 Some(stop) if stop.whole => {}
-                partly => self.ask_to_stop(region, partly.and_then(Stop::last), cx),
+                partly => cx.ask_to_stop(region, partly.and_then(Stop::last)),
             }
         }
-    }
-
-    /// Asks the replica in `region` whether it has stopped, and what it is in doubt about after the attempt `after`.
-    pub(super) fn ask_to_stop(&mut self, region: RegionId, after: Option<Attempt>, cx: &mut Context<'_>) {
-        let note = Note::AskStopped { placement: cx.placement.clone(), after };
-        cx.send(SiteId { region, shard: cx.me.shard }, note);
     }
 
     /// A replica of the new placement asks whether this one has stopped.
     pub(super) fn on_ask_stopped(&mut self, from: SiteId, placement: Placement, after: Option<Attempt>, cx: &mut Context<'_>) {
         if placement.epoch < cx.placement.epoch {
-            return self.tell_placement(from, cx);
+            return cx.tell_placement(from);
         }
         self.on_placed(placement, cx);
         self.moving.asking.insert(from, after);
@@ -339,7 +311,7 @@ impl Roles {
         }
         self.moving.stopped.insert(from.region, stop);
         if more {
-            return self.ask_to_stop(from.region, last, cx);
+            return cx.ask_to_stop(from.region, last);
         }
         if self.lags_behind_stop(cx, from.region) {
             self.pull(from.region, cx);

@@ -72,13 +72,13 @@ impl Roles {
         let Note::Read { read, epoch, txn, ref query, how } = note else { unreachable!("a read was dispatched here") };
         let of_majority = matches!(how, How::Lock | How::At(_));
         if of_majority && epoch < cx.placement.epoch {
-            return self.tell_placement(from, cx); // its gateway asks again, in this epoch
+            return cx.tell_placement(from); // its gateway asks again, in this epoch
         }
         if of_majority && (epoch > cx.placement.epoch || !self.moving.is_settled(cx)) {
-            self.compare_epoch(from, epoch, cx);
+            cx.compare_epoch(from, epoch);
             return self.moving.wait_until_settled(from, note, cx);
         }
-        if !self.has_copy(cx) || !self.moving.copied {
+        if !cx.has_copy() || !self.moving.copied {
             cx.fx.count("read.denied_moved");
             return cx.send(from, Note::Denied { read, denial: Denial::Moved });
         }

@@ -79,7 +79,7 @@ impl Roles {
             _ => {
                 let record: PreparedRecord = record::decode(bytes).expect(damaged);
                 self.recovery().attempts.push(record.meta.attempt);
-                self.recover_prepared(cx, record);
+                self.cohort.recover_prepared(cx, record);
             }
         }
     }

@@ -13,9 +13,10 @@
 
 use super::cohort::{RowsOfDoubt, check_range};
 use super::config::PAGE_BYTES_MAX;
-use super::context::{Context, Shared};
+use super::context::{Context, Local, Shared};
 use super::coordinator::Coordinator;
 use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
+use super::nearby::Nearby;
 use super::planted::Planted;
 use super::site::{Pending, Roles};
 use crate::placement::{Placement, Regions};
@@ -98,6 +99,15 @@ enum Way {
 }
 
 impl Coordinator {
+    /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
+    /// have forgotten it.
+    pub(super) fn lead_for_carrier(&mut self, near: &Nearby<'_>, meta: &Meta, cx: &mut Context<'_>) {
+        if !self.lost_of(cx, meta).is_empty() {
+            self.state_of_forgotten(cx, meta);
+            self.lead_resolution(near, meta.attempt, cx);
+        }
+    }
+
     /// The leader asks those survivors that it has not heard in this phase of its round.
     fn ask_survivors(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let Some(leader) = &self.attempts[&meta.attempt].leader else { return };
@@ -212,22 +222,22 @@ impl Coordinator {
     }
 }
 
-impl Roles {
+impl Coordinator {
     /// Leads the resolution of an attempt that somebody is in doubt about, if regions of its electorate are lost: asks whoever has not
     /// answered yet.
-    pub(super) fn lead_resolution(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+    pub(super) fn lead_resolution(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let now = cx.now;
-        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
         let meta = state.meta.clone();
-        let lost = self.coordinator.lost_of(cx, &meta);
+        let lost = self.lost_of(cx, &meta);
         if lost.is_empty() || cx.is_lost(cx.me.region, &meta) {
             return;
         }
-        let survivors = self.coordinator.survivors(cx, &meta);
+        let survivors = self.survivors(cx, &meta);
         // Without one of them a round comes to no end: somebody else leads who hears that one.
         let is_heard = |region| cx.peers.is_alive(meta.coordinator_in(region), now, cx.config.suspect_after);
         let hears_all = survivors.without(cx.me.region.into()).iter().all(is_heard);
-        let state = self.coordinator.attempts.get_mut(&attempt).expect("looked at above");
+        let state = self.attempts.get_mut(&attempt).expect("looked at above");
         let is_over = state.leader.as_ref().is_some_and(|leader| leader.survivors() != survivors);
         if is_over {
             state.leave_round();
@@ -236,21 +246,21 @@ impl Roles {
             cx.fx.count("commit.resolution_led");
             state.lead(cx.me.region, survivors);
         }
-        self.coordinator.ask_survivors(&meta, cx);
-        self.go_on_resolving(attempt, cx);
+        self.ask_survivors(&meta, cx);
+        self.go_on_resolving(near, attempt, cx);
     }
 
     /// A leader asks what this region knows.
-    pub(super) fn on_inquire(&mut self, from: SiteId, meta: Meta, round: Round, without: Regions, cx: &mut Context<'_>) {
+    pub(super) fn on_inquire(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, round: Round, without: Regions, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if meta.coordinator != cx.me.shard || without.contains(cx.me.region) {
             return;
         }
-        let is_forgotten = self.coordinator.is_forgotten(&attempt);
-        self.look_up(&meta, cx);
+        let is_forgotten = self.is_forgotten(&attempt);
+        self.look_up(near, &meta, cx);
         let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
-        self.coordinator.keep_open(attempt);
-        let state = self.coordinator.attempts.get_mut(&attempt).expect("just looked up");
+        self.keep_open(attempt);
+        let state = self.attempts.get_mut(&attempt).expect("just looked up");
         state.stands_in |= is_forgotten;
         let votes = meta.electorate.contains(cx.me.region) && !state.stands_in && state.decision.is_none();
         if (votes && state.vote.is_none() && state.is_preparing()) || state.acceptor.without().contains(round.leader) {
@@ -277,14 +287,199 @@ impl Roles {
             Some(Vote::Yes) => Some(Vote::Firm),
             Some(_) => None,
         };
-        self.gateway.bind(attempt);
+        cx.tell(Local::BindGateway(attempt));
         match last {
-            Some(vote) => self.vote(attempt, vote, Batch::new(), cx),
-            None => self.coordinator.put_on_record(attempt, cx),
+            Some(vote) => self.vote(near, attempt, vote, Batch::new(), cx),
+            None => self.put_on_record(attempt, cx),
         }
-        self.testify(from, attempt, round, cx);
+        self.testify(near, from, attempt, round, cx);
     }
 
+    /// How long this region lets another one lead.
+    fn wait_to_lead(&self, cx: &Shared, meta: &Meta) -> Span {
+        let before = meta.electorate.iter().take_while(|region| *region < cx.me.region).count() as u64;
+        cx.config.ask_after * (before + 2)
+    }
+
+    /// Says what this region knows, once that is on disk.
+    fn testify(&mut self, near: &Nearby<'_>, to: SiteId, attempt: Attempt, round: Round, cx: &mut Context<'_>) {
+        let region = cx.me.region;
+        let state = &self.attempts[&attempt];
+        let entry = near.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
+        let mut votes = near.votes_heard(&attempt);
+        votes.extend(state.final_votes());
+        votes.extend(state.vote.clone().map(|vote| (region, vote)));
+        votes.extend(state.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
+        let testimony = Testimony {
+            known: state.decision,
+            votes,
+            accepted: state.acceptor.accepted(),
+            contested: state.acceptor.is_contested(),
+            forgotten: state.stands_in.then_some(near.cohort.log_end),
+        };
+        let contents = entry.map(|entry| entry.part.clone());
+        cx.fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
+    }
+
+    /// A survivor testifies.
+    pub(super) fn on_testified(
+        &mut self,
+        near: &Nearby<'_>,
+        attempt: Attempt,
+        region: RegionId,
+        round: Round,
+        testimony: Testimony,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(leader) = self.leader(&attempt) else { return };
+        leader.hear(region, round, testimony);
+        self.go_on_resolving(near, attempt, cx);
+    }
+
+    /// The leader has heard something: it proposes once it has heard all survivors, and concludes once all have accepted.
+    pub(super) fn go_on_resolving(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let Some(leader) = &state.leader else { return };
+        let meta = state.meta.clone();
+        if !leader.awaited().is_empty() {
+            return;
+        }
+        if let Some(decision) = leader.proposed() {
+            return self.conclude_resolution(&meta, decision, cx);
+        }
+        // What is forgotten elsewhere and committed is in a log that has to be read first.
+        let is_read = |(region, log_end)| region == cx.me.region || near.catch_up.cursor(region) >= log_end;
+        let is_forgotten = leader.forgotten().next().is_some();
+        if is_forgotten && !(near.moving.copied && leader.forgotten().all(is_read)) {
+            return;
+        }
+        if let Some((decision, assumes)) = self.judge(near, &meta, leader, cx) {
+            if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, cx) {
+                return;
+            }
+            let state = self.attempts.get_mut(&attempt).expect("it leads");
+            state.assumes = assumes && decision.is_commit();
+            state.leader.as_mut().expect("it leads").propose(decision);
+            self.ask_survivors(&meta, cx);
+        }
+    }
+
+    /// The rows of what others have forgotten were looked for.
+    pub(super) fn on_rows_of_forgotten(&mut self, near: &Nearby<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
+        if rows.is_empty() {
+            state.rows = RowsOfDoubt::Absent;
+            return self.go_on_resolving(near, attempt, cx);
+        }
+        if !state.acceptor.has_accepted_abort() {
+            let meta = state.meta.clone();
+            let decision = Decision::Committed { floor: near.cohort.highest_applied.max(meta.at) };
+            self.conclude_as_coordinator(near, &meta, decision, cx);
+        }
+    }
+
+    /// All survivors have accepted `decision`.
+    pub(super) fn on_concluded(&mut self, near: &Nearby<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+        if meta.coordinator == cx.me.shard {
+            let now = cx.now;
+            let state = self.state_of(meta, now);
+            if state.decision.is_none() {
+                state.kept = true;
+                self.distribute(near, meta.attempt, decision, cx);
+            }
+        }
+    }
+
+    /// What follows from all testimonies, and whether that rests on votes that nobody has seen; none as long as too few sites have said how
+    /// high they had prepared.
+    fn judge(&self, near: &Nearby<'_>, meta: &Meta, leader: &Leader, cx: &mut Context<'_>) -> Option<(Decision, bool)> {
+        let mut refusing = Tally::default();
+        meta.refuse_for_lost(&mut refusing);
+        let assumed = if cx.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
+        let state = &self.attempts[&meta.attempt];
+        let tally = &state.tally;
+        match leader.verdict(meta.electorate, refusing, &assumed)? {
+            Verdict::Known(decision) => Some((decision, false)),
+            _ if self.is_superseded(near, &meta.attempt) => Some((Decision::Aborted, false)),
+            Verdict::Counted(outcome) => Some((cx.decision(outcome, tally, meta, self.lost_of(cx, meta))?, false)),
+            // No survivor has promised it, or one that has promised has its outcome among rows that it copied.
+            Verdict::Assumed(_) if state.contents.is_none() => Some((Decision::Aborted, true)),
+            Verdict::Assumed(outcome) => {
+                let decision = cx.decision(outcome, tally, meta, self.lost_of(cx, meta))?;
+                if decision.is_commit() {
+                    cx.fx.count("commit.assumed_of_lost");
+                    cx.fx.agree(ASSUMED, meta.attempt, &());
+                }
+                Some((decision, true))
+            }
+        }
+    }
+
+    /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
+    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
+    /// again until all of them are over.
+    fn make_way(&mut self, near: &Nearby<'_>, cx: &Shared, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
+        if cx.rules.breaks(Planted::RivalsBothCommit) {
+            return Way::Free;
+        }
+        let rivals = near.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
+        let rivals = rivals.filter(|entry| entry.meta.attempt != attempt && entry.part.conflicts(contents));
+        let rivals: Vec<Attempt> = rivals.map(|entry| entry.meta.attempt).collect();
+        let attempts = &mut self.attempts;
+        let has_priority = |rival: &Attempt| {
+            let state = attempts.get(rival);
+            let accepted = state.and_then(|state| state.decision.or(state.acceptor.accepted().map(|(_, decision)| decision)));
+            accepted.map_or(*rival < attempt, Decision::is_commit)
+        };
+        let is_open = |rival: &Attempt| attempts.get(rival).is_some_and(|state| state.is_in_doubt() && !state.acceptor.is_bound());
+        if attempts[&attempt].acceptor.is_contested() {
+            return Way::Barred;
+        }
+        if rivals.iter().any(is_open) {
+            return Way::Open;
+        }
+        // One that is carried here has no state on which to put that it is contested. And what is in force is committed.
+        let is_foreign = |rival: &Attempt| !attempts.contains_key(rival);
+        let in_force = contents.placement().is_some_and(|next| next.epoch <= cx.placement.epoch && next != cx.placement);
+        if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
+            return Way::Barred;
+        }
+        let mut way = Way::Free;
+        for rival in rivals {
+            if let Some(state) = attempts.get_mut(&rival).filter(|state| state.decision.is_none()) {
+                way = Way::Open;
+                if !state.acceptor.is_contested() {
+                    state.contest(batch);
+                }
+            }
+        }
+        way
+    }
+
+    /// A survivor accepts what this site proposes.
+    pub(super) fn on_accepted(&mut self, near: &Nearby<'_>, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
+        let Some(leader) = self.leader(&attempt) else { return };
+        leader.hear_accepted(region, round);
+        self.go_on_resolving(near, attempt, cx);
+    }
+
+    /// Another leads a higher round: it is given the time to conclude.
+    pub(super) fn on_outranked(&mut self, attempt: Attempt, promised: Round, cx: &mut Context<'_>) {
+        let Some(meta) = self.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
+        let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
+        if state.leader.as_ref().is_none_or(|leader| leader.round() >= promised) {
+            return;
+        }
+        cx.fx.count("commit.resolution_outranked");
+        state.leave_round();
+        state.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
+        state.outranked_by = state.outranked_by.max(promised.number);
+    }
+}
+
+impl Roles {
     /// The coordinator, another site of this region, is about to take part in a resolution: this one, gateway of the attempt or cohort, acts on no
     /// outcome but by that one's word. What it took over before, it says: it is among the rows then. That it is bound need not outlive a crash: a
     /// later life takes no part over from the log of a lost region, and no copy that was sent before it.
@@ -300,135 +495,13 @@ impl Roles {
         if self.cohort.is_carried(&attempt) && !self.cohort.are_rows_absent(attempt, cx) {
             return; // they are being looked for, and the coordinator asks again
         }
-        let votes = self.votes_heard(&attempt).into_iter().collect();
+        let votes = self.nearby().votes_heard(&attempt).into_iter().collect();
         let mut batch = Batch::new();
         cx.cover(&mut batch, meta.at);
         if meta.participants.contains(&cx.me.shard) {
             self.cohort.bound.insert(attempt, meta);
         }
         cx.fx.persist(batch).send(from, Promise::Bound { attempt, votes });
-    }
-
-    /// The final votes that this site has heard as gateway of the attempt, or as cohort.
-    fn votes_heard(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
-        let mut votes = self.gateway.votes(attempt);
-        let heard = self.cohort.entries.get(attempt).into_iter().flat_map(|entry| entry.tally.final_votes());
-        votes.extend(heard.map(|(region, vote)| (region, vote.clone())));
-        votes
-    }
-
-    /// How long this region lets another one lead.
-    fn wait_to_lead(&self, cx: &Shared, meta: &Meta) -> Span {
-        let before = meta.electorate.iter().take_while(|region| *region < cx.me.region).count() as u64;
-        cx.config.ask_after * (before + 2)
-    }
-
-    /// Says what this region knows, once that is on disk.
-    fn testify(&mut self, to: SiteId, attempt: Attempt, round: Round, cx: &mut Context<'_>) {
-        let region = cx.me.region;
-        let state = &self.coordinator.attempts[&attempt];
-        let entry = self.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
-        let mut votes = self.votes_heard(&attempt);
-        votes.extend(state.final_votes());
-        votes.extend(state.vote.clone().map(|vote| (region, vote)));
-        votes.extend(state.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
-        let testimony = Testimony {
-            known: state.decision,
-            votes,
-            accepted: state.acceptor.accepted(),
-            contested: state.acceptor.is_contested(),
-            forgotten: state.stands_in.then_some(self.cohort.log_end),
-        };
-        let contents = entry.map(|entry| entry.part.clone());
-        cx.fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
-    }
-
-    /// A survivor testifies.
-    pub(super) fn on_testified(&mut self, attempt: Attempt, region: RegionId, round: Round, testimony: Testimony, cx: &mut Context<'_>) {
-        let Some(leader) = self.coordinator.leader(&attempt) else { return };
-        leader.hear(region, round, testimony);
-        self.go_on_resolving(attempt, cx);
-    }
-
-    /// The leader has heard something: it proposes once it has heard all survivors, and concludes once all have accepted.
-    pub(super) fn go_on_resolving(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(state) = self.coordinator.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
-        let Some(leader) = &state.leader else { return };
-        let meta = state.meta.clone();
-        if !leader.awaited().is_empty() {
-            return;
-        }
-        if let Some(decision) = leader.proposed() {
-            return self.coordinator.conclude_resolution(&meta, decision, cx);
-        }
-        // What is forgotten elsewhere and committed is in a log that has to be read first.
-        let is_read = |(region, log_end)| region == cx.me.region || self.catch_up.cursor(region) >= log_end;
-        let is_forgotten = leader.forgotten().next().is_some();
-        if is_forgotten && !(self.moving.copied && leader.forgotten().all(is_read)) {
-            return;
-        }
-        if let Some((decision, assumes)) = self.judge(&meta, leader, cx) {
-            if is_forgotten && !decision.is_commit() && !self.coordinator.are_rows_of_forgotten_absent(&meta, cx) {
-                return;
-            }
-            let state = self.coordinator.attempts.get_mut(&attempt).expect("it leads");
-            state.assumes = assumes && decision.is_commit();
-            state.leader.as_mut().expect("it leads").propose(decision);
-            self.coordinator.ask_survivors(&meta, cx);
-        }
-    }
-
-    /// The rows of what others have forgotten were looked for.
-    pub(super) fn on_rows_of_forgotten(&mut self, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
-        if rows.is_empty() {
-            state.rows = RowsOfDoubt::Absent;
-            return self.go_on_resolving(attempt, cx);
-        }
-        if !state.acceptor.has_accepted_abort() {
-            let meta = state.meta.clone();
-            let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
-            self.conclude_as_coordinator(&meta, decision, cx);
-        }
-    }
-
-    /// All survivors have accepted `decision`.
-    pub(super) fn on_concluded(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
-        if meta.coordinator == cx.me.shard {
-            let now = cx.now;
-            let state = self.coordinator.state_of(meta, now);
-            if state.decision.is_none() {
-                state.kept = true;
-                self.distribute(meta.attempt, decision, cx);
-            }
-        }
-        self.gateway.on_decided(meta, decision, cx);
-    }
-
-    /// What follows from all testimonies, and whether that rests on votes that nobody has seen; none as long as too few sites have said how
-    /// high they had prepared.
-    fn judge(&self, meta: &Meta, leader: &Leader, cx: &mut Context<'_>) -> Option<(Decision, bool)> {
-        let mut refusing = Tally::default();
-        meta.refuse_for_lost(&mut refusing);
-        let assumed = if cx.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
-        let state = &self.coordinator.attempts[&meta.attempt];
-        let tally = &state.tally;
-        match leader.verdict(meta.electorate, refusing, &assumed)? {
-            Verdict::Known(decision) => Some((decision, false)),
-            _ if self.is_superseded(&meta.attempt) => Some((Decision::Aborted, false)),
-            Verdict::Counted(outcome) => Some((cx.decision(outcome, tally, meta, self.coordinator.lost_of(cx, meta))?, false)),
-            // No survivor has promised it, or one that has promised has its outcome among rows that it copied.
-            Verdict::Assumed(_) if state.contents.is_none() => Some((Decision::Aborted, true)),
-            Verdict::Assumed(outcome) => {
-                let decision = cx.decision(outcome, tally, meta, self.coordinator.lost_of(cx, meta))?;
-                if decision.is_commit() {
-                    cx.fx.count("commit.assumed_of_lost");
-                    cx.fx.agree(ASSUMED, meta.attempt, &());
-                }
-                Some((decision, true))
-            }
-        }
     }
 
     /// A leader proposes; where that is a commit by assumption, with what the attempt reads and writes in the coordinators' shard.
@@ -438,7 +511,7 @@ impl Roles {
         if meta.coordinator != cx.me.shard {
             return;
         }
-        self.look_up(&meta, cx);
+        self.coordinate(|coordinator, near| coordinator.look_up(near, &meta, cx));
         let state = self.coordinator.attempts.get_mut(&attempt).expect("just looked up");
         if state.decision.is_some_and(|known| known.outcome() != decision.outcome()) {
             cx.fx.persist(Batch::new()).send(from, Promise::Contested { attempt, region, round });
@@ -510,7 +583,7 @@ impl Roles {
             return self.coordinator.contest(from, &proposal, cx);
         }
         let mut batch = Batch::new();
-        match self.make_way(cx, attempt, &contents, &mut batch) {
+        match self.coordinate(|coordinator, near| coordinator.make_way(near, cx, attempt, &contents, &mut batch)) {
             Way::Free => self.coordinator.accept_proposal(from, &proposal, cx),
             Way::Barred => self.coordinator.contest(from, &proposal, cx),
             Way::Open => {
@@ -520,68 +593,6 @@ impl Roles {
                 }
             }
         }
-    }
-
-    /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
-    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
-    /// again until all of them are over.
-    fn make_way(&mut self, cx: &Shared, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
-        if cx.rules.breaks(Planted::RivalsBothCommit) {
-            return Way::Free;
-        }
-        let rivals = self.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
-        let rivals = rivals.filter(|entry| entry.meta.attempt != attempt && entry.part.conflicts(contents));
-        let rivals: Vec<Attempt> = rivals.map(|entry| entry.meta.attempt).collect();
-        let attempts = &mut self.coordinator.attempts;
-        let has_priority = |rival: &Attempt| {
-            let state = attempts.get(rival);
-            let accepted = state.and_then(|state| state.decision.or(state.acceptor.accepted().map(|(_, decision)| decision)));
-            accepted.map_or(*rival < attempt, Decision::is_commit)
-        };
-        let is_open = |rival: &Attempt| attempts.get(rival).is_some_and(|state| state.is_in_doubt() && !state.acceptor.is_bound());
-        if attempts[&attempt].acceptor.is_contested() {
-            return Way::Barred;
-        }
-        if rivals.iter().any(is_open) {
-            return Way::Open;
-        }
-        // One that is carried here has no state on which to put that it is contested. And what is in force is committed.
-        let is_foreign = |rival: &Attempt| !attempts.contains_key(rival);
-        let in_force = contents.placement().is_some_and(|next| next.epoch <= cx.placement.epoch && next != cx.placement);
-        if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
-            return Way::Barred;
-        }
-        let mut way = Way::Free;
-        for rival in rivals {
-            if let Some(state) = attempts.get_mut(&rival).filter(|state| state.decision.is_none()) {
-                way = Way::Open;
-                if !state.acceptor.is_contested() {
-                    state.contest(batch);
-                }
-            }
-        }
-        way
-    }
-
-    /// A survivor accepts what this site proposes.
-    pub(super) fn on_accepted(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
-        let Some(leader) = self.coordinator.leader(&attempt) else { return };
-        leader.hear_accepted(region, round);
-        self.go_on_resolving(attempt, cx);
-    }
-
-    /// Another leads a higher round: it is given the time to conclude.
-    pub(super) fn on_outranked(&mut self, attempt: Attempt, promised: Round, cx: &mut Context<'_>) {
-        let Some(meta) = self.coordinator.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
-        let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
-        let Some(state) = self.coordinator.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
-        if state.leader.as_ref().is_none_or(|leader| leader.round() >= promised) {
-            return;
-        }
-        cx.fx.count("commit.resolution_outranked");
-        state.leave_round();
-        state.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
-        state.outranked_by = state.outranked_by.max(promised.number);
     }
 
     /// An operator says that regions are `lost`: tells all sites, for a change of the placement that is in doubt keeps the row that a
@@ -606,7 +617,7 @@ impl Roles {
             self.coordinator.state_of_forgotten(cx, &meta);
             if self.coordinator.presume_lost(meta.attempt, lost) {
                 cx.fx.count("placement.settled_for_declaration");
-                self.ask_votes(meta.attempt, cx);
+                self.coordinate(|coordinator, near| coordinator.ask_votes(near, meta.attempt, cx));
             }
         }
     }

@@ -13,6 +13,7 @@ use super::joining::{CopyAsked, CopyPage, Join};
 use super::measure::Measures;
 use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
 use super::moving::Moving;
+use super::nearby::Nearby;
 use super::peers::Closed;
 use super::reads::ReadJob;
 use super::recovery::Recovery;
@@ -116,7 +117,7 @@ impl Roles {
             serving: self.is_serving(),
             measured: self.measures.all(self.gateway.workload(), shared),
             placement: shared.placement.clone(),
-            settled: self.moving.is_settled(shared) || !self.has_copy(shared),
+            settled: self.moving.is_settled(shared) || !shared.has_copy(),
             open_transactions: self.gateway.open(),
             prepared: self.cohort.prepared(),
             in_doubt: self.coordinator.in_doubt(shared),
@@ -125,6 +126,17 @@ impl Roles {
             rtts: shared.topology.regions().filter_map(|region| Some((region, shared.peers.rtt(same_shard(region))?))).collect(),
             tables: Vec::new(),
         }
+    }
+
+    /// What the coordinator sees of the other roles.
+    pub(super) fn nearby(&self) -> Nearby<'_> {
+        Nearby { gateway: &self.gateway, cohort: &self.cohort, catch_up: &self.catch_up, moving: &self.moving }
+    }
+
+    /// Has the coordinator act.
+    pub(super) fn coordinate<T>(&mut self, act: impl FnOnce(&mut Coordinator, &Nearby<'_>) -> T) -> T {
+        let Roles { coordinator, gateway, cohort, catch_up, moving, .. } = self;
+        act(coordinator, &Nearby { gateway, cohort, catch_up, moving })
     }
 
     fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
@@ -144,7 +156,9 @@ impl Roles {
             Pending::Recover => self.recover(Some(loaded), cx),
             Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, cx),
             Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, cx),
-            Pending::RowsOfForgotten(attempt) => self.on_rows_of_forgotten(attempt, loaded, cx),
+            Pending::RowsOfForgotten(attempt) => {
+                self.coordinate(|coordinator, near| coordinator.on_rows_of_forgotten(near, attempt, loaded, cx))
+            }
             Pending::Examine(attempt) => self.on_examined(attempt, token, loaded, cx),
             Pending::Read(job) => self.on_read_loaded(job, loaded, cx),
             Pending::Log { to, after, closed } => self.on_log_loaded(to, after, closed, loaded, cx),
@@ -164,20 +178,22 @@ impl Roles {
             }
             Note::Denied { read, denial } => self.gateway.on_denied(from, read, denial, cx),
             Note::Release { txn } => self.cohort.on_release(txn, cx),
-            Note::Accept { meta, parts } => self.on_accept(meta, parts, cx),
+            Note::Accept { meta, parts } => self.coordinate(|coordinator, near| coordinator.on_accept(near, meta, parts, cx)),
             Note::Heard { at } => cx.clock.observe(at),
             Note::Prepare { meta, part } => self.on_prepare(meta, part, cx),
-            Note::CannotPrepare { attempt, refusal } => self.on_cannot_prepare(attempt, refusal, cx),
+            Note::CannotPrepare { attempt, refusal } => {
+                self.coordinate(|coordinator, near| coordinator.on_cannot_prepare(near, attempt, refusal, cx))
+            }
             Note::Unprepare { attempt } => self.cohort.on_unprepare(attempt, cx),
             Note::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, cx),
-            Note::Withdraw { meta } => self.on_withdraw(from, meta, cx),
+            Note::Withdraw { meta } => self.coordinate(|coordinator, near| coordinator.on_withdraw(near, from, meta, cx)),
             Note::Decided { meta, .. } | Note::Inquire { meta, .. } | Note::Propose { meta, .. } | Note::Concluded { meta, .. }
                 if cx.is_lost(from.region, &meta) =>
             {
                 cx.fx.count("commit.outcome_of_lost")
             }
             Note::Decided { meta, decision } => {
-                self.on_decided_as_coordinator(from, &meta, decision, cx);
+                self.coordinate(|coordinator, near| coordinator.on_decided_as_coordinator(near, from, &meta, decision, cx));
                 self.on_decided_as_cohort(&meta, decision, cx);
                 self.gateway.on_claimed(&meta, decision, cx);
             }
@@ -187,23 +203,31 @@ impl Roles {
                 self.on_copy(LogEntry { seq: 0, attempt, at, floor, writes, partial: false, meta }, cx);
             }
             Note::AskGateway { meta } => self.gateway.on_ask_gateway(from, meta, cx),
-            Note::Over { attempt } => self.on_over(attempt, cx),
-            Note::AskVote { meta } => self.on_ask_vote(from, meta, cx),
+            Note::Over { attempt } => {
+                self.coordinate(|coordinator, near| coordinator.on_over(near, attempt, cx));
+                self.on_over_as_cohort(attempt, cx);
+            }
+            Note::AskVote { meta } => self.coordinate(|coordinator, near| coordinator.on_ask_vote(near, from, meta, cx)),
             Note::Bind { meta } => self.on_bind(from, meta, cx),
-            Note::Inquire { meta, round, without } => self.on_inquire(from, meta, round, without, cx),
-            Note::Concluded { meta, decision } => self.on_concluded(&meta, decision, cx),
+            Note::Inquire { meta, round, without } => {
+                self.coordinate(|coordinator, near| coordinator.on_inquire(near, from, meta, round, without, cx))
+            }
+            Note::Concluded { meta, decision } => {
+                self.coordinate(|coordinator, near| coordinator.on_concluded(near, &meta, decision, cx));
+                self.gateway.on_decided(&meta, decision, cx);
+            }
             Note::Propose { meta, round, decision, contents } => self.on_propose(from, Proposal { meta, round, decision }, contents, cx),
-            Note::Outranked { attempt, promised } => self.on_outranked(attempt, promised, cx),
+            Note::Outranked { attempt, promised } => self.coordinator.on_outranked(attempt, promised, cx),
             Note::Fetch { seqs } => self.on_fetch(from, seqs, cx),
             Note::Handoff { id, life, parts, two_rounds } => self.gateway.on_handoff(from, Handoff { id, life, parts, two_rounds }, cx),
             Note::HandedBack { id, result } => self.gateway.on_handed_back(id, result, cx),
             Note::Settle { lost } => self.settle_placements(lost, cx),
             Note::Measured(measured) => self.measures.on_measured(from, measured),
-            Note::AskPlacement => self.tell_placement(from, cx),
+            Note::AskPlacement => cx.tell_placement(from),
             Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, cx),
             Note::CopyRows { from: first, epoch } => self.on_copy_rows(from, first, epoch, cx),
             Note::Ping { sent, oldest, handing, life, ping, epoch, closed } => {
-                self.compare_epoch(from, epoch, cx);
+                cx.compare_epoch(from, epoch);
                 cx.peers.running_since(from, oldest, handing, life);
                 if epoch == cx.placement.epoch {
                     cx.peers.closes(from, Closed { life, ping, upto: closed });
@@ -221,12 +245,12 @@ impl Roles {
         match promise {
             Promise::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, cx),
             Promise::Bound { attempt, votes } => self.coordinator.on_bound(&attempt, from, votes),
-            Promise::Prepared { attempt, shard } => self.on_prepared(attempt, shard, cx),
+            Promise::Prepared { attempt, shard } => self.coordinate(|coordinator, near| coordinator.on_prepared(near, attempt, shard, cx)),
             Promise::PrepareNext { meta, part } => self.on_prepare(meta, part, cx),
             Promise::Vote(voted) if cx.is_lost(voted.region, &voted.meta) => cx.fx.count("commit.vote_of_lost"),
             Promise::Vote(voted) => {
                 // One message serves all roles that this site may have in the attempt.
-                self.on_vote_as_coordinator(&voted, cx);
+                self.coordinate(|coordinator, near| coordinator.on_vote_as_coordinator(near, &voted, cx));
                 self.on_vote_as_cohort(&voted, cx);
                 self.gateway.on_vote(&voted, cx);
             }
@@ -236,12 +260,17 @@ impl Roles {
             }
             Promise::Testified { attempt, region, round, testimony, contents } => {
                 self.coordinator.hear_contents(&attempt, contents);
-                self.on_testified(attempt, region, round, testimony, cx);
+                self.coordinate(|coordinator, near| coordinator.on_testified(near, attempt, region, round, testimony, cx));
             }
             Promise::Contested { attempt, region, round } => self.coordinator.on_contested(attempt, region, round, cx),
-            Promise::Accepted { attempt, region, round } => self.on_accepted(attempt, region, round, cx),
-            Promise::Forgotten { attempt, region, log_end } => self.on_forgotten(attempt, region, log_end, cx),
-            Promise::Applied { attempt, shard } => self.on_applied(attempt, shard, cx),
+            Promise::Accepted { attempt, region, round } => {
+                self.coordinate(|coordinator, near| coordinator.on_accepted(near, attempt, region, round, cx))
+            }
+            Promise::Forgotten { attempt, region, log_end } => {
+                self.cohort.on_forgotten(attempt, region, cx);
+                self.coordinate(|coordinator, near| coordinator.on_forgotten(near, attempt, region, log_end, cx));
+            }
+            Promise::Applied { attempt, shard } => self.coordinator.on_applied(attempt, shard, cx),
             Promise::Confirmed { attempt, region } => self.gateway.on_confirmed(attempt, region, cx),
             Promise::Pull { after, safe, epoch, settled } => {
                 self.on_pull(from, super::catch_up::Pulled { after, safe, epoch, settled }, cx)
@@ -290,11 +319,17 @@ impl Roles {
         let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.close(cx));
         cx.broadcast(&Note::Ping { sent: now, oldest, handing, life, ping, epoch, closed });
         self.gateway.tick(cx);
-        self.coordinator_tick(cx);
+        self.coordinate(|coordinator, near| coordinator.coordinator_tick(near, cx));
         self.cohort_tick(cx);
         self.measures.tick(self.gateway.workload(), cx);
         self.moving_tick(cx);
         self.catch_up_tick(cx);
+    }
+
+    /// The timestamp up to which nothing is in doubt at this site, nor carried, nor will be in this epoch.
+    fn close(&mut self, cx: &Shared) -> Timestamp {
+        let own_closed = self.own_closed(cx);
+        self.coordinate(|coordinator, near| coordinator.close(near, own_closed, cx))
     }
 
     /// Begins to serve, once recovered.
@@ -307,7 +342,7 @@ impl Roles {
         self.coordinator.closed = ceiling;
         cx.fx.trace(|| format!("serves above {ceiling}"));
         self.drop_orphans(cx);
-        self.settle_copied(self.moving.since());
+        self.coordinate(|coordinator, near| coordinator.settle_copied(near, near.moving.since()));
         self.on_tick(cx);
     }
 
@@ -369,6 +404,9 @@ impl Actor for Site {
             if let Some(local) = cx.next_local() {
                 match local {
                     Local::Note(note) => roles.on_note(me, note, cx),
+                    Local::BindGateway(attempt) => roles.gateway.bind(attempt),
+                    Local::AwaitSettling(from, note) => roles.moving.wait_until_settled(from, note, cx),
+                    Local::Hurry => roles.catch_up.hurry(),
                     Local::GatewayAborts(meta) => roles.coordinator.on_gateway_aborts(&meta, cx),
                 }
             } else if let Some(job) = roles.cohort.ready.pop_front() {
