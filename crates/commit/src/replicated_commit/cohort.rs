@@ -15,7 +15,6 @@
 
 use super::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
 use super::context::{Context, Shared};
-use super::coordinator::Coordinator;
 use super::floors::Floors;
 use super::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use super::planted::Planted;
@@ -216,13 +215,6 @@ impl Cohort {
     }
 }
 
-impl Coordinator {
-    /// No attempt made at or below it is prepared any more, nor remembered as applied.
-    pub(super) fn forget_floor(&self, cx: &Shared) -> Timestamp {
-        Timestamp::from_time(cx.now.minus(cx.config.forget_after)).max(self.forgotten)
-    }
-}
-
 impl Cohort {
     /// May the attempt take all its locks, and is its timestamp above all reads of what it writes?
     fn check_locks(&self, cx: &Shared, meta: &Meta, part: &Part) -> Result<(), Refusal> {
@@ -344,9 +336,8 @@ impl Roles {
     /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
     pub(super) fn drop_orphans(&mut self, cx: &mut Context<'_>) {
         let orphaned = |entry: &Entry| {
-            let awaited = |state: &super::coordinator::AttemptState| state.has_yes() && state.decision != Some(Decision::Aborted);
             let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == cx.me.shard;
-            own && !self.coordinator.attempts.get(&entry.meta.attempt).is_some_and(awaited)
+            own && !self.coordinator.may_commit(&entry.meta.attempt)
         };
         let orphans: Vec<Attempt> = self.cohort.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
         for attempt in orphans {
@@ -473,9 +464,7 @@ impl Roles {
 
     fn tell_prepared(&mut self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) {
         if meta.participants == [cx.me.shard] {
-            let unvoted =
-                self.coordinator.attempts.get(&meta.attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none());
-            if unvoted {
+            if self.coordinator.awaits_vote(&meta.attempt) {
                 self.coordinate(|coordinator, near| coordinator.vote(near, meta.attempt, Vote::Yes, batch, cx));
             } else {
                 cx.fx.persist(batch);

@@ -41,7 +41,8 @@
 //! | `recovery.rs` | from disk to serving |
 //! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
 //! | `gateway/handoff.rs` | a commit run from a better place |
-//! | `coordinator.rs` | one region's vote and its two-phase commit |
+//! | `coordinator/` | one region's vote and its two-phase commit |
+//! | `coordinator/resolving.rs` | what is made of attempts that lost regions may have decided |
 //! | `cohort.rs` | one shard replica: prepare, apply |
 //! | `floors.rs` | up to where a snapshot must reach that sees a commit |
 //! | `reads.rs` | one shard replica: the four kinds of read |
@@ -69,7 +70,6 @@ pub mod planted;
 mod reads;
 pub mod records;
 mod recovery;
-mod resolving;
 mod site;
 
 pub use config::Config;

@@ -2,13 +2,9 @@
 //! all [rules](rhumb_core::rules) hold.
 
 use super::cohort::Cohort;
-use super::context::Context;
-use super::coordinator::Coordinator;
-use super::message::{Meta, Part, Promise, Voted};
-use super::nearby::Nearby;
+use super::message::Part;
 use super::site::Site;
-use crate::votes::{Refusal, Vote};
-use rhumb_core::{Batch, Rules, Timestamp, work};
+use rhumb_core::{Rules, work};
 
 /// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,23 +82,6 @@ impl Cohort {
     pub(super) fn walk_locks(&self, part: &Part) {
         for (key, _) in &part.writes {
             work::add(part.writes.iter().filter(|(other, _)| other <= key).count());
-        }
-    }
-}
-
-impl Coordinator {
-    /// Ballot 1 as plain Paxos runs it: accepts the commit that somebody in doubt asks about, whatever was voted at ballot 0.
-    pub(super) fn accept_at_ballot_one(&mut self, near: &Nearby<'_>, meta: Meta, cx: &mut Context<'_>) {
-        let attempt = meta.attempt;
-        let state = self.attempts.get_mut(&attempt).expect("just looked up");
-        if state.vote == Some(Vote::No(Refusal::Superseded)) {
-            return;
-        }
-        state.vote = None;
-        self.vote(near, attempt, Vote::Firm, Batch::new(), cx);
-        let accepted = Promise::Vote(Voted { meta: meta.clone(), region: cx.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
-        for region in meta.electorate.iter() {
-            cx.fx.persist(Batch::new()).send(meta.coordinator_in(region), accepted.clone());
         }
     }
 }

@@ -62,7 +62,7 @@ impl Roles {
         match space {
             NUMBERS => match Number::decode(key, bytes).expect(damaged) {
                 (Number::Ceiling, value) => cx.clock = cx.clock.recovered(Timestamp::from_bits(value)),
-                (Number::Forgotten, value) => self.coordinator.forgotten = Timestamp::from_bits(value),
+                (Number::Forgotten, value) => self.coordinator.recover_forgotten(Timestamp::from_bits(value)),
                 (Number::LogEnd, value) => self.cohort.log_end = value,
                 (Number::HistoryFloor, value) => self.cohort.history_floor = Timestamp::from_bits(value),
                 (Number::Truncated, value) => self.catch_up.truncated = value,

@@ -7,7 +7,7 @@ use super::catch_up::{self, CatchUp};
 use super::cohort::Cohort;
 use super::config::{Config, TRANSACTIONS_MAX};
 use super::context::{Context, Local, Shared};
-use super::coordinator::Coordinator;
+use super::coordinator::{Coordinator, Examinations, Proposal};
 use super::gateway::{Gateway, Handoff, ReadRetry};
 use super::joining::{CopyAsked, CopyPage, Join};
 use super::measure::Measures;
@@ -17,7 +17,6 @@ use super::nearby::Nearby;
 use super::peers::Closed;
 use super::reads::ReadJob;
 use super::recovery::Recovery;
-use super::resolving::{Examinations, Proposal};
 use crate::placement::Placement;
 use crate::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
@@ -339,7 +338,7 @@ impl Roles {
         // A life that begins anything puts a higher ceiling on disk first, so the next life has another name.
         cx.life = ceiling;
         self.cohort.ceilings.raise_floor(ceiling.max(self.catch_up.collected));
-        self.coordinator.closed = ceiling;
+        self.coordinator.begin_above(ceiling);
         cx.fx.trace(|| format!("serves above {ceiling}"));
         self.drop_orphans(cx);
         self.coordinate(|coordinator, near| coordinator.settle_copied(near, near.moving.since()));
@@ -359,7 +358,7 @@ impl Inspect for Site {
         let everywhere = sites * TRANSACTIONS_MAX;
         roles.gateway.tables(sites, visit);
         roles.coordinator.tables(shared.now, &shared.config, visit);
-        roles.examinations.tables(roles.coordinator.attempts.len(), visit);
+        roles.examinations.tables(roles.coordinator.len(), visit);
         roles.cohort.tables(everywhere, &shared.config, visit);
         roles.moving.tables(sites, regions, visit);
         let log_end = shared.placement.voters.contains(shared.me.region).then_some(roles.cohort.log_end);

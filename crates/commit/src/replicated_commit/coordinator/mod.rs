@@ -19,14 +19,18 @@
 //! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
 //! nothing by votes once it has promised a round of a resolution.
 
-use super::cohort::{Entry, RowsOfDoubt};
-use super::config::{Config, FORGET_MAX, ORPHANS_MAX};
-use super::context::{Context, Local, Shared};
-use super::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
-use super::nearby::Nearby;
-use super::planted::Planted;
-use super::records::{self, Number, VOTES, VoteRecord};
+mod resolving;
+
+pub(in crate::replicated_commit) use resolving::{Examinations, Proposal};
+
 use crate::placement::Regions;
+use crate::replicated_commit::cohort::{Entry, RowsOfDoubt};
+use crate::replicated_commit::config::{Config, FORGET_MAX, ORPHANS_MAX};
+use crate::replicated_commit::context::{Context, Local, Shared};
+use crate::replicated_commit::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
+use crate::replicated_commit::nearby::Nearby;
+use crate::replicated_commit::planted::Planted;
+use crate::replicated_commit::records::{self, Number, VOTES, VoteRecord};
 use crate::resolution::{Acceptor, Leader};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::{Batch, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
@@ -35,14 +39,14 @@ use std::ops::Bound;
 
 /// What a coordinator knows of one attempt.
 #[derive(Debug)]
-pub(super) struct AttemptState {
-    pub(super) meta: Meta,
+struct AttemptState {
+    meta: Meta,
     /// What it does in each shard; empty if no `Accept` came, and once resolved.
     parts: BTreeMap<u16, Part>,
     /// This region's vote, on disk or on its way there.
-    pub(super) vote: Option<Vote>,
-    pub(super) tally: Tally,
-    pub(super) decision: Option<Decision>,
+    vote: Option<Vote>,
+    tally: Tally,
+    decision: Option<Decision>,
     prepared: BTreeSet<u16>,
     applied: BTreeSet<u16>,
     /// Peers that have forgotten it, and the ends of their logs.
@@ -55,25 +59,25 @@ pub(super) struct AttemptState {
     /// Regions that are lost, as an operator says who cannot declare them so before this is settled.
     presumed_lost: Regions,
     /// This region's part in its resolution, on disk or on its way there.
-    pub(super) acceptor: Acceptor,
+    acceptor: Acceptor,
     /// The attempt's gateway and cohorts, other sites of this region, that leave its outcome to this one; what they had seen is in the tally.
     bound: BTreeSet<SiteId>,
     /// The round that this region leads, and when it may begin another.
-    pub(super) leader: Option<Leader>,
+    leader: Option<Leader>,
     /// What the attempt reads and writes in this shard, as a region says that is prepared for it, or a leader that proposes to commit it by
     /// assumption.
-    pub(super) contents: Option<Part>,
+    contents: Option<Part>,
     /// It was forgotten here, and is kept again for what it has promised: it has no vote.
-    pub(super) stands_in: bool,
+    stands_in: bool,
     /// Whether what it writes is among the rows here, where others have forgotten it.
-    pub(super) rows: RowsOfDoubt,
+    rows: RowsOfDoubt,
     /// What this region proposes rests on votes of lost regions that nobody has seen.
-    pub(super) assumes: bool,
-    pub(super) leads_from: Time,
+    assumes: bool,
+    leads_from: Time,
     /// The number of the highest round of others that was in the way of one of this region's.
-    pub(super) outranked_by: u64,
+    outranked_by: u64,
     /// It stays on record though this region has no vote: others here have acted on its outcome.
-    pub(super) kept: bool,
+    kept: bool,
     /// That it committed is on disk or on its way there, though not all cohorts have applied it.
     commit_on_record: bool,
     resolved: bool,
@@ -92,27 +96,27 @@ enum Supersedes {
 
 /// The attempts that one coordinator knows of.
 #[derive(Debug, Default)]
-pub(super) struct Coordinator {
-    pub(super) attempts: BTreeMap<Attempt, AttemptState>,
+pub(in crate::replicated_commit) struct Coordinator {
+    attempts: BTreeMap<Attempt, AttemptState>,
     /// Those not resolved: few beside the many that are kept until they are old.
     unresolved: BTreeSet<Attempt>,
     /// Those that somebody has proposed to commit by assumption, and whose outcome is open.
-    pub(super) assumed: BTreeSet<Attempt>,
+    assumed: BTreeSet<Attempt>,
     /// How many of them have this region's vote.
     voted: usize,
     /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier life.
-    pub(super) closed: Timestamp,
+    closed: Timestamp,
     /// The last attempt that was looked at in the present walk through those that may be forgotten; none before the first.
     walked: Option<Attempt>,
     /// How many refusals this walk has kept for others.
     kept: usize,
     /// Attempts made at or below it, and not on record, are forgotten.
-    pub(super) forgotten: Timestamp,
+    forgotten: Timestamp,
 }
 
 impl Coordinator {
     /// Lists its tables at `now`.
-    pub(super) fn tables(&self, now: Time, config: &Config, visit: &mut dyn FnMut(Table)) {
+    pub(in crate::replicated_commit) fn tables(&self, now: Time, config: &Config, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("coordinator.attempts", self.attempts.len(), config.attempts_kept()).stays());
         visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.attempts.len()).stays());
         let overdue = self.forgettable(None, now.minus(config.forget_after), config.forget_after * 2, now).count();
@@ -133,14 +137,14 @@ impl Coordinator {
     }
 
     /// Somebody looks after `attempt` until its outcome is known.
-    pub(super) fn keep_open(&mut self, attempt: Attempt) {
+    fn keep_open(&mut self, attempt: Attempt) {
         if self.attempts.get(&attempt).is_some_and(|state| state.decision.is_none()) {
             self.unresolved.insert(attempt);
         }
     }
 
     /// What is known of `meta`'s attempt, which is a new one if need be.
-    pub(super) fn state_of(&mut self, meta: &Meta, now: Time) -> &mut AttemptState {
+    fn state_of(&mut self, meta: &Meta, now: Time) -> &mut AttemptState {
         self.attempts.entry(meta.attempt).or_insert_with(|| {
             self.unresolved.insert(meta.attempt);
             AttemptState::new(meta.clone(), now)
@@ -148,12 +152,12 @@ impl Coordinator {
     }
 
     /// The round of `attempt` that this region leads, if its outcome is still open.
-    pub(super) fn leader(&mut self, attempt: &Attempt) -> Option<&mut Leader> {
+    pub(in crate::replicated_commit) fn leader(&mut self, attempt: &Attempt) -> Option<&mut Leader> {
         self.attempts.get_mut(attempt)?.leader.as_mut()
     }
 
     /// `from`, the gateway of `attempt` or a cohort, leaves its outcome to this site, and has seen these votes.
-    pub(super) fn on_bound(&mut self, attempt: &Attempt, from: SiteId, votes: Vec<(RegionId, Vote)>) {
+    pub(in crate::replicated_commit) fn on_bound(&mut self, attempt: &Attempt, from: SiteId, votes: Vec<(RegionId, Vote)>) {
         if let Some(state) = self.attempts.get_mut(attempt) {
             state.bound.insert(from);
             votes.into_iter().for_each(|(region, vote)| state.tally.record_if_open(region, vote));
@@ -161,26 +165,56 @@ impl Coordinator {
     }
 
     /// A region that is prepared for `attempt` says what that reads and writes in this shard.
-    pub(super) fn hear_contents(&mut self, attempt: &Attempt, contents: Option<Part>) {
+    pub(in crate::replicated_commit) fn hear_contents(&mut self, attempt: &Attempt, contents: Option<Part>) {
         if let Some(state) = self.attempts.get_mut(attempt).filter(|state| state.leader.is_some()) {
             state.contents = contents.or(state.contents.take());
         }
     }
 
     /// An operator says that regions are `lost`. True if the outcome of `attempt` is open, and waits for one of them.
-    pub(super) fn presume_lost(&mut self, attempt: Attempt, lost: Regions) -> bool {
+    fn presume_lost(&mut self, attempt: Attempt, lost: Regions) -> bool {
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return false };
         state.presumed_lost = state.presumed_lost.or(lost);
         !state.meta.electorate.without(state.meta.declares_lost).and(lost).is_empty()
     }
 
+    /// No attempt made at or below it is prepared any more, nor remembered as applied.
+    pub(in crate::replicated_commit) fn forget_floor(&self, cx: &Shared) -> Timestamp {
+        Timestamp::from_time(cx.now.minus(cx.config.forget_after)).max(self.forgotten)
+    }
+
+    /// How many attempts it knows of.
+    pub(in crate::replicated_commit) fn len(&self) -> usize {
+        self.attempts.len()
+    }
+
+    /// A life begins, whose clock and those of all lives before have stood at `bound` at the most.
+    pub(in crate::replicated_commit) fn begin_above(&mut self, bound: Timestamp) {
+        self.closed = bound;
+    }
+
+    /// An earlier life has forgotten attempts made at or below `forgotten`.
+    pub(in crate::replicated_commit) fn recover_forgotten(&mut self, forgotten: Timestamp) {
+        self.forgotten = forgotten;
+    }
+
+    /// True if this region has neither voted on `attempt`, which it knows, nor heard how it ended.
+    pub(in crate::replicated_commit) fn awaits_vote(&self, attempt: &Attempt) -> bool {
+        self.attempts.get(attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none())
+    }
+
+    /// True if this region voted yes on `attempt` and has not heard that it aborted.
+    pub(in crate::replicated_commit) fn may_commit(&self, attempt: &Attempt) -> bool {
+        self.attempts.get(attempt).is_some_and(|state| state.has_yes() && state.decision != Some(Decision::Aborted))
+    }
+
     /// True if it is on record here that `attempt` committed.
-    pub(super) fn has_committed(&self, attempt: &Attempt) -> bool {
+    fn has_committed(&self, attempt: &Attempt) -> bool {
         self.attempts.get(attempt).is_some_and(|state| state.decision.is_some_and(Decision::is_commit))
     }
 
     /// True if this site has it on record that `attempt` aborted, or as coordinator will have.
-    pub(super) fn has_aborted(&self, attempt: &Attempt) -> bool {
+    pub(in crate::replicated_commit) fn has_aborted(&self, attempt: &Attempt) -> bool {
         self.attempts.get(attempt).is_some_and(|state| state.decision == Some(Decision::Aborted))
     }
 
@@ -222,7 +256,7 @@ impl AttemptState {
         }
     }
 
-    pub(super) fn put_record(&self, batch: &mut Batch) {
+    pub(in crate::replicated_commit) fn put_record(&self, batch: &mut Batch) {
         if self.vote.is_some() || self.kept || self.acceptor.is_bound() {
             let AttemptState { meta, vote, acceptor, .. } = self;
             // A commit goes on record with its rows, or before other sites hear of it: else the next life finds out.
@@ -234,7 +268,7 @@ impl AttemptState {
     }
 
     /// True if this region has promised to commit and does not know whether to.
-    pub(super) fn is_in_doubt(&self) -> bool {
+    fn is_in_doubt(&self) -> bool {
         self.has_yes() && self.decision.is_none()
     }
 
@@ -258,7 +292,7 @@ impl AttemptState {
 
     /// The sites of the region of `site`, its coordinator, that may act on the attempt's outcome without it: the gateway, which counts votes, and
     /// cohorts, which take over logs. As all survivors, they are waited for: no span of time would do where clocks may jump.
-    pub(super) fn unbound(&self, site: SiteId) -> Vec<SiteId> {
+    fn unbound(&self, site: SiteId) -> Vec<SiteId> {
         let Meta { attempt, participants, .. } = &self.meta;
         let cohorts = participants.iter().map(|shard| SiteId { shard: *shard, ..site });
         let gateway = Some(attempt.txn.gateway).filter(|gateway| gateway.region == site.region && !self.over);
@@ -267,31 +301,31 @@ impl AttemptState {
     }
 
     /// Region `own` leads another round, of these `survivors`: after the one that it leads, whether it has promised that itself or not.
-    pub(super) fn lead(&mut self, own: RegionId, survivors: Regions) {
+    pub(in crate::replicated_commit) fn lead(&mut self, own: RegionId, survivors: Regions) {
         self.leave_round();
         self.leader = Some(Leader::new(self.acceptor.next_round(self.outranked_by, own), survivors));
     }
 
     /// Leads its round no more. No other one gets that name.
-    pub(super) fn leave_round(&mut self) {
+    fn leave_round(&mut self) {
         let led = self.leader.take().map_or(0, |leader| leader.round().number);
         self.outranked_by = self.outranked_by.max(led);
     }
 
     /// It must not commit by assumption: adds that to `batch`.
-    pub(super) fn contest(&mut self, batch: &mut Batch) {
+    fn contest(&mut self, batch: &mut Batch) {
         self.acceptor.contest();
         self.kept = true;
         self.put_record(batch);
     }
 
     /// True if the cohorts of this region are asked whether they can prepare.
-    pub(super) fn is_preparing(&self) -> bool {
+    fn is_preparing(&self) -> bool {
         self.vote.is_none() && !self.parts.is_empty()
     }
 
     /// The final votes that were heard.
-    pub(super) fn final_votes(&self) -> impl Iterator<Item = (RegionId, Vote)> {
+    pub(in crate::replicated_commit) fn final_votes(&self) -> impl Iterator<Item = (RegionId, Vote)> {
         self.tally.final_votes().map(|(region, vote)| (region, vote.clone()))
     }
 
@@ -306,13 +340,13 @@ impl AttemptState {
     }
 
     /// True if this region is prepared by its vote.
-    pub(super) fn has_yes(&self) -> bool {
+    fn has_yes(&self) -> bool {
         self.vote.as_ref().is_some_and(Vote::is_yes)
     }
 }
 
 impl Coordinator {
-    pub(super) fn recover_vote(&mut self, record: VoteRecord, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn recover_vote(&mut self, record: VoteRecord, cx: &mut Context<'_>) {
         let mut state = AttemptState::new(record.meta, cx.now);
         if let Some(decision) = record.decision {
             cx.fx.agree(ATTEMPT, state.meta.attempt, &decision.is_commit().then_some(state.meta.at));
@@ -338,23 +372,23 @@ impl Coordinator {
     }
 
     /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
-    pub(super) fn state_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
+    fn state_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
         let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), cx.now);
         self.state_of(meta, now).stands_in |= is_forgotten;
     }
 
-    pub(super) fn is_forgotten(&self, attempt: &Attempt) -> bool {
+    fn is_forgotten(&self, attempt: &Attempt) -> bool {
         attempt.made <= self.forgotten && self.attempts.get(attempt).is_none_or(|state| state.stands_in)
     }
 
     /// Regions that are lost, as an operator says who cannot declare them so before `attempt` is settled, or a round that is promised.
-    pub(super) fn presumed_lost(&self, attempt: &Attempt) -> Regions {
+    fn presumed_lost(&self, attempt: &Attempt) -> Regions {
         self.attempts.get(attempt).map_or(Regions::NONE, |state| state.presumed_lost.or(state.acceptor.without()))
     }
 
     /// The gateway of this site concludes that an attempt aborted. Where the coordinator at this site has found that out as well, it has told the
     /// others.
-    pub(super) fn on_gateway_aborts(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_gateway_aborts(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let me = cx.me;
         if self.has_aborted(&meta.attempt) {
             return self.tell_aborted(meta, [me], cx);
@@ -365,7 +399,7 @@ impl Coordinator {
     }
 
     /// Tells that the attempt aborted, once that is on record.
-    pub(super) fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
+    fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
         let state = self.attempts.get_mut(&meta.attempt).expect("it aborted here");
         let mut batch = Batch::new();
         if !std::mem::replace(&mut state.kept, true) {
@@ -378,7 +412,7 @@ impl Coordinator {
     }
 
     /// The coordinator, another site of this region, has agreed that it aborted: no late log or copy of a lost region undoes that.
-    pub(super) fn keep_abort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn keep_abort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let now = cx.now;
         let state = self.state_of(meta, now);
         if state.decision.is_none() {
@@ -415,7 +449,7 @@ impl Coordinator {
     }
 
     /// Marks the attempt resolved: nobody in this region waits for it any more. Adds that to `batch`.
-    pub(super) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) {
+    pub(in crate::replicated_commit) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) {
         if let Some(state) = self.attempts.get_mut(&attempt)
             && !state.resolved
         {
@@ -427,7 +461,7 @@ impl Coordinator {
     }
 
     /// Attempts that have waited long for an outcome: their gateway is silent, and regions that could decide are out.
-    pub(super) fn in_doubt(&self, cx: &Shared) -> usize {
+    pub(in crate::replicated_commit) fn in_doubt(&self, cx: &Shared) -> usize {
         let long = cx.config.ask_after * 2;
         let unresolved = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
         unresolved.filter(|state| state.is_in_doubt() && cx.now.since(state.since) > long).count()
@@ -436,7 +470,7 @@ impl Coordinator {
 
 impl Coordinator {
     /// The gateway asks this region to vote.
-    pub(super) fn on_accept(&mut self, near: &Nearby<'_>, meta: Meta, parts: Vec<(u16, Part)>, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_accept(&mut self, near: &Nearby<'_>, meta: Meta, parts: Vec<(u16, Part)>, cx: &mut Context<'_>) {
         cx.clock.observe(meta.at);
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
@@ -502,7 +536,13 @@ impl Coordinator {
     }
 
     /// `attempt` has committed: the earlier ones of its transaction have not, and that stays known when it is forgotten.
-    pub(super) fn supersede_earlier(&mut self, near: &Nearby<'_>, attempt: Attempt, batch: &mut Batch, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn supersede_earlier(
+        &mut self,
+        near: &Nearby<'_>,
+        attempt: Attempt,
+        batch: &mut Batch,
+        cx: &mut Context<'_>,
+    ) {
         for earlier in self.siblings(attempt).0 {
             let state = self.attempts.get_mut(&earlier).expect("a sibling is a state");
             match state.decision {
@@ -514,11 +554,11 @@ impl Coordinator {
     }
 
     /// True if a later attempt of the same transaction is known: `attempt` has aborted.
-    pub(super) fn is_superseded(&self, near: &Nearby<'_>, attempt: &Attempt) -> bool {
+    pub(in crate::replicated_commit) fn is_superseded(&self, near: &Nearby<'_>, attempt: &Attempt) -> bool {
         !self.siblings(*attempt).1.is_empty() || near.cohort.has_applied_later(attempt)
     }
 
-    pub(super) fn on_prepared(&mut self, near: &Nearby<'_>, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_prepared(&mut self, near: &Nearby<'_>, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get_mut(&attempt) else { return };
         state.prepared.insert(shard);
         if state.vote.is_none() && state.decision.is_none() && state.meta.participants.iter().all(|shard| state.prepared.contains(shard)) {
@@ -526,14 +566,27 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn on_cannot_prepare(&mut self, near: &Nearby<'_>, attempt: Attempt, refusal: Refusal, cx: &mut Context<'_>) {
-        if self.attempts.get(&attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none()) {
+    pub(in crate::replicated_commit) fn on_cannot_prepare(
+        &mut self,
+        near: &Nearby<'_>,
+        attempt: Attempt,
+        refusal: Refusal,
+        cx: &mut Context<'_>,
+    ) {
+        if self.awaits_vote(&attempt) {
             self.vote(near, attempt, Vote::No(refusal), Batch::new(), cx);
         }
     }
 
     /// Casts this region's vote, or makes it final: to disk along with what is in `batch`, then to the gateway.
-    pub(super) fn vote(&mut self, near: &Nearby<'_>, attempt: Attempt, vote: Vote, mut batch: Batch, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn vote(
+        &mut self,
+        near: &Nearby<'_>,
+        attempt: Attempt,
+        vote: Vote,
+        mut batch: Batch,
+        cx: &mut Context<'_>,
+    ) {
         let state = self.attempts.get_mut(&attempt).expect("a vote is cast on a known state");
         assert_eq!(state.meta.coordinator, cx.me.shard, "a region votes once");
         assert!(!state.vote.as_ref().is_some_and(Vote::is_final), "a final vote never changes");
@@ -590,7 +643,7 @@ impl Coordinator {
     }
 
     /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
-    pub(super) fn on_ask_vote(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_ask_vote(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
             cx.fx.count("commit.asked_forgotten");
@@ -634,7 +687,7 @@ impl Coordinator {
     }
 
     /// What is known of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
-    pub(super) fn look_up(&mut self, near: &Nearby<'_>, meta: &Meta, cx: &mut Context<'_>) {
+    fn look_up(&mut self, near: &Nearby<'_>, meta: &Meta, cx: &mut Context<'_>) {
         let (attempt, now) = (meta.attempt, cx.now);
         let state = self.state_of(meta, now);
         if state.decision.is_some() {
@@ -654,7 +707,7 @@ impl Coordinator {
     }
 
     /// The gateway takes the attempt back, as far as that is still possible.
-    pub(super) fn on_withdraw(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_withdraw(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
             return cx.fx.count("commit.withdraw_forgotten");
@@ -670,7 +723,7 @@ impl Coordinator {
     }
 
     /// The outcome, from the gateway or from whoever worked it out. What this region's own sites are to act on goes on record.
-    pub(super) fn on_decided_as_coordinator(
+    pub(in crate::replicated_commit) fn on_decided_as_coordinator(
         &mut self,
         near: &Nearby<'_>,
         from: SiteId,
@@ -726,13 +779,13 @@ impl Coordinator {
 
     /// True if what a log or a copy brings of the attempt has to wait: its coordinator, this site or another of its region, takes part in a
     /// resolution that may abort it.
-    pub(super) fn is_withheld(&self, near: &Nearby<'_>, attempt: &Attempt) -> bool {
+    pub(in crate::replicated_commit) fn is_withheld(&self, near: &Nearby<'_>, attempt: &Attempt) -> bool {
         let state = self.attempts.get(attempt);
         let may_abort = |state: &AttemptState| state.decision.is_none() && state.acceptor.has_accepted_abort();
         near.cohort.bound.contains_key(attempt) || state.is_some_and(may_abort)
     }
 
-    pub(super) fn on_vote_as_coordinator(&mut self, near: &Nearby<'_>, voted: &Voted, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_vote_as_coordinator(&mut self, near: &Nearby<'_>, voted: &Voted, cx: &mut Context<'_>) {
         let Voted { meta, region, vote, high } = voted;
         let region = *region;
         let attempt = meta.attempt;
@@ -755,7 +808,7 @@ impl Coordinator {
     }
 
     /// A site of another shard says how high it has prepared.
-    pub(super) fn on_high_as_coordinator(
+    pub(in crate::replicated_commit) fn on_high_as_coordinator(
         &mut self,
         near: &Nearby<'_>,
         from: SiteId,
@@ -770,7 +823,14 @@ impl Coordinator {
     }
 
     /// A region has resolved the attempt and forgotten it.
-    pub(super) fn on_forgotten(&mut self, near: &Nearby<'_>, attempt: Attempt, region: RegionId, log_end: u64, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_forgotten(
+        &mut self,
+        near: &Nearby<'_>,
+        attempt: Attempt,
+        region: RegionId,
+        log_end: u64,
+        cx: &mut Context<'_>,
+    ) {
         let is_lost = self.attempts.get(&attempt).is_some_and(|state| cx.is_lost(region, &state.meta));
         if let Some(state) = self.attempts.get_mut(&attempt).filter(|_| !is_lost) {
             // What it says first suffices: it had forgotten the attempt then.
@@ -816,7 +876,7 @@ impl Coordinator {
 
     /// What is in doubt here of the epochs before `epoch` has its outcome among the rows that were copied, unless it is prepared still: whom they
     /// were copied from is in doubt as well.
-    pub(super) fn settle_copied(&mut self, near: &Nearby<'_>, epoch: u64) {
+    pub(in crate::replicated_commit) fn settle_copied(&mut self, near: &Nearby<'_>, epoch: u64) {
         work::add(self.attempts.len());
         let in_doubt = |state: &&mut AttemptState| state.is_in_doubt() && state.meta.epoch < epoch;
         for state in self.attempts.values_mut().filter(in_doubt) {
@@ -831,7 +891,7 @@ impl Coordinator {
     }
 
     /// Regions that have forgotten attempts about which this site is in doubt, and whose logs it has not read that far.
-    pub(super) fn forgetting(&self, near: &Nearby<'_>) -> Regions {
+    pub(in crate::replicated_commit) fn forgetting(&self, near: &Nearby<'_>) -> Regions {
         work::add(self.unresolved.len());
         let attempts = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
         let attempts_led = attempts.clone().filter_map(|state| state.leader.as_ref());
@@ -859,7 +919,7 @@ impl Coordinator {
     }
 
     /// This site has found the outcome: tells all regions that vote.
-    pub(super) fn conclude_as_coordinator(&mut self, near: &Nearby<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    fn conclude_as_coordinator(&mut self, near: &Nearby<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         for region in meta.electorate.without(cx.me.region.into()).iter() {
             cx.fx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision });
         }
@@ -867,7 +927,13 @@ impl Coordinator {
     }
 
     /// A peer's log tells that the attempt committed.
-    pub(super) fn learn_committed(&mut self, near: &Nearby<'_>, attempt: Attempt, floor: Timestamp, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn learn_committed(
+        &mut self,
+        near: &Nearby<'_>,
+        attempt: Attempt,
+        floor: Timestamp,
+        cx: &mut Context<'_>,
+    ) {
         if self.attempts.get(&attempt).is_some_and(|state| state.decision.is_none()) && !self.is_withheld(near, &attempt) {
             cx.fx.count("commit.learnt_from_log");
             self.distribute(near, attempt, Decision::Committed { floor }, cx);
@@ -876,7 +942,14 @@ impl Coordinator {
 
     /// A commit with parts in several shards was taken over with a log, without a vote of this region. It stays on record as long as another
     /// site may carry it or be in doubt: nobody else here could tell that one what became of it, and its rows do not say so.
-    pub(super) fn keep_commit(&mut self, near: &Nearby<'_>, meta: &Meta, floor: Timestamp, batch: &mut Batch, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn keep_commit(
+        &mut self,
+        near: &Nearby<'_>,
+        meta: &Meta,
+        floor: Timestamp,
+        batch: &mut Batch,
+        cx: &mut Context<'_>,
+    ) {
         let now = cx.now;
         if self.state_of(meta, now).decision.is_none() {
             self.distribute(near, meta.attempt, Decision::Committed { floor }, cx);
@@ -890,7 +963,7 @@ impl Coordinator {
     }
 
     /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
-    pub(super) fn distribute(&mut self, near: &Nearby<'_>, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
+    fn distribute(&mut self, near: &Nearby<'_>, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
         let state = self.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
         assert!(state.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         state.decision = Some(decision);
@@ -949,7 +1022,7 @@ impl Coordinator {
         self.send_apply(attempt, parts, cx);
     }
 
-    pub(super) fn on_applied(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_applied(&mut self, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get_mut(&attempt) else { return };
         state.applied.insert(shard);
         if state.meta.participants.iter().all(|shard| state.applied.contains(shard)) {
@@ -961,7 +1034,7 @@ impl Coordinator {
     }
 
     /// The region has applied a commit; its gateway may wait for that.
-    pub(super) fn confirm(&mut self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn confirm(&mut self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) {
         if meta.two_rounds {
             let confirmed = Promise::Confirmed { attempt: meta.attempt, region: cx.me.region };
             cx.fx.persist(batch).send(meta.attempt.txn.gateway, confirmed);
@@ -970,7 +1043,7 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn coordinator_tick(&mut self, near: &Nearby<'_>, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn coordinator_tick(&mut self, near: &Nearby<'_>, cx: &mut Context<'_>) {
         let now = cx.now;
         let attempts: Vec<Attempt> = self.unresolved.iter().copied().collect();
         work::add(attempts.len());
@@ -1004,7 +1077,7 @@ impl Coordinator {
     }
 
     /// The gateway decides no more.
-    pub(super) fn on_over(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_over(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         if let Some(state) = self.attempts.get_mut(&attempt)
             && state.is_in_doubt()
             && !state.over
@@ -1014,7 +1087,7 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn ask_votes(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    fn ask_votes(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         self.count_votes(near, attempt, cx);
         let state = &self.attempts[&attempt];
         if state.decision.is_some() {
@@ -1076,13 +1149,30 @@ impl Coordinator {
     /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a
     /// crash changes nothing of that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to
     /// carry.
-    pub(super) fn close(&mut self, near: &Nearby<'_>, own_closed: Timestamp, cx: &Shared) -> Timestamp {
+    pub(in crate::replicated_commit) fn close(&mut self, near: &Nearby<'_>, own_closed: Timestamp, cx: &Shared) -> Timestamp {
         let closed = own_closed.min(cx.clock.bound());
         let open = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
         let open = open.filter(|state| state.is_in_doubt() || state.is_preparing() || state.is_resolving());
         let closed = open.map(|state| state.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.closed = closed.max(self.closed);
         if near.moving.is_settled(cx) || !cx.has_copy() { closed } else { Timestamp::ZERO }
+    }
+}
+
+impl Coordinator {
+    /// Ballot 1 as plain Paxos runs it: accepts the commit that somebody in doubt asks about, whatever was voted at ballot 0.
+    fn accept_at_ballot_one(&mut self, near: &Nearby<'_>, meta: Meta, cx: &mut Context<'_>) {
+        let attempt = meta.attempt;
+        let state = self.attempts.get_mut(&attempt).expect("just looked up");
+        if state.vote == Some(Vote::No(Refusal::Superseded)) {
+            return;
+        }
+        state.vote = None;
+        self.vote(near, attempt, Vote::Firm, Batch::new(), cx);
+        let accepted = Promise::Vote(Voted { meta: meta.clone(), region: cx.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
+        for region in meta.electorate.iter() {
+            cx.fx.persist(Batch::new()).send(meta.coordinator_in(region), accepted.clone());
+        }
     }
 }
 

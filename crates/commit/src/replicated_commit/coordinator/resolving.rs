@@ -11,15 +11,15 @@
 //! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
-use super::cohort::{RowsOfDoubt, check_range};
-use super::config::PAGE_BYTES_MAX;
-use super::context::{Context, Local, Shared};
-use super::coordinator::Coordinator;
-use super::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
-use super::nearby::Nearby;
-use super::planted::Planted;
-use super::site::{Pending, Roles};
+use super::Coordinator;
 use crate::placement::{Placement, Regions};
+use crate::replicated_commit::cohort::{RowsOfDoubt, check_range};
+use crate::replicated_commit::config::PAGE_BYTES_MAX;
+use crate::replicated_commit::context::{Context, Local, Shared};
+use crate::replicated_commit::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
+use crate::replicated_commit::nearby::Nearby;
+use crate::replicated_commit::planted::Planted;
+use crate::replicated_commit::site::{Pending, Roles};
 use crate::resolution::{Leader, Round, Testimony, Verdict};
 use crate::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::{RequestId, Token};
@@ -31,15 +31,15 @@ const LEAD_DOUBLINGS_MAX: u64 = 2;
 
 /// What the leader of a round proposes.
 #[derive(Debug)]
-pub(super) struct Proposal {
-    pub(super) meta: Meta,
-    pub(super) round: Round,
-    pub(super) decision: Decision,
+pub(in crate::replicated_commit) struct Proposal {
+    pub(in crate::replicated_commit) meta: Meta,
+    pub(in crate::replicated_commit) round: Round,
+    pub(in crate::replicated_commit) decision: Decision,
 }
 
 /// A proposal whose reads are being looked up, at a survivor.
 #[derive(Debug)]
-pub(super) struct Examination {
+pub(in crate::replicated_commit) struct Examination {
     from: SiteId,
     proposal: Proposal,
     contents: Part,
@@ -68,11 +68,11 @@ impl Examination {
 
 /// The examinations under way at a survivor, one of an attempt at the most.
 #[derive(Debug, Default)]
-pub(super) struct Examinations(BTreeMap<Attempt, Examination>);
+pub(in crate::replicated_commit) struct Examinations(BTreeMap<Attempt, Examination>);
 
 impl Examinations {
     /// A version of `key` is put at `at`.
-    pub(super) fn see(&mut self, key: &Key, at: Timestamp) {
+    pub(in crate::replicated_commit) fn see(&mut self, key: &Key, at: Timestamp) {
         self.0.values_mut().for_each(|examination| examination.see(key, at));
     }
 
@@ -83,7 +83,7 @@ impl Examinations {
     }
 
     /// Lists its tables.
-    pub(super) fn tables(&self, attempts: usize, visit: &mut dyn FnMut(Table)) {
+    pub(in crate::replicated_commit) fn tables(&self, attempts: usize, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("examinations", self.0.len(), attempts));
     }
 }
@@ -101,7 +101,7 @@ enum Way {
 impl Coordinator {
     /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
     /// have forgotten it.
-    pub(super) fn lead_for_carrier(&mut self, near: &Nearby<'_>, meta: &Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn lead_for_carrier(&mut self, near: &Nearby<'_>, meta: &Meta, cx: &mut Context<'_>) {
         if !self.lost_of(cx, meta).is_empty() {
             self.state_of_forgotten(cx, meta);
             self.lead_resolution(near, meta.attempt, cx);
@@ -172,7 +172,7 @@ impl Coordinator {
 
     /// `attempt` commits here, which has read and written `part`. If it had not seen what another one writes at a lower timestamp that somebody
     /// proposes to commit by assumption, that one is contested.
-    pub(super) fn contest_unread(&mut self, meta: &Meta, part: &Part, batch: &mut Batch) {
+    pub(in crate::replicated_commit) fn contest_unread(&mut self, meta: &Meta, part: &Part, batch: &mut Batch) {
         for attempt in &self.assumed {
             let Some(state) = self.attempts.get_mut(attempt) else { continue };
             let is_unread = state.meta.at < meta.at && state.contents.as_ref().is_some_and(|contents| part.has_read_from(contents));
@@ -185,7 +185,7 @@ impl Coordinator {
 
 impl Coordinator {
     /// All regions that may know something of the attempt, and may yet say so: they only become fewer.
-    pub(super) fn survivors(&self, cx: &Shared, meta: &Meta) -> Regions {
+    pub(in crate::replicated_commit) fn survivors(&self, cx: &Shared, meta: &Meta) -> Regions {
         let gone = |region: RegionId| cx.placement.lost.contains_key(&region) && !cx.placement.copies().contains(region);
         let all = Regions::first(cx.topology.region_count());
         let dead: Regions = all.iter().filter(|region| cx.is_lost(*region, meta) || gone(*region)).collect();
@@ -193,12 +193,12 @@ impl Coordinator {
     }
 
     /// The regions of the electorate that are lost, as the placement says, an operator who is about to declare them so, or a round.
-    pub(super) fn lost_of(&self, cx: &Shared, meta: &Meta) -> Regions {
+    pub(in crate::replicated_commit) fn lost_of(&self, cx: &Shared, meta: &Meta) -> Regions {
         cx.declared_lost(meta).or(self.presumed_lost(&meta.attempt).and(meta.electorate).without(meta.declares_lost))
     }
 
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
-    pub(super) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_contested(&mut self, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
         let own = cx.me.region;
         let Some(meta) = self.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
         let survivors = self.survivors(cx, &meta);
@@ -251,7 +251,15 @@ impl Coordinator {
     }
 
     /// A leader asks what this region knows.
-    pub(super) fn on_inquire(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, round: Round, without: Regions, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_inquire(
+        &mut self,
+        near: &Nearby<'_>,
+        from: SiteId,
+        meta: Meta,
+        round: Round,
+        without: Regions,
+        cx: &mut Context<'_>,
+    ) {
         let attempt = meta.attempt;
         if meta.coordinator != cx.me.shard || without.contains(cx.me.region) {
             return;
@@ -322,7 +330,7 @@ impl Coordinator {
     }
 
     /// A survivor testifies.
-    pub(super) fn on_testified(
+    pub(in crate::replicated_commit) fn on_testified(
         &mut self,
         near: &Nearby<'_>,
         attempt: Attempt,
@@ -337,7 +345,7 @@ impl Coordinator {
     }
 
     /// The leader has heard something: it proposes once it has heard all survivors, and concludes once all have accepted.
-    pub(super) fn go_on_resolving(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    fn go_on_resolving(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
         let Some(leader) = &state.leader else { return };
         let meta = state.meta.clone();
@@ -365,7 +373,13 @@ impl Coordinator {
     }
 
     /// The rows of what others have forgotten were looked for.
-    pub(super) fn on_rows_of_forgotten(&mut self, near: &Nearby<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_rows_of_forgotten(
+        &mut self,
+        near: &Nearby<'_>,
+        attempt: Attempt,
+        loaded: Loaded,
+        cx: &mut Context<'_>,
+    ) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
         if rows.is_empty() {
@@ -380,7 +394,7 @@ impl Coordinator {
     }
 
     /// All survivors have accepted `decision`.
-    pub(super) fn on_concluded(&mut self, near: &Nearby<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_concluded(&mut self, near: &Nearby<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         if meta.coordinator == cx.me.shard {
             let now = cx.now;
             let state = self.state_of(meta, now);
@@ -458,14 +472,21 @@ impl Coordinator {
     }
 
     /// A survivor accepts what this site proposes.
-    pub(super) fn on_accepted(&mut self, near: &Nearby<'_>, attempt: Attempt, region: RegionId, round: Round, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_accepted(
+        &mut self,
+        near: &Nearby<'_>,
+        attempt: Attempt,
+        region: RegionId,
+        round: Round,
+        cx: &mut Context<'_>,
+    ) {
         let Some(leader) = self.leader(&attempt) else { return };
         leader.hear_accepted(region, round);
         self.go_on_resolving(near, attempt, cx);
     }
 
     /// Another leads a higher round: it is given the time to conclude.
-    pub(super) fn on_outranked(&mut self, attempt: Attempt, promised: Round, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_outranked(&mut self, attempt: Attempt, promised: Round, cx: &mut Context<'_>) {
         let Some(meta) = self.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
         let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
@@ -483,7 +504,7 @@ impl Roles {
     /// The coordinator, another site of this region, is about to take part in a resolution: this one, gateway of the attempt or cohort, acts on no
     /// outcome but by that one's word. What it took over before, it says: it is among the rows then. That it is bound need not outlive a crash: a
     /// later life takes no part over from the log of a lost region, and no copy that was sent before it.
-    pub(super) fn on_bind(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_bind(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         cx.clock.observe(meta.at);
         self.gateway.bind(attempt);
@@ -505,7 +526,13 @@ impl Roles {
     }
 
     /// A leader proposes; where that is a commit by assumption, with what the attempt reads and writes in the coordinators' shard.
-    pub(super) fn on_propose(&mut self, from: SiteId, proposal: Proposal, contents: Option<Part>, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_propose(
+        &mut self,
+        from: SiteId,
+        proposal: Proposal,
+        contents: Option<Part>,
+        cx: &mut Context<'_>,
+    ) {
         let Proposal { meta, round, decision } = proposal;
         let (attempt, region) = (meta.attempt, cx.me.region);
         if meta.coordinator != cx.me.shard {
@@ -558,7 +585,7 @@ impl Roles {
     }
 
     /// What is to be committed by assumption had read these rows.
-    pub(super) fn on_examined(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_examined(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
         let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
@@ -597,7 +624,7 @@ impl Roles {
 
     /// An operator says that regions are `lost`: tells all sites, for a change of the placement that is in doubt keeps the row that a
     /// declaration has to read and write.
-    pub(super) fn on_settle(&mut self, id: RequestId, lost: Regions, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_settle(&mut self, id: RequestId, lost: Regions, cx: &mut Context<'_>) {
         for site in cx.topology.sites().collect::<Vec<_>>() {
             cx.send(site, Note::Settle { lost });
         }
@@ -605,7 +632,7 @@ impl Roles {
     }
 
     /// Has changes of the placement that are in doubt here resolved without regions that are `lost`.
-    pub(super) fn settle_placements(&mut self, lost: Regions, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn settle_placements(&mut self, lost: Regions, cx: &mut Context<'_>) {
         if lost.contains(cx.me.region) {
             return;
         }
