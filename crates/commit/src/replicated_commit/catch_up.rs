@@ -222,7 +222,8 @@ impl Roles {
     /// The regions whose logs together hold every commit that may be missing here.
     fn sources(&self, cx: &Shared) -> Regions {
         let all = if cx.has_copy() { cx.placement.voters.or(self.moving.regions_before(cx)) } else { Regions::NONE };
-        all.or(self.coordinator.forgetting(&self.nearby()).or(self.logs_of_carried())).without(cx.me.region.into())
+        all.or(self.coordinator.forgetting(&self.near_coordinator()).or(self.cohort.logs_of_carried(&self.near_cohort())))
+            .without(cx.me.region.into())
     }
 
     /// The regions that take over what is committed here.
@@ -240,7 +241,10 @@ impl Roles {
         }
         let stood = stood.front().filter(|(at, _)| *at <= then).map_or(Timestamp::ZERO, |(_, clock)| *clock);
         let lagging = Timestamp::from_time(then).max(stood);
-        let closed = self.cohort.lowest_unresolved(self.resting(cx)).map_or(lagging, |lowest| lagging.min(lowest.previous()));
+        let closed = self
+            .cohort
+            .lowest_unresolved(self.cohort.resting(&self.near_cohort(), cx))
+            .map_or(lagging, |lowest| lagging.min(lowest.previous()));
         self.cohort.ceilings.raise_floor(closed);
         closed
     }
@@ -450,7 +454,7 @@ impl Roles {
                 return Found::Awaited;
             }
         }
-        if self.coordinator.is_withheld(&self.nearby(), &attempt) {
+        if self.coordinator.is_withheld(&self.near_coordinator(), &attempt) {
             return Found::Awaited;
         }
         let Some(meta) = promised else { return Found::Missing };

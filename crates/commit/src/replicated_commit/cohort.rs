@@ -17,13 +17,14 @@ use super::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
 use super::context::{Context, Shared};
 use super::floors::Floors;
 use super::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
+use super::nearby::NearCohort;
 use super::planted::Planted;
 use super::reads::ReadJob;
 use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use super::site::{Pending, Roles};
 use crate::ceilings::ReadCeilings;
 use crate::locks::{Locks, Strength};
-use crate::votes::{Decision, Refusal, Tally, Vote};
+use crate::votes::{Decision, Refusal, Tally};
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Key, Load, Loaded, RegionId, Row, SiteId, Span, Table, Time, Timestamp, TxnId, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -104,6 +105,19 @@ impl Entry {
     }
 }
 
+/// The only cohort of an attempt is prepared, once `batch` is on disk. Its coordinator, at the same site, adds its vote to that: both go to disk as
+/// one.
+pub(super) struct PreparedHere {
+    pub(super) attempt: Attempt,
+    pub(super) batch: Batch,
+}
+
+/// A commit is applied, once `batch` is on disk.
+pub(super) struct Applied {
+    pub(super) part: Part,
+    pub(super) batch: Batch,
+}
+
 /// One shard replica.
 #[derive(Debug, Default)]
 pub(super) struct Cohort {
@@ -145,11 +159,6 @@ impl Cohort {
         visit(Table::new("cohort.ready", self.ready.len(), 0));
         self.floors.tables(visit);
         self.ceilings.tables(visit);
-    }
-
-    /// The number of attempts prepared here, or carried.
-    pub(super) fn prepared(&self) -> usize {
-        self.entries.values().filter(|entry| entry.is_promised()).count()
     }
 
     /// The attempt of `txn` that holds locks here.
@@ -331,50 +340,50 @@ impl Cohort {
     }
 }
 
-impl Roles {
+impl Cohort {
     /// Lets go, after recovery, of attempts that this site is prepared for as cohort but that as coordinator it did not
     /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
-    pub(super) fn drop_orphans(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn drop_orphans(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
         let orphaned = |entry: &Entry| {
             let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == cx.me.shard;
-            own && !self.coordinator.may_commit(&entry.meta.attempt)
+            own && !near.coordinator.may_commit(&entry.meta.attempt)
         };
-        let orphans: Vec<Attempt> = self.cohort.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
+        let orphans: Vec<Attempt> = self.entries.values().filter(|entry| orphaned(entry)).map(|entry| entry.meta.attempt).collect();
         for attempt in orphans {
             cx.fx.count("commit.recovered_orphan");
-            self.cohort.unprepare(attempt, cx);
+            self.unprepare(attempt, cx);
         }
     }
 
     /// The coordinator of this region asks to prepare.
-    pub(super) fn on_prepare(&mut self, meta: Meta, part: Part, cx: &mut Context<'_>) {
+    pub(super) fn on_prepare(&mut self, near: &NearCohort<'_>, meta: Meta, part: Part, cx: &mut Context<'_>) -> Option<PreparedHere> {
         cx.clock.observe(meta.at);
         let attempt = meta.attempt;
-        if let Some(entry) = self.cohort.entries.get(&attempt) {
-            if matches!(entry.stage, Stage::Prepared) {
-                self.tell_prepared(&meta, Batch::new(), cx);
-            }
-            return;
+        if let Some(entry) = self.entries.get(&attempt) {
+            return matches!(entry.stage, Stage::Prepared).then(|| self.tell_prepared(&meta, Batch::new(), cx)).flatten();
         }
-        if self.cohort.applied.contains(&attempt) || attempt.made <= self.coordinator.forget_floor(cx) {
-            return; // a Prepare that was long under way; whoever still waits for an answer votes no in time
+        if self.applied.contains(&attempt) || attempt.made <= near.coordinator.forget_floor(cx) {
+            return None; // a Prepare that was long under way; whoever still waits for an answer votes no in time
         }
-        if let Some(other) = self.cohort.entry_of(attempt.txn).map(|entry| entry.meta.attempt) {
+        if let Some(other) = self.entry_of(attempt.txn).map(|entry| entry.meta.attempt) {
             if other > attempt {
-                return self.refuse(&meta, Refusal::Superseded, cx);
+                cx.refuse(&meta, Refusal::Superseded);
+                return None;
             }
-            self.cohort.unprepare(other, cx); // certainly aborted, or there would be no later attempt
+            self.unprepare(other, cx); // certainly aborted, or there would be no later attempt
         }
-        if meta.epoch != cx.placement.epoch || !self.moving.is_settled(cx) {
-            return self.refuse(&meta, Refusal::Moved, cx);
+        if meta.epoch != cx.placement.epoch || !near.moving.is_settled(cx) {
+            cx.refuse(&meta, Refusal::Moved);
+            return None;
         }
-        if let Err(refusal) = self.catch_up.check_placement(cx, &part).and_then(|()| self.cohort.check_locks(cx, &meta, &part)) {
-            return self.refuse(&meta, refusal, cx);
+        if let Err(refusal) = near.catch_up.check_placement(cx, &part).and_then(|()| self.check_locks(cx, &meta, &part)) {
+            cx.refuse(&meta, refusal);
+            return None;
         }
         let validation = self.plan_validation(cx, &part);
-        self.cohort.take_locks(cx, &meta, &part);
-        self.cohort.entries.insert(attempt, Entry::new(meta, part, Stage::Validating(validation), cx.now));
-        self.validate_next(attempt, cx);
+        self.take_locks(cx, &meta, &part);
+        self.entries.insert(attempt, Entry::new(meta, part, Stage::Validating(validation), cx.now));
+        self.validate_next(attempt, cx)
     }
 
     /// What must be looked up: the newest versions of all that is written and of all that was read. That a lock taken at
@@ -389,8 +398,8 @@ impl Roles {
     }
 
     /// Asks for the next rows that must be looked up, or is done.
-    fn validate_next(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let entry = self.cohort.entries.get_mut(&attempt).expect("the entry is being validated");
+    fn validate_next(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> Option<PreparedHere> {
+        let entry = self.entries.get_mut(&attempt).expect("the entry is being validated");
         let Stage::Validating(validation) = &mut entry.stage else { unreachable!("validated once") };
         let load = if !validation.keys.is_empty() && validation.current.is_none() {
             Load::Stamps { keys: validation.keys.clone() }
@@ -400,23 +409,24 @@ impl Roles {
             // One row more than was read: if there is a row that was not read, it shows among these.
             Load::ScanStamps { range: check.range.clone(), limit: check.rows.len() + 1, bytes: usize::MAX }
         } else {
-            return self.prepared(attempt, cx);
+            return self.promise(attempt, cx);
         };
         let token = cx.token(Pending::Validate(attempt));
-        if let Some(Entry { stage: Stage::Validating(validation), .. }) = self.cohort.entries.get_mut(&attempt) {
+        if let Some(Entry { stage: Stage::Validating(validation), .. }) = self.entries.get_mut(&attempt) {
             validation.awaited = Some(token);
         }
         cx.fx.load(token, load);
+        None
     }
 
-    pub(super) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(super) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) -> Option<PreparedHere> {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
         let timestamps_checked = !cx.rules.breaks(Planted::TooOldSkipped);
-        let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return }; // given up meanwhile
-        let Stage::Validating(validation) = &mut entry.stage else { return };
+        let entry = self.entries.get_mut(&attempt)?; // else it was given up meanwhile
+        let Stage::Validating(validation) = &mut entry.stage else { return None };
         if validation.awaited != Some(token) {
-            return;
+            return None;
         }
         let verdict = match validation.current {
             Some(index) => check_range(&entry.part.ranges[index].rows, &rows),
@@ -431,120 +441,189 @@ impl Roles {
         match verdict {
             Ok(()) => self.validate_next(attempt, cx),
             Err(refusal) => {
-                self.cohort.entries.remove(&attempt);
-                self.cohort.release(attempt.txn);
-                self.refuse(&meta, refusal, cx);
+                self.entries.remove(&attempt);
+                self.release(attempt.txn);
+                cx.refuse(&meta, refusal);
+                None
             }
         }
     }
 
-    pub(super) fn refuse(&mut self, meta: &Meta, refusal: Refusal, cx: &mut Context<'_>) {
-        let coordinator = meta.coordinator_in(cx.me.region);
-        cx.send(coordinator, Note::CannotPrepare { attempt: meta.attempt, refusal });
+    /// The number of attempts prepared here, or carried.
+    pub(super) fn prepared(&self) -> usize {
+        self.entries.values().filter(|entry| entry.is_promised()).count()
     }
 
     /// All locks are held and all that was read is current: the promise goes to disk.
-    fn prepared(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let entry = self.cohort.entries.get_mut(&attempt).expect("the entry was just validated");
+    fn promise(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> Option<PreparedHere> {
+        let entry = self.entries.get_mut(&attempt).expect("the entry was just validated");
         entry.stage = Stage::Prepared;
         let meta = entry.meta.clone();
         for read in &entry.part.reads {
-            self.cohort.ceilings.raise(&read.key, meta.at);
+            self.ceilings.raise(&read.key, meta.at);
         }
         for range in &entry.part.ranges {
-            self.cohort.ceilings.raise_range(&range.range, meta.at);
+            self.ceilings.raise_range(&range.range, meta.at);
         }
-        self.cohort.highest = meta.at.max(self.cohort.highest);
+        self.highest = meta.at.max(self.highest);
         let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
         let mut batch = Batch::new();
         batch.put_record(PREPARED, records::attempt_key(&attempt), record::encode(&record));
         cx.cover(&mut batch, meta.at);
-        self.tell_prepared(&meta, batch, cx);
+        self.tell_prepared(&meta, batch, cx)
     }
 
-    fn tell_prepared(&mut self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) {
+    /// Tells the coordinator, once `batch` is on disk; or returns that for the coordinator of this very site, which has nobody else to ask.
+    fn tell_prepared(&self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) -> Option<PreparedHere> {
         if meta.participants == [cx.me.shard] {
-            if self.coordinator.awaits_vote(&meta.attempt) {
-                self.coordinate(|coordinator, near| coordinator.vote(near, meta.attempt, Vote::Yes, batch, cx));
-            } else {
-                cx.fx.persist(batch);
-            }
-            return;
+            return Some(PreparedHere { attempt: meta.attempt, batch });
         }
         let SiteId { region, shard } = cx.me;
         cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Prepared { attempt: meta.attempt, shard });
-    }
-
-    /// The attempt has committed: applies it, from what was prepared or from `part`.
-    pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) {
-        let attempt = meta.attempt;
-        self.cohort.bound.remove(&attempt);
-        let (mut batch, mut resolved) = (Batch::new(), Batch::new());
-        let part = match self.cohort.remove_entry(&attempt, &mut resolved) {
-            Some(entry) => Some(entry.part),
-            None => part.filter(|_| !self.cohort.applied.contains(&attempt)),
-        };
-        let known = self.cohort.applied.contains(&attempt);
-        let Some(part) = part else {
-            // Applied before, in this life or an earlier one whose record is gone with it.
-            cx.fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
-            return self.tell_applied(meta, batch, cx);
-        };
-        cx.fx.agree(ATTEMPT, attempt, &Some(meta.at));
-        self.coordinate(|coordinator, near| coordinator.supersede_earlier(near, attempt, &mut batch, cx));
-        self.coordinator.contest_unread(meta, &part, &mut batch);
-        let kept = meta.at > self.catch_up.collected;
-        for (key, value) in part.writes.iter().filter(|_| kept) {
-            self.cohort.locks.take_over(key, Some(attempt.txn));
-            self.see_placement(key, value.as_ref(), &mut batch, cx);
-            self.examinations.see(key, meta.at);
-            batch.put_version(key.clone(), meta.at, value.clone());
-        }
-        self.cohort.log_end += 1;
-        let keys = part.writes.iter().map(|(key, _)| key.clone()).collect();
-        let record = LogRecord { attempt, at: meta.at, floor, keys, meta: meta.of_several_shards() };
-        batch.put_record(LOG, self.cohort.log_end.to_be_bytes().to_vec(), record::encode(&record));
-        Number::LogEnd.put(&mut batch, self.cohort.log_end);
-        batch.ops.append(&mut resolved.ops);
-        self.cohort.applied.insert(attempt);
-        self.cohort.keep_floor(meta.at, floor, &mut batch);
-        self.tell_applied(meta, batch, cx);
-    }
-
-    fn tell_applied(&mut self, meta: &Meta, mut batch: Batch, cx: &mut Context<'_>) {
-        if meta.participants == [cx.me.shard] {
-            self.coordinator.resolve(meta.attempt, &mut batch);
-            self.coordinator.confirm(meta, batch, cx);
-        } else {
-            let SiteId { region, shard } = cx.me;
-            cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Applied { attempt: meta.attempt, shard });
-        }
+        None
     }
 
     /// A cohort whose coordinator is another site, or of another region, may work the outcome out by itself.
-    pub(super) fn on_vote_as_cohort(&mut self, voted: &Voted, cx: &mut Context<'_>) {
+    pub(super) fn on_vote_as_cohort(&mut self, near: &NearCohort<'_>, voted: &Voted, cx: &mut Context<'_>) {
         let Voted { meta, region, vote, high } = voted;
         let region = *region;
-        let carried = self.cohort.is_carried(&meta.attempt);
+        let carried = self.is_carried(&meta.attempt);
         if meta.coordinator == cx.me.shard && !carried {
             return; // the coordinator of this very site sees to it
         }
         if region == cx.me.region && !vote.is_yes() && !carried {
-            return self.cohort.unprepare(meta.attempt, cx);
+            return self.unprepare(meta.attempt, cx);
         }
-        let Some(entry) = self.cohort.entries.get_mut(&meta.attempt) else { return };
+        let Some(entry) = self.entries.get_mut(&meta.attempt) else { return };
         entry.tally.record(region, vote.clone());
         entry.tally.hear_high(voted.coordinator(), *high);
-        self.count_as_cohort(meta.attempt, cx);
+        self.count_as_cohort(near, meta.attempt, cx);
     }
 
     /// The outcome, as this cohort has worked it out, or as it is told that had asked because its coordinator was silent. It tells that one, which
     /// may be bound to another outcome: half a transaction would remain if each went by itself.
     pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         let coordinator = meta.coordinator_in(cx.me.region);
-        let waits = self.cohort.entries.contains_key(&meta.attempt) || self.cohort.bound.contains_key(&meta.attempt);
+        let waits = self.entries.contains_key(&meta.attempt) || self.bound.contains_key(&meta.attempt);
         if waits && coordinator != cx.me {
             cx.fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
+        }
+    }
+
+    /// The gateway decides no more: ask the regions from now on.
+    pub(super) fn on_over_as_cohort(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        if let Some(entry) = self.entries.get_mut(&attempt)
+            && !entry.over
+            && matches!(entry.stage, Stage::Prepared)
+            && entry.meta.coordinator != cx.me.shard
+        {
+            entry.over = true;
+            let meta = entry.meta.clone();
+            cx.ask_votes(&meta);
+        }
+    }
+
+    pub(super) fn cohort_tick(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+        work::add(self.entries.len());
+        let resting = self.resting(near, cx);
+        let overdue = |entry: &Entry| {
+            let remote = entry.meta.coordinator != cx.me.shard && entry.as_carried().is_none();
+            let age = cx.now.since(entry.since);
+            let asks = remote && entry.meta.attempt.made > resting && age >= cx.config.ask_after;
+            asks.then(|| (entry.meta.clone(), entry.over, age))
+        };
+        let asks: Vec<(Meta, bool, Span)> = self.entries.values().filter_map(overdue).collect();
+        for (meta, over, age) in asks {
+            let gateway = meta.attempt.txn.gateway;
+            if cx.is_past_asking(gateway, over, age) {
+                cx.ask_votes(&meta);
+            } else {
+                cx.send(gateway, Note::AskGateway { meta });
+            }
+        }
+        work::add(self.bound.len());
+        for meta in self.bound.values() {
+            cx.fx.send(meta.coordinator_in(cx.me.region), Note::AskVote { meta: meta.clone() });
+        }
+        self.carried_tick(near, cx);
+        let floor = near.coordinator.forget_floor(cx);
+        let begun_by_then = self.applied.range(..=Attempt::last_begun(floor));
+        let old: Vec<Attempt> = begun_by_then.filter(|attempt| attempt.made <= floor).copied().collect();
+        work::add(old.len());
+        for attempt in old {
+            self.applied.remove(&attempt);
+        }
+        self.drop_old_reads(cx.now.minus(cx.config.read_timeout));
+        if cx.rules.breaks(Planted::DeadLocksKept) {
+            return;
+        }
+        self.drop_dead_locks(cx);
+    }
+
+    /// Nobody here waits for the outcomes of attempts made at or below it: where there is no copy, a copy brings what the others have forgotten.
+    pub(super) fn resting(&self, near: &NearCohort<'_>, cx: &Shared) -> Timestamp {
+        if cx.has_copy() { Timestamp::ZERO } else { near.coordinator.forget_floor(cx) }
+    }
+}
+
+impl Cohort {
+    /// The attempt has committed: applies it, from what was prepared or from `part`; versions up to `collected` are not put any more. None if it was
+    /// applied before, in this life or in an earlier one whose record is gone with it.
+    pub(super) fn apply(
+        &mut self,
+        meta: &Meta,
+        part: Option<Part>,
+        floor: Timestamp,
+        collected: Timestamp,
+        cx: &mut Context<'_>,
+    ) -> Option<Applied> {
+        let attempt = meta.attempt;
+        self.bound.remove(&attempt);
+        let mut resolved = Batch::new();
+        let known = self.applied.contains(&attempt);
+        let prepared = self.remove_entry(&attempt, &mut resolved).map(|entry| entry.part);
+        let Some(part) = prepared.or(part.filter(|_| !known)) else {
+            cx.fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
+            return None;
+        };
+        cx.fx.agree(ATTEMPT, attempt, &Some(meta.at));
+        let mut batch = Batch::new();
+        for (key, value) in part.writes.iter().filter(|_| meta.at > collected) {
+            self.locks.take_over(key, Some(attempt.txn));
+            batch.put_version(key.clone(), meta.at, value.clone());
+        }
+        self.log_end += 1;
+        let keys = part.writes.iter().map(|(key, _)| key.clone()).collect();
+        let record = LogRecord { attempt, at: meta.at, floor, keys, meta: meta.of_several_shards() };
+        batch.put_record(LOG, self.log_end.to_be_bytes().to_vec(), record::encode(&record));
+        Number::LogEnd.put(&mut batch, self.log_end);
+        batch.ops.append(&mut resolved.ops);
+        self.applied.insert(attempt);
+        self.keep_floor(meta.at, floor, &mut batch);
+        Some(Applied { part, batch })
+    }
+}
+
+impl Roles {
+    /// The attempt has committed: the cohort applies it, and what the other roles of this site make of that goes to disk with it.
+    pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) {
+        let collected = self.catch_up.collected;
+        let mut batch = Batch::new();
+        if let Some(applied) = self.cohort.apply(meta, part, floor, collected, cx) {
+            batch = applied.batch;
+            self.coordinate(|coordinator, near| coordinator.supersede_earlier(near, meta.attempt, &mut batch, cx));
+            self.coordinator.contest_unread(meta, &applied.part, &mut batch);
+            for (key, value) in applied.part.writes.iter().filter(|_| meta.at > collected) {
+                self.see_placement(key, value.as_ref(), &mut batch, cx);
+                self.examinations.see(key, meta.at);
+            }
+        }
+        if meta.participants == [cx.me.shard] {
+            self.coordinator.resolve(meta.attempt, &mut batch);
+            self.coordinator.confirm(meta, batch, cx);
+        } else {
+            let SiteId { region, shard } = cx.me;
+            cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Applied { attempt: meta.attempt, shard });
         }
     }
 
@@ -559,70 +638,6 @@ impl Roles {
             }
             self.cohort.unprepare(meta.attempt, cx);
         }
-    }
-
-    /// The gateway decides no more: ask the regions from now on.
-    pub(super) fn on_over_as_cohort(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        if let Some(entry) = self.cohort.entries.get_mut(&attempt)
-            && !entry.over
-            && matches!(entry.stage, Stage::Prepared)
-            && entry.meta.coordinator != cx.me.shard
-        {
-            entry.over = true;
-            let meta = entry.meta.clone();
-            self.ask_votes_as_cohort(&meta, cx);
-        }
-    }
-
-    pub(super) fn ask_votes_as_cohort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        cx.fx.count("commit.cohort_asks");
-        // Its own region may not vote on it, and know how it ended or have to lead its resolution.
-        for region in meta.electorate.or(cx.me.region.into()).iter() {
-            cx.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
-        }
-        cx.ask_highs(meta);
-    }
-
-    pub(super) fn cohort_tick(&mut self, cx: &mut Context<'_>) {
-        work::add(self.cohort.entries.len());
-        let resting = self.resting(cx);
-        let overdue = |entry: &Entry| {
-            let remote = entry.meta.coordinator != cx.me.shard && entry.as_carried().is_none();
-            let age = cx.now.since(entry.since);
-            let asks = remote && entry.meta.attempt.made > resting && age >= cx.config.ask_after;
-            asks.then(|| (entry.meta.clone(), entry.over, age))
-        };
-        let asks: Vec<(Meta, bool, Span)> = self.cohort.entries.values().filter_map(overdue).collect();
-        for (meta, over, age) in asks {
-            let gateway = meta.attempt.txn.gateway;
-            if cx.is_past_asking(gateway, over, age) {
-                self.ask_votes_as_cohort(&meta, cx);
-            } else {
-                cx.send(gateway, Note::AskGateway { meta });
-            }
-        }
-        work::add(self.cohort.bound.len());
-        for meta in self.cohort.bound.values() {
-            cx.fx.send(meta.coordinator_in(cx.me.region), Note::AskVote { meta: meta.clone() });
-        }
-        self.carried_tick(cx);
-        let floor = self.coordinator.forget_floor(cx);
-        let begun_by_then = self.cohort.applied.range(..=Attempt::last_begun(floor));
-        let old: Vec<Attempt> = begun_by_then.filter(|attempt| attempt.made <= floor).copied().collect();
-        work::add(old.len());
-        for attempt in old {
-            self.cohort.applied.remove(&attempt);
-        }
-        self.cohort.drop_old_reads(cx.now.minus(cx.config.read_timeout));
-        if cx.rules.breaks(Planted::DeadLocksKept) {
-            return;
-        }
-        self.cohort.drop_dead_locks(cx);
-    }
-
-    /// Nobody here waits for the outcomes of attempts made at or below it: where there is no copy, a copy brings what the others have forgotten.
-    pub(super) fn resting(&self, cx: &Shared) -> Timestamp {
-        if cx.has_copy() { Timestamp::ZERO } else { self.coordinator.forget_floor(cx) }
     }
 }
 

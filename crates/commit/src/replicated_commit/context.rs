@@ -11,7 +11,7 @@ use super::records::Number;
 use super::site::{Pending, Site};
 use crate::clock_lease::ClockLease;
 use crate::placement::{Placement, Regions};
-use crate::votes::{Decision, Outcome, Tally};
+use crate::votes::{Decision, Outcome, Refusal, Tally};
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Effects, Load, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology};
 use std::collections::{BTreeMap, VecDeque};
@@ -27,6 +27,10 @@ pub(super) enum Local {
     GatewayAborts(Meta),
     /// To the gateway, of the coordinator: this region takes part in the resolution of an attempt; conclude nothing from votes any more.
     BindGateway(Attempt),
+    /// To the coordinator, of the cohort: the votes that it has heard decide an attempt.
+    CohortDecides(Meta, Decision),
+    /// To the coordinator, of the cohort: an attempt is carried here; lead its resolution, if regions are lost that voted on it.
+    CarriedHere(Meta),
     /// To the mover: handle this note of a site once all commits of the epochs before are known here.
     AwaitSettling(SiteId, Note),
     /// To catch-up: a commit is missing here.
@@ -118,6 +122,22 @@ impl Context<'_> {
     pub(super) fn ask_to_stop(&mut self, region: RegionId, after: Option<Attempt>) {
         let note = Note::AskStopped { placement: self.placement.clone(), after };
         self.send(SiteId { region, shard: self.me.shard }, note);
+    }
+
+    /// Tells the coordinator of this region that its cohort here cannot prepare `meta`.
+    pub(super) fn refuse(&mut self, meta: &Meta, refusal: Refusal) {
+        let coordinator = meta.coordinator_in(self.me.region);
+        self.send(coordinator, Note::CannotPrepare { attempt: meta.attempt, refusal });
+    }
+
+    /// Asks all regions for their votes on what a cohort is in doubt about. Its own may not vote on it, and know how it ended or have to lead
+    /// its resolution.
+    pub(super) fn ask_votes(&mut self, meta: &Meta) {
+        self.fx.count("commit.cohort_asks");
+        for region in meta.electorate.or(self.me.region.into()).iter() {
+            self.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
+        }
+        self.ask_highs(meta);
     }
 
     /// Loads something from disk for `pending`.

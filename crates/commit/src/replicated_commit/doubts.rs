@@ -27,9 +27,10 @@
 use super::cohort::Cohort;
 use super::cohort::{Carried, Entry, RowsOfDoubt, Stage};
 use super::config::PAGE_BYTES_MAX;
-use super::context::{Context, Shared};
+use super::context::{Context, Local, Shared};
 use super::message::{Attempt, Doubt, Meta, Note};
 use super::moving::Stop;
+use super::nearby::NearCohort;
 use super::planted::Planted;
 use super::records::{self, CARRIED, PREPARED, PreparedRecord};
 use super::site::{Pending, Roles};
@@ -114,15 +115,15 @@ impl Cohort {
     }
 }
 
-impl Roles {
+impl Cohort {
     /// Keeps the locks of what others are in doubt about, from now on and over restarts. Adds that to `batch`.
     pub(super) fn carry(&mut self, doubts: impl Iterator<Item = PreparedRecord>, batch: &mut Batch, cx: &mut Context<'_>) {
         for doubt in doubts {
             let attempt = doubt.meta.attempt;
-            let known = self.cohort.entries.get(&attempt).is_some_and(Entry::is_promised);
+            let known = self.entries.get(&attempt).is_some_and(Entry::is_promised);
             // A later attempt is made only once the one before has certainly aborted.
-            let superseded = self.cohort.entry_of(attempt.txn).is_some_and(|entry| entry.meta.attempt > attempt);
-            if known || superseded || self.cohort.applied.contains(&attempt) {
+            let superseded = self.entry_of(attempt.txn).is_some_and(|entry| entry.meta.attempt > attempt);
+            if known || superseded || self.applied.contains(&attempt) {
                 continue;
             }
             cx.fx.count("placement.doubt_carried");
@@ -130,18 +131,114 @@ impl Roles {
             if !cx.rules.breaks(Planted::DoubtsNotDurable) {
                 batch.put_record(CARRIED, records::attempt_key(&attempt), record::encode(&doubt));
             }
-            self.cohort.recover_carried(cx, doubt);
+            self.recover_carried(cx, doubt);
         }
     }
 
     /// An attempt that this region had only begun to look at: it votes in its epoch no more.
     fn give_up_validation(&mut self, attempt: &Attempt, cx: &mut Context<'_>) {
-        if let Some(entry) = self.cohort.entries.remove(attempt) {
-            self.cohort.release(attempt.txn);
-            self.refuse(&entry.meta, Refusal::Moved, cx);
+        if let Some(entry) = self.entries.remove(attempt) {
+            self.release(attempt.txn);
+            cx.refuse(&entry.meta, Refusal::Moved);
         }
     }
 
+    /// What a region that has stopped has not promised to commit still, it has in its log or will never vote for.
+    pub(super) fn hear_of_no_doubt(&mut self, near: &NearCohort<'_>, region: RegionId, stop: &Stop, cx: &mut Context<'_>) {
+        let promised: BTreeSet<Attempt> =
+            stop.doubts.iter().filter(|doubt| !doubt.carried).map(|doubt| doubt.record.meta.attempt).collect();
+        work::add(stop.doubts.len() + self.entries.len());
+        for (attempt, entry) in &mut self.entries {
+            if let Stage::Carried(carried) = &mut entry.stage
+                && entry.meta.electorate.contains(region)
+                && stop.since <= entry.meta.epoch
+                && !promised.contains(attempt)
+            {
+                carried.without.entry(region).or_insert(stop.log_end);
+            }
+        }
+        self.count_carried(near, cx);
+    }
+
+    /// Regions whose logs may have what is carried here, and are not taken over that far.
+    pub(super) fn logs_of_carried(&self, near: &NearCohort<'_>) -> Regions {
+        work::add(self.entries.len());
+        let carried = self.entries.values().filter_map(Entry::as_carried);
+        let without = carried.flat_map(|carried| &carried.without);
+        without.filter(|(region, end)| near.catch_up.cursor(**region) < **end).map(|(region, _)| *region).collect()
+    }
+
+    /// Looks whether an outcome of what is carried is known by now.
+    pub(super) fn count_carried(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+        work::add(self.entries.len());
+        let carried: Vec<Attempt> =
+            self.entries.iter().filter(|(_, entry)| entry.as_carried().is_some()).map(|(attempt, _)| *attempt).collect();
+        for attempt in carried {
+            self.count_as_cohort(near, attempt, cx);
+        }
+    }
+
+    /// Applies an attempt, or lets go of it, if the votes that this cohort has heard decide it.
+    pub(super) fn count_as_cohort(&mut self, near: &NearCohort<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+        let Some(entry) = self.entries.get(&attempt) else { return };
+        let mut tally = entry.tally.clone();
+        entry.meta.refuse_for_lost(&mut tally);
+        for (region, end) in entry.as_carried().into_iter().flat_map(|carried| &carried.without) {
+            if near.catch_up.cursor(*region) >= *end || *region == cx.me.region {
+                tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
+            }
+        }
+        let meta = entry.meta.clone();
+        let by_votes = entry.tally.outcome(meta.electorate);
+        let Some(decision) =
+            tally.outcome(meta.electorate).and_then(|outcome| cx.decision(outcome, &tally, &meta, near.coordinator.lost_of(cx, &meta)))
+        else {
+            return;
+        };
+        if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, cx) {
+            return;
+        }
+        if meta.coordinator == cx.me.shard {
+            cx.tell(Local::CohortDecides(meta, decision));
+        } else {
+            self.on_decided_as_cohort(&meta, decision, cx);
+        }
+    }
+
+    /// The rows of what is carried were looked for.
+    pub(super) fn on_rows_of_carried(&mut self, near: &NearCohort<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Some(entry) = self.entries.get_mut(&attempt) else { return };
+        let meta = entry.meta.clone();
+        let Stage::Carried(carried) = &mut entry.stage else { return };
+        if rows.is_empty() {
+            carried.rows = RowsOfDoubt::Absent;
+            return self.count_as_cohort(near, attempt, cx);
+        }
+        cx.fx.count("placement.carried_known");
+        let decision = Decision::Committed { floor: self.highest_applied.max(meta.at) };
+        let coordinator = meta.coordinator_in(cx.me.region);
+        cx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
+        self.unprepare(attempt, cx);
+    }
+
+    /// Asks all regions that can still say for the votes on what is carried.
+    pub(super) fn carried_tick(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+        let carried = self.entries.values().filter(|entry| entry.as_carried().is_some());
+        let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
+        for meta in &metas {
+            cx.ask_votes(meta);
+            if meta.coordinator == cx.me.shard {
+                cx.tell(Local::CarriedHere(meta.clone()));
+            }
+        }
+        if !metas.is_empty() {
+            self.count_carried(near, cx);
+        }
+    }
+}
+
+impl Roles {
     /// All rows were copied from a replica that is in doubt about `doubts` only: what else this one was prepared for has its outcome
     /// among them, whatever that is. Its votes stay, for those who ask for them.
     pub(super) fn drop_doubts_but(&mut self, doubts: &BTreeSet<Attempt>, epoch: u64, batch: &mut Batch, cx: &mut Context<'_>) {
@@ -154,99 +251,5 @@ impl Roles {
             }
         }
         self.coordinate(|coordinator, near| coordinator.settle_copied(near, epoch));
-    }
-
-    /// What a region that has stopped has not promised to commit still, it has in its log or will never vote for.
-    pub(super) fn hear_of_no_doubt(&mut self, region: RegionId, stop: &Stop, cx: &mut Context<'_>) {
-        let promised: BTreeSet<Attempt> =
-            stop.doubts.iter().filter(|doubt| !doubt.carried).map(|doubt| doubt.record.meta.attempt).collect();
-        work::add(stop.doubts.len() + self.cohort.entries.len());
-        for (attempt, entry) in &mut self.cohort.entries {
-            if let Stage::Carried(carried) = &mut entry.stage
-                && entry.meta.electorate.contains(region)
-                && stop.since <= entry.meta.epoch
-                && !promised.contains(attempt)
-            {
-                carried.without.entry(region).or_insert(stop.log_end);
-            }
-        }
-        self.count_carried(cx);
-    }
-
-    /// Regions whose logs may have what is carried here, and are not taken over that far.
-    pub(super) fn logs_of_carried(&self) -> Regions {
-        work::add(self.cohort.entries.len());
-        let carried = self.cohort.entries.values().filter_map(Entry::as_carried);
-        let without = carried.flat_map(|carried| &carried.without);
-        without.filter(|(region, end)| self.catch_up.cursor(**region) < **end).map(|(region, _)| *region).collect()
-    }
-
-    /// Looks whether an outcome of what is carried is known by now.
-    pub(super) fn count_carried(&mut self, cx: &mut Context<'_>) {
-        work::add(self.cohort.entries.len());
-        let carried: Vec<Attempt> =
-            self.cohort.entries.iter().filter(|(_, entry)| entry.as_carried().is_some()).map(|(attempt, _)| *attempt).collect();
-        for attempt in carried {
-            self.count_as_cohort(attempt, cx);
-        }
-    }
-
-    /// Applies an attempt, or lets go of it, if the votes that this cohort has heard decide it.
-    pub(super) fn count_as_cohort(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(entry) = self.cohort.entries.get(&attempt) else { return };
-        let mut tally = entry.tally.clone();
-        entry.meta.refuse_for_lost(&mut tally);
-        for (region, end) in entry.as_carried().into_iter().flat_map(|carried| &carried.without) {
-            if self.catch_up.cursor(*region) >= *end || *region == cx.me.region {
-                tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
-            }
-        }
-        let meta = entry.meta.clone();
-        let by_votes = entry.tally.outcome(meta.electorate);
-        let Some(decision) =
-            tally.outcome(meta.electorate).and_then(|outcome| cx.decision(outcome, &tally, &meta, self.coordinator.lost_of(cx, &meta)))
-        else {
-            return;
-        };
-        if by_votes.is_none() && decision == Decision::Aborted && !self.cohort.are_rows_absent(attempt, cx) {
-            return;
-        }
-        if meta.coordinator == cx.me.shard {
-            self.coordinate(|coordinator, near| coordinator.on_decided_as_coordinator(near, cx.me, &meta, decision, cx));
-        } else {
-            self.on_decided_as_cohort(&meta, decision, cx);
-        }
-    }
-
-    /// The rows of what is carried were looked for.
-    pub(super) fn on_rows_of_carried(&mut self, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        let Some(entry) = self.cohort.entries.get_mut(&attempt) else { return };
-        let meta = entry.meta.clone();
-        let Stage::Carried(carried) = &mut entry.stage else { return };
-        if rows.is_empty() {
-            carried.rows = RowsOfDoubt::Absent;
-            return self.count_as_cohort(attempt, cx);
-        }
-        cx.fx.count("placement.carried_known");
-        let decision = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
-        let coordinator = meta.coordinator_in(cx.me.region);
-        cx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
-        self.cohort.unprepare(attempt, cx);
-    }
-
-    /// Asks all regions that can still say for the votes on what is carried.
-    pub(super) fn carried_tick(&mut self, cx: &mut Context<'_>) {
-        let carried = self.cohort.entries.values().filter(|entry| entry.as_carried().is_some());
-        let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
-        for meta in &metas {
-            self.ask_votes_as_cohort(meta, cx);
-            if meta.coordinator == cx.me.shard {
-                self.coordinate(|coordinator, near| coordinator.lead_for_carrier(near, meta, cx));
-            }
-        }
-        if !metas.is_empty() {
-            self.count_carried(cx);
-        }
     }
 }

@@ -125,7 +125,7 @@ impl Roles {
         self.coordinate(|coordinator, near| coordinator.on_high_as_coordinator(near, from, attempt, high, cx));
         if let Some(entry) = self.cohort.entries.get_mut(&attempt) {
             entry.tally.hear_high(from, high);
-            self.count_as_cohort(attempt, cx);
+            self.replicate(|cohort, near| cohort.count_as_cohort(near, attempt, cx));
         }
     }
 }

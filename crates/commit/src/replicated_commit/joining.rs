@@ -254,7 +254,7 @@ impl Roles {
         Number::Collected.put(&mut batch, self.catch_up.collected.bits());
         let named = doubts.iter().map(|doubt| doubt.meta.attempt).collect();
         self.drop_doubts_but(&named, epoch, &mut batch, cx);
-        self.carry(doubts.into_iter(), &mut batch, cx);
+        self.cohort.carry(doubts.into_iter(), &mut batch, cx);
         self.settle_by_copy(epoch, batch, cx);
     }
 

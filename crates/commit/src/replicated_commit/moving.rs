@@ -307,7 +307,7 @@ impl Roles {
         stop.whole = !more;
         let last = stop.last();
         if stop.whole {
-            self.hear_of_no_doubt(from.region, &stop, cx);
+            self.replicate(|cohort, near| cohort.hear_of_no_doubt(near, from.region, &stop, cx));
         }
         self.moving.stopped.insert(from.region, stop);
         if more {
@@ -352,14 +352,14 @@ impl Roles {
         self.cohort.ceilings.raise_floor(read_upto);
         let mut stopped = std::mem::take(&mut self.moving.stopped);
         for stop in stopped.values().filter(|stop| stop.whole) {
-            self.carry(stop.doubts.iter().map(|doubt| doubt.record.clone()), &mut batch, cx);
+            self.cohort.carry(stop.doubts.iter().map(|doubt| doubt.record.clone()), &mut batch, cx);
         }
         cx.fx.count("placement.settled");
         self.moving.settled = cx.placement.epoch;
         self.put_placement(cx, &mut batch);
         cx.fx.persist(batch);
         for (region, stop) in stopped.iter_mut().filter(|(_, stop)| stop.whole) {
-            self.hear_of_no_doubt(*region, stop, cx);
+            self.replicate(|cohort, near| cohort.hear_of_no_doubt(near, *region, stop, cx));
             stop.doubts = Vec::new(); // on disk here
         }
         self.moving.stopped = stopped;

@@ -4,16 +4,16 @@
 //! handled at the end of the same step.
 
 use super::catch_up::{self, CatchUp};
-use super::cohort::Cohort;
+use super::cohort::{Cohort, PreparedHere};
 use super::config::{Config, TRANSACTIONS_MAX};
 use super::context::{Context, Local, Shared};
 use super::coordinator::{Coordinator, Examinations, Proposal};
 use super::gateway::{Gateway, Handoff, ReadRetry};
 use super::joining::{CopyAsked, CopyPage, Join};
 use super::measure::Measures;
-use super::message::{Answer, Attempt, LogEntry, Note, Promise, Request, Status};
+use super::message::{Answer, Attempt, LogEntry, Meta, Note, Part, Promise, Request, Status};
 use super::moving::Moving;
-use super::nearby::Nearby;
+use super::nearby::{NearCohort, NearCoordinator};
 use super::peers::Closed;
 use super::reads::ReadJob;
 use super::recovery::Recovery;
@@ -128,14 +128,38 @@ impl Roles {
     }
 
     /// What the coordinator sees of the other roles.
-    pub(super) fn nearby(&self) -> Nearby<'_> {
-        Nearby { gateway: &self.gateway, cohort: &self.cohort, catch_up: &self.catch_up, moving: &self.moving }
+    pub(super) fn near_coordinator(&self) -> NearCoordinator<'_> {
+        NearCoordinator { gateway: &self.gateway, cohort: &self.cohort, catch_up: &self.catch_up, moving: &self.moving }
+    }
+
+    /// What the cohort sees of the other roles.
+    pub(super) fn near_cohort(&self) -> NearCohort<'_> {
+        NearCohort { coordinator: &self.coordinator, catch_up: &self.catch_up, moving: &self.moving }
+    }
+
+    /// Has the cohort act.
+    pub(super) fn replicate<T>(&mut self, act: impl FnOnce(&mut Cohort, &NearCohort<'_>) -> T) -> T {
+        let Roles { coordinator, cohort, catch_up, moving, .. } = self;
+        act(cohort, &NearCohort { coordinator, catch_up, moving })
     }
 
     /// Has the coordinator act.
-    pub(super) fn coordinate<T>(&mut self, act: impl FnOnce(&mut Coordinator, &Nearby<'_>) -> T) -> T {
+    pub(super) fn coordinate<T>(&mut self, act: impl FnOnce(&mut Coordinator, &NearCoordinator<'_>) -> T) -> T {
         let Roles { coordinator, gateway, cohort, catch_up, moving, .. } = self;
-        act(coordinator, &Nearby { gateway, cohort, catch_up, moving })
+        act(coordinator, &NearCoordinator { gateway, cohort, catch_up, moving })
+    }
+
+    /// The coordinator of the region asks the cohort to prepare.
+    fn on_prepare(&mut self, meta: Meta, part: Part, cx: &mut Context<'_>) {
+        let prepared = self.replicate(|cohort, near| cohort.on_prepare(near, meta, part, cx));
+        self.on_prepared_here(prepared, cx);
+    }
+
+    /// The only cohort of an attempt is prepared, whose coordinator is at this site as well.
+    fn on_prepared_here(&mut self, prepared: Option<PreparedHere>, cx: &mut Context<'_>) {
+        if let Some(PreparedHere { attempt, batch }) = prepared {
+            self.coordinate(|coordinator, near| coordinator.on_prepared_here(near, attempt, batch, cx));
+        }
     }
 
     fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
@@ -153,8 +177,11 @@ impl Roles {
     fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
         match cx.take_pending(token) {
             Pending::Recover => self.recover(Some(loaded), cx),
-            Pending::Validate(attempt) => self.on_validation(attempt, token, loaded, cx),
-            Pending::RowsOfCarried(attempt) => self.on_rows_of_carried(attempt, loaded, cx),
+            Pending::Validate(attempt) => {
+                let prepared = self.cohort.on_validation(attempt, token, loaded, cx);
+                self.on_prepared_here(prepared, cx);
+            }
+            Pending::RowsOfCarried(attempt) => self.replicate(|cohort, near| cohort.on_rows_of_carried(near, attempt, loaded, cx)),
             Pending::RowsOfForgotten(attempt) => {
                 self.coordinate(|coordinator, near| coordinator.on_rows_of_forgotten(near, attempt, loaded, cx))
             }
@@ -193,7 +220,7 @@ impl Roles {
             }
             Note::Decided { meta, decision } => {
                 self.coordinate(|coordinator, near| coordinator.on_decided_as_coordinator(near, from, &meta, decision, cx));
-                self.on_decided_as_cohort(&meta, decision, cx);
+                self.cohort.on_decided_as_cohort(&meta, decision, cx);
                 self.gateway.on_claimed(&meta, decision, cx);
             }
             Note::AskHigh { attempt, epoch } => self.on_ask_high(from, attempt, epoch, cx),
@@ -204,7 +231,7 @@ impl Roles {
             Note::AskGateway { meta } => self.gateway.on_ask_gateway(from, meta, cx),
             Note::Over { attempt } => {
                 self.coordinate(|coordinator, near| coordinator.on_over(near, attempt, cx));
-                self.on_over_as_cohort(attempt, cx);
+                self.cohort.on_over_as_cohort(attempt, cx);
             }
             Note::AskVote { meta } => self.coordinate(|coordinator, near| coordinator.on_ask_vote(near, from, meta, cx)),
             Note::Bind { meta } => self.on_bind(from, meta, cx),
@@ -250,7 +277,7 @@ impl Roles {
             Promise::Vote(voted) => {
                 // One message serves all roles that this site may have in the attempt.
                 self.coordinate(|coordinator, near| coordinator.on_vote_as_coordinator(near, &voted, cx));
-                self.on_vote_as_cohort(&voted, cx);
+                self.replicate(|cohort, near| cohort.on_vote_as_cohort(near, &voted, cx));
                 self.gateway.on_vote(&voted, cx);
             }
             Promise::Aborted { meta } => {
@@ -319,7 +346,7 @@ impl Roles {
         cx.broadcast(&Note::Ping { sent: now, oldest, handing, life, ping, epoch, closed });
         self.gateway.tick(cx);
         self.coordinate(|coordinator, near| coordinator.coordinator_tick(near, cx));
-        self.cohort_tick(cx);
+        self.replicate(|cohort, near| cohort.cohort_tick(near, cx));
         self.measures.tick(self.gateway.workload(), cx);
         self.moving_tick(cx);
         self.catch_up_tick(cx);
@@ -340,7 +367,7 @@ impl Roles {
         self.cohort.ceilings.raise_floor(ceiling.max(self.catch_up.collected));
         self.coordinator.begin_above(ceiling);
         cx.fx.trace(|| format!("serves above {ceiling}"));
-        self.drop_orphans(cx);
+        self.replicate(|cohort, near| cohort.drop_orphans(near, cx));
         self.coordinate(|coordinator, near| coordinator.settle_copied(near, near.moving.since()));
         self.on_tick(cx);
     }
@@ -406,6 +433,10 @@ impl Actor for Site {
                     Local::BindGateway(attempt) => roles.gateway.bind(attempt),
                     Local::AwaitSettling(from, note) => roles.moving.wait_until_settled(from, note, cx),
                     Local::Hurry => roles.catch_up.hurry(),
+                    Local::CohortDecides(meta, decision) => {
+                        roles.coordinate(|coordinator, near| coordinator.on_decided_as_coordinator(near, me, &meta, decision, cx));
+                    }
+                    Local::CarriedHere(meta) => roles.coordinate(|coordinator, near| coordinator.lead_for_carrier(near, &meta, cx)),
                     Local::GatewayAborts(meta) => roles.coordinator.on_gateway_aborts(&meta, cx),
                 }
             } else if let Some(job) = roles.cohort.ready.pop_front() {

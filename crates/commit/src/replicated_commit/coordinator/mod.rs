@@ -28,7 +28,7 @@ use crate::replicated_commit::cohort::{Entry, RowsOfDoubt};
 use crate::replicated_commit::config::{Config, FORGET_MAX, ORPHANS_MAX};
 use crate::replicated_commit::context::{Context, Local, Shared};
 use crate::replicated_commit::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
-use crate::replicated_commit::nearby::Nearby;
+use crate::replicated_commit::nearby::NearCoordinator;
 use crate::replicated_commit::planted::Planted;
 use crate::replicated_commit::records::{self, Number, VOTES, VoteRecord};
 use crate::resolution::{Acceptor, Leader};
@@ -470,7 +470,13 @@ impl Coordinator {
 
 impl Coordinator {
     /// The gateway asks this region to vote.
-    pub(in crate::replicated_commit) fn on_accept(&mut self, near: &Nearby<'_>, meta: Meta, parts: Vec<(u16, Part)>, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_accept(
+        &mut self,
+        near: &NearCoordinator<'_>,
+        meta: Meta,
+        parts: Vec<(u16, Part)>,
+        cx: &mut Context<'_>,
+    ) {
         cx.clock.observe(meta.at);
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
@@ -520,7 +526,7 @@ impl Coordinator {
     }
 
     /// Earlier attempts of a transaction of which there is a later one have aborted: its gateway would not have made that otherwise.
-    fn abort_earlier(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) -> Supersedes {
+    fn abort_earlier(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) -> Supersedes {
         let mut supersedes = Supersedes::First;
         for earlier in self.siblings(attempt).0 {
             let state = &self.attempts[&earlier];
@@ -538,7 +544,7 @@ impl Coordinator {
     /// `attempt` has committed: the earlier ones of its transaction have not, and that stays known when it is forgotten.
     pub(in crate::replicated_commit) fn supersede_earlier(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         attempt: Attempt,
         batch: &mut Batch,
         cx: &mut Context<'_>,
@@ -554,11 +560,17 @@ impl Coordinator {
     }
 
     /// True if a later attempt of the same transaction is known: `attempt` has aborted.
-    pub(in crate::replicated_commit) fn is_superseded(&self, near: &Nearby<'_>, attempt: &Attempt) -> bool {
+    pub(in crate::replicated_commit) fn is_superseded(&self, near: &NearCoordinator<'_>, attempt: &Attempt) -> bool {
         !self.siblings(*attempt).1.is_empty() || near.cohort.has_applied_later(attempt)
     }
 
-    pub(in crate::replicated_commit) fn on_prepared(&mut self, near: &Nearby<'_>, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_prepared(
+        &mut self,
+        near: &NearCoordinator<'_>,
+        attempt: Attempt,
+        shard: u16,
+        cx: &mut Context<'_>,
+    ) {
         let Some(state) = self.attempts.get_mut(&attempt) else { return };
         state.prepared.insert(shard);
         if state.vote.is_none() && state.decision.is_none() && state.meta.participants.iter().all(|shard| state.prepared.contains(shard)) {
@@ -568,7 +580,7 @@ impl Coordinator {
 
     pub(in crate::replicated_commit) fn on_cannot_prepare(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         attempt: Attempt,
         refusal: Refusal,
         cx: &mut Context<'_>,
@@ -578,10 +590,25 @@ impl Coordinator {
         }
     }
 
+    /// The only cohort of `attempt`, at this site, is prepared once `batch` is on disk: this region's yes goes there along with it.
+    pub(in crate::replicated_commit) fn on_prepared_here(
+        &mut self,
+        near: &NearCoordinator<'_>,
+        attempt: Attempt,
+        batch: Batch,
+        cx: &mut Context<'_>,
+    ) {
+        if self.awaits_vote(&attempt) {
+            self.vote(near, attempt, Vote::Yes, batch, cx);
+        } else {
+            cx.fx.persist(batch);
+        }
+    }
+
     /// Casts this region's vote, or makes it final: to disk along with what is in `batch`, then to the gateway.
     pub(in crate::replicated_commit) fn vote(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         attempt: Attempt,
         vote: Vote,
         mut batch: Batch,
@@ -625,7 +652,7 @@ impl Coordinator {
     }
 
     /// Tells this region's vote to `to`, after `batch` and all before it is on disk.
-    fn tell_vote(&mut self, near: &Nearby<'_>, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
+    fn tell_vote(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
         let state = &self.attempts[&attempt];
         let vote = state.vote.clone().expect("told once cast");
         let voted = Voted { meta: state.meta.clone(), region: cx.me.region, vote, high: near.cohort.highest };
@@ -636,14 +663,14 @@ impl Coordinator {
     }
 
     /// Tells a vote just cast to `from`, unless it is told anyway.
-    fn tell_others(&mut self, near: &Nearby<'_>, attempt: Attempt, from: SiteId, cx: &mut Context<'_>) {
+    fn tell_others(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, from: SiteId, cx: &mut Context<'_>) {
         if from != cx.me && from != attempt.txn.gateway {
             self.tell_vote(near, attempt, &[from], Batch::new(), cx);
         }
     }
 
     /// Somebody in doubt asks for this region's vote: whatever it is becomes final.
-    pub(in crate::replicated_commit) fn on_ask_vote(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_ask_vote(&mut self, near: &NearCoordinator<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
             cx.fx.count("commit.asked_forgotten");
@@ -687,7 +714,7 @@ impl Coordinator {
     }
 
     /// What is known of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
-    fn look_up(&mut self, near: &Nearby<'_>, meta: &Meta, cx: &mut Context<'_>) {
+    fn look_up(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) {
         let (attempt, now) = (meta.attempt, cx.now);
         let state = self.state_of(meta, now);
         if state.decision.is_some() {
@@ -707,7 +734,7 @@ impl Coordinator {
     }
 
     /// The gateway takes the attempt back, as far as that is still possible.
-    pub(in crate::replicated_commit) fn on_withdraw(&mut self, near: &Nearby<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_withdraw(&mut self, near: &NearCoordinator<'_>, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         if self.is_forgotten(&attempt) {
             return cx.fx.count("commit.withdraw_forgotten");
@@ -725,7 +752,7 @@ impl Coordinator {
     /// The outcome, from the gateway or from whoever worked it out. What this region's own sites are to act on goes on record.
     pub(in crate::replicated_commit) fn on_decided_as_coordinator(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         from: SiteId,
         meta: &Meta,
         decision: Decision,
@@ -779,13 +806,13 @@ impl Coordinator {
 
     /// True if what a log or a copy brings of the attempt has to wait: its coordinator, this site or another of its region, takes part in a
     /// resolution that may abort it.
-    pub(in crate::replicated_commit) fn is_withheld(&self, near: &Nearby<'_>, attempt: &Attempt) -> bool {
+    pub(in crate::replicated_commit) fn is_withheld(&self, near: &NearCoordinator<'_>, attempt: &Attempt) -> bool {
         let state = self.attempts.get(attempt);
         let may_abort = |state: &AttemptState| state.decision.is_none() && state.acceptor.has_accepted_abort();
         near.cohort.bound.contains_key(attempt) || state.is_some_and(may_abort)
     }
 
-    pub(in crate::replicated_commit) fn on_vote_as_coordinator(&mut self, near: &Nearby<'_>, voted: &Voted, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_vote_as_coordinator(&mut self, near: &NearCoordinator<'_>, voted: &Voted, cx: &mut Context<'_>) {
         let Voted { meta, region, vote, high } = voted;
         let region = *region;
         let attempt = meta.attempt;
@@ -810,7 +837,7 @@ impl Coordinator {
     /// A site of another shard says how high it has prepared.
     pub(in crate::replicated_commit) fn on_high_as_coordinator(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         from: SiteId,
         attempt: Attempt,
         high: Timestamp,
@@ -825,7 +852,7 @@ impl Coordinator {
     /// A region has resolved the attempt and forgotten it.
     pub(in crate::replicated_commit) fn on_forgotten(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         attempt: Attempt,
         region: RegionId,
         log_end: u64,
@@ -860,7 +887,7 @@ impl Coordinator {
     /// commit it and never will vote yes: that is known only where its log was read without a gap, so not while rows are copied, nor for what was
     /// in doubt here before they were. What is prepared still, whoever was copied from was in doubt about as well: no log had dropped it by
     /// then, and each has been read from its beginning since.
-    fn tally(&self, near: &Nearby<'_>, state: &AttemptState) -> Tally {
+    fn tally(&self, near: &NearCoordinator<'_>, state: &AttemptState) -> Tally {
         let mut tally = state.tally.clone();
         state.meta.refuse_for_lost(&mut tally);
         let is_prepared = near.cohort.entries.get(&state.meta.attempt).is_some_and(Entry::is_promised);
@@ -876,7 +903,7 @@ impl Coordinator {
 
     /// What is in doubt here of the epochs before `epoch` has its outcome among the rows that were copied, unless it is prepared still: whom they
     /// were copied from is in doubt as well.
-    pub(in crate::replicated_commit) fn settle_copied(&mut self, near: &Nearby<'_>, epoch: u64) {
+    pub(in crate::replicated_commit) fn settle_copied(&mut self, near: &NearCoordinator<'_>, epoch: u64) {
         work::add(self.attempts.len());
         let in_doubt = |state: &&mut AttemptState| state.is_in_doubt() && state.meta.epoch < epoch;
         for state in self.attempts.values_mut().filter(in_doubt) {
@@ -891,7 +918,7 @@ impl Coordinator {
     }
 
     /// Regions that have forgotten attempts about which this site is in doubt, and whose logs it has not read that far.
-    pub(in crate::replicated_commit) fn forgetting(&self, near: &Nearby<'_>) -> Regions {
+    pub(in crate::replicated_commit) fn forgetting(&self, near: &NearCoordinator<'_>) -> Regions {
         work::add(self.unresolved.len());
         let attempts = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
         let attempts_led = attempts.clone().filter_map(|state| state.leader.as_ref());
@@ -902,7 +929,7 @@ impl Coordinator {
         open.collect()
     }
 
-    fn count_votes(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    fn count_votes(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
         if state.acceptor.is_bound() || cx.is_lost(cx.me.region, &state.meta) {
             return; // only a round decides it; or the others have done so without this region
@@ -919,7 +946,7 @@ impl Coordinator {
     }
 
     /// This site has found the outcome: tells all regions that vote.
-    fn conclude_as_coordinator(&mut self, near: &Nearby<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    fn conclude_as_coordinator(&mut self, near: &NearCoordinator<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         for region in meta.electorate.without(cx.me.region.into()).iter() {
             cx.fx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision });
         }
@@ -929,7 +956,7 @@ impl Coordinator {
     /// A peer's log tells that the attempt committed.
     pub(in crate::replicated_commit) fn learn_committed(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         attempt: Attempt,
         floor: Timestamp,
         cx: &mut Context<'_>,
@@ -944,7 +971,7 @@ impl Coordinator {
     /// site may carry it or be in doubt: nobody else here could tell that one what became of it, and its rows do not say so.
     pub(in crate::replicated_commit) fn keep_commit(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         meta: &Meta,
         floor: Timestamp,
         batch: &mut Batch,
@@ -963,7 +990,7 @@ impl Coordinator {
     }
 
     /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
-    fn distribute(&mut self, near: &Nearby<'_>, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
+    fn distribute(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
         let state = self.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
         assert!(state.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
         state.decision = Some(decision);
@@ -996,7 +1023,7 @@ impl Coordinator {
     }
 
     /// Has the cohorts apply a committed attempt, those that have not yet.
-    fn have_applied(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    fn have_applied(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_some_and(Decision::is_commit)) else {
             return;
         };
@@ -1043,7 +1070,7 @@ impl Coordinator {
         }
     }
 
-    pub(in crate::replicated_commit) fn coordinator_tick(&mut self, near: &Nearby<'_>, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn coordinator_tick(&mut self, near: &NearCoordinator<'_>, cx: &mut Context<'_>) {
         let now = cx.now;
         let attempts: Vec<Attempt> = self.unresolved.iter().copied().collect();
         work::add(attempts.len());
@@ -1067,7 +1094,7 @@ impl Coordinator {
 
     /// In doubt: asks the gateway, and the regions once it is dead or decides no more. Asked too early, votes become final
     /// that the gateway could still have withdrawn.
-    fn ask(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    fn ask(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let state = &self.attempts[&attempt];
         let gateway = attempt.txn.gateway;
         if cx.is_past_asking(gateway, state.over, cx.now.since(state.since)) {
@@ -1077,7 +1104,7 @@ impl Coordinator {
     }
 
     /// The gateway decides no more.
-    pub(in crate::replicated_commit) fn on_over(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_over(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         if let Some(state) = self.attempts.get_mut(&attempt)
             && state.is_in_doubt()
             && !state.over
@@ -1087,7 +1114,7 @@ impl Coordinator {
         }
     }
 
-    fn ask_votes(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    fn ask_votes(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         self.count_votes(near, attempt, cx);
         let state = &self.attempts[&attempt];
         if state.decision.is_some() {
@@ -1107,7 +1134,7 @@ impl Coordinator {
 
     /// Drops the attempts that are resolved, or that this region has no part in, once they are old. One that was refused stays, within bounds, as
     /// long as another region may be prepared for it: should that one be away now, it has to hear of the refusal.
-    fn forget(&mut self, near: &Nearby<'_>, cx: &mut Context<'_>) {
+    fn forget(&mut self, near: &NearCoordinator<'_>, cx: &mut Context<'_>) {
         let (age, refusals_kept) = (cx.config.forget_after, cx.config.refusals_kept);
         let (after, mut kept) = (self.walked, self.kept);
         let old: Vec<Attempt> = self.forgettable(after, cx.now.minus(age), age, cx.now).take(FORGET_MAX).collect();
@@ -1139,7 +1166,7 @@ impl Coordinator {
     }
 
     /// True unless every other site that the attempt concerns has closed its timestamp: in any region, for those without a vote may carry it.
-    fn may_be_prepared_elsewhere(&self, near: &Nearby<'_>, cx: &Shared, meta: &Meta) -> bool {
+    fn may_be_prepared_elsewhere(&self, near: &NearCoordinator<'_>, cx: &Shared, meta: &Meta) -> bool {
         let regions = self.survivors(cx, meta);
         let others = regions.iter().flat_map(|region| meta.participants.iter().map(move |shard| SiteId { region, shard: *shard }));
         let mut others = others.filter(|site| *site != cx.me);
@@ -1149,7 +1176,7 @@ impl Coordinator {
     /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a
     /// crash changes nothing of that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to
     /// carry.
-    pub(in crate::replicated_commit) fn close(&mut self, near: &Nearby<'_>, own_closed: Timestamp, cx: &Shared) -> Timestamp {
+    pub(in crate::replicated_commit) fn close(&mut self, near: &NearCoordinator<'_>, own_closed: Timestamp, cx: &Shared) -> Timestamp {
         let closed = own_closed.min(cx.clock.bound());
         let open = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
         let open = open.filter(|state| state.is_in_doubt() || state.is_preparing() || state.is_resolving());
@@ -1161,7 +1188,7 @@ impl Coordinator {
 
 impl Coordinator {
     /// Ballot 1 as plain Paxos runs it: accepts the commit that somebody in doubt asks about, whatever was voted at ballot 0.
-    fn accept_at_ballot_one(&mut self, near: &Nearby<'_>, meta: Meta, cx: &mut Context<'_>) {
+    fn accept_at_ballot_one(&mut self, near: &NearCoordinator<'_>, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         let state = self.attempts.get_mut(&attempt).expect("just looked up");
         if state.vote == Some(Vote::No(Refusal::Superseded)) {

@@ -17,7 +17,7 @@ use crate::replicated_commit::cohort::{RowsOfDoubt, check_range};
 use crate::replicated_commit::config::PAGE_BYTES_MAX;
 use crate::replicated_commit::context::{Context, Local, Shared};
 use crate::replicated_commit::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
-use crate::replicated_commit::nearby::Nearby;
+use crate::replicated_commit::nearby::NearCoordinator;
 use crate::replicated_commit::planted::Planted;
 use crate::replicated_commit::site::{Pending, Roles};
 use crate::resolution::{Leader, Round, Testimony, Verdict};
@@ -101,7 +101,7 @@ enum Way {
 impl Coordinator {
     /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
     /// have forgotten it.
-    pub(in crate::replicated_commit) fn lead_for_carrier(&mut self, near: &Nearby<'_>, meta: &Meta, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn lead_for_carrier(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) {
         if !self.lost_of(cx, meta).is_empty() {
             self.state_of_forgotten(cx, meta);
             self.lead_resolution(near, meta.attempt, cx);
@@ -225,7 +225,7 @@ impl Coordinator {
 impl Coordinator {
     /// Leads the resolution of an attempt that somebody is in doubt about, if regions of its electorate are lost: asks whoever has not
     /// answered yet.
-    pub(super) fn lead_resolution(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    pub(super) fn lead_resolution(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let now = cx.now;
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
         let meta = state.meta.clone();
@@ -253,7 +253,7 @@ impl Coordinator {
     /// A leader asks what this region knows.
     pub(in crate::replicated_commit) fn on_inquire(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         from: SiteId,
         meta: Meta,
         round: Round,
@@ -310,7 +310,7 @@ impl Coordinator {
     }
 
     /// Says what this region knows, once that is on disk.
-    fn testify(&mut self, near: &Nearby<'_>, to: SiteId, attempt: Attempt, round: Round, cx: &mut Context<'_>) {
+    fn testify(&mut self, near: &NearCoordinator<'_>, to: SiteId, attempt: Attempt, round: Round, cx: &mut Context<'_>) {
         let region = cx.me.region;
         let state = &self.attempts[&attempt];
         let entry = near.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
@@ -332,7 +332,7 @@ impl Coordinator {
     /// A survivor testifies.
     pub(in crate::replicated_commit) fn on_testified(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         attempt: Attempt,
         region: RegionId,
         round: Round,
@@ -345,7 +345,7 @@ impl Coordinator {
     }
 
     /// The leader has heard something: it proposes once it has heard all survivors, and concludes once all have accepted.
-    fn go_on_resolving(&mut self, near: &Nearby<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    fn go_on_resolving(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
         let Some(leader) = &state.leader else { return };
         let meta = state.meta.clone();
@@ -375,7 +375,7 @@ impl Coordinator {
     /// The rows of what others have forgotten were looked for.
     pub(in crate::replicated_commit) fn on_rows_of_forgotten(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         attempt: Attempt,
         loaded: Loaded,
         cx: &mut Context<'_>,
@@ -394,7 +394,13 @@ impl Coordinator {
     }
 
     /// All survivors have accepted `decision`.
-    pub(in crate::replicated_commit) fn on_concluded(&mut self, near: &Nearby<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    pub(in crate::replicated_commit) fn on_concluded(
+        &mut self,
+        near: &NearCoordinator<'_>,
+        meta: &Meta,
+        decision: Decision,
+        cx: &mut Context<'_>,
+    ) {
         if meta.coordinator == cx.me.shard {
             let now = cx.now;
             let state = self.state_of(meta, now);
@@ -407,7 +413,7 @@ impl Coordinator {
 
     /// What follows from all testimonies, and whether that rests on votes that nobody has seen; none as long as too few sites have said how
     /// high they had prepared.
-    fn judge(&self, near: &Nearby<'_>, meta: &Meta, leader: &Leader, cx: &mut Context<'_>) -> Option<(Decision, bool)> {
+    fn judge(&self, near: &NearCoordinator<'_>, meta: &Meta, leader: &Leader, cx: &mut Context<'_>) -> Option<(Decision, bool)> {
         let mut refusing = Tally::default();
         meta.refuse_for_lost(&mut refusing);
         let assumed = if cx.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
@@ -433,7 +439,7 @@ impl Coordinator {
     /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
     /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
     /// again until all of them are over.
-    fn make_way(&mut self, near: &Nearby<'_>, cx: &Shared, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
+    fn make_way(&mut self, near: &NearCoordinator<'_>, cx: &Shared, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
         if cx.rules.breaks(Planted::RivalsBothCommit) {
             return Way::Free;
         }
@@ -474,7 +480,7 @@ impl Coordinator {
     /// A survivor accepts what this site proposes.
     pub(in crate::replicated_commit) fn on_accepted(
         &mut self,
-        near: &Nearby<'_>,
+        near: &NearCoordinator<'_>,
         attempt: Attempt,
         region: RegionId,
         round: Round,
@@ -516,7 +522,7 @@ impl Roles {
         if self.cohort.is_carried(&attempt) && !self.cohort.are_rows_absent(attempt, cx) {
             return; // they are being looked for, and the coordinator asks again
         }
-        let votes = self.nearby().votes_heard(&attempt).into_iter().collect();
+        let votes = self.near_coordinator().votes_heard(&attempt).into_iter().collect();
         let mut batch = Batch::new();
         cx.cover(&mut batch, meta.at);
         if meta.participants.contains(&cx.me.shard) {
