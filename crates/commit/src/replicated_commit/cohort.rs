@@ -411,11 +411,7 @@ impl Cohort {
         } else {
             return self.promise(attempt, cx);
         };
-        let token = cx.token(Pending::Validate(attempt));
-        if let Some(Entry { stage: Stage::Validating(validation), .. }) = self.entries.get_mut(&attempt) {
-            validation.awaited = Some(token);
-        }
-        cx.fx.load(token, load);
+        validation.awaited = Some(cx.load(Pending::Validate(attempt), load));
         None
     }
 

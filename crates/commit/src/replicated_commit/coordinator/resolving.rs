@@ -76,12 +76,6 @@ impl Examinations {
         self.0.values_mut().for_each(|examination| examination.see(key, at));
     }
 
-    fn await_load(&mut self, attempt: Attempt, token: Token) {
-        if let Some(examination) = self.0.get_mut(&attempt) {
-            examination.awaited = Some(token);
-        }
-    }
-
     /// Lists its tables.
     pub(in crate::replicated_commit) fn tables(&self, attempts: usize, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("examinations", self.0.len(), attempts));
@@ -585,9 +579,7 @@ impl Roles {
         } else {
             return self.end_examination(attempt, cx);
         };
-        let token = cx.token(Pending::Examine(attempt));
-        self.examinations.await_load(attempt, token);
-        cx.fx.load(token, load);
+        examination.awaited = Some(cx.load(Pending::Examine(attempt), load));
     }
 
     /// What is to be committed by assumption had read these rows.
