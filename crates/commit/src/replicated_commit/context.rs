@@ -1,7 +1,8 @@
 //! What the roles of a site share, and all that a role may touch besides its own state: the time, the clock and its bound on disk, the
 //! configuration, what is known of the cluster, the rules, and the effects of the step.
 //!
-//! Invariant kept here: no transaction begins at a timestamp, and no read is answered at one, that lies above the clock's bound on disk.
+//! Invariant kept here: no transaction begins at a timestamp, and no read is answered at one, that lies above the clock's bound on disk; a new life
+//! starts its clock, and refuses writes, at the bound of the lives before.
 
 use super::config::Config;
 use super::message::{Attempt, Meta, Note, Promise};
@@ -184,7 +185,7 @@ impl Shared {
         }
     }
 
-    /// Lists its tables, where transactions of `open` sites and more may read.
+    /// Lists its tables, where `everywhere` transactions may be open in the cluster.
     pub(super) fn tables(&self, everywhere: usize, visit: &mut dyn FnMut(Table)) {
         let sites = self.topology.sites().count();
         visit(Table::new("peers", self.peers.len(), sites).stays());

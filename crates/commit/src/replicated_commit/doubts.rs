@@ -8,7 +8,7 @@
 //!     ├────────────────────────────▶│────────────────────────────────▶│
 //!     │◀────────────────────────────┤ firm yes    yes, no, Decided    │
 //!     │◀──────────────────────────────────────────────────────────────┤
-//!   the votes of X's electorate decide as ever; or its row comes with a log; or a region of it is declared lost: see `resolving.rs`
+//!   the votes of X's electorate decide as ever; or its row comes with a log; or a region of it is declared lost: see `coordinator/resolving.rs`
 //! ```
 //!
 //! A commit of an earlier epoch has the votes of a majority; one of those regions is among any majority that has stopped,

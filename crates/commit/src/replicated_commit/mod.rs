@@ -38,7 +38,7 @@
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor: dispatch, timers |
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
-//! | `nearby.rs` | what the coordinator sees of the other roles of its site |
+//! | `nearby.rs` | what coordinator and cohort see of the other roles of their site |
 //! | `recovery.rs` | from disk to serving |
 //! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
 //! | `gateway/handoff.rs` | a commit run from a better place |
