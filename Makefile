@@ -12,14 +12,14 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 
 test: ## All tests.
 	cargo test --workspace
-	cargo test --package rhumb-commit --package rhumb-sim --features planted --test scenarios --test world --test planted --test quad_moves
-	cargo test --package rhumb-commit --features planted --test model_catenae --test model_quad -- planted
+	cargo test --package rhumb-replicated-commit --package rhumb-sim --features planted --test scenarios --test world --test planted --test quad_moves
+	cargo test --package rhumb-catenae --package rhumb-quad --features planted --test model -- planted
 	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
 
 verify: ## The read-only gate: format, lints, documentation.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	cargo clippy --package rhumb-commit --package rhumb-quota --package rhumb-sim --package rhumb-sql --package rhumb-sqlsim --all-targets --features planted -- --deny warnings
+	cargo clippy --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --package rhumb-paxos-commit --package rhumb-quota --package rhumb-sim --package rhumb-sql --package rhumb-sqlsim --all-targets --features planted -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
 
 fix: ## Put right what `verify` would complain about, as far as a machine can.
@@ -28,7 +28,7 @@ fix: ## Put right what `verify` would complain about, as far as a machine can.
 
 soak: ## A thousand seeds of every scenario of the simulator with all faults on, and the largest model. SEEDS=100000 for a night.
 	cargo test --package rhumb-quota --test model_avantan -- --ignored
-	cargo test --package rhumb-commit --test model_catenae --test model_quad --test model_resolution -- --ignored
+	cargo test --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --test model --test model_resolution -- --ignored
 	cargo test --workspace --features rhumb-sqlsim/planted --test planted
 	cargo build --package rhumb
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}

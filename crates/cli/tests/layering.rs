@@ -6,8 +6,29 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 14] =
-    ["core", "store", "commit", "forecast", "quota", "plan", "sim", "alarm", "node", "resp", "sql", "sqlsim", "lab", "cli"];
+const LAYERS: [&str; 18] = [
+    "core",
+    "store",
+    "commit",
+    "replicated-commit",
+    "catenae",
+    "quad",
+    "paxos-commit",
+    "forecast",
+    "quota",
+    "plan",
+    "sim",
+    "alarm",
+    "node",
+    "resp",
+    "sql",
+    "sqlsim",
+    "lab",
+    "cli",
+];
+/// The commit protocols: none knows another, nor the store. Only who brings them together knows them: simulator, node, laboratory, command
+/// line; and SQL, for what two of them let people administer.
+const PROTOCOLS: [&str; 4] = ["replicated-commit", "catenae", "quad", "paxos-commit"];
 /// Who may use whom besides: nobody. Who may not, though the order would let them.
 const FORBIDDEN: [(&str, &str, &str); 16] = [
     ("forecast", "store", "a model is bytes; who has files keeps them"),
@@ -28,9 +49,13 @@ const FORBIDDEN: [(&str, &str, &str); 16] = [
     ("lab", "sql", "workloads are clients: they reach the database over the wire"),
 ];
 /// Crates that do no I/O, and all that they may use from outside.
-const PURE: [(&str, &[&str]); 5] = [
+const PURE: [(&str, &[&str]); 9] = [
     ("core", &["bytes", "csv", "postcard", "rand", "rand_chacha", "serde", "thiserror"]),
-    ("commit", &["async-trait", "bytes", "libm", "pathfinding", "serde", "thiserror"]),
+    ("commit", &["async-trait", "serde", "thiserror"]),
+    ("replicated-commit", &["bytes", "serde"]),
+    ("catenae", &["async-trait", "bytes", "serde"]),
+    ("quad", &["async-trait", "libm", "pathfinding", "serde", "thiserror"]),
+    ("paxos-commit", &["bytes", "serde"]),
     ("quota", &["async-trait", "bytes", "serde", "thiserror"]),
     ("forecast", &["crc32fast", "csv", "libm", "nalgebra", "postcard", "serde", "thiserror"]),
     ("plan", &["serde", "strsim", "thiserror"]),
@@ -70,6 +95,17 @@ fn a_crate_uses_only_what_stands_above_it() {
 fn a_crate_keeps_out_of_what_is_not_its_business() {
     for (user, used, why) in FORBIDDEN {
         assert!(!dependencies(user).contains(&format!("rhumb-{used}")), "{user} uses {used}, but {why}");
+    }
+}
+
+#[test]
+fn no_protocol_knows_another_nor_the_store() {
+    for user in PROTOCOLS.into_iter().chain(["commit", "quota", "forecast", "plan", "store", "resp"]) {
+        let used = dependencies(user);
+        let unwanted = PROTOCOLS.into_iter().chain(if PROTOCOLS.contains(&user) { Some("store") } else { None });
+        for protocol in unwanted {
+            assert!(!used.contains(&format!("rhumb-{protocol}")), "{user} uses {protocol}");
+        }
     }
 }
 

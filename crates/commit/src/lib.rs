@@ -1,15 +1,13 @@
-//! The commit protocols of Rhumb as pure state machines, a folder each, over shared parts.
+//! What the commit protocols of Rhumb share. Above them, transactions as clients see them, of any protocol; beneath them, the parts that more
+//! than one is made of. Each protocol is a crate of its own and knows no other; none is known here.
 
 pub mod buffer;
-pub mod catenae;
 pub mod ceilings;
 pub mod clock_lease;
+pub mod interactive;
 pub mod locks;
-pub mod paxos_commit;
+pub mod one_shot;
 pub mod placement;
-pub mod quad;
-pub mod replicated_commit;
-pub mod resolution;
 pub mod transaction;
 pub mod votes;
 pub mod wound_wait;

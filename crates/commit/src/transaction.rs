@@ -8,14 +8,11 @@
 //! These are the traits; the node implements them over the site's actor, so that nothing above knows which commit
 //! protocol answers.
 
-use crate::catenae;
-use crate::catenae::execution::{Output, Rejection};
-use crate::catenae::operation::Operation;
-use crate::quad;
+use crate::one_shot::execution::{Output, Rejection};
+use crate::one_shot::operation::Operation;
 use async_trait::async_trait;
-use rhumb_core::{Key, KeyRange, Row, SiteId, Span, Timestamp, Value};
+use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
 
@@ -172,26 +169,6 @@ pub struct RegionStatus {
     pub commits_at: Option<String>,
 }
 
-/// How far a site is with the epochs of Catenae.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Epochs {
-    /// What its actor says.
-    pub status: catenae::Status,
-    /// The names of the regions that are passed over.
-    pub passed_over: Vec<String>,
-}
-
-/// What a site says of the quorums of QuAD, for people.
-#[derive(Clone, Debug, PartialEq)]
-pub struct QuorumView {
-    /// What its actor says.
-    pub explanation: quad::Explanation,
-    /// The names of all sites.
-    pub names: BTreeMap<SiteId, String>,
-    /// The names of all regions, in the order of the cluster.
-    pub regions: Vec<String>,
-}
-
 /// What became of operations that a transaction carried out at its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operated {
@@ -221,25 +198,6 @@ pub trait Gateway: Send + Sync + 'static {
     /// True if its transactions can [operate](Transaction::operate).
     fn takes_operations(&self) -> bool {
         false
-    }
-
-    /// How far this site is with epochs; `None` if its protocol has none.
-    async fn epochs(&self) -> Result<Option<Epochs>, TxnError> {
-        Ok(None)
-    }
-
-    /// Which quorums there are; `None` if its protocol has none that change.
-    async fn quorums(&self) -> Result<Option<QuorumView>, TxnError> {
-        Ok(None)
-    }
-
-    /// Has the cluster's quorums have so many cores. Done once that is decided.
-    ///
-    /// # Errors
-    /// [`TxnError::Invalid`] if there cannot be so many, or the protocol has no cores; [`TxnError::Unavailable`] or
-    /// [`TxnError::Conflict`] if it was not decided, which may succeed later.
-    async fn set_cores(&self, _cores: quad::Cores) -> Result<(), TxnError> {
-        Err(TxnError::Invalid("there are no cores here".into()))
     }
 }
 

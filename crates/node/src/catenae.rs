@@ -19,12 +19,14 @@ use crate::reach::{Here, Reach};
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
 use async_trait::async_trait;
+use rhumb_catenae::administration::{Administration, Epochs};
+use rhumb_catenae::{Admin, Answer, Request, Site};
 use rhumb_commit::buffer::WriteBuffer;
-use rhumb_commit::catenae::execution::{Outcome, Rejection};
-use rhumb_commit::catenae::operation::{Expected, Invalid, Operation, Transaction as OneShot, UNCHANGED_ROWS_MAX};
-use rhumb_commit::catenae::{Answer, Freshness, Request, Site};
+use rhumb_commit::one_shot::Freshness;
+use rhumb_commit::one_shot::execution::{Outcome, Rejection};
+use rhumb_commit::one_shot::operation::{Expected, Invalid, Operation, Transaction as OneShot, UNCHANGED_ROWS_MAX};
 use rhumb_commit::transaction::{
-    self, CommitOptions, Committed, Epochs, Operated, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of,
+    self, CommitOptions, Committed, Operated, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of,
 };
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
 use std::collections::BTreeMap;
@@ -85,12 +87,15 @@ impl<R: Reach<Site>> transaction::Gateway for Gateway<R> {
     fn takes_operations(&self) -> bool {
         true
     }
+}
 
-    async fn epochs(&self) -> Result<Option<Epochs>, TxnError> {
-        match ask(&self.reach, Request::Status).await? {
-            Answer::Status(status) => {
+#[async_trait]
+impl<R: Reach<Site>> Administration for Gateway<R> {
+    async fn epochs(&self) -> Result<Epochs, TxnError> {
+        match ask(&self.reach, Request::Admin(Admin::Status)).await? {
+            Answer::Admin(status) => {
                 let passed_over = status.passed_over.iter().map(|&region| self.reach.region_name(region)).collect();
-                Ok(Some(Epochs { status, passed_over }))
+                Ok(Epochs { status, passed_over })
             }
             other => unexpected(&other),
         }

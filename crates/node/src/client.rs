@@ -1,5 +1,4 @@
-//! Transactions of clients in this process, over an actor that is asked as Replicated Commit is: itself, or QuAD. What SQL sees of
-//! either.
+//! Interactive transactions of clients in this process, over the actor of any protocol that runs them: what SQL sees of it.
 //!
 //! Writes are buffered here and laid over what is read; nothing is sent for them before the commit.
 //!
@@ -15,13 +14,12 @@ use crate::vitals::{Commits, Vitals};
 use async_trait::async_trait;
 use futures::future::{Either, select};
 use rhumb_commit::buffer::WriteBuffer;
+use rhumb_commit::interactive::{Answer, Interactive, Request};
 use rhumb_commit::placement::Regions;
-use rhumb_commit::quad;
-use rhumb_commit::replicated_commit::{Answer, Request, Site, Status as ActorStatus};
-use rhumb_commit::transaction::{
-    self, CommitOptions, Committed, QuorumView, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of,
-};
+use rhumb_commit::transaction::{self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
+use rhumb_replicated_commit::{self as replicated_commit, Admin, Site, Status as ActorStatus};
+use std::fmt;
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
@@ -36,23 +34,13 @@ const WRITES_BYTES_MAX: usize = 12 << 20;
 /// Bytes of the keys that are asked for at once; a single key may have more.
 const KEYS_BYTES_MAX: usize = 1 << 20;
 
-/// An actor whose clients ask as those of Replicated Commit do.
-pub trait Serves: Hosted<Request: From<Request>, Answer = Answer> {
+/// An actor of interactive transactions.
+pub trait Serves: Hosted + Interactive<Asked: Send, Told: Send> {
     /// True if commits validate versions that were read elsewhere. Else they have to be read.
     const VALIDATES: bool;
 
     /// Counts a transaction by what its client was told of its end.
     fn count(status: &Status, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool);
-
-    /// The request for an account of its quorums, if it has such that change.
-    fn explain() -> Option<Self::Request> {
-        None
-    }
-
-    /// The request for so many cores, if it has such.
-    fn cores(_cores: quad::Cores) -> Option<Self::Request> {
-        None
-    }
 }
 
 impl Serves for Site {
@@ -68,12 +56,12 @@ impl Serves for Site {
 }
 
 impl Commits for Site {
-    fn inquiry() -> Request {
-        Request::Status
+    fn inquiry() -> replicated_commit::Request {
+        Request::Admin(Admin::Status)
     }
 
-    fn vitals(answer: Answer) -> Option<Vitals> {
-        let Answer::Status(status) = answer else { return None };
+    fn vitals(answer: replicated_commit::Answer) -> Option<Vitals> {
+        let Answer::Admin(status) = answer else { return None };
         Some(Vitals {
             open: status.open_transactions,
             prepared: status.prepared,
@@ -108,13 +96,18 @@ impl<A: Serves, R: Reach<A>> Gateway<A, R> {
     pub fn over(reach: R) -> Gateway<A, R> {
         Gateway { reach, actor: PhantomData }
     }
+
+    /// How the site is reached.
+    pub(crate) fn reach(&self) -> &R {
+        &self.reach
+    }
 }
 
 impl Gateway {
     /// What the actor says of itself.
     pub(crate) async fn actor_status(&self) -> Result<ActorStatus, TxnError> {
-        match ask(&self.reach, Request::Status).await? {
-            Answer::Status(status) => {
+        match ask(&self.reach, Request::Admin(Admin::Status)).await? {
+            Answer::Admin(status) => {
                 self.status().saw_placement(&status.placement);
                 Ok(status)
             }
@@ -124,7 +117,7 @@ impl Gateway {
 
     /// Has changes of the placement that are in doubt settled without regions that are `lost`.
     pub(crate) async fn settle_without(&self, lost: Regions) -> Result<(), TxnError> {
-        match ask(&self.reach, Request::Settle { lost }).await? {
+        match ask(&self.reach, Request::Admin(Admin::Settle { lost })).await? {
             Answer::Done => Ok(()),
             other => Err(unexpected(other)),
         }
@@ -164,27 +157,6 @@ impl<A: Serves, R: Reach<A>> transaction::Gateway for Gateway<A, R> {
     fn regions(&self) -> Vec<RegionStatus> {
         self.reach.regions()
     }
-
-    async fn quorums(&self) -> Result<Option<QuorumView>, TxnError> {
-        let Some(request) = A::explain() else { return Ok(None) };
-        match self.reach.ask(request).await {
-            Ok(Answer::Explained(explanation)) => Ok(Some(self.reach.quorum_view(*explanation))),
-            Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
-            Ok(other) => Err(unexpected(other)),
-            Err(rejected) => Err(TxnError::Unavailable(rejected.to_string())),
-        }
-    }
-
-    async fn set_cores(&self, cores: quad::Cores) -> Result<(), TxnError> {
-        let Some(request) = A::cores(cores) else { return Err(TxnError::Invalid("there are no cores here".into())) };
-        match self.reach.ask(request).await {
-            Ok(Answer::Done) => Ok(()),
-            Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
-            Ok(other) => Err(unexpected(other)),
-            Err(Rejected::Busy) => Err(TxnError::Unavailable(Rejected::Busy.to_string())),
-            Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
-        }
-    }
 }
 
 /// A transaction of a site's gateway.
@@ -205,8 +177,8 @@ struct Transaction<A: Serves, R: Reach<A>> {
     over: bool,
 }
 
-async fn ask<A: Serves>(reach: &impl Reach<A>, request: Request) -> Result<Answer, TxnError> {
-    match reach.ask(request.into()).await {
+async fn ask<A: Serves>(reach: &impl Reach<A>, request: Request<A::Asked>) -> Result<Answer<A::Told>, TxnError> {
+    match reach.ask(request).await {
         Ok(Answer::Failed(error)) => Err(reach.told(error)),
         Ok(answer) => Ok(answer),
         Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
@@ -220,7 +192,7 @@ fn count<A: Serves>(reach: &impl Reach<A>, options: CommitOptions, outcome: Resu
     }
 }
 
-fn unexpected(answer: Answer) -> TxnError {
+pub(crate) fn unexpected<T: fmt::Debug>(answer: Answer<T>) -> TxnError {
     unreachable!("the gateway answered something else than was asked: {answer:?}")
 }
 
@@ -273,7 +245,7 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
     }
 
     /// Asks the actor for rows; a transaction that cannot go on is counted.
-    async fn ask(&self, request: Request) -> Result<Answer, TxnError> {
+    async fn ask(&self, request: Request<A::Asked>) -> Result<Answer<A::Told>, TxnError> {
         let asked = ask(&self.reach, request);
         let answer = match self.longest_wait {
             Some(longest) if !matches!(self.mode, ReadMode::Stale(_)) => match select(pin!(asked), pin!(self.reach.sleep(longest))).await {
@@ -401,7 +373,7 @@ impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
         let read_only = writes.is_empty();
         self.over = true;
         let request = Request::Commit { txn: self.txn, writes, expect, options: self.options };
-        let outcome = match self.reach.ask(request.into()).await {
+        let outcome = match self.reach.ask(request).await {
             Ok(Answer::Committed(committed)) => Ok(committed),
             Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
             Ok(other) => Err(unexpected(other)),
@@ -418,14 +390,14 @@ impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
     async fn rollback(mut self: Box<Self>) {
         self.over = true;
         // A site that cannot hear it is stopping, and its transactions end with it.
-        let _ = self.reach.tell(Request::Rollback { txn: self.txn }.into());
+        let _ = self.reach.tell(Request::Rollback { txn: self.txn });
     }
 }
 
 impl<A: Serves, R: Reach<A>> Drop for Transaction<A, R> {
     fn drop(&mut self) {
         if !self.over {
-            let _ = self.reach.tell(Request::Rollback { txn: self.txn }.into());
+            let _ = self.reach.tell(Request::Rollback { txn: self.txn });
         }
     }
 }

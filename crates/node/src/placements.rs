@@ -3,9 +3,9 @@
 use crate::client::Gateway;
 use async_trait::async_trait;
 use rhumb_commit::placement::{Change, ChangeError, Placement};
-use rhumb_commit::replicated_commit::{Measured, Status};
 use rhumb_commit::transaction::{self, ReadMode, TxnError};
 use rhumb_core::{Key, RegionId, SiteId, Timestamp};
+use rhumb_replicated_commit::{Measured, Status};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use thiserror::Error;

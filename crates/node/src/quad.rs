@@ -1,12 +1,19 @@
-//! What SQL sees of QuAD: the transactions of [`client`](crate::client) over its actor.
+//! What SQL sees of QuAD: the transactions of [`client`](crate::client) over its actor, and the quorums.
 
-use crate::client::Serves;
-use crate::status::Status;
-use rhumb_commit::quad::{Cores, Request, Site};
+use crate::client::{self, Serves, unexpected};
+use crate::reach::{Here, Reach};
+use crate::runtime::Rejected;
+use crate::status::{Status, named};
+use async_trait::async_trait;
+use rhumb_commit::interactive::{Answer, Request};
 use rhumb_commit::transaction::{CommitOptions, Committed, TxnError};
+use rhumb_core::SiteId;
+use rhumb_quad::administration::{Administration, QuorumView};
+use rhumb_quad::{Admin, Cores, Explanation, Site};
+use std::collections::BTreeMap;
 
-/// The gateway of this site.
-pub type Gateway = crate::client::Gateway<Site>;
+/// The gateway of a site.
+pub type Gateway<R = Here<Site>> = client::Gateway<Site, R>;
 
 impl Serves for Site {
     const VALIDATES: bool = false;
@@ -14,12 +21,40 @@ impl Serves for Site {
     fn count(status: &Status, _: CommitOptions, outcome: Result<Committed, &TxnError>, _: bool) {
         status.quad().count(outcome);
     }
+}
 
-    fn explain() -> Option<Request> {
-        Some(Request::Explain)
+#[async_trait]
+impl<R: Reach<Site>> Administration for Gateway<R> {
+    async fn quorums(&self) -> Result<QuorumView, TxnError> {
+        let reach = self.reach();
+        match reach.ask(Request::Admin(Admin::Explain)).await {
+            Ok(Answer::Admin(explanation)) => {
+                let regions = reach.regions().into_iter().map(|region| region.name).collect();
+                Ok(view(*explanation, reach.site_names(), regions))
+            }
+            Ok(Answer::Failed(error)) => Err(reach.told(error)),
+            Ok(other) => Err(unexpected(other)),
+            Err(rejected) => Err(TxnError::Unavailable(rejected.to_string())),
+        }
     }
 
-    fn cores(cores: Cores) -> Option<Request> {
-        Some(Request::Cores(cores))
+    async fn set_cores(&self, cores: Cores) -> Result<(), TxnError> {
+        let reach = self.reach();
+        match reach.ask(Request::Admin(Admin::Cores(cores))).await {
+            Ok(Answer::Done) => Ok(()),
+            Ok(Answer::Failed(error)) => Err(reach.told(error)),
+            Ok(other) => Err(unexpected(other)),
+            Err(Rejected::Busy) => Err(TxnError::Unavailable(Rejected::Busy.to_string())),
+            Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
+        }
     }
+}
+
+/// What an actor says of its quorums, with the names of sites in its texts.
+pub(crate) fn view(mut explanation: Explanation, names: BTreeMap<SiteId, String>, regions: Vec<String>) -> QuorumView {
+    let texts = [Some(&mut explanation.why), explanation.plan.as_mut().map(|plan| &mut plan.why)];
+    for text in texts.into_iter().flatten() {
+        *text = named(text, &names);
+    }
+    QuorumView { explanation, names, regions }
 }

@@ -5,9 +5,9 @@
 
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
-use rhumb_commit::quad::Explanation;
-use rhumb_commit::transaction::{QuorumView, RegionStatus, TxnError};
-use rhumb_core::{Actor, RegionId, Span, Time};
+use rhumb_commit::transaction::{RegionStatus, TxnError};
+use rhumb_core::{Actor, RegionId, SiteId, Span, Time};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ pub trait Reach<A: Actor>: Clone + Send + Sync + 'static {
         error
     }
 
-    /// What the actor says of its quorums, with the names of sites.
-    fn quorum_view(&self, explanation: Explanation) -> QuorumView;
+    /// The names of all sites.
+    fn site_names(&self) -> BTreeMap<SiteId, String>;
 
     /// Where it is counted what becomes of transactions, if it is.
     fn status(&self) -> Option<&Status> {
@@ -102,8 +102,8 @@ where
         self.status.told(error)
     }
 
-    fn quorum_view(&self, explanation: Explanation) -> QuorumView {
-        self.status.quorum_view(explanation)
+    fn site_names(&self) -> BTreeMap<SiteId, String> {
+        self.status.names()
     }
 
     fn status(&self) -> Option<&Status> {

@@ -6,9 +6,10 @@ use crate::runtime::{Clock, Common, Failure};
 use crate::transport::{Fault, Peer, Transport};
 use crate::vitals::Said;
 use rhumb_commit::placement::{Coordinators, Placement};
-use rhumb_commit::quad::Explanation;
-use rhumb_commit::transaction::{QuorumView, RegionStatus, Role, TxnError};
+use rhumb_commit::transaction::{RegionStatus, Role, TxnError};
 use rhumb_core::{RegionId, SiteId, Span, Time};
+use rhumb_quad::Explanation;
+use rhumb_quad::administration::QuorumView;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,16 +65,11 @@ impl Status {
         &self.metrics.quad
     }
 
-    /// What a site said of its quorums, with the names of sites.
+    /// What an actor says of the quorums of QuAD, for people.
     pub(crate) fn quorum_view(&self, explanation: Explanation) -> QuorumView {
         let topology = &self.setup.topology;
         let regions = topology.regions().map(|region| topology.name(region).to_owned()).collect();
-        let mut view = QuorumView { explanation, names: self.names(), regions };
-        let texts = [Some(&mut view.explanation.why), view.explanation.plan.as_mut().map(|plan| &mut plan.why)];
-        for text in texts.into_iter().flatten() {
-            *text = named(text, &view.names);
-        }
-        view
+        crate::quad::view(explanation, self.names(), regions)
     }
 
     /// An error that a site has told of, with the names of sites.
@@ -81,7 +77,7 @@ impl Status {
         error.reworded(|text| named(text, &self.names()))
     }
 
-    fn names(&self) -> BTreeMap<SiteId, String> {
+    pub(crate) fn names(&self) -> BTreeMap<SiteId, String> {
         self.setup.topology.sites().map(|site| (site, self.setup.name(site))).collect()
     }
 
@@ -254,7 +250,7 @@ impl Status {
 }
 
 /// A text with the names of sites for their numbers.
-fn named(text: &str, names: &BTreeMap<SiteId, String>) -> String {
+pub(crate) fn named(text: &str, names: &BTreeMap<SiteId, String>) -> String {
     let word = |word: &str| {
         let number = word.trim_end_matches([',', ';', ':', '.']);
         let name = names.iter().find(|(site, _)| site.to_string() == number).map(|(_, name)| name.clone() + &word[number.len()..]);

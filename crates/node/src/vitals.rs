@@ -16,11 +16,10 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
-use rhumb_commit::catenae::{self, Site as Catenae, Status as CatenaeVitals};
+use rhumb_catenae::{self as catenae, Site as Catenae, Status as CatenaeVitals};
 use rhumb_commit::placement::Placement;
-use rhumb_commit::quad::{self, Explanation, Role, Site as Quad};
-use rhumb_commit::replicated_commit;
 use rhumb_core::{RegionId, Span, Table, Time, Timestamp};
+use rhumb_quad::{self as quad, Explanation, Role, Site as Quad};
 use rhumb_quota::request::{Answer, Request, Status as QuotaVitals};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,16 +83,16 @@ pub async fn of_quotas<A: KeepsQuotas>(handle: &Handle<A>, status: &Status) -> O
 
 /// Asks the actor of Catenae. `None` if it does not answer.
 pub async fn of_catenae(handle: &Handle<Catenae>, status: &Status) -> Option<CatenaeVitals> {
-    match within(status, handle.ask(catenae::Request::Status)).await? {
-        catenae::Answer::Status(vitals) => Some(vitals),
+    match within(status, handle.ask(catenae::Request::Admin(catenae::Admin::Status))).await? {
+        catenae::Answer::Admin(vitals) => Some(vitals),
         _ => None,
     }
 }
 
 /// Asks the actor of QuAD. `None` if it does not answer.
 pub async fn of_quad(handle: &Handle<Quad>, status: &Status) -> Option<Explanation> {
-    match within(status, handle.ask(quad::Request::Explain)).await? {
-        replicated_commit::Answer::Explained(explanation) => Some(*explanation),
+    match within(status, handle.ask(quad::Request::Admin(quad::Admin::Explain))).await? {
+        quad::Answer::Admin(explanation) => Some(*explanation),
         _ => None,
     }
 }
@@ -245,8 +244,8 @@ fn encode_counts<const N: usize>(encoder: &mut DescriptorEncoder, counts: [(&str
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
-    use rhumb_commit::catenae::Settling;
-    use rhumb_commit::catenae::epoch::Epoch;
+    use rhumb_catenae::Settling;
+    use rhumb_catenae::epoch::Epoch;
 
     #[test]
     fn what_the_actor_says_is_shown_until_it_says_nothing() {

@@ -3,9 +3,10 @@
 mod common;
 
 use common::{configure, lives, secret, setup};
-use rhumb_commit::catenae::Site as Catenae;
-use rhumb_commit::catenae::execution::{Output, Rejection};
-use rhumb_commit::catenae::operation::Operation;
+use rhumb_catenae::Site as Catenae;
+use rhumb_catenae::administration::Administration;
+use rhumb_commit::one_shot::execution::{Output, Rejection};
+use rhumb_commit::one_shot::operation::Operation;
 use rhumb_commit::transaction::{Committed, Gateway as _, Operated, ReadMode, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Timestamp, Value, fields};
 use rhumb_node::catenae::Gateway;
@@ -183,7 +184,7 @@ async fn sites_that_are_asked_nothing_fall_silent_and_wake_when_one_is_asked() {
     let sealed = async || {
         let mut all = Vec::new();
         for gateway in &gateways {
-            all.push(gateway.epochs().await.expect("answered").expect("it has epochs").status.coordinator);
+            all.push(gateway.epochs().await.expect("answered").status.coordinator);
         }
         all
     };

@@ -1,11 +1,11 @@
 //! Every mistake in a configuration is named with file, line where there is one, key, and what is allowed.
 
-use rhumb_commit::catenae::ChainSites;
+use rhumb_catenae::ChainSites;
 use rhumb_commit::placement::{Coordinators, Placement};
-use rhumb_commit::quad::quorums::Scoring;
 use rhumb_core::{RegionId, SiteId, Span, Topology};
 use rhumb_forecast::{Forecaster, RandomWalk};
 use rhumb_node::config::{Config, ConfigError, Setup, first_quorums};
+use rhumb_quad::quorums::Scoring;
 use rhumb_quota::name::Name;
 use std::collections::BTreeMap;
 use std::path::Path;

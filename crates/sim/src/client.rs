@@ -17,6 +17,17 @@ pub enum Next<R> {
     Done,
 }
 
+impl<R> Next<R> {
+    /// The same with another request in place of its own.
+    pub fn map<T>(self, into: impl FnOnce(R) -> T) -> Next<T> {
+        match self {
+            Next::Request(request) => Next::Request(into(request)),
+            Next::Wait(span) => Next::Wait(span),
+            Next::Done => Next::Done,
+        }
+    }
+}
+
 /// What happens to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEvent<T> {

@@ -1,8 +1,8 @@
 //! A region that is away for long: the others keep all that they say until it has come back and settled it, and it catches up from
 //! that alone. No state is ever copied whole.
 
-use rhumb_commit::catenae::operation::Operation;
-use rhumb_commit::catenae::{Config as Protocol, Request, Site, records};
+use rhumb_catenae::{Config as Protocol, Request, Site, records};
+use rhumb_commit::one_shot::operation::Operation;
 use rhumb_core::{Load, Loaded, RttMatrix, SiteId, Span};
 use rhumb_sim::{Config, Fault, Place, World};
 use std::sync::Arc;

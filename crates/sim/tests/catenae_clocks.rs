@@ -1,8 +1,8 @@
 //! Catenae where a clock is wrong by an hour: transactions are still done, in order, and none is refused for it.
 
-use rhumb_commit::catenae::execution::{Outcome, Output};
-use rhumb_commit::catenae::operation::Operation;
-use rhumb_commit::catenae::{Answer, Config as Protocol, Request, Site};
+use rhumb_catenae::{Answer, Config as Protocol, Request, Site};
+use rhumb_commit::one_shot::execution::{Outcome, Output};
+use rhumb_commit::one_shot::operation::Operation;
 use rhumb_core::{RttMatrix, SiteId, Span, Time, Timestamp};
 use rhumb_sim::{Config, Fault, World};
 use std::sync::Arc;

@@ -6,9 +6,10 @@
 //! conflict that is all. With one, a region votes at the end of the epoch in which its chains have ended, and the votes of a majority that
 //! count decide.
 
-use rhumb_commit::catenae::execution::{Outcome, Output};
-use rhumb_commit::catenae::operation::{Operation, Transaction};
-use rhumb_commit::catenae::{Answer, Config as Protocol, Freshness, Request, Site};
+use rhumb_catenae::{Answer, Config as Protocol, Request, Site};
+use rhumb_commit::one_shot::Freshness;
+use rhumb_commit::one_shot::execution::{Outcome, Output};
+use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::{Key, RegionId, RttMatrix, SiteId, Span, Time};
 use rhumb_sim::{Config, LocalDelays, World};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Directed runs of Catenae's replication: what is said fits a frame however it encodes, a cut link is got round, who catches up asks for
 //! one page at a time, and what waits for a stream that stands still is bounded.
 
-use rhumb_commit::catenae::operation::{Operation, Transaction};
-use rhumb_commit::catenae::planted::Planted;
-use rhumb_commit::catenae::{Answer, Config as Protocol, Durability, Request, Site};
+use rhumb_catenae::planted::Planted;
+use rhumb_catenae::{Answer, Config as Protocol, Durability, Request, Site};
+use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::fields::{By, Change};
 use rhumb_core::{Key, RttMatrix, Rules, SiteId, Span, Time};
 use rhumb_sim::{Config, Fault, Links, Place, TOO_LARGE, World};

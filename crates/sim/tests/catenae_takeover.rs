@@ -1,7 +1,7 @@
 //! A region that was away for long takes its stream back, by whichever of its sites is there, though a link is cut and others are busy.
 
-use rhumb_commit::catenae::operation::Operation;
-use rhumb_commit::catenae::{Answer, Config as Protocol, Request, Site};
+use rhumb_catenae::{Answer, Config as Protocol, Request, Site};
+use rhumb_commit::one_shot::operation::Operation;
 use rhumb_core::{RttMatrix, SiteId, Span};
 use rhumb_sim::{Config, Fault, Links, Place, World};
 use std::collections::BTreeSet;

@@ -2,9 +2,9 @@
 //! delays. The floor of a region is the round trip from it to the nearest regions that complete a majority.
 
 use rhumb_commit::placement::Placement;
-use rhumb_commit::replicated_commit::{Answer, Config as Protocol, Request, Site};
 use rhumb_commit::transaction::{CommitOptions, ReadMode};
 use rhumb_core::{Key, KeyRange, RegionId, RttMatrix, SiteId, Span, Time, Timestamp, TxnId, Value, wan};
+use rhumb_replicated_commit::{Answer, Config as Protocol, Request, Site};
 use rhumb_sim::{Config, LocalDelays, World};
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Paxos Commit over both concurrency controls, under faults: many seeds, all checkers.
 
-use rhumb_commit::paxos_commit::Concurrency;
+use rhumb_paxos_commit::Concurrency;
 use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::{Report, Scenario, all_cores, run_seeds};
 

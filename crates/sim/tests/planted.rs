@@ -9,8 +9,8 @@
 
 #![cfg(feature = "planted")]
 
-use rhumb_commit::replicated_commit::planted::Planted;
 use rhumb_core::Rules;
+use rhumb_replicated_commit::planted::Planted;
 use rhumb_sim::catenae::Catenae;
 use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::quad::Quad;
@@ -73,21 +73,18 @@ fn every_bug_planted_in_the_quotas_is_caught() {
 
 #[test]
 fn every_bug_planted_in_catenae_is_caught() {
-    assert_all_caught(rhumb_commit::catenae::planted::Planted::ALL, |bug| Catenae { rules: Rules::breaking(bug), ..Catenae::default() });
+    assert_all_caught(rhumb_catenae::planted::Planted::ALL, |bug| Catenae { rules: Rules::breaking(bug), ..Catenae::default() });
 }
 
 #[test]
 fn every_bug_planted_in_the_forwarding_of_catenae_is_caught() {
     let scenario = Catenae::default().with_namespaces();
-    assert_all_caught(rhumb_commit::catenae::planted::Planted::FORWARDING, |bug| Catenae {
-        rules: Rules::breaking(bug),
-        ..scenario.clone()
-    });
+    assert_all_caught(rhumb_catenae::planted::Planted::FORWARDING, |bug| Catenae { rules: Rules::breaking(bug), ..scenario.clone() });
 }
 
 #[test]
 fn every_bug_planted_in_paxos_commit_is_caught() {
-    assert_all_caught(rhumb_commit::paxos_commit::planted::Planted::ALL, |bug| PaxosCommit {
+    assert_all_caught(rhumb_paxos_commit::planted::Planted::ALL, |bug| PaxosCommit {
         rules: Rules::breaking(bug),
         ..PaxosCommit::default()
     });
@@ -95,7 +92,7 @@ fn every_bug_planted_in_paxos_commit_is_caught() {
 
 #[test]
 fn every_bug_planted_in_quad_is_caught() {
-    use rhumb_commit::quad::planted::Planted;
+    use rhumb_quad::planted::Planted;
     let bugs = Planted::ALL.into_iter().filter(|bug| ![Planted::SessionsIgnored, Planted::OldCopiesTaken].contains(bug));
     assert_all_caught(bugs, |bug| Quad { rules: Rules::breaking(bug), ..Quad::default() });
 }

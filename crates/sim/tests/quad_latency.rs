@@ -1,10 +1,9 @@
 //! What a read and a commit of QuAD wait for, to the microsecond: the farthest site of the quorum, once for a read and twice for a commit.
 
-use rhumb_commit::quad::quorums::Quorums;
-use rhumb_commit::quad::{Config as Protocol, Site};
-use rhumb_commit::replicated_commit::{Answer, Request};
 use rhumb_commit::transaction::{CommitOptions, ReadMode};
 use rhumb_core::{Key, SiteId, Span, Time, Value};
+use rhumb_quad::quorums::Quorums;
+use rhumb_quad::{Answer, Config as Protocol, Request, Site};
 use rhumb_sim::{Config, LocalDelays, World};
 use std::collections::BTreeMap;
 
@@ -34,7 +33,7 @@ fn world() -> World<Site> {
 
 fn ask(world: &mut World<Site>, at: SiteId, request: Request) -> (Answer, Span) {
     let asked = world.now();
-    world.submit(at, request.into());
+    world.submit(at, request);
     let deadline = asked + Span::from_secs(5);
     assert!(world.run_until_reply(deadline).expect("nothing goes wrong"), "no answer");
     let reply = world.take_replies().remove(0);

@@ -4,9 +4,9 @@
 //! a snapshot in the recent past is never complete.
 
 use rhumb_commit::placement::Placement;
-use rhumb_commit::replicated_commit::{Answer, Config as Protocol, Request, Site};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::{Key, KeyRange, SiteId, Span, Time, TxnId};
+use rhumb_replicated_commit::{Answer, Config as Protocol, Request, Site};
 use rhumb_sim::{ClientEvent, ClientProgram, Config, Next, World};
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn queries_use_no_disk_and_say_so_when_memory_is_short() {
         let gateway: Arc<dyn rhumb_commit::transaction::Gateway> = Arc::new(LocalGateway::new());
-        let gateways = Gateways { replicated_commit: gateway, catenae: None, quad: None };
+        let gateways = Gateways { replicated_commit: gateway, catenae: None, quad: None, epochs: None, quorums: None };
         let engine = Engine::new(gateways, None, SiteId::new(0, 0), Arc::new(System::default())).expect("an engine");
         assert!(!engine.timeless_state().runtime_env().disk_manager.tmp_files_enabled());
         let error = from_datafusion(&DataFusionError::ResourcesExhausted("sort".into()));

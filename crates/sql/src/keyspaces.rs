@@ -12,8 +12,10 @@
 
 use crate::catalog::{Catalog, CatalogView, DatabaseDescriptor, Protocol};
 use crate::error::{SqlError, SqlResult};
-use rhumb_commit::transaction::{Epochs, Gateway, QuorumView};
+use rhumb_catenae::administration::{Administration as EpochAdministration, Epochs};
+use rhumb_commit::transaction::Gateway;
 use rhumb_core::Timestamp;
+use rhumb_quad::administration::{Administration as QuorumAdministration, QuorumView};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,6 +28,10 @@ pub struct Gateways {
     pub catenae: Option<Arc<dyn Gateway>>,
     /// Of QuAD; a cluster with very many sites has none.
     pub quad: Option<Arc<dyn Gateway>>,
+    /// What Catenae shows of its epochs.
+    pub epochs: Option<Arc<dyn EpochAdministration>>,
+    /// What QuAD shows of its quorums, and lets change.
+    pub quorums: Option<Arc<dyn QuorumAdministration>>,
 }
 
 impl Gateways {
@@ -39,7 +45,7 @@ impl Gateways {
 impl<G: Gateway> From<Arc<G>> for Gateways {
     /// Replicated Commit alone.
     fn from(gateway: Arc<G>) -> Gateways {
-        Gateways { replicated_commit: gateway, catenae: None, quad: None }
+        Gateways { replicated_commit: gateway, catenae: None, quad: None, epochs: None, quorums: None }
     }
 }
 
@@ -63,34 +69,37 @@ pub struct Keyspaces {
     pub system: Arc<Keyspace>,
     catenae: Option<Arc<Keyspace>>,
     quad: Option<Arc<Keyspace>>,
+    epochs: Option<Arc<dyn EpochAdministration>>,
+    quorums: Option<Arc<dyn QuorumAdministration>>,
 }
 
 impl Keyspaces {
     /// Those behind `gateways`.
     pub fn new(gateways: Gateways) -> Keyspaces {
-        let Gateways { replicated_commit, catenae, quad } = gateways;
-        Keyspaces { system: Keyspace::new(replicated_commit), catenae: catenae.map(Keyspace::new), quad: quad.map(Keyspace::new) }
+        let Gateways { replicated_commit, catenae, quad, epochs, quorums } = gateways;
+        let [catenae, quad] = [catenae, quad].map(|gateway| gateway.map(Keyspace::new));
+        Keyspaces { system: Keyspace::new(replicated_commit), catenae, quad, epochs, quorums }
     }
 
     /// How far this site is with epochs; `None` if it holds no databases of Catenae.
     pub async fn epochs(&self) -> SqlResult<Option<Epochs>> {
-        match &self.catenae {
-            Some(keyspace) => Ok(keyspace.gateway.epochs().await?),
+        match &self.epochs {
+            Some(epochs) => Ok(Some(epochs.epochs().await?)),
             None => Ok(None),
         }
     }
 
-    /// The quorums of databases of QuAD; `None` if this site holds none.
-    pub async fn quorums(&self) -> SqlResult<Option<QuorumView>> {
-        match &self.quad {
-            Some(keyspace) => Ok(keyspace.gateway.quorums().await?),
-            None => Ok(None),
-        }
+    /// The quorums of databases of QuAD. Error 0A000 if this site holds none.
+    pub fn quorums(&self) -> SqlResult<&dyn QuorumAdministration> {
+        self.quorums.as_deref().ok_or_else(|| not_held(Protocol::Quad))
     }
 
-    /// Where transactions of databases of QuAD begin. Error 0A000 if this site holds none.
-    pub fn quad(&self) -> SqlResult<&dyn Gateway> {
-        Ok(&*held(self.quad.as_ref(), Protocol::Quad)?.gateway)
+    /// The same for whoever shows them; `None` if this site holds no such databases.
+    pub async fn quorum_view(&self) -> SqlResult<Option<QuorumView>> {
+        match &self.quorums {
+            Some(quorums) => Ok(Some(quorums.quorums().await?)),
+            None => Ok(None),
+        }
     }
 
     /// Where statements about databases run.
@@ -106,20 +115,18 @@ impl Keyspaces {
             Protocol::Catenae => self.catenae.as_ref(),
             Protocol::Quad => self.quad.as_ref(),
         };
-        let keyspace = held(keyspace, protocol)?.clone();
+        let keyspace = keyspace.ok_or_else(|| not_held(protocol))?.clone();
         Ok(Home { keyspace, database: Some(database.clone()), seen: Arc::default() })
     }
 }
 
-/// The key space of a protocol, if this site has it.
-fn held(keyspace: Option<&Arc<Keyspace>>, protocol: Protocol) -> SqlResult<&Arc<Keyspace>> {
-    keyspace.ok_or_else(|| {
-        let hint = match protocol {
-            Protocol::Quad => "Quorums are built of at most 64 sites, and this cluster has more.",
-            Protocol::Catenae | Protocol::ReplicatedCommit => "Connect to the first or the second site of a region.",
-        };
-        SqlError::unsupported(format!("this site holds no databases of protocol \"{}\"", protocol.name())).with_hint(hint)
-    })
+/// Why there is nothing of a protocol.
+fn not_held(protocol: Protocol) -> SqlError {
+    let hint = match protocol {
+        Protocol::Quad => "Quorums are built of at most 64 sites, and this cluster has more.",
+        Protocol::Catenae | Protocol::ReplicatedCommit => "Connect to the first or the second site of a region.",
+    };
+    SqlError::unsupported(format!("this site holds no databases of protocol \"{}\"", protocol.name())).with_hint(hint)
 }
 
 /// The commits, and snapshots, that a session was told of.

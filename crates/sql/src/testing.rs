@@ -11,8 +11,8 @@ pub use quotas::LocalQuotas;
 
 use crate::types::SqlType;
 use async_trait::async_trait;
-use rhumb_commit::catenae::execution::{Outcome as OneShotOutcome, evaluate};
-use rhumb_commit::catenae::operation::{Operation, Transaction as OneShot};
+use rhumb_commit::one_shot::execution::{Outcome as OneShotOutcome, evaluate};
+use rhumb_commit::one_shot::operation::{Operation, Transaction as OneShot};
 use rhumb_commit::transaction::{
     CommitOptions, Committed, Gateway, Operated, READ_BYTES_MAX, ReadMode, RegionStatus, Role, Scanned, Transaction, TxnError, rest_of,
 };

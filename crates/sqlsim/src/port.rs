@@ -2,8 +2,7 @@
 
 use crate::time::VirtualTime;
 use futures::channel::oneshot;
-use rhumb_commit::quad::Explanation;
-use rhumb_commit::transaction::{QuorumView, RegionStatus, Role};
+use rhumb_commit::transaction::{RegionStatus, Role};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Actor, RegionId, SiteId, Span, Time, Topology};
 use rhumb_node::reach::Reach;
@@ -159,8 +158,7 @@ where
         self.topology.name(region).to_owned()
     }
 
-    fn quorum_view(&self, explanation: Explanation) -> QuorumView {
-        let names = self.topology.sites().map(|site| (site, site.to_string())).collect();
-        QuorumView { explanation, names, regions: self.topology.regions().map(|region| self.region_name(region)).collect() }
+    fn site_names(&self) -> BTreeMap<SiteId, String> {
+        self.topology.sites().map(|site| (site, site.to_string())).collect()
     }
 }

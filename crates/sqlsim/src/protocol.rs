@@ -2,11 +2,13 @@
 
 use crate::port::VirtualSite;
 use crate::scenario::Shape;
+use rhumb_catenae as catenae;
 use rhumb_commit::placement::Placement;
-use rhumb_commit::quad::quorums::Policy;
 use rhumb_commit::transaction::Gateway;
-use rhumb_commit::{catenae, quad, replicated_commit};
 use rhumb_core::{Actor, Rng, SiteId, Span};
+use rhumb_quad as quad;
+use rhumb_quad::quorums::Policy;
+use rhumb_replicated_commit as replicated_commit;
 use rhumb_sim::history::Mode;
 use rhumb_sim::{Config, FaultRates, World};
 use rhumb_sql::keyspaces::Gateways;
@@ -69,7 +71,7 @@ impl Protocol for replicated_commit::Site {
     }
 
     fn gateways(own: Arc<dyn Gateway>, _: Arc<dyn Gateway>) -> Gateways {
-        Gateways { replicated_commit: own, catenae: None, quad: None }
+        Gateways { replicated_commit: own, catenae: None, quad: None, epochs: None, quorums: None }
     }
 
     fn at_rest(world: &World<Self>) -> Result<(), String> {
@@ -109,7 +111,7 @@ impl Protocol for catenae::Site {
     }
 
     fn gateways(own: Arc<dyn Gateway>, names: Arc<dyn Gateway>) -> Gateways {
-        Gateways { replicated_commit: names, catenae: Some(own), quad: None }
+        Gateways { replicated_commit: names, catenae: Some(own), quad: None, epochs: None, quorums: None }
     }
 
     fn rates(shape: &Shape) -> FaultRates {
@@ -141,7 +143,7 @@ impl Protocol for quad::Site {
     }
 
     fn gateways(own: Arc<dyn Gateway>, names: Arc<dyn Gateway>) -> Gateways {
-        Gateways { replicated_commit: names, catenae: None, quad: Some(own) }
+        Gateways { replicated_commit: names, catenae: None, quad: Some(own), epochs: None, quorums: None }
     }
 
     fn at_rest(world: &World<Self>) -> Result<(), String> {

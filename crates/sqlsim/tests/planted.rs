@@ -2,8 +2,8 @@
 
 #![cfg(feature = "planted")]
 
-use rhumb_commit::replicated_commit::Site;
 use rhumb_core::Rules;
+use rhumb_replicated_commit::Site;
 use rhumb_sim::{Scenario, all_cores, run_seeds};
 use rhumb_sql::planted::Planted;
 use rhumb_sqlsim::Sql;

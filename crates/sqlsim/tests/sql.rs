@@ -1,6 +1,8 @@
 //! SQL over simulated sites: a few seeds of each protocol, and that a seed decides a run, byte by byte.
 
-use rhumb_commit::{catenae, quad, replicated_commit};
+use rhumb_catenae as catenae;
+use rhumb_quad as quad;
+use rhumb_replicated_commit as replicated_commit;
 use rhumb_sim::{Report, Scenario, all_cores, run_seeds, trace_seed};
 use rhumb_sqlsim::Sql;
 

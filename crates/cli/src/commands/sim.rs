@@ -2,7 +2,9 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use rhumb_commit::{catenae, quad, replicated_commit};
+use rhumb_catenae as catenae;
+use rhumb_quad as quad;
+use rhumb_replicated_commit as replicated_commit;
 use rhumb_sim::catenae::Catenae;
 use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::quad::{CoresLost, Quad};

@@ -2,9 +2,7 @@
 
 use super::fail;
 use clap::Args as ClapArgs;
-use rhumb_commit::catenae;
-use rhumb_commit::quad;
-use rhumb_commit::replicated_commit::{Config as Protocol, Site};
+use rhumb_catenae as catenae;
 use rhumb_commit::transaction;
 use rhumb_core::Topology;
 use rhumb_node::catenae::Gateway as CatenaeGateway;
@@ -14,7 +12,9 @@ use rhumb_node::descriptors;
 use rhumb_node::process::{self, Actors, Served, Stop};
 use rhumb_node::quad::Gateway as QuadGateway;
 use rhumb_node::status::Status;
+use rhumb_quad as quad;
 use rhumb_quota::gateway::Quotas;
+use rhumb_replicated_commit::{Config as Protocol, Site};
 use rhumb_sql::keyspaces::Gateways;
 use rhumb_sql::server::{ServerOptions, decline, serve_until};
 use rustix::process::{Signal, getpid, kill_process};
@@ -124,9 +124,13 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
     let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
     let statement_bytes_max = (setup.limits.statements_mib as usize) << 20;
     let options = ServerOptions { site: setup.site, statement_bytes_max, ..ServerOptions::default() };
+    let catenae = catenae.map(|handle| Arc::new(CatenaeGateway::new(handle, Arc::clone(&status))));
+    let quad = quad.map(|handle| Arc::new(QuadGateway::new(handle, Arc::clone(&status))));
     let gateways = Gateways {
-        catenae: catenae.map(|handle| Arc::new(CatenaeGateway::new(handle, Arc::clone(&status))) as Arc<dyn transaction::Gateway>),
-        quad: quad.map(|handle| Arc::new(QuadGateway::new(handle, Arc::clone(&status))) as Arc<dyn transaction::Gateway>),
+        epochs: catenae.clone().map(|gateway| gateway as Arc<dyn rhumb_catenae::administration::Administration>),
+        quorums: quad.clone().map(|gateway| gateway as Arc<dyn rhumb_quad::administration::Administration>),
+        catenae: catenae.map(|gateway| gateway as Arc<dyn transaction::Gateway>),
+        quad: quad.map(|gateway| gateway as Arc<dyn transaction::Gateway>),
         replicated_commit: Arc::new(Gateway::new(commits, status)),
     };
     let redis = async {

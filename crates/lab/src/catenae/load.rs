@@ -9,10 +9,10 @@ use super::run::Meter;
 use super::setup::{Clients, Setup};
 use super::workload::Draw;
 use crate::experiment::Progress;
-use rhumb_commit::catenae::execution::Outcome;
-use rhumb_commit::catenae::{Answer, Request};
+use rhumb_commit::one_shot::execution::Outcome;
+use rhumb_commit::one_shot::{Answer, OneShot, Request};
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::{Actor, RequestId};
+use rhumb_core::actor::RequestId;
 use rhumb_core::{Rng, SiteId, Span, Time};
 use rhumb_sim::{Reply, SimError, World};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ const RECOVERY: Span = Span::from_millis(500);
 /// Progress is told every so often.
 const TOLD_EVERY: Span = Span::from_millis(500);
 
-struct Load<'a, A: Actor> {
+struct Load<'a, A: OneShot> {
     world: &'a mut World<A>,
     draws: Vec<(SiteId, Draw)>,
     under_way: BTreeMap<RequestId, Asked>,
@@ -55,7 +55,7 @@ struct Asked {
 /// Runs the clients of `setup` on `world`.
 pub(super) fn run<A>(world: &mut World<A>, setup: &Setup, progress: &mut dyn Progress) -> Result<Meter, LoadError>
 where
-    A: Actor<Request = Request, Answer = Answer>,
+    A: OneShot,
 {
     world.run_for(RECOVERY)?;
     let mut rng = Rng::seeded(setup.seed);
@@ -79,7 +79,7 @@ where
 
 impl<A> Load<'_, A>
 where
-    A: Actor<Request = Request, Answer = Answer>,
+    A: OneShot,
 {
     fn closed(&mut self, setup: &Setup, rng: &mut Rng, progress: &mut dyn Progress) -> Result<(), LoadError> {
         self.from += setup.warm_up;
@@ -125,7 +125,7 @@ where
     }
 
     fn submit(&mut self, asked: Asked) {
-        let id = self.world.submit(self.draws[asked.client].0, asked.request.clone());
+        let id = self.world.submit(self.draws[asked.client].0, asked.request.clone().widened());
         self.under_way.insert(id, asked);
     }
 
@@ -150,7 +150,7 @@ where
     }
 
     /// Counts a reply. Returns what it was to.
-    fn take(&mut self, reply: Reply<Answer>) -> Result<Asked, LoadError> {
+    fn take(&mut self, reply: Reply<A::Answer>) -> Result<Asked, LoadError> {
         let asked = self.under_way.remove(&reply.id).expect("the world replies to what it was asked");
         if reply.at < self.from || reply.at >= self.end {
             return Ok(asked);

@@ -5,9 +5,10 @@ use super::parameters as p;
 use super::setup::{Adversity, Clients, Setup, System};
 use crate::experiment::Progress;
 use hdrhistogram::Histogram;
-use rhumb_commit::{catenae, paxos_commit};
-use rhumb_core::actor::Actor;
+use rhumb_catenae as catenae;
+use rhumb_commit::one_shot::OneShot;
 use rhumb_core::{SiteId, Span, Time, wan};
+use rhumb_paxos_commit as paxos_commit;
 use rhumb_sim::{Config, Fault, LinkFaults, Links, LocalDelays, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ pub fn run(setup: &Setup, progress: &mut dyn Progress) -> Result<Run, LoadError>
 
 fn measure<A>(mut world: World<A>, setup: &Setup, progress: &mut dyn Progress) -> Result<Run, LoadError>
 where
-    A: Actor<Request = catenae::Request, Answer = catenae::Answer>,
+    A: OneShot,
 {
     world.jitter_at_home(setup.jitter);
     let Adversity { speeds_percent, late, loss_percent } = setup.adversity;

@@ -2,9 +2,9 @@
 
 use super::parameters as p;
 use super::workload::Workload;
-use rhumb_commit::catenae::Durability;
-use rhumb_commit::paxos_commit::Concurrency;
+use rhumb_catenae::Durability;
 use rhumb_core::Span;
+use rhumb_paxos_commit::Concurrency;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,8 @@
 use super::form::Form;
 use super::meter::Meter;
 use super::transactions::{Draft, Transactions};
-use rhumb_commit::replicated_commit::{Answer, Request, Site};
 use rhumb_core::{Span, Time, TxnId};
+use rhumb_replicated_commit::{Answer, Request, Site};
 use rhumb_sim::{ClientEvent, ClientProgram, Next};
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -2,9 +2,9 @@
 
 use super::parameters::SETTLING;
 use rhumb_commit::placement::Placement;
-use rhumb_commit::replicated_commit::{Answer, Config as SiteConfig, Request, Site};
 use rhumb_commit::transaction::{CommitOptions, ReadMode};
 use rhumb_core::{Key, RegionId, RttMatrix, SiteId, Span, Value};
+use rhumb_replicated_commit::{Answer, Config as SiteConfig, Request, Site};
 use rhumb_sim::{Config, SimError, World};
 use std::sync::Arc;
 

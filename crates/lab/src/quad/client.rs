@@ -2,9 +2,8 @@
 
 use super::meter::{Counts, Meter, Times};
 use super::transactions::{Draft, Transactions};
-use rhumb_commit::replicated_commit::{Answer, Request};
+use rhumb_commit::interactive::{Answer, Interactive, Request};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
-use rhumb_core::actor::Actor;
 use rhumb_core::{Span, Time, TxnId};
 use rhumb_sim::{ClientEvent, ClientProgram, Next};
 use std::cell::RefCell;
@@ -132,11 +131,8 @@ impl Worker {
     }
 }
 
-impl<A: Actor<Answer = Answer>> ClientProgram<A> for Worker
-where
-    A::Request: From<Request>,
-{
-    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<A::Request> {
+impl<A: Interactive> ClientProgram<A> for Worker {
+    fn next(&mut self, now: Time, event: ClientEvent<A::Answer>) -> Next<A::Request> {
         let next = match (&self.phase, event) {
             (_, ClientEvent::Started) => Next::Wait(self.delay),
             (_, ClientEvent::Woken) => self.go_on(now, true),
@@ -146,11 +142,7 @@ where
             (Phase::Committing, ClientEvent::Answered(Answer::Committed(_))) => self.committed(now),
             (phase, event) => unreachable!("nothing goes wrong in these worlds, but {phase:?} met {event:?}"),
         };
-        match next {
-            Next::Request(request) => Next::Request(request.into()),
-            Next::Wait(span) => Next::Wait(span),
-            Next::Done => Next::Done,
-        }
+        next.map(Request::widened)
     }
 }
 
@@ -159,15 +151,11 @@ where
 #[derive(Debug, Default)]
 pub(super) struct Background;
 
-impl<A: Actor<Answer = Answer>> ClientProgram<A> for Background
-where
-    A::Request: From<Request>,
-{
-    fn next(&mut self, _: Time, event: ClientEvent<Answer>) -> Next<A::Request> {
-        let request = match event {
+impl<A: Interactive> ClientProgram<A> for Background {
+    fn next(&mut self, _: Time, event: ClientEvent<A::Answer>) -> Next<A::Request> {
+        Next::Request(match event {
             ClientEvent::Answered(Answer::Began { txn }) => Request::Rollback { txn },
             _ => Request::Begin { mode: ReadMode::Locking },
-        };
-        Next::Request(request.into())
+        })
     }
 }

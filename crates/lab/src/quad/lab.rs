@@ -5,7 +5,7 @@ use super::parameters as p;
 use super::run::{self, Run, Setup};
 use super::system::System;
 use crate::experiment::{Options, Progress};
-use rhumb_commit::quad::quorums::Quorums;
+use rhumb_quad::quorums::Quorums;
 use rhumb_sim::SimError;
 
 /// The laboratory.

@@ -1,8 +1,8 @@
 //! What is compared: a quorum system, built from the loads and distances of a cluster.
 
 use super::cluster::Cluster;
-use rhumb_commit::quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings, assign};
 use rhumb_core::{RegionId, SiteId};
+use rhumb_quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings, assign};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A quorum system.

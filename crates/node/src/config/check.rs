@@ -2,10 +2,10 @@
 
 use super::{Catenae, ChainSites, Config, ConfigError, Durability, Http, Limits, Quotas, Storage, Wan};
 use crate::models::Models;
-use rhumb_commit::catenae::Config as CatenaeConfig;
+use rhumb_catenae::Config as CatenaeConfig;
 use rhumb_commit::placement::{Placement, REGIONS_MAX};
-use rhumb_commit::quad::Config as QuadConfig;
 use rhumb_core::{RttMatrix, SiteId, Span, Topology, wan};
+use rhumb_quad::Config as QuadConfig;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -281,17 +281,17 @@ fn resolve_catenae(catenae: &Catenae, topology: &Topology) -> Checked<CatenaeCon
         return wrong("catenae.epoch_ms", format!("is {epoch_ms}; expected {low} to {high}"));
     }
     let durability = match durability {
-        Durability::Majority => rhumb_commit::catenae::Durability::Majority,
-        Durability::Region => rhumb_commit::catenae::Durability::Region,
+        Durability::Majority => rhumb_catenae::Durability::Majority,
+        Durability::Region => rhumb_catenae::Durability::Region,
     };
-    let sites = topology.shard_count().min(rhumb_commit::catenae::SITES_PER_REGION_MAX);
+    let sites = topology.shard_count().min(rhumb_catenae::SITES_PER_REGION_MAX);
     if !(1..=sites).contains(coordinators) {
         let why = format!("is {coordinators}; expected 1 to {sites}: each coordinator of a region is one of its first two sites");
         return wrong("catenae.coordinators", why);
     }
     let chain_sites = match chain_sites {
-        ChainSites::Coordinator => rhumb_commit::catenae::ChainSites::Coordinator,
-        ChainSites::Every if topology.shard_count() > 1 => rhumb_commit::catenae::ChainSites::Every,
+        ChainSites::Coordinator => rhumb_catenae::ChainSites::Coordinator,
+        ChainSites::Every if topology.shard_count() > 1 => rhumb_catenae::ChainSites::Every,
         ChainSites::Every => return wrong("catenae.chain_sites", "is `every`, but regions have one site each; expected `coordinator`"),
     };
     let epoch = Span::from_millis(u64::from(*epoch_ms));

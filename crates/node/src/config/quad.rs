@@ -1,8 +1,8 @@
 //! `[quad]`: how the quorums of databases of protocol `quad` follow what is measured, and what a new cluster begins with.
 
-use rhumb_commit::quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Scoring, Settings};
-use rhumb_commit::quad::{Adaptation, Availability as Wanted, Config};
 use rhumb_core::{SiteId, Span, Topology};
+use rhumb_quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Scoring, Settings};
+use rhumb_quad::{Adaptation, Availability as Wanted, Config};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

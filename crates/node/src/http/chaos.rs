@@ -12,9 +12,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
-use rhumb_commit::quad::{Burden, Request, Site as Quad};
-use rhumb_commit::replicated_commit::Answer;
 use rhumb_core::{SiteId, Span};
+use rhumb_quad::{Admin, Answer, Burden, Request, Site as Quad};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -99,7 +98,7 @@ async fn load(status: &Status, quad: Option<&Handle<Quad>>, percent: u64, for_s:
     let span = for_s.map(span).transpose()?;
     let quad = quad.ok_or("this site holds no databases of protocol quad, whose load it would be")?;
     let name = status.setup().name(status.setup().site);
-    match quad.ask(Request::Burden(Burden { percent, span })).await {
+    match quad.ask(Request::Admin(Admin::Burden(Burden { percent, span }))).await {
         Ok(Answer::Done) => {
             tracing::warn!("chaos: {name} is loaded with {percent} %");
             Ok(name)

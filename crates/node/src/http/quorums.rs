@@ -14,11 +14,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use rhumb_commit::quad::quorums::Verdict;
-use rhumb_commit::quad::{Leave, Plan, Request, Site as Quad, SiteFacts};
-use rhumb_commit::replicated_commit::Answer;
-use rhumb_commit::transaction::{QuorumView, TxnError};
+use rhumb_commit::transaction::TxnError;
 use rhumb_core::SiteId;
+use rhumb_quad::administration::QuorumView;
+use rhumb_quad::quorums::Verdict;
+use rhumb_quad::{Admin, Answer, Leave, Plan, Request, Site as Quad, SiteFacts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,8 +139,7 @@ pub struct ShownPlan {
 pub fn shown(view: &QuorumView) -> Shown {
     let QuorumView { explanation, names, .. } = view;
     let name = |site: &SiteId| names.get(site).cloned().unwrap_or_else(|| site.to_string());
-    let cores: Vec<SiteId> =
-        explanation.sites.iter().filter(|facts| facts.role == rhumb_commit::quad::Role::Core).map(|f| f.site).collect();
+    let cores: Vec<SiteId> = explanation.sites.iter().filter(|facts| facts.role == rhumb_quad::Role::Core).map(|f| f.site).collect();
     let site = |facts: &SiteFacts| ShownSite {
         site: name(&facts.site),
         role: facts.role.to_string(),
@@ -200,7 +199,7 @@ async fn ask(Site { status, quad }: &Site, change: Change) -> Result<(), (Status
     let bad = |reason: String| (StatusCode::BAD_REQUEST, reason);
     let quad = quad.as_ref().ok_or_else(|| bad("this site holds no databases of protocol quad".into()))?;
     let request = match change {
-        Change::Join => Request::Join,
+        Change::Join => Request::Admin(Admin::Join),
         Change::Leave { sites: names, lost } => {
             let setup = status.setup();
             let known = || setup.topology.sites().map(|site| setup.name(site)).collect::<Vec<_>>().join(", ");
@@ -208,7 +207,7 @@ async fn ask(Site { status, quad }: &Site, change: Change) -> Result<(), (Status
                 let site = setup.topology.sites().find(|site| setup.name(*site) == *name);
                 site.ok_or_else(|| bad(format!("sites: there is no site `{name}`; there are {}", known())))
             };
-            Request::Leave(Leave { sites: names.iter().map(named).collect::<Result<_, _>>()?, lost })
+            Request::Admin(Admin::Leave(Leave { sites: names.iter().map(named).collect::<Result<_, _>>()?, lost }))
         }
     };
     match quad.ask(request).await {

@@ -8,11 +8,11 @@ use super::fielded;
 use super::workload::{self, How, Plan, Step, Workload};
 use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
 use crate::{ClientEvent, ClientProgram, Next};
-use rhumb_commit::catenae::execution::{self, Output};
-use rhumb_commit::catenae::operation::{Expected, Operation, Transaction};
-use rhumb_commit::catenae::{Answer, Freshness, Request};
+use rhumb_commit::one_shot::execution::{self, Output};
+use rhumb_commit::one_shot::operation::{Expected, Operation, Transaction};
+use rhumb_commit::one_shot::{Answer, Freshness, OneShot, Request};
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::{Actor, Key, KeyRange, RegionId, Row, Span, Time, Timestamp};
+use rhumb_core::{Key, KeyRange, RegionId, Row, Span, Time, Timestamp};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -447,16 +447,17 @@ fn covered(range: &KeyRange, limit: u32, rows: &[Row]) -> KeyRange {
     }
 }
 
-impl<A: Actor<Request = Request, Answer = Answer>> ClientProgram<A> for Client {
-    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
-        match event {
+impl<A: OneShot> ClientProgram<A> for Client {
+    fn next(&mut self, now: Time, event: ClientEvent<A::Answer>) -> Next<A::Request> {
+        let next = match event {
             ClientEvent::Started => Next::Wait(self.workload.as_mut().map_or(Span::ZERO, Workload::think)),
             ClientEvent::Woken => self.begin(now),
             ClientEvent::GatewayLost | ClientEvent::Answered(Answer::Failed(TxnError::Unknown(_))) => self.fail(now, true),
             ClientEvent::Answered(Answer::Failed(_)) => self.fail(now, false),
             ClientEvent::Answered(Answer::Ran { at, outcome }) => self.ran(now, at, outcome),
             ClientEvent::Answered(Answer::Rows { at, rows, ranges, .. }) => self.read(now, at, &rows, &ranges),
-            ClientEvent::Answered(Answer::Status(status)) => unreachable!("nobody asked for {status:?}"),
-        }
+            ClientEvent::Answered(Answer::Admin(_)) => unreachable!("a client asks for nothing of an operator's"),
+        };
+        next.map(Request::widened)
     }
 }

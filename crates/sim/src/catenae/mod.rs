@@ -24,7 +24,7 @@ use crate::history::TxnNo;
 use crate::observers::bounded_state;
 use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, TOO_LARGE, World};
 use client::{Client, Shared};
-use rhumb_commit::catenae::{self as protocol, ChainSites, Durability, Site};
+use rhumb_catenae::{self as protocol, ChainSites, Durability, Site};
 use rhumb_core::{Key, RegionId, Rng, Row, Rules, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //! those of every other site that has.
 
 use crate::world::{Observer, World};
-use rhumb_commit::catenae::Site;
-use rhumb_commit::catenae::epoch::Epoch;
+use rhumb_catenae::Site;
+use rhumb_catenae::epoch::Epoch;
 use rhumb_core::{KeyRange, Load, Loaded, Row, SiteId, Span, Timestamp};
 use std::collections::BTreeMap;
 

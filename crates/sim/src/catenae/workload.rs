@@ -1,7 +1,7 @@
 //! What a client asks next: one-shot transactions and reads on few keys, so that conflicts within an epoch are the rule.
 
 use super::fielded;
-use rhumb_commit::catenae::Freshness;
+use rhumb_commit::one_shot::Freshness;
 use rhumb_core::{Key, KeyRange, Rng, Span};
 
 /// Lists, to which transactions append what they read before.

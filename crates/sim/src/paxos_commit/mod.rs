@@ -14,8 +14,8 @@ use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
 use crate::observers::bounded_state;
 use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
-use rhumb_commit::paxos_commit::{self as protocol, Concurrency, Site};
 use rhumb_core::{RegionId, Rng, Rules, Span, Time};
+use rhumb_paxos_commit::{self as protocol, Concurrency, Site};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -138,7 +138,7 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo]) -> Result<(), S
     strict_serializability::check(history).map_err(text)?;
     no_phantom::check(history).map_err(text)?;
     if world.regions_left().len() < world.topology().region_count() {
-        // Whose votes are split waits for the lost region, with its rows, as `rhumb_commit::paxos_commit` says.
+        // Whose votes are split waits for the lost region, with its rows, as `rhumb_paxos_commit` says.
         return Ok(());
     }
     no_lost_write::check(history, finals).map_err(text)?;

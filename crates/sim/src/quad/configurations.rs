@@ -2,8 +2,8 @@
 //! meet, and each could take over what the one before had committed.
 
 use crate::World;
-use rhumb_commit::quad::{Configuration, Epoch, Site, carries};
 use rhumb_core::SiteId;
+use rhumb_quad::{Configuration, Epoch, Site, carries};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks each configuration as soon as the first site adopts it, and that all others adopt the same.

@@ -4,11 +4,11 @@
 //! before it, and so was what the configuration carries over; nothing is added to an epoch that is over.
 
 use crate::World;
-use rhumb_commit::quad::records::{self, PreparedRecord};
-use rhumb_commit::quad::{Carried, Epoch, Site};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::decode;
 use rhumb_core::{Key, SiteId, Timestamp};
+use rhumb_quad::records::{self, PreparedRecord};
+use rhumb_quad::{Carried, Epoch, Site};
 use std::collections::BTreeMap;
 
 /// What those of `named` wrote that are prepared at `site`.

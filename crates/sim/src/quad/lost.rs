@@ -14,10 +14,9 @@ use crate::history::TxnNo;
 use crate::replicated_commit::client::{Client, Shared};
 use crate::replicated_commit::workload::{Reads, Workload};
 use crate::{ClientEvent, ClientProgram, Config, Fault, LinkFaults, Links, Next, Place, Report, Scenario, SimError, World};
-use rhumb_commit::quad::quorums::{Policy, Quorums};
-use rhumb_commit::quad::{self as protocol, Goal, Request, Site};
-use rhumb_commit::replicated_commit::Answer;
 use rhumb_core::{RegionId, Rng, Rules, SiteId, Span, Time};
+use rhumb_quad::quorums::{Policy, Quorums};
+use rhumb_quad::{self as protocol, Admin, Answer, Goal, Request, Site};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -65,7 +64,7 @@ impl ClientProgram<Site> for Undertaker {
     fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
         match event {
             ClientEvent::Started => Next::Wait(self.at.since(now)),
-            ClientEvent::Woken => Next::Request(Request::Change(self.goal.clone())),
+            ClientEvent::Woken => Next::Request(Request::Admin(Admin::Change(self.goal.clone()))),
             ClientEvent::Answered(Answer::Done) => Next::Done,
             // An earlier attempt, of which this one learnt too late.
             ClientEvent::Answered(Answer::Failed(error)) if error.to_string().contains("was no member") => Next::Done,

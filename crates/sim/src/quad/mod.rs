@@ -26,9 +26,9 @@ use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, Wo
 pub use lost::CoresLost;
 use lost::Undertaker;
 use operator::Operator;
-use rhumb_commit::quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings};
-use rhumb_commit::quad::{self as protocol, Adaptation, Availability, Goal, Site};
 use rhumb_core::{RegionId, Rng, Rules, SiteId, Span, Time};
+use rhumb_quad::quorums::{CostWeights, Measures, Policy, Quorums, ScoreWeights, Settings};
+use rhumb_quad::{self as protocol, Adaptation, Availability, Goal, Site};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;

@@ -5,10 +5,9 @@
 use super::lost::outlives;
 use super::quorums;
 use crate::{ClientEvent, ClientProgram, Config, Next};
-use rhumb_commit::quad::quorums::Policy;
-use rhumb_commit::quad::{BURDEN_MAX_PERCENT, Burden, Cores, Goal, Leave, Request, Site};
-use rhumb_commit::replicated_commit::Answer;
 use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
+use rhumb_quad::quorums::Policy;
+use rhumb_quad::{Admin, Answer, BURDEN_MAX_PERCENT, Burden, Cores, Goal, Leave, Request, Site};
 use std::collections::BTreeSet;
 
 /// The longest wait between two changes.
@@ -61,14 +60,16 @@ impl Operator {
         let kinds: u64 = if self.adapts { 8 } else { 4 };
         match self.rng.below(kinds) {
             4 => self.leave(),
-            5 => Request::Join,
-            6 => Request::Cores(if self.rng.chance(0.3) { Cores::Auto } else { Cores::Fixed(self.rng.between(1, 5) as usize) }),
+            5 => Request::Admin(Admin::Join),
+            6 => {
+                Request::Admin(Admin::Cores(if self.rng.chance(0.3) { Cores::Auto } else { Cores::Fixed(self.rng.between(1, 5) as usize) }))
+            }
             7 => {
                 let percent = *self.rng.pick(&LOADS).expect("there are loads");
                 let span = self.rng.chance(0.7).then(|| Span::from_micros(self.rng.below(2 * PAUSE_MAX.as_micros())));
-                Request::Burden(Burden { percent, span })
+                Request::Admin(Admin::Burden(Burden { percent, span }))
             }
-            _ => Request::Change(self.goal(now)),
+            _ => Request::Admin(Admin::Change(self.goal(now))),
         }
     }
 
@@ -76,7 +77,7 @@ impl Operator {
     fn leave(&mut self) -> Request {
         let others: Vec<SiteId> = self.config.topology.sites().filter(|site| *site != self.site).collect();
         let sites = BTreeSet::from([*self.rng.pick(&others).expect("a cluster has several sites")]);
-        Request::Leave(Leave { sites, lost: false })
+        Request::Admin(Admin::Leave(Leave { sites, lost: false }))
     }
 
     /// Any quorums of all sites that are left, or of all but one, unless it takes all who are left to go on without a region.
@@ -111,8 +112,8 @@ impl ClientProgram<Site> for Operator {
         }
         Next::Request(match self.stage {
             Stage::Disturb => self.draw(now),
-            Stage::Relieve => Request::Burden(Burden { percent: 0, span: None }),
-            Stage::Restore => Request::Change(self.goal(now)),
+            Stage::Relieve => Request::Admin(Admin::Burden(Burden { percent: 0, span: None })),
+            Stage::Restore => Request::Admin(Admin::Change(self.goal(now))),
         })
     }
 }

@@ -7,11 +7,12 @@ use super::workload::{self, Reads, Step, Style, Workload};
 use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::buffer::WriteBuffer;
-use rhumb_commit::replicated_commit::{Answer, Request};
+use rhumb_commit::interactive::{Answer, Interactive, Request};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
-use rhumb_core::{Actor, RegionId, Row, Span, Time, Timestamp, TxnId};
+use rhumb_core::{RegionId, Row, Span, Time, Timestamp, TxnId};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::fmt;
 use std::rc::Rc;
 
 /// Commits whose timestamps are remembered for stale reads.
@@ -210,7 +211,7 @@ impl Client {
         }
     }
 
-    fn take_answer(&mut self, answer: Answer) {
+    fn take_answer<T>(&mut self, answer: Answer<T>) {
         let Answer::Rows { rows, covered, .. } = answer else { unreachable!("rows were asked for") };
         match (self.steps.front(), covered) {
             (Some(Step::Scan { reverse, .. }), Some(covered)) => {
@@ -249,21 +250,14 @@ impl Client {
     }
 }
 
-impl<A: Actor<Answer = Answer>> ClientProgram<A> for Client
-where
-    A::Request: From<Request>,
-{
-    fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<A::Request> {
-        match self.take(now, event) {
-            Next::Request(request) => Next::Request(request.into()),
-            Next::Wait(span) => Next::Wait(span),
-            Next::Done => Next::Done,
-        }
+impl<A: Interactive> ClientProgram<A> for Client {
+    fn next(&mut self, now: Time, event: ClientEvent<A::Answer>) -> Next<A::Request> {
+        self.take(now, event).map(Request::widened)
     }
 }
 
 impl Client {
-    fn take(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
+    fn take<T: fmt::Debug>(&mut self, now: Time, event: ClientEvent<Answer<T>>) -> Next<Request> {
         match (&self.phase, event) {
             (_, ClientEvent::Started) => Next::Wait(self.workload.as_mut().map_or(Span::ZERO, Workload::think)),
             (_, ClientEvent::Woken) => self.begin(now),

@@ -25,11 +25,11 @@ use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, Wo
 use client::{Client, Shared};
 use mover::{Bounds, Mover};
 use rhumb_commit::placement::{Placement, Regions};
-use rhumb_commit::replicated_commit::message::{ABORTED, ASSUMED};
-use rhumb_commit::replicated_commit::records::{VOTES, VoteRecord};
-use rhumb_commit::replicated_commit::{self as protocol, Site};
 use rhumb_commit::votes::Vote;
 use rhumb_core::{RegionId, Rng, Row, Rules, SiteId, Span, Time, record};
+use rhumb_replicated_commit::message::{ABORTED, ASSUMED};
+use rhumb_replicated_commit::records::{VOTES, VoteRecord};
+use rhumb_replicated_commit::{self as protocol, Site};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

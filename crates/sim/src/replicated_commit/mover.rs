@@ -5,9 +5,9 @@
 
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
-use rhumb_commit::replicated_commit::{Answer, Request, Site};
 use rhumb_commit::transaction::{CommitOptions, ReadMode};
 use rhumb_core::{Key, RegionId, Rng, Row, Span, Time, Topology, TxnId};
+use rhumb_replicated_commit::{Admin, Answer, Request, Site};
 use std::collections::BTreeMap;
 
 /// The longest wait between two moves.
@@ -167,7 +167,7 @@ impl ClientProgram<Site> for Mover {
             (_, ClientEvent::Woken) => match self.errand {
                 Errand::Declare(lost) => {
                     self.phase = Phase::Settling;
-                    Next::Request(Request::Settle { lost })
+                    Next::Request(Request::Admin(Admin::Settle { lost }))
                 }
                 Errand::Move(_) => self.begin(),
             },

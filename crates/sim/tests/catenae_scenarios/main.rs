@@ -5,7 +5,7 @@ mod stage;
 #[path = "../support/mod.rs"]
 mod support;
 
-use rhumb_commit::catenae::operation::{Operation, Transaction};
+use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::{SiteId, Span};
 use rhumb_sim::{Fault, Links, Place};
 use stage::{A, B, C, Epochs, Stage, key_of, number};

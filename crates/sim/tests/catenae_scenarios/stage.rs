@@ -3,10 +3,10 @@
 //! Timers, loads, syncs, acknowledgements, progress, and entries that hold nothing are left out.
 
 use crate::support::stage::{self, Staged};
-use rhumb_commit::catenae::execution::{Outcome, Output};
-use rhumb_commit::catenae::operation::{Operation, Transaction};
-use rhumb_commit::catenae::stream_id::coordinator_of;
-use rhumb_commit::catenae::{Answer, ChainSites, Config as Protocol, Request, Site};
+use rhumb_catenae::stream_id::coordinator_of;
+use rhumb_catenae::{Answer, ChainSites, Config as Protocol, Request, Site};
+use rhumb_commit::one_shot::execution::{Outcome, Output};
+use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{RttMatrix, SiteId, Span};
 use rhumb_sim::{Config, World};

@@ -1,8 +1,8 @@
 //! One link stays cut, while quorums follow what is measured: as few sites as can be stand still for it, and roles do not go to and fro.
 
 use super::stage::*;
-use rhumb_commit::quad::Site;
 use rhumb_core::{SiteId, Span};
+use rhumb_quad::Site;
 use rhumb_sim::{Fault, Links, Place, World};
 
 /// The world of these quorums ten seconds after a link was cut.

@@ -1,16 +1,15 @@
 //! Who takes part: sites that join, leave, are lost, or hear nobody.
 
 use super::stage::*;
-use rhumb_commit::quad::quorums::Settings;
-use rhumb_commit::quad::{Adaptation, Cores, Leave, Request, Site, records};
-use rhumb_commit::replicated_commit::Answer;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::{SiteId, Span};
+use rhumb_quad::quorums::Settings;
+use rhumb_quad::{Adaptation, Admin, Answer, Cores, Leave, Request, Site, records};
 use rhumb_sim::{Fault, Links, Place, World};
 
 fn leave(sites: &[SiteId], lost: bool) -> Request {
-    Request::Leave(Leave { sites: sites.iter().copied().collect(), lost })
+    Request::Admin(Admin::Leave(Leave { sites: sites.iter().copied().collect(), lost }))
 }
 
 #[test]
@@ -38,7 +37,7 @@ fn a_site_joins_as_a_slave_and_another_leaves() {
 fn a_site_that_asks_to_join_becomes_a_member() {
     let mut world = world_with(4, quorums(&[A, B], &[C]), adaptation(None));
     surely(&mut world, C, Some("v"));
-    assert_eq!(ask(&mut world, D, Request::Join), Answer::Done);
+    assert_eq!(ask(&mut world, D, Request::Admin(Admin::Join)), Answer::Done);
     world.run_for(Span::from_secs(5)).expect("nothing goes wrong");
     assert_eq!(surely(&mut world, D, None), Some("v".into()));
     assert!(!cores(&world, D).contains(&D), "it has not run for a period");
@@ -47,7 +46,7 @@ fn a_site_that_asks_to_join_becomes_a_member() {
 #[test]
 fn a_site_that_joined_once_does_not_come_again_by_itself() {
     let mut world = world_with(4, quorums(&[A, B], &[C]), adaptation(None));
-    assert_eq!(ask(&mut world, D, Request::Join), Answer::Done);
+    assert_eq!(ask(&mut world, D, Request::Admin(Admin::Join)), Answer::Done);
     world.run_for(Span::from_secs(12)).expect("nothing goes wrong");
     let is_member = |world: &World<Site>| world.actor(B).expect("it is up").configuration().members().contains(&D);
     assert!(is_member(&world));
@@ -73,7 +72,7 @@ fn an_operator_has_a_site_leave_and_join_again() {
     world.run_for(Span::from_secs(20)).expect("nothing goes wrong");
     assert!(transaction(&mut world, A, None).expect_err("it has left").to_string().contains("site r0.0 takes no part"));
     assert_eq!(surely(&mut world, D, Some("w")), Some("v".into()));
-    assert_eq!(ask(&mut world, A, Request::Join), Answer::Done);
+    assert_eq!(ask(&mut world, A, Request::Admin(Admin::Join)), Answer::Done);
     world.run_for(Span::from_secs(5)).expect("nothing goes wrong");
     assert_eq!(surely(&mut world, A, None), Some("w".into()));
     // One that is lost is not waited for, and the fewest are left that so many cores take.

@@ -1,11 +1,10 @@
 //! Sites of QuAD 40 ms from one another, clients that ask them one thing at a time, and what the tests look at.
 
-use rhumb_commit::quad::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
-use rhumb_commit::quad::{Adaptation, Availability, Config as Protocol, Epoch, Explanation, Goal, Request, Site};
-use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{RttMatrix, SiteId, Span, TxnId, Value};
+use rhumb_quad::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
+use rhumb_quad::{Adaptation, Admin, Answer, Availability, Config as Protocol, Epoch, Explanation, Goal, Request, Site};
 use rhumb_sim::{Config, Fault, Links, Place, World};
 use std::collections::BTreeMap;
 
@@ -53,30 +52,30 @@ pub fn answer(world: &mut World<Site>, id: RequestId) -> Answer {
     panic!("request {id} is not answered");
 }
 
-pub fn ask(world: &mut World<Site>, at: SiteId, request: impl Into<Request>) -> Answer {
-    let id = world.submit(at, request.into());
+pub fn ask(world: &mut World<Site>, at: SiteId, request: Request) -> Answer {
+    let id = world.submit(at, request);
     answer(world, id)
 }
 
 pub fn change(world: &mut World<Site>, at: SiteId, goal: Goal) -> Answer {
-    ask(world, at, Request::Change(goal))
+    ask(world, at, Request::Admin(Admin::Change(goal)))
 }
 
 /// Reads `k` at `at` and commits; `value` is written if there is one.
 pub fn transaction(world: &mut World<Site>, at: SiteId, value: Option<&str>) -> Result<Option<Value>, TxnError> {
-    let txn = match ask(world, at, Ask::Begin { mode: ReadMode::Locking }) {
+    let txn = match ask(world, at, Request::Begin { mode: ReadMode::Locking }) {
         Answer::Began { txn } => txn,
         Answer::Failed(error) => return Err(error),
         other => panic!("{other:?}"),
     };
-    let read = ask(world, at, Ask::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
+    let read = ask(world, at, Request::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
     let found = match read {
         Answer::Rows { rows, .. } => rows[0].value.clone(),
         Answer::Failed(error) => return Err(error),
         other => panic!("{other:?}"),
     };
     let writes = value.map(|value| ("k".into(), Some(value.into()))).into_iter().collect();
-    match ask(world, at, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }) {
+    match ask(world, at, Request::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }) {
         Answer::Committed(_) => Ok(found),
         Answer::Failed(error) => Err(error),
         other => panic!("{other:?}"),
@@ -85,9 +84,9 @@ pub fn transaction(world: &mut World<Site>, at: SiteId, value: Option<&str>) -> 
 
 /// Writes so many rows at `at`.
 pub fn fill(world: &mut World<Site>, at: SiteId, rows: usize) {
-    let Answer::Began { txn } = ask(world, at, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+    let Answer::Began { txn } = ask(world, at, Request::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
     let writes = (0..rows).map(|row| (format!("row {row:03}").as_str().into(), Some("v".into()))).collect();
-    let committed = ask(world, at, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() });
+    let committed = ask(world, at, Request::Commit { txn, writes, expect: vec![], options: CommitOptions::default() });
     assert!(matches!(committed, Answer::Committed(_)), "{committed:?}");
     world.run_for(Span::from_millis(500)).expect("nothing goes wrong");
 }
@@ -124,22 +123,22 @@ pub fn load(world: &mut World<Site>, site: SiteId, seconds: u64) {
     for _ in 0..seconds {
         let end = world.now() + Span::from_secs(1);
         let begun: Vec<TxnId> = (0..20)
-            .filter_map(|_| match ask(world, site, Ask::Begin { mode: ReadMode::Locking }) {
+            .filter_map(|_| match ask(world, site, Request::Begin { mode: ReadMode::Locking }) {
                 Answer::Began { txn } => Some(txn),
                 _ => None,
             })
             .collect();
         world.run_for(end.since(world.now())).expect("nothing goes wrong");
         for txn in begun {
-            ask(world, site, Ask::Rollback { txn });
+            ask(world, site, Request::Rollback { txn });
         }
     }
 }
 
 /// The sites are explained to an operator.
 pub fn explained(world: &mut World<Site>, at: SiteId) -> Explanation {
-    match ask(world, at, Request::Explain) {
-        Answer::Explained(explanation) => *explanation,
+    match ask(world, at, Request::Admin(Admin::Explain)) {
+        Answer::Admin(explanation) => *explanation,
         other => panic!("{other:?}"),
     }
 }

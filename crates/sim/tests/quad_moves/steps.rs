@@ -1,11 +1,10 @@
 //! A transaction in whose midst something happens: a change at every step of it, a gateway that dies, a session that is lost.
 
 use super::stage::*;
-use rhumb_commit::quad::{Cause, Epoch, Request, Site};
-use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Span, Value};
+use rhumb_quad::{Admin, Answer, Cause, Epoch, Request, Site};
 use rhumb_sim::{Fault, Links, Place, World};
 
 /// A transaction at `gateway` while, after so many events, B changes the configuration. Returns what its client was told, and
@@ -23,20 +22,20 @@ fn moved_at(gateway: SiteId, events: u64) -> (Result<Option<Value>, TxnError>, b
     let mut waits: Option<RequestId> = None;
     while outcome.is_none() {
         if moving.is_none() && world.events() >= begun + events {
-            moving = Some(world.submit(B, Request::Change(goal(&[B, C, D], &[A]))));
+            moving = Some(world.submit(B, Request::Admin(Admin::Change(goal(&[B, C, D], &[A])))));
         }
         if waits.is_none() {
             let request = match steps.next() {
-                Some("begin") => Ask::Begin { mode: ReadMode::Locking },
-                Some("get") => Ask::Get { txn: txn.expect("begun"), mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] },
-                _ => Ask::Commit {
+                Some("begin") => Request::Begin { mode: ReadMode::Locking },
+                Some("get") => Request::Get { txn: txn.expect("begun"), mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] },
+                _ => Request::Commit {
                     txn: txn.expect("begun"),
                     writes: vec![("k".into(), Some("new".into()))],
                     expect: vec![],
                     options: CommitOptions::default(),
                 },
             };
-            waits = Some(world.submit(gateway, request.into()));
+            waits = Some(world.submit(gateway, request));
         }
         world.tick().expect("nothing goes wrong");
         for reply in world.take_replies() {
@@ -111,12 +110,12 @@ fn a_promoted_slave_has_what_it_had_missed() {
 #[test]
 fn a_transaction_that_has_not_read_yet_waits_for_the_new_configuration() {
     let mut world = world(4, quorums(&[A, B, C], &[D]));
-    let Answer::Began { txn } = ask(&mut world, A, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
-    world.submit(B, Request::Change(goal(&[B, C, D], &[A])));
+    let Answer::Began { txn } = ask(&mut world, A, Request::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+    world.submit(B, Request::Admin(Admin::Change(goal(&[B, C, D], &[A]))));
     while !world.actor(A).is_some_and(Site::is_sealed) {
         world.tick().expect("nothing goes wrong");
     }
-    let rows = ask(&mut world, A, Ask::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
+    let rows = ask(&mut world, A, Request::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
     assert!(matches!(rows, Answer::Rows { .. }), "{rows:?}");
     assert_eq!(epoch(&world, A), Epoch(2));
 }
@@ -127,9 +126,9 @@ fn what_a_dead_slave_had_prepared_ends_with_the_epoch() {
         let mut world = world(4, quorums(&[A, B, C], &[D]));
         surely(&mut world, A, Some("old"));
         world.run_for(Span::from_millis(300)).expect("nothing goes wrong");
-        let Answer::Began { txn } = ask(&mut world, D, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+        let Answer::Began { txn } = ask(&mut world, D, Request::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
         let writes = vec![("k".into(), Some("new".into()))];
-        let id = world.submit(D, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }.into());
+        let id = world.submit(D, Request::Commit { txn, writes, expect: vec![], options: CommitOptions::default() });
         let prepared =
             |world: &World<Site>| [A, B, C].iter().filter(|site| world.actor(**site).is_some_and(|it| it.unresolved() > 0)).count();
         if told {
@@ -161,18 +160,18 @@ fn what_a_dead_slave_had_prepared_ends_with_the_epoch() {
 /// goes on, and commits. What D's client is told, and what is there in the end.
 fn written_over_in_a_lost_session(world: &mut World<Site>) -> (Answer, Option<Value>) {
     surely(world, A, Some("old"));
-    let begin = |world: &mut World<Site>, site| match ask(world, site, Ask::Begin { mode: ReadMode::Locking }) {
+    let begin = |world: &mut World<Site>, site| match ask(world, site, Request::Begin { mode: ReadMode::Locking }) {
         Answer::Began { txn } => txn,
         other => panic!("{other:?}"),
     };
-    let commit = |txn, value: &str| Ask::Commit {
+    let commit = |txn, value: &str| Request::Commit {
         txn,
         writes: vec![("k".into(), Some(value.into()))],
         expect: vec![],
         options: CommitOptions::default(),
     };
     let (older, younger) = (begin(world, A), begin(world, D));
-    let read = ask(world, D, Ask::Get { txn: younger, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
+    let read = ask(world, D, Request::Get { txn: younger, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
     assert!(matches!(read, Answer::Rows { .. }), "{read:?}");
     deafen(world, D);
     let committed = ask(world, A, commit(older, "older"));
@@ -195,9 +194,8 @@ fn where_sessions_are_ignored_an_older_transaction_is_written_over() {
     let first = quorums(&[A, B, C], &[D]);
     let names = ["a", "b", "c", "d"].map(String::from).to_vec();
     let config = rhumb_sim::Config::new(rhumb_core::RttMatrix::uniform(names, Span::from_millis(40)), 1);
-    let rules = rhumb_core::Rules::breaking(rhumb_commit::quad::planted::Planted::SessionsIgnored);
-    let mut world =
-        World::new(config, 1, move |site, _| Site::new(site, first.clone(), rhumb_commit::quad::Config::default()).with_rules(rules));
+    let rules = rhumb_core::Rules::breaking(rhumb_quad::planted::Planted::SessionsIgnored);
+    let mut world = World::new(config, 1, move |site, _| Site::new(site, first.clone(), rhumb_quad::Config::default()).with_rules(rules));
     world.run_for(Span::from_millis(1_000)).expect("nothing goes wrong");
     let (told, left) = written_over_in_a_lost_session(&mut world);
     assert!(matches!(told, Answer::Committed(_)), "{told:?}");

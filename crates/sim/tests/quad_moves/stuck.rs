@@ -1,11 +1,10 @@
 //! Changes that may not come about, take long, or are given up in their midst.
 
 use super::stage::*;
-use rhumb_commit::quad::{Config as Protocol, Epoch, Goal, Request, Site};
-use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::Span;
 use rhumb_core::actor::RequestId;
+use rhumb_quad::{Admin, Answer, Config as Protocol, Epoch, Goal, Request, Site};
 use rhumb_sim::{Fault, Links, Place, World};
 use std::collections::BTreeSet;
 
@@ -69,7 +68,7 @@ fn sites_declared_lost_that_go_on_unheard_decide_nothing_without_a_slave() {
 fn who_is_sealed_and_left_alone_ends_the_change() {
     let mut world = world(4, quorums(&[A, B, C], &[D]));
     surely(&mut world, A, Some("v"));
-    world.submit(B, Request::Change(goal(&[B, C, D], &[A])));
+    world.submit(B, Request::Admin(Admin::Change(goal(&[B, C, D], &[A]))));
     while world.probe("quad.sealed") < 3 {
         world.tick().expect("nothing goes wrong");
     }
@@ -83,15 +82,15 @@ fn who_is_sealed_and_left_alone_ends_the_change() {
 #[test]
 fn what_waits_for_a_configuration_that_does_not_come_is_told_so() {
     let mut world = world(3, quorums(&[A, B, C], &[]));
-    let Answer::Began { txn } = ask(&mut world, C, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
-    world.submit(B, Request::Change(goal(&[A], &[B, C])));
+    let Answer::Began { txn } = ask(&mut world, C, Request::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+    world.submit(B, Request::Admin(Admin::Change(goal(&[A], &[B, C]))));
     while world.probe("quad.sealed") < 3 {
         world.tick().expect("nothing goes wrong");
     }
     for site in [A, B] {
         world.strike(&Fault::Crash { place: Place::Site(site), down: None });
     }
-    let answer = ask(&mut world, C, Ask::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
+    let answer = ask(&mut world, C, Request::Get { txn, mode: ReadMode::Locking, keys: vec!["k".into()], expect: vec![] });
     assert!(matches!(&answer, Answer::Failed(error) if error.is_retryable()), "{answer:?}");
 }
 
@@ -99,7 +98,7 @@ fn what_waits_for_a_configuration_that_does_not_come_is_told_so() {
 fn slow_reconciliation(rows: usize) -> (World<Site>, RequestId) {
     let mut world = world_of(4, quorums(&[A, B, C], &[D]), Protocol { page_rows: 1, ..Protocol::default() });
     fill(&mut world, A, rows);
-    let id = world.submit(B, Request::Change(goal(&[D], &[A, B, C])));
+    let id = world.submit(B, Request::Admin(Admin::Change(goal(&[D], &[A, B, C]))));
     (world, id)
 }
 
@@ -130,7 +129,7 @@ fn who_takes_a_reconciliation_over_goes_on_where_it_came_to() {
 fn sealed_for_a_dead_core() -> World<Site> {
     let mut world = world(3, quorums(&[A, B, C], &[]));
     surely(&mut world, A, Some("v"));
-    world.submit(B, Request::Change(goal(&[A], &[B, C])));
+    world.submit(B, Request::Admin(Admin::Change(goal(&[A], &[B, C]))));
     while world.probe("quad.sealed") < 3 {
         world.tick().expect("nothing goes wrong");
     }

@@ -6,10 +6,9 @@
 //! ```
 
 use super::stage::*;
-use rhumb_commit::quad::{Config as Protocol, Epoch, Request, Site};
-use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode};
 use rhumb_core::{RttMatrix, SiteId, Span, Value};
+use rhumb_quad::{Admin, Answer, Config as Protocol, Epoch, Request, Site};
 use rhumb_sim::{Config, Fault, Links, Place, World};
 
 /// The seed says how much of what is not synced a crash leaves.
@@ -34,11 +33,11 @@ fn told_before_a_crash(seed: u64, make: impl Fn(Site) -> Site + 'static, plant: 
         cut(&mut world, other, D, None);
     }
     world.run_for(Span::from_millis(1_500)).expect("nothing goes wrong");
-    let Answer::Began { txn } = ask(&mut world, A, Ask::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
+    let Answer::Began { txn } = ask(&mut world, A, Request::Begin { mode: ReadMode::Locking }) else { panic!("it begins") };
     cut(&mut world, C, B, Some(Span::from_millis(100)));
     cut(&mut world, B, C, Some(Span::from_millis(100)));
     let writes = vec![("k".into(), Some("new".into()))];
-    let committed = ask(&mut world, A, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() });
+    let committed = ask(&mut world, A, Request::Commit { txn, writes, expect: vec![], options: CommitOptions::default() });
     assert!(matches!(committed, Answer::Committed(_)), "{committed:?}");
     world.strike(&Fault::Crash { place: Place::Site(A), down: None });
     world.run_for(Span::from_millis(60)).expect("nothing goes wrong");
@@ -46,7 +45,7 @@ fn told_before_a_crash(seed: u64, make: impl Fn(Site) -> Site + 'static, plant: 
     world.strike(&Fault::SlowDisk { site: B, factor: SLOW, span: Span::from_secs(5) });
     // What D says of its past does not come in time, so that nobody waits for more of it.
     cut(&mut world, D, B, Some(Span::from_millis(60)));
-    world.submit(B, Request::Change(goal(&[B, C], &[D, E])));
+    world.submit(B, Request::Admin(Admin::Change(goal(&[B, C], &[D, E]))));
     while epoch(&world, B) < Epoch(2) {
         world.tick().expect("nothing goes wrong");
     }
@@ -73,8 +72,8 @@ fn a_source_that_crashes_before_it_has_synced_an_adoption_has_told_nothing() {
 #[cfg(feature = "planted")]
 mod planted {
     use super::*;
-    use rhumb_commit::quad::planted::Planted;
     use rhumb_core::Rules;
+    use rhumb_quad::planted::Planted;
 
     fn found(make: impl Fn(Site) -> Site + Copy + 'static, plant: impl Fn(&mut World<Site>) + Copy) -> Vec<Option<Value>> {
         (0..SEEDS).map(|seed| told_before_a_crash(seed, make, plant)).collect()

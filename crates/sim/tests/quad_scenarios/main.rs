@@ -5,10 +5,9 @@ mod stage;
 #[path = "../support/mod.rs"]
 mod support;
 
-use rhumb_commit::quad::{Epoch, Goal};
-use rhumb_commit::replicated_commit::Answer;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::{SiteId, Span};
+use rhumb_quad::{Answer, Epoch, Goal};
 use rhumb_sim::{Fault, LinkFaults, Links, Place};
 use stage::{A, B, C, D, E, Stage, Transactions, goal};
 use std::collections::BTreeSet;

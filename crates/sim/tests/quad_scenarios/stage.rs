@@ -3,12 +3,11 @@
 //! Pings, reports, timers, loads and syncs are left out.
 
 use crate::support::stage::{self, Staged};
-use rhumb_commit::quad::quorums::Quorums;
-use rhumb_commit::quad::{Config as Protocol, Epoch, Goal, Request, Site};
-use rhumb_commit::replicated_commit::{Answer, Request as Ask};
 use rhumb_commit::transaction::{CommitOptions, ReadMode};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{RttMatrix, SiteId, Span, TxnId};
+use rhumb_quad::quorums::Quorums;
+use rhumb_quad::{Admin, Answer, Config as Protocol, Epoch, Goal, Request, Site};
 use rhumb_sim::{Config, World};
 
 pub const A: SiteId = SiteId::new(0, 0);
@@ -76,7 +75,7 @@ impl Transactions for Stage {
     }
 
     fn begin(&mut self, site: SiteId) -> TxnId {
-        let id = self.submit(site, Ask::Begin { mode: ReadMode::Locking }.into(), "begin");
+        let id = self.submit(site, Request::Begin { mode: ReadMode::Locking }, "begin");
         match self.wait(id) {
             Answer::Began { txn } => txn,
             other => panic!("{other:?}"),
@@ -84,19 +83,19 @@ impl Transactions for Stage {
     }
 
     fn get(&mut self, site: SiteId, txn: TxnId, key: &str) -> RequestId {
-        let get = Ask::Get { txn, mode: ReadMode::Locking, keys: vec![key.into()], expect: vec![] };
-        self.submit(site, get.into(), &format!("{txn} reads {key}"))
+        let get = Request::Get { txn, mode: ReadMode::Locking, keys: vec![key.into()], expect: vec![] };
+        self.submit(site, get, &format!("{txn} reads {key}"))
     }
 
     fn commit(&mut self, site: SiteId, txn: TxnId, write: Option<(&str, &str)>) -> RequestId {
         let what = write.map_or(format!("{txn} commits"), |(key, value)| format!("{txn} commits {key}={value}"));
         let writes = write.map(|(key, value)| (key.into(), Some(value.into()))).into_iter().collect();
-        self.submit(site, Ask::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }.into(), &what)
+        self.submit(site, Request::Commit { txn, writes, expect: vec![], options: CommitOptions::default() }, &what)
     }
 
     fn change(&mut self, site: SiteId, goal: Goal) -> RequestId {
         let what = format!("change: {}", goal.why);
-        self.submit(site, Request::Change(goal), &what)
+        self.submit(site, Request::Admin(Admin::Change(goal)), &what)
     }
 
     fn wait(&mut self, id: RequestId) -> Answer {

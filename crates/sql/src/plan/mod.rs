@@ -55,7 +55,7 @@ use crate::parse::StatementKind;
 use crate::session::{Active, Facts, TransactionHandle};
 use crate::types::{Datum, SqlType};
 use datafusion::sql::sqlparser::ast;
-use rhumb_commit::catenae::execution::Output;
+use rhumb_commit::one_shot::execution::Output;
 use std::sync::Arc;
 
 /// A statement that is ready to run.

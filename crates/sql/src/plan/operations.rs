@@ -10,8 +10,8 @@
 use crate::catalog::{IndexId, TableDescriptor};
 use crate::error::{SqlError, SqlResult};
 use crate::table::{Row, decode_row, operations};
-use rhumb_commit::catenae::execution::{Output, Rejection};
-use rhumb_commit::catenae::operation::Operation;
+use rhumb_commit::one_shot::execution::{Output, Rejection};
+use rhumb_commit::one_shot::operation::Operation;
 use rhumb_core::fields::Change;
 use rhumb_core::{Key, KeyRange};
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use crate::types::{Datum, SqlType, coerce};
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
-use rhumb_commit::catenae::operation::SCAN_ROWS_MAX;
+use rhumb_commit::one_shot::operation::SCAN_ROWS_MAX;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

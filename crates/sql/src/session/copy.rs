@@ -19,7 +19,7 @@ use crate::table::{Batch, OnConflict, Row, insert};
 use crate::types::{coerce, parse_text};
 use crate::wire::value::{Format, read_parameter};
 use bytes::{Bytes, BytesMut};
-use rhumb_commit::catenae::operation::{OPERATIONS_MAX, Operation, TXN_BYTES_MAX};
+use rhumb_commit::one_shot::operation::{OPERATIONS_MAX, Operation, TXN_BYTES_MAX};
 use rhumb_commit::transaction::{Operated, ReadMode};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -8,8 +8,9 @@
 use crate::catalog::{CatalogView, DatabaseDescriptor, Protocol};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Keyspaces;
-use rhumb_commit::quad::{Cores, Role};
-use rhumb_commit::transaction::{Gateway, Transaction, TxnError};
+use rhumb_commit::transaction::{Transaction, TxnError};
+use rhumb_quad::administration::Administration;
+use rhumb_quad::{Cores, Role};
 use std::time::Duration;
 
 /// The name of the option, and of the setting.
@@ -64,8 +65,8 @@ pub async fn alter(keyspaces: &Keyspaces, database: &DatabaseDescriptor, value: 
 }
 
 async fn change(keyspaces: &Keyspaces, cores: Cores, other: Option<&str>) -> SqlResult<()> {
-    let gateway = keyspaces.quad()?;
-    let Some(view) = gateway.quorums().await? else { return Err(of_quad_only()) };
+    let quorums = keyspaces.quorums()?;
+    let view = quorums.quorums().await?;
     let members = view.explanation.sites.iter().filter(|facts| facts.role != Role::Stranger).count();
     if let Some(flaw) = cores.flaw(members) {
         return Err(invalid(flaw).with_hint("Write cores = 3, or cores = auto for as many as availability and load ask for."));
@@ -78,15 +79,15 @@ async fn change(keyspaces: &Keyspaces, cores: Cores, other: Option<&str>) -> Sql
             let hint = format!("Leave cores out, or change them for all with ALTER DATABASE {other} SET cores = {cores}.");
             Err(SqlError::new(SqlState::ObjectInUse, message).with_hint(hint))
         }
-        None => decide(gateway, cores).await,
+        None => decide(quorums, cores).await,
     }
 }
 
 /// Asks for so many until it is decided.
-async fn decide(gateway: &dyn Gateway, cores: Cores) -> SqlResult<()> {
+async fn decide(quorums: &dyn Administration, cores: Cores) -> SqlResult<()> {
     let mut attempt = 1;
     loop {
-        match gateway.set_cores(cores).await {
+        match quorums.set_cores(cores).await {
             Err(TxnError::Unavailable(_) | TxnError::Conflict(_)) if attempt < ATTEMPTS_MAX => attempt += 1,
             outcome => return Ok(outcome?),
         }

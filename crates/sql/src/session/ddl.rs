@@ -10,8 +10,8 @@ use crate::parse::{Create, ProcedureDefinition, StatementKind, fold};
 use crate::plan::{Planning, check_procedure, delete_all, procedure_name, unqualified};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
-use rhumb_commit::quad::Cores;
 use rhumb_commit::transaction::ReadMode;
+use rhumb_quad::Cores;
 use std::collections::BTreeMap;
 
 /// How often a statement outside BEGIN is run before its conflict is reported.

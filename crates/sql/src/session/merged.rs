@@ -1,7 +1,7 @@
 //! The operations of several statements as the one list that travels.
 
 use crate::error::SqlError;
-use rhumb_commit::catenae::operation::{OPERATIONS_MAX, Operation};
+use rhumb_commit::one_shot::operation::{OPERATIONS_MAX, Operation};
 use rhumb_core::Key;
 use std::collections::BTreeMap;
 

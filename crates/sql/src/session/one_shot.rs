@@ -22,7 +22,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parse::{AccessMode, StatementKind, Transaction};
 use crate::plan::{Plan, Running, Steps};
 use crate::types::Datum;
-use rhumb_commit::catenae::execution::Output;
+use rhumb_commit::one_shot::execution::Output;
 use rhumb_commit::transaction::{Operated, ReadMode};
 use std::sync::Arc;
 

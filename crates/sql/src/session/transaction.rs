@@ -3,7 +3,7 @@
 use crate::catalog::CatalogView;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::keyspaces::Home;
-use rhumb_commit::catenae::operation::Operation;
+use rhumb_commit::one_shot::operation::Operation;
 use rhumb_commit::transaction::{CommitOptions, Operated, ReadMode, Transaction, TxnError};
 use std::fmt;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use crate::table::layout::{PRIMARY, entry_key, entry_value, key_of, value_of};
 use crate::table::row_codec::payload;
 use crate::table::write::{check_row, duplicate};
 use crate::types::{Datum, SqlType};
-use rhumb_commit::catenae::operation::Operation;
+use rhumb_commit::one_shot::operation::Operation;
 use rhumb_core::fields::{By, Change};
 
 /// What inserts a row, each operation with the key that it claims.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A server of Replicated Commit and Catenae, and the key space of the latter.
 async fn both() -> (Server, LocalGateway) {
     let (names, own) = (LocalGateway::new(), LocalGateway::new());
-    let gateways = Gateways { replicated_commit: Arc::new(names.clone()), catenae: Some(Arc::new(own.clone())), quad: None };
+    let gateways = Gateways { catenae: Some(Arc::new(own.clone())), ..Gateways::from(Arc::new(names.clone())) };
     (Server::behind(gateways, names, ServerOptions::default()).await, own)
 }
 
@@ -85,9 +85,9 @@ async fn protocols_that_a_site_does_not_have_are_refused_with_a_hint() {
 async fn of_databases_that_are_dropped_each_key_space_takes_its_own() {
     let (names, catenae, quad) = (LocalGateway::new(), LocalGateway::new(), LocalGateway::new());
     let gateways = Gateways {
-        replicated_commit: Arc::new(names.clone()),
         catenae: Some(Arc::new(catenae.clone())),
         quad: Some(Arc::new(quad.clone())),
+        ..Gateways::from(Arc::new(names.clone()))
     };
     let server = Server::behind(gateways, names, ServerOptions::default()).await;
     let system = server.connect().await;

@@ -5,7 +5,7 @@ use super::super::lab::Lab;
 use super::super::run::{Run, Setup};
 use super::super::system::System;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
-use rhumb_commit::quad::quorums::Policy;
+use rhumb_quad::quorums::Policy;
 use std::collections::BTreeMap;
 
 /// What a mix of transactions is called in tables.

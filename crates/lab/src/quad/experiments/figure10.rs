@@ -6,7 +6,7 @@ use super::super::run::Run;
 use super::super::system::System;
 use super::common::mix;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, ratio};
-use rhumb_commit::quad::quorums::Policy;
+use rhumb_quad::quorums::Policy;
 
 /// The mixes of the figure.
 const MIXES: [u64; 2] = [80, 50];

@@ -7,8 +7,8 @@ use super::super::course::{Course, Leg, Passed};
 use super::super::lab::Lab;
 use super::super::system::System;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one};
-use rhumb_commit::quad::quorums::Policy;
 use rhumb_core::Span;
+use rhumb_quad::quorums::Policy;
 
 /// Workers by site at first: sites 2 and 3 are the cores.
 const BEFORE: [u64; 4] = [12, 4, 2, 2];

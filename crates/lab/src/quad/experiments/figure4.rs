@@ -10,7 +10,7 @@ use super::super::parameters::MIXES;
 use super::super::system::System;
 use super::common::{MIX, mix, updates};
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, ratio};
-use rhumb_commit::quad::quorums::Policy;
+use rhumb_quad::quorums::Policy;
 
 /// The names of a transaction's parts, and where they are counted.
 pub(super) const PARTS: [&str; 3] = ["processing", "2PL", "2PC"];

@@ -8,8 +8,8 @@ use super::super::lab::Lab;
 use super::super::run::Setup;
 use super::figure4::{PARTS, parts};
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one};
-use rhumb_commit::quad::quorums::Quorums;
 use rhumb_core::{SiteId, Span};
+use rhumb_quad::quorums::Quorums;
 use std::collections::BTreeMap;
 
 /// By so much the site is farther away, or later with an answer, milliseconds.

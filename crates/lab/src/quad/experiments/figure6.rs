@@ -7,7 +7,7 @@ use super::super::parameters::{MIXES, SHARES_4, SHARES_8, shares_16};
 use super::super::system::System;
 use super::common::{by_mix, factors, four, order};
 use crate::experiment::{Failure, Finding, Outcome, Progress, ratio};
-use rhumb_commit::quad::quorums::Policy;
+use rhumb_quad::quorums::Policy;
 
 /// Beside the four of the paper's figure. In one datacenter QuAD by load alone is QuAD, and QuAD by distance alone does not adapt.
 const OTHERS: [Policy; 6] = [Policy::QuadUnbalanced, Policy::QuadStatic, Policy::Rowa, Policy::Rowaa, Policy::Tree, Policy::Grid];

@@ -8,7 +8,7 @@ use super::super::system::System;
 use super::common::mix;
 use super::figure4::yes;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, ratio};
-use rhumb_commit::quad::quorums::Policy;
+use rhumb_quad::quorums::Policy;
 
 /// Numbers of cores.
 const CORES: [usize; 4] = [2, 4, 6, 8];

@@ -10,8 +10,8 @@ use super::super::run::{Run, Setup};
 use super::super::system::one_slave;
 use super::common::{MIX, mix, updates};
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, ratio};
-use rhumb_commit::quad::quorums::CostWeights;
 use rhumb_core::Span;
+use rhumb_quad::quorums::CostWeights;
 
 /// Workers, all at the slave.
 const WORKERS: u64 = 20;

@@ -8,8 +8,8 @@ use super::super::course::{Course, Leg};
 use super::super::lab::Lab;
 use super::super::system::System;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one};
-use rhumb_commit::quad::quorums::Policy;
 use rhumb_core::Span;
+use rhumb_quad::quorums::Policy;
 
 const CORES: usize = 2;
 const SITES: usize = 4;

@@ -8,8 +8,8 @@ use super::super::run::{Run, Setup};
 use super::super::system::System;
 use super::{EXPERIMENTS, figure11, noise, unequal};
 use crate::experiment::{Options, Silent};
-use rhumb_commit::quad::quorums::{Policy, Scoring};
 use rhumb_core::Span;
+use rhumb_quad::quorums::{Policy, Scoring};
 use std::collections::BTreeSet;
 
 /// A speedup run of updates alone.

@@ -8,8 +8,8 @@ use super::super::lab::Lab;
 use super::super::meter::Counts;
 use super::super::system::System;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, ratio};
-use rhumb_commit::quad::quorums::{Policy, ScoreWeights, Scoring, Settings};
 use rhumb_core::Span;
+use rhumb_quad::quorums::{Policy, ScoreWeights, Scoring, Settings};
 
 const CORES: usize = 2;
 /// Periods, of which those from [`SETTLED`] on are measured.

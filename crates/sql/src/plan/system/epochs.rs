@@ -7,8 +7,8 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::common::Result;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::TableSource;
-use rhumb_commit::catenae::Status;
-use rhumb_commit::transaction::Epochs;
+use rhumb_catenae::Status;
+use rhumb_catenae::administration::Epochs;
 use std::sync::Arc;
 
 const COLUMNS: [(&str, SqlType); 7] = [

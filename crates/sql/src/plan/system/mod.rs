@@ -85,7 +85,7 @@ impl System {
             tables.insert(EPOCHS.to_string(), guarded(|| epochs::make(epochs.as_ref()))?);
         }
         if wanted.iter().any(|name| name.table() == QUORUMS) {
-            let view = cx.engine.keyspaces.quorums().await?;
+            let view = cx.engine.keyspaces.quorum_view().await?;
             tables.insert(QUORUMS.to_string(), guarded(|| quorums::make(view.as_ref()))?);
         }
         Ok(System { tables, functions: functions::make(&user_tables, &procedures, &cx.facts.user) })

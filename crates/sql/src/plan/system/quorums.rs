@@ -7,9 +7,9 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::common::Result;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::TableSource;
-use rhumb_commit::quad::SiteFacts;
-use rhumb_commit::transaction::QuorumView;
 use rhumb_core::SiteId;
+use rhumb_quad::SiteFacts;
+use rhumb_quad::administration::QuorumView;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,0 +1,169 @@
+//! What a site has forwarded and not heard the end of: found in the streams by what it is.
+//!
+//! Transactions alike stand together, so an entry is gone through once, however many are on their way. Which of those alike it is that
+//! an entry holds only the word of its coordinator tells, which comes before the entry or after it.
+//!
+//! A transaction names its stream ([`coordinator_of`](super::stream_id::coordinator_of)), so those alike are looked for in one.
+
+use super::epoch::Epoch;
+use super::message::{Entry, Forwarded};
+use super::stream_id::StreamId;
+use rhumb_commit::one_shot::operation::Transaction;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{SiteId, work};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Where a transaction stands: the stream, the entry's place in it, and the place in its batch.
+pub(super) type Spot = (StreamId, u64, u16);
+
+/// A transaction on its way by another coordinator.
+#[derive(Debug)]
+pub(super) struct Away {
+    pub(super) id: RequestId,
+    pub(super) transaction: Arc<Transaction>,
+    /// The tick in which it came.
+    pub(super) since: u64,
+    pub(super) stream: StreamId,
+    /// Who alone can seal it.
+    pub(super) to: SiteId,
+    /// The last epoch in which it may be sealed.
+    pub(super) until: Epoch,
+    /// The last entry of the stream that was chosen before it went.
+    pub(super) after: u64,
+    /// Where it stands, if that is what the stream has there.
+    said: Vec<Spot>,
+}
+
+/// Transactions that are the same.
+#[derive(Debug, Default)]
+struct Alike {
+    names: BTreeSet<Forwarded>,
+    /// Where entries that count have one of them, of which epoch, and who sealed it. Since the first of those names went.
+    seen: BTreeMap<Spot, (Epoch, SiteId)>,
+}
+
+/// All that is on its way. Who comes later has the higher name.
+#[derive(Debug, Default)]
+pub(super) struct Aways {
+    by_name: BTreeMap<Forwarded, Away>,
+    /// Of their transactions.
+    bytes: usize,
+    alike: BTreeMap<Arc<Transaction>, Alike>,
+    said: BTreeMap<Spot, Forwarded>,
+}
+
+impl Away {
+    /// A client's transaction that came in tick `since`, and goes to be sealed in `stream` up to epoch `until`; entries up to place
+    /// `after` cannot hold it.
+    pub(super) fn new(id: RequestId, transaction: Transaction, since: u64, stream: StreamId, to: SiteId, until: Epoch, after: u64) -> Away {
+        Away { id, transaction: Arc::new(transaction), since, stream, to, until, after, said: Vec::new() }
+    }
+
+    /// True if it may be what that coordinator sealed there.
+    fn may_be(&self, spot: Spot, epoch: Epoch, author: SiteId) -> bool {
+        self.to == author && epoch <= self.until && spot.0 == self.stream && spot.1 > self.after
+    }
+}
+
+impl Aways {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Places that are remembered for them: those where one of them may stand.
+    pub(super) fn seen(&self) -> usize {
+        self.said.len() + self.alike.values().map(|alike| alike.seen.len()).sum::<usize>()
+    }
+
+    /// Bytes of their transactions.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// True if nothing is on its way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// One more goes.
+    pub(super) fn insert(&mut self, name: Forwarded, away: Away) {
+        self.bytes += away.transaction.bytes();
+        self.alike.entry(Arc::clone(&away.transaction)).or_default().names.insert(name);
+        self.by_name.insert(name, away);
+    }
+
+    /// `by` says that it has sealed it in the entry at place `index` of its stream, at this place of the batch.
+    pub(super) fn say(&mut self, by: SiteId, name: Forwarded, index: u64, place: u16) {
+        if let Some(away) = self.by_name.get_mut(&name).filter(|away| away.to == by) {
+            let spot = (away.stream, index, place);
+            away.said.push(spot);
+            self.said.insert(spot, name);
+        }
+    }
+
+    /// An entry that counts is chosen at place `index` of `stream`. Returns those that are said to stand in it.
+    pub(super) fn see(&mut self, stream: StreamId, index: u64, entry: &Entry) -> Vec<Forwarded> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let mut said = Vec::new();
+        for (place, transaction) in (0..).zip(&entry.batch) {
+            let Some(alike) = self.alike.get_mut(transaction) else { continue };
+            let spot = (stream, index, place);
+            alike.seen.insert(spot, (entry.epoch, entry.author));
+            said.extend(self.said.get(&spot));
+        }
+        said
+    }
+
+    /// Where a transaction stands, once its coordinator has said so and the stream has it there: the epoch and the place in the batch.
+    /// It is on its way no more.
+    pub(super) fn find(&mut self, name: Forwarded) -> Option<(Away, Epoch, u16)> {
+        let away = self.by_name.get(&name)?;
+        let alike = self.alike.get_mut(&away.transaction).expect("what is on its way is like itself");
+        let found = away.said.iter().find_map(|spot| {
+            let (epoch, author) = *alike.seen.get(spot)?;
+            away.may_be(*spot, epoch, author).then_some((*spot, epoch))
+        });
+        let (spot, epoch) = found?;
+        // It is this one, and no other one.
+        alike.seen.remove(&spot);
+        let away = self.remove(name).expect("it was just there");
+        Some((away, epoch, spot.2))
+    }
+
+    /// Removes those of which `is_over` holds, in the order of names, and says of each whether it may have been sealed.
+    pub(super) fn remove_if(&mut self, is_over: impl Fn(&Away) -> bool) -> Vec<(Away, bool)> {
+        work::add(self.by_name.len());
+        let over: Vec<Forwarded> = self.by_name.iter().filter(|(_, away)| is_over(away)).map(|(name, _)| *name).collect();
+        let may_be = |away: &Away| {
+            let seen = &self.alike[&away.transaction].seen;
+            let since = (away.stream, away.after + 1, 0)..=(away.stream, u64::MAX, u16::MAX);
+            seen.range(since).any(|(spot, (epoch, author))| away.may_be(*spot, *epoch, *author))
+        };
+        let sealed: Vec<bool> = over.iter().map(|name| may_be(&self.by_name[name])).collect();
+        over.into_iter().map(|name| self.remove(name).expect("it was just there")).zip(sealed).collect()
+    }
+
+    fn remove(&mut self, name: Forwarded) -> Option<Away> {
+        let away = self.by_name.remove(&name)?;
+        self.bytes -= away.transaction.bytes();
+        for spot in &away.said {
+            if self.said.get(spot) == Some(&name) {
+                self.said.remove(spot);
+            }
+        }
+        let alike = self.alike.get_mut(&away.transaction).expect("what is on its way is like itself");
+        alike.names.remove(&name);
+        match alike.names.first() {
+            None => drop(self.alike.remove(&away.transaction)),
+            Some(first) => alike.seen = alike.seen.split_off(&(away.stream, self.by_name[first].after + 1, 0)),
+        }
+        Some(away)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! What is said: between sites, and between a site and its clients.
+
+use super::epoch::Epoch;
+use super::stream_id::StreamId;
+use rhumb_commit::one_shot::{self, operation::Transaction};
+use rhumb_core::record::encoded_bytes;
+use rhumb_core::{Ballot, RegionId, SiteId, Span, Table, Time};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A transaction that is part of a batch: which epoch, which stream's batch, which place in it. Identifiers order those transactions
+/// whose order speculation could not settle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Identifier {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// The stream that carries it.
+    pub stream: StreamId,
+    /// Its place in that stream's batch.
+    pub place: u16,
+}
+
+/// How an entry stands at a site. What is chosen stands above all that is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Standing {
+    /// Accepted in this ballot.
+    Accepted(Ballot),
+    /// Known to be chosen, whatever the ballot.
+    Chosen,
+}
+
+/// A region's vote on an epoch: the order in which it ran those transactions that conflict with one another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Order {
+    /// Of which epoch.
+    pub epoch: Epoch,
+    /// First to last.
+    pub sequence: Vec<Identifier>,
+}
+
+/// An entry of a region's stream: what the region says at the end of an epoch. The epochs since the entry before hold nothing
+/// of this stream.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Entry {
+    /// Who sealed it; a site seals an epoch once.
+    pub author: SiteId,
+    /// Which epoch ends.
+    pub epoch: Epoch,
+    /// The transactions that it received.
+    pub batch: Vec<Transaction>,
+    /// Its votes.
+    pub orders: Vec<Order>,
+}
+
+/// One run of an epoch's chains over the sites of a region. What belongs to an earlier one is not minded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Crossing {
+    /// Where the resolver is: the site that speaks for the region.
+    pub coordinator: SiteId,
+    /// Its clock when it began.
+    pub began: Time,
+}
+
+/// How a site calls a transaction that it has forwarded. No two are called the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Forwarded {
+    /// The first epoch in which the site said something of its own since it started: no other life of it has the same.
+    pub life: Epoch,
+    /// Counts up.
+    pub number: u64,
+}
+
+/// How far a site has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Progress {
+    /// All up to this epoch is settled here.
+    pub settled: Epoch,
+    /// By stream: the last of its entries that is in there, and the epoch up to which it is covered by then.
+    pub entries: Vec<(u64, Epoch)>,
+}
+
+/// A message that promises nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)] // the variants are documented; their fields are named after the types above
+pub enum Note {
+    /// A transaction goes to the next chain server of its backward pass.
+    Visit { transaction: Identifier, server: u16 },
+    /// I have the stream up to `after`; what comes then? Answered by [`Note::Chosen`] in any case.
+    Pull { stream: StreamId, after: u64 },
+    /// To who pulls: these entries, from `first` on, are chosen, as many as fit a page, or none that is known here; ask again for `more`.
+    Chosen { stream: StreamId, first: u64, entries: Vec<Entry>, more: bool },
+    /// Whoever wants to lead a stream to all acceptors: what have you accepted after `after`? Asked again of one that has said a part.
+    Prepare { stream: StreamId, ballot: Ballot, after: u64 },
+    /// Acceptor: another ballot is promised.
+    Refused { stream: StreamId, promised: Ballot },
+    /// A transaction goes to the next chain server of its backward pass, on any site of the region.
+    Cross { crossing: Crossing, transaction: Identifier, server: u16 },
+    /// Chain server to resolver: a transaction has come, and meets these here, which have not pre-committed. May it be next?
+    Claim { crossing: Crossing, transaction: Identifier, server: u16, open: Vec<Identifier> },
+    /// Resolver to chain server: a transaction may pre-commit.
+    Granted { crossing: Crossing, transaction: Identifier, server: u16 },
+    /// Chain server to coordinator: a transaction is at the end of its backward pass.
+    Through { crossing: Crossing, transaction: Identifier },
+    /// To the coordinator of its namespace: run this, if you seal it in `stream` and in no epoch after `until`.
+    Forward { stream: StreamId, name: Forwarded, until: Epoch, transaction: Transaction },
+}
+
+/// A message that promises something durable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Promise {
+    /// Leader of a stream to everybody: its entries from `first` on, at this ballot, as many as fit a page.
+    Epoch { stream: StreamId, ballot: Ballot, first: u64, entries: Vec<Entry> },
+    /// To everybody: this site holds what that ballot's leader has said of the stream, up to `upto`.
+    Held { stream: StreamId, ballot: Ballot, upto: u64 },
+    /// Acceptor to whoever prepares: it accepts nothing below this ballot any more; what it has accepted after `chosen` and the place
+    /// `after` that it was asked for, each as it stands there, as many as fit a page; it has `more`.
+    Promised { stream: StreamId, ballot: Ballot, after: u64, chosen: u64, accepted: Vec<(u64, Standing, Entry)>, more: bool },
+    /// To everybody: this site needs nothing any more of what it has settled.
+    Settled { progress: Progress },
+    /// To who forwarded a transaction: this site has it in its entry at place `index` of the stream, at this place of the batch.
+    Sealed { name: Forwarded, index: u64, place: u16 },
+}
+
+/// What clients and operators ask a site.
+pub type Request = one_shot::Request<Admin>;
+
+/// What they are told.
+pub type Answer = one_shot::Answer<Status>;
+
+/// What operators ask a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admin {
+    /// How does it fare? Answered by its [`Status`].
+    Status,
+}
+
+/// How a site fares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// False while it recovers.
+    pub serving: bool,
+    /// The coordinator epoch: the last that this site sealed.
+    pub coordinator: Epoch,
+    /// The execution epoch: the last whose batches are all here.
+    pub execution: Epoch,
+    /// The last epoch settled here.
+    pub settled: Epoch,
+    /// Transactions agreed on and not yet settled here.
+    pub unsettled: usize,
+    /// Regions that somebody else speaks for.
+    pub passed_over: Vec<RegionId>,
+    /// How long it took to settle what this site sealed.
+    pub settling: Settling,
+    /// How full its tables and queues are.
+    pub tables: Vec<Table>,
+}
+
+/// How long it took, from an epoch's end at a site until all of it was settled there. Of epochs in which a client of the site had asked
+/// for something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settling {
+    /// How many there were.
+    pub epochs: u64,
+    /// All together.
+    pub sum: Span,
+    /// The last of them.
+    pub last: Span,
+}
+
+impl Settling {
+    /// One more.
+    pub(super) fn add(&mut self, span: Span) {
+        self.epochs += 1;
+        self.sum = self.sum + span;
+        self.last = span;
+    }
+}
+
+impl Status {
+    /// The offset between the coordinator epoch and the execution epoch. It grows when messages are delayed and shrinks as the
+    /// backlog is executed; beyond the delay tolerance a silent region is passed over.
+    pub fn offset(&self) -> u64 {
+        self.coordinator.0.saturating_sub(self.execution.0)
+    }
+
+    /// Epochs sealed here and not yet settled here.
+    pub fn behind(&self) -> u64 {
+        self.coordinator.0.saturating_sub(self.settled.0)
+    }
+}
+
+impl Entry {
+    /// Bytes of its encoding.
+    pub fn bytes(&self) -> usize {
+        encoded_bytes(self)
+    }
+
+    /// True if it says no more than that its epoch has ended.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty() && self.orders.is_empty()
+    }
+}
+
+impl fmt::Display for Identifier {
+    /// `e7.r1.0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.epoch, self.stream, self.place)
+    }
+}
+
+impl fmt::Display for Crossing {
+    /// `r0.0@1.500000`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.coordinator, self.began)
+    }
+}
+
+impl fmt::Display for Forwarded {
+    /// `e7#1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.life, self.number)
+    }
+}
+
+impl fmt::Display for Standing {
+    /// `1@r0.0`, or `chosen`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Standing::Accepted(ballot) => write!(f, "{ballot}"),
+            Standing::Chosen => f.write_str("chosen"),
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    /// `e7:e7.r0.0<e7.r1.0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.sequence.iter().map(ToString::to_string).collect();
+        write!(f, "{}:{}", self.epoch, words.join("<"))
+    }
+}
+
+impl fmt::Display for Entry {
+    /// `e7 [wa] [wb]`, then its votes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.epoch)?;
+        self.batch.iter().try_for_each(|transaction| write!(f, " {transaction}"))?;
+        self.orders.iter().try_for_each(|order| write!(f, " vote {order}"))
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Visit { transaction, server } => write!(f, "Visit {transaction} server {server}"),
+            Note::Cross { crossing, transaction, server } => write!(f, "Cross {crossing} {transaction} server {server}"),
+            Note::Claim { crossing, transaction, server, open } => {
+                write!(f, "Claim {crossing} {transaction} server {server} before")?;
+                open.iter().try_for_each(|other| write!(f, " {other}"))
+            }
+            Note::Granted { crossing, transaction, server } => write!(f, "Granted {crossing} {transaction} server {server}"),
+            Note::Through { crossing, transaction } => write!(f, "Through {crossing} {transaction}"),
+            Note::Forward { stream, name, until, transaction } => write!(f, "Forward {stream} {name} until {until} {transaction}"),
+            Note::Pull { stream, after } => write!(f, "Pull {stream} after #{after}"),
+            Note::Chosen { stream, first, entries, more } => {
+                write!(f, "Chosen {stream}{}{}", Listed(*first, entries), if *more { " …" } else { "" })
+            }
+            Note::Prepare { stream, ballot, after } => write!(f, "Prepare {stream} {ballot} after #{after}"),
+            Note::Refused { stream, promised } => write!(f, "Refused {stream} {promised}"),
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promise::Epoch { stream, ballot, first, entries } => write!(f, "Epoch {stream} {ballot}{}", Listed(*first, entries)),
+            Promise::Held { stream, ballot, upto } => write!(f, "Held {stream} {ballot} #{upto}"),
+            Promise::Promised { stream, ballot, after, chosen, accepted, more } => {
+                write!(f, "Promised {stream} {ballot} after #{after} chosen #{chosen}")?;
+                accepted.iter().try_for_each(|(index, ballot, entry)| write!(f, " #{index} {ballot} {entry}"))?;
+                f.write_str(if *more { " …" } else { "" })
+            }
+            Promise::Settled { progress } => write!(f, "Settled {}", progress.settled),
+            Promise::Sealed { name, index, place } => write!(f, "Sealed {name} #{index}.{place}"),
+        }
+    }
+}
+
+/// Entries with their places.
+struct Listed<'a>(u64, &'a [Entry]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.0..).zip(self.1).try_for_each(|(index, entry)| write!(f, " #{index} {entry}"))
+    }
+}

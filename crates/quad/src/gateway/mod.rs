@@ -1,0 +1,333 @@
+//! A site as a gateway: its clients' transactions, from the first read to the second round.
+//!
+//! Invariants: a decision to commit is on disk before anybody hears of it, and stays there until all who prepared know; what is not
+//! decided did not happen, so that a gateway without a decision answers *abort*; a client is told *committed* once the whole write
+//! quorum has the commit on disk.
+
+mod commit;
+mod reads;
+
+use super::config::{OPEN_MAX, READ_KEYS_BYTES_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
+use super::configuration::Configuration;
+use super::message::{Note, Promise, Query, TRANSACTION};
+use super::records::{DECISIONS, DecisionRecord, txn_key};
+use super::site::Site;
+use super::unnamed::Unnamed;
+use crate::message::{Answer, Request};
+use rhumb_commit::transaction::{Committed, ReadMode, TxnError};
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Batch, Effects, Row, SiteId, Table, Time, Timestamp, TxnId, work};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The transactions of a site's clients.
+#[derive(Debug, Default)]
+pub(crate) struct Gateway {
+    open: BTreeMap<TxnId, Open>,
+    decided: BTreeMap<TxnId, Decided>,
+    /// Counts transactions, for systems whose quorums take turns.
+    turn: u64,
+}
+
+/// A request that waits for the next configuration.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) id: RequestId,
+    pub(crate) request: Request,
+    /// The tick since which it waits.
+    since: u64,
+}
+
+/// A transaction that is not decided.
+#[derive(Debug)]
+struct Open {
+    /// Its number among those of this site.
+    turn: u64,
+    /// Its read quorum, once it has read.
+    quorum: BTreeSet<SiteId>,
+    /// The session at each site that it has read from.
+    sessions: BTreeMap<SiteId, Timestamp>,
+    /// How often it has read.
+    number: u32,
+    /// Rounds over the wide area.
+    trips: u32,
+    /// The tick since which it does what it does.
+    since: u64,
+    doing: Doing,
+}
+
+#[derive(Debug)]
+enum Doing {
+    /// Its client thinks.
+    Idle,
+    /// Its client thinks, and will hear that it cannot go on.
+    Lost,
+    Reading {
+        id: RequestId,
+        query: Query,
+        answers: BTreeMap<SiteId, (Vec<Row>, bool)>,
+    },
+    Confirming {
+        id: RequestId,
+        missing: BTreeSet<SiteId>,
+    },
+    Preparing {
+        id: RequestId,
+        writers: BTreeSet<SiteId>,
+        all: BTreeSet<SiteId>,
+        missing: BTreeSet<SiteId>,
+    },
+}
+
+/// A transaction that commits.
+#[derive(Debug)]
+struct Decided {
+    at: Timestamp,
+    trips: u32,
+    /// The client that waits.
+    id: Option<RequestId>,
+    /// All who are prepared.
+    participants: BTreeSet<SiteId>,
+    /// Those of the write quorum that have not confirmed; none: the transaction is settled. Its replicas may know that before.
+    writers: BTreeSet<SiteId>,
+    /// All who have not confirmed.
+    missing: BTreeSet<SiteId>,
+    /// The tick at which it was decided.
+    since: u64,
+    /// The tick at which it was last told.
+    told: u64,
+}
+
+fn over() -> TxnError {
+    TxnError::Conflict("an older transaction took locks of this one over, a site lost them, or the quorums changed".into())
+}
+
+fn moved() -> TxnError {
+    TxnError::Conflict("the configuration of quorums changed; nothing was committed".into())
+}
+
+fn no_quorum(of: &str) -> TxnError {
+    TxnError::Unavailable(format!(
+        "so few sites are in reach that no {of} quorum is left; nothing was committed (rhumb.quorums shows who is silent)"
+    ))
+}
+
+impl Gateway {
+    /// A decision that was found on disk.
+    pub(crate) fn restore(&mut self, record: DecisionRecord) {
+        let participants: BTreeSet<SiteId> = record.participants.into_iter().collect();
+        let (writers, missing) = (participants.clone(), participants.clone());
+        let decided = Decided { at: record.at, trips: 0, id: None, participants, writers, missing, since: 0, told: 0 };
+        self.decided.insert(record.txn, decided);
+    }
+
+    /// How many transactions are in progress, as far as their clients know.
+    pub(crate) fn in_progress(&self) -> usize {
+        self.open.len() + self.decided.values().filter(|decided| decided.id.is_some()).count()
+    }
+
+    /// Lists its tables.
+    pub(crate) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("gateway.open", self.open.len(), OPEN_MAX));
+        visit(Table::new("gateway.decided", self.decided.len(), OPEN_MAX));
+    }
+
+    /// How many transactions are decided and not known to all who prepared.
+    pub(crate) fn undelivered(&self) -> usize {
+        self.decided.len()
+    }
+}
+
+impl Site {
+    pub(crate) fn on_request(&mut self, now: Time, id: RequestId, request: Request, fx: &mut Effects<Site>) {
+        if !self.is_member() {
+            let error = TxnError::Unavailable(self.stranger());
+            // One that had only begun when this site left is not among those that were interrupted.
+            let txn = if let Request::Rollback { txn } = request { Some(txn) } else { transaction_of(&request) };
+            return match txn {
+                Some(txn) => self.fail(txn, Some(id), error, fx),
+                None => fx.answer(id, Answer::Failed(error)),
+            };
+        }
+        if self.sealed.is_some() && self.waits(&request) {
+            return self.waiting.push_back(Waiting { id, request, since: self.ticks });
+        }
+        let answer = match request {
+            Request::Begin { mode: ReadMode::Stale(_) } => {
+                Err(TxnError::Unsupported("AS OF SYSTEM TIME cannot be used in a database of protocol quad; leave it out".into()))
+            }
+            Request::Begin { .. } if !self.may_issue(now, fx) && self.unnamed.has_room(0) => {
+                return self.unnamed.push(Unnamed::Begin(id, request));
+            }
+            Request::Begin { .. } => self.begin(now, fx),
+            Request::Get { expect, .. } | Request::Scan { expect, .. } | Request::Commit { expect, .. } if !expect.is_empty() => {
+                Err(TxnError::Invalid("QuAD reads what it depends on under locks; it takes no versions read elsewhere".into()))
+            }
+            Request::Get { keys, .. } if keys.len() > ROWS_MAX => {
+                let why = format!("{} rows are read at once; at most {ROWS_MAX} can be: read them in parts", keys.len());
+                Err(TxnError::TooLarge(why))
+            }
+            Request::Get { keys, .. } if keys.iter().map(|key| key.0.len()).sum::<usize>() > READ_KEYS_BYTES_MAX => {
+                let why = format!("the keys of rows read at once have more than {READ_KEYS_BYTES_MAX} bytes: read them in parts");
+                Err(TxnError::TooLarge(why))
+            }
+            Request::Get { txn, keys, .. } => return self.read(id, txn, Query::Keys(keys), fx),
+            Request::Scan { txn, range, limit, reverse, .. } => {
+                let limit = limit.min(SCAN_MAX as u32);
+                return self.read(id, txn, Query::Range { range, limit, reverse }, fx);
+            }
+            Request::Commit { txn, writes, .. } => return self.commit(now, id, txn, writes, fx),
+            Request::Rollback { txn } => {
+                self.fail(txn, None, over(), fx);
+                Ok(Answer::Done)
+            }
+            Request::Admin(_) => unreachable!("operators are answered by the site"),
+        };
+        fx.answer(id, answer.unwrap_or_else(Answer::Failed));
+    }
+
+    /// True if a request is to wait for the next configuration: the first of a transaction. It keeps its age.
+    fn waits(&self, request: &Request) -> bool {
+        let Some(txn) = transaction_of(request) else { return false };
+        let fresh = |open: &Open| matches!(open.doing, Doing::Idle) && open.number == 0;
+        self.waiting.len() < WAITING_MAX && self.gateway.open.get(&txn).is_some_and(fresh)
+    }
+
+    /// Who waits for too long for the next configuration is told so, and may run its transaction again.
+    pub(crate) fn tick_waiting(&mut self, fx: &mut Effects<Site>) {
+        let late = |waiting: &Waiting, ticks: u64, patience: u64| ticks >= waiting.since + patience;
+        while self.waiting.front().is_some_and(|first| late(first, self.ticks, self.config.waiting_ticks)) {
+            let Waiting { id, request, .. } = self.waiting.pop_front().expect("it is there");
+            let txn = transaction_of(&request).expect("only requests of a transaction wait");
+            let error = TxnError::Conflict("the configuration of quorums is being changed for long; nothing was committed".into());
+            fx.count("quad.waited_for_nothing");
+            self.fail(txn, Some(id), error, fx);
+        }
+    }
+
+    /// The epoch is sealed here: transactions that have read, or prepare, cannot go on. What is decided is decided.
+    pub(crate) fn interrupt(&mut self, fx: &mut Effects<Site>) {
+        let fresh = |open: &Open| matches!(open.doing, Doing::Idle) && open.number == 0;
+        work::add(self.gateway.open.len());
+        let begun: Vec<TxnId> = self.gateway.open.iter().filter(|(_, open)| !fresh(open)).map(|(txn, _)| *txn).collect();
+        for txn in begun {
+            fx.count("quad.interrupted");
+            self.fail(txn, None, moved(), fx);
+        }
+    }
+
+    /// The epoch is over: `next` says what of its decisions counts.
+    pub(crate) fn end_epoch(&mut self, next: &Configuration, batch: &mut Batch, fx: &mut Effects<Site>) {
+        self.interrupt(fx);
+        for (txn, decided) in std::mem::take(&mut self.gateway.decided) {
+            batch.delete_record(DECISIONS, txn_key(txn));
+            let Some(id) = decided.id else { continue };
+            // Had anybody been shown it, the commit would stand at all who are prepared.
+            let nobody_saw = self.replica.is_in_doubt(txn);
+            fx.answer(
+                id,
+                if next.carried.iter().any(|carried| carried.txn == txn) {
+                    Answer::Committed(Committed { at: decided.at, trips: decided.trips })
+                } else if next.epoch == self.configuration.epoch.next() && nobody_saw {
+                    Answer::Failed(moved())
+                } else {
+                    Answer::Failed(TxnError::Unknown("the configuration changed without this site while it committed".into()))
+                },
+            );
+        }
+    }
+
+    fn begin(&mut self, now: Time, fx: &mut Effects<Site>) -> Result<Answer, TxnError> {
+        if self.gateway.open.len() + self.gateway.decided.len() >= OPEN_MAX || !self.may_issue(now, fx) {
+            return Err(TxnError::Unavailable(
+                "this site has as many open transactions as it can; end some, or connect to another site".into(),
+            ));
+        }
+        let txn = TxnId { began: self.clock.issue(now).expect("it may issue one"), gateway: self.me };
+        self.gateway.turn += 1;
+        let (turn, since) = (self.gateway.turn, self.ticks);
+        let (quorum, sessions) = (BTreeSet::new(), BTreeMap::new());
+        self.gateway.open.insert(txn, Open { turn, quorum, sessions, number: 0, trips: 0, since, doing: Doing::Idle });
+        Ok(Answer::Began { txn })
+    }
+
+    /// The transaction, if its client may go on with it; else the client is told.
+    fn go_on(&mut self, id: RequestId, txn: TxnId, fx: &mut Effects<Site>) -> Option<&mut Open> {
+        let is_idle = self.gateway.open.get(&txn).is_some_and(|open| matches!(open.doing, Doing::Idle));
+        if !is_idle {
+            self.fail(txn, Some(id), over(), fx);
+            return None;
+        }
+        let ticks = self.ticks;
+        let open = self.gateway.open.get_mut(&txn).expect("it is idle");
+        open.since = ticks;
+        Some(open)
+    }
+
+    pub(crate) fn tick_gateway(&mut self, fx: &mut Effects<Site>) {
+        let (ticks, config, epoch) = (self.ticks, self.config.clone(), self.configuration.epoch);
+        let mut late = Vec::new();
+        work::add(self.gateway.open.len() + self.gateway.decided.len());
+        for (txn, open) in &self.gateway.open {
+            let (patience, id) = match open.doing {
+                Doing::Idle | Doing::Lost => (config.abandoned_ticks, None),
+                Doing::Reading { id, .. } | Doing::Confirming { id, .. } | Doing::Preparing { id, .. } => (config.patience_ticks, Some(id)),
+            };
+            if ticks >= open.since + patience {
+                late.push((*txn, id));
+            }
+        }
+        for (txn, id) in late {
+            let error = TxnError::Unavailable(
+                "a lock was not granted, or a site of the quorum did not answer, in time; nothing was committed".into(),
+            );
+            self.fail(txn, id, error, fx);
+        }
+        for (txn, decided) in &mut self.gateway.decided {
+            if ticks >= decided.since + config.unknown_ticks
+                && let Some(id) = decided.id.take()
+            {
+                let error = TxnError::Unknown("it was decided to commit, but not all sites of the quorum have confirmed that".into());
+                fx.answer(id, Answer::Failed(error));
+            }
+            if ticks >= decided.told + config.doubt_ticks {
+                decided.told = ticks;
+                let mut persist = fx.persist(Batch::new());
+                for site in &decided.missing {
+                    let commit = Promise::Commit { txn: *txn, at: decided.at, participants: decided.participants.clone() };
+                    persist = persist.send(*site, epoch.says(commit));
+                }
+            }
+        }
+    }
+
+    /// The transaction ends without a commit. Whoever waits for it is told why: `id`, and a request of it that was under way.
+    fn fail(&mut self, txn: TxnId, id: Option<RequestId>, error: TxnError, fx: &mut Effects<Site>) {
+        let mut waiting = BTreeSet::from_iter(id);
+        if let Some(open) = self.gateway.open.remove(&txn) {
+            let mut touched = open.quorum;
+            match open.doing {
+                Doing::Idle | Doing::Lost => {}
+                Doing::Reading { id, .. } | Doing::Confirming { id, .. } => drop(waiting.insert(id)),
+                Doing::Preparing { id, all, .. } => {
+                    fx.agree(TRANSACTION, txn, &None::<Timestamp>);
+                    waiting.insert(id);
+                    touched.extend(all);
+                }
+            }
+            for site in touched {
+                fx.send(site, self.configuration.epoch.says(Note::Abort { txn }));
+            }
+        }
+        for id in waiting {
+            fx.answer(id, Answer::Failed(error.clone()));
+        }
+    }
+}
+
+/// The transaction that a request goes on with, if it does.
+fn transaction_of(request: &Request) -> Option<TxnId> {
+    match request {
+        Request::Get { txn, .. } | Request::Scan { txn, .. } | Request::Commit { txn, .. } => Some(*txn),
+        _ => None,
+    }
+}

@@ -1,0 +1,79 @@
+//! What waits until this site may issue a timestamp: transactions and sessions that have no name yet.
+//!
+//! A clock that hears of a timestamp beyond the ceiling on disk issues none before a higher one is there. That takes a sync, and who asks in the
+//! meantime waits for it instead of being refused: a gateway whose clock is ahead would else stop its peers until their next ticks.
+//!
+//! Invariant: what waits here is bounded in number and in bytes; what finds no place is refused as if the site had no room for it.
+
+use super::configuration::Stamped;
+use super::message::{Note, Query};
+use super::site::Site;
+use crate::message::Request;
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Effects, SiteId, Table, Time};
+
+/// So many wait at the most.
+const UNNAMED_MAX: usize = 10_000;
+/// And so many bytes of what they ask and write.
+const UNNAMED_BYTES_MAX: usize = 64 << 20;
+
+/// What waits for a timestamp.
+#[derive(Debug)]
+pub(super) enum Unnamed {
+    /// A client begins a transaction.
+    Begin(RequestId, Request),
+    /// A transaction comes here for the first time.
+    Session(SiteId, Stamped<Note>),
+}
+
+/// All that wait.
+#[derive(Debug, Default)]
+pub(super) struct UnnamedQueue {
+    waiting: Vec<Unnamed>,
+    bytes: usize,
+}
+
+impl UnnamedQueue {
+    /// True if there is room for so many bytes more.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.waiting.len() < UNNAMED_MAX && self.bytes + bytes <= UNNAMED_BYTES_MAX
+    }
+
+    /// Lists it.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("unnamed", self.waiting.len(), UNNAMED_MAX));
+        visit(Table::new("unnamed.bytes", self.bytes, UNNAMED_BYTES_MAX));
+    }
+
+    /// Adds one, for which there is room.
+    pub(super) fn push(&mut self, unnamed: Unnamed) {
+        self.bytes += if let Unnamed::Session(_, Stamped { said, .. }) = &unnamed { bytes(said) } else { 0 };
+        self.waiting.push(unnamed);
+    }
+
+    /// Takes them all, in the order in which they came.
+    pub(super) fn take(&mut self) -> Vec<Unnamed> {
+        self.bytes = 0;
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+impl Site {
+    /// True if `said` begins a session here, for which no timestamp may be issued yet, and there is room for it to wait.
+    pub(super) fn awaits_timestamp(&mut self, now: Time, said: &Note, fx: &mut Effects<Site>) -> bool {
+        let (Note::Read { txn, .. } | Note::Prepare { txn, session: None, .. }) = said else { return false };
+        !self.replica.works_for(*txn) && !self.may_issue(now, fx) && self.unnamed.has_room(bytes(said))
+    }
+}
+
+/// Bytes of keys and values in what begins a session.
+fn bytes(said: &Note) -> usize {
+    match said {
+        Note::Read { query: Query::Keys(keys), .. } => keys.iter().map(|key| key.0.len()).sum(),
+        Note::Read { query: Query::Range { range, .. }, .. } => range.start.0.len() + range.end.0.len(),
+        Note::Prepare { writes, .. } => {
+            writes.iter().map(|(key, value)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len())).sum()
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,255 @@
+//! Doubts: attempts that may have committed and of which a region is not told, carried over into the next epoch.
+//!
+//! ```text
+//!   new voter                     region in doubt about X           region that may know, when it is back
+//!     │◀────────────────────────────┤ Stopped, in doubt about X       │
+//!     │ X's locks, on disk                                            │
+//!     │ AskVote X                   │                                 │
+//!     ├────────────────────────────▶│────────────────────────────────▶│
+//!     │◀────────────────────────────┤ firm yes    yes, no, Decided    │
+//!     │◀──────────────────────────────────────────────────────────────┤
+//!   the votes of X's electorate decide as ever; or its row comes with a log; or a region of it is declared lost: see `coordinator/resolving.rs`
+//! ```
+//!
+//! A commit of an earlier epoch has the votes of a majority; one of those regions is among any majority that has stopped,
+//! and either has applied it or is in doubt about it. Had the others to wait until nobody is in doubt, one region lost in the
+//! midst of an attempt would stop all: its vote may be the one that decides. So whoever stops tells what it is in doubt
+//! about, and whoever settles keeps the locks of these attempts along with it: nobody reads or writes their rows before their
+//! outcome is known, and everything else goes on.
+//!
+//! Who carries an attempt may find from votes, or from all who have stopped, that nobody is prepared for it. Then it has aborted, unless it
+//! was taken over before it was carried: so its rows are looked for first. The coordinator of the region puts the abort on record, and the
+//! locks are let go of after that.
+//!
+//! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
+//! known or its transaction has another attempt.
+
+use super::cohort::Cohort;
+use super::cohort::{Carried, Entry, RowsOfDoubt, Stage};
+use super::config::PAGE_BYTES_MAX;
+use super::context::{Context, Local, Shared};
+use super::message::{Attempt, Doubt, Meta, Note};
+use super::moving::Stop;
+use super::nearby::NearCohort;
+use super::planted::Planted;
+use super::records::{self, CARRIED, PREPARED, PreparedRecord};
+use super::site::{Pending, Roles};
+use rhumb_commit::placement::Regions;
+use rhumb_commit::votes::{Decision, Refusal, Vote};
+use rhumb_core::{Batch, Load, Loaded, RegionId, record, work};
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+impl Cohort {
+    fn doubts_after(&self, cx: &Shared, after: Option<Attempt>) -> impl Iterator<Item = &Entry> {
+        let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.entries.range((begin, Bound::Unbounded)).map(|(_, entry)| entry);
+        entries.filter(|entry| entry.meta.epoch < cx.placement.epoch && entry.is_promised())
+    }
+
+    pub(super) fn recover_carried(&mut self, cx: &Shared, PreparedRecord { meta, part }: PreparedRecord) {
+        for (key, _) in &part.writes {
+            self.locks.carry(key, meta.attempt.txn);
+        }
+        self.highest = meta.at.max(self.highest);
+        let entry = Entry::new(meta, part, Stage::Carried(Carried::default()), cx.now);
+        self.entries.insert(entry.meta.attempt, entry);
+    }
+
+    /// Forgets an entry, in memory and, by `batch`, on disk.
+    pub(super) fn remove_entry(&mut self, attempt: &Attempt, batch: &mut Batch) -> Option<Entry> {
+        let entry = self.entries.remove(attempt)?;
+        match entry.stage {
+            Stage::Validating(_) => {}
+            Stage::Prepared => batch.delete_record(PREPARED, records::attempt_key(attempt)),
+            Stage::Carried(_) => batch.delete_record(CARRIED, records::attempt_key(attempt)),
+        }
+        self.release(attempt.txn);
+        Some(entry)
+    }
+
+    /// True if `attempt` is carried here.
+    pub(super) fn is_carried(&self, attempt: &Attempt) -> bool {
+        self.entries.get(attempt).is_some_and(|entry| entry.as_carried().is_some())
+    }
+}
+
+impl Cohort {
+    /// True if this replica is in doubt about an attempt of an epoch before the present one.
+    pub(super) fn has_doubts(&self, cx: &Shared) -> bool {
+        self.doubts_after(cx, None).next().is_some()
+    }
+
+    /// A page of them, as told to others. What they have read goes along: it lies below the timestamp above which the new epoch begins, and
+    /// needs no lock, but whoever is to assume that they committed has to look at it.
+    pub(super) fn page_of_doubts(&self, cx: &Shared, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for entry in self.doubts_after(cx, after) {
+            let record = PreparedRecord { meta: entry.meta.clone(), part: entry.part.clone() };
+            let doubt = Doubt { record, carried: entry.as_carried().is_some() };
+            bytes += record::encoded_bytes(&doubt);
+            if bytes > PAGE_BYTES_MAX && !page.is_empty() {
+                return (page, true);
+            }
+            page.push(doubt);
+        }
+        (page, false)
+    }
+
+    /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
+    /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
+    pub(super) fn are_rows_absent(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> bool {
+        let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.entries.get_mut(&attempt) else { return false };
+        match carried.rows {
+            RowsOfDoubt::Absent => return true,
+            RowsOfDoubt::Awaited => return false,
+            RowsOfDoubt::Unknown => carried.rows = RowsOfDoubt::Awaited,
+        }
+        let versions: Vec<_> = part.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
+        if versions.is_empty() {
+            self.unprepare(attempt, cx);
+            return false;
+        }
+        cx.load(Pending::RowsOfCarried(attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        false
+    }
+}
+
+impl Cohort {
+    /// Keeps the locks of what others are in doubt about, from now on and over restarts. Adds that to `batch`.
+    pub(super) fn carry(&mut self, doubts: impl Iterator<Item = PreparedRecord>, batch: &mut Batch, cx: &mut Context<'_>) {
+        for doubt in doubts {
+            let attempt = doubt.meta.attempt;
+            let known = self.entries.get(&attempt).is_some_and(Entry::is_promised);
+            // A later attempt is made only once the one before has certainly aborted.
+            let superseded = self.entry_of(attempt.txn).is_some_and(|entry| entry.meta.attempt > attempt);
+            if known || superseded || self.applied.contains(&attempt) {
+                continue;
+            }
+            cx.fx.count("placement.doubt_carried");
+            self.give_up_validation(&attempt, cx);
+            if !cx.rules.breaks(Planted::DoubtsNotDurable) {
+                batch.put_record(CARRIED, records::attempt_key(&attempt), record::encode(&doubt));
+            }
+            self.recover_carried(cx, doubt);
+        }
+    }
+
+    /// An attempt that this region had only begun to look at: it votes in its epoch no more.
+    fn give_up_validation(&mut self, attempt: &Attempt, cx: &mut Context<'_>) {
+        if let Some(entry) = self.entries.remove(attempt) {
+            self.release(attempt.txn);
+            cx.refuse(&entry.meta, Refusal::Moved);
+        }
+    }
+
+    /// What a region that has stopped has not promised to commit still, it has in its log or will never vote for.
+    pub(super) fn hear_of_no_doubt(&mut self, near: &NearCohort<'_>, region: RegionId, stop: &Stop, cx: &mut Context<'_>) {
+        let promised: BTreeSet<Attempt> =
+            stop.doubts.iter().filter(|doubt| !doubt.carried).map(|doubt| doubt.record.meta.attempt).collect();
+        work::add(stop.doubts.len() + self.entries.len());
+        for (attempt, entry) in &mut self.entries {
+            if let Stage::Carried(carried) = &mut entry.stage
+                && entry.meta.electorate.contains(region)
+                && stop.since <= entry.meta.epoch
+                && !promised.contains(attempt)
+            {
+                carried.without.entry(region).or_insert(stop.log_end);
+            }
+        }
+        self.count_carried(near, cx);
+    }
+
+    /// Regions whose logs may have what is carried here, and are not taken over that far.
+    pub(super) fn logs_of_carried(&self, near: &NearCohort<'_>) -> Regions {
+        work::add(self.entries.len());
+        let carried = self.entries.values().filter_map(Entry::as_carried);
+        let without = carried.flat_map(|carried| &carried.without);
+        without.filter(|(region, end)| near.catch_up.cursor(**region) < **end).map(|(region, _)| *region).collect()
+    }
+
+    /// Looks whether an outcome of what is carried is known by now.
+    pub(super) fn count_carried(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+        work::add(self.entries.len());
+        let carried: Vec<Attempt> =
+            self.entries.iter().filter(|(_, entry)| entry.as_carried().is_some()).map(|(attempt, _)| *attempt).collect();
+        for attempt in carried {
+            self.count_as_cohort(near, attempt, cx);
+        }
+    }
+
+    /// Applies an attempt, or lets go of it, if the votes that this cohort has heard decide it.
+    pub(super) fn count_as_cohort(&mut self, near: &NearCohort<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+        let Some(entry) = self.entries.get(&attempt) else { return };
+        let mut tally = entry.tally.clone();
+        entry.meta.refuse_for_lost(&mut tally);
+        for (region, end) in entry.as_carried().into_iter().flat_map(|carried| &carried.without) {
+            if near.catch_up.cursor(*region) >= *end || *region == cx.me.region {
+                tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
+            }
+        }
+        let meta = entry.meta.clone();
+        let by_votes = entry.tally.outcome(meta.electorate);
+        let Some(decision) =
+            tally.outcome(meta.electorate).and_then(|outcome| cx.decision(outcome, &tally, &meta, near.coordinator.lost_of(cx, &meta)))
+        else {
+            return;
+        };
+        if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, cx) {
+            return;
+        }
+        if meta.coordinator == cx.me.shard {
+            cx.tell(Local::CohortDecides(meta, decision));
+        } else {
+            self.on_decided_as_cohort(&meta, decision, cx);
+        }
+    }
+
+    /// The rows of what is carried were looked for.
+    pub(super) fn on_rows_of_carried(&mut self, near: &NearCohort<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
+        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Some(entry) = self.entries.get_mut(&attempt) else { return };
+        let meta = entry.meta.clone();
+        let Stage::Carried(carried) = &mut entry.stage else { return };
+        if rows.is_empty() {
+            carried.rows = RowsOfDoubt::Absent;
+            return self.count_as_cohort(near, attempt, cx);
+        }
+        cx.fx.count("placement.carried_known");
+        let decision = Decision::Committed { floor: self.highest_applied.max(meta.at) };
+        let coordinator = meta.coordinator_in(cx.me.region);
+        cx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
+        self.unprepare(attempt, cx);
+    }
+
+    /// Asks all regions that can still say for the votes on what is carried.
+    pub(super) fn carried_tick(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+        let carried = self.entries.values().filter(|entry| entry.as_carried().is_some());
+        let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
+        for meta in &metas {
+            cx.ask_votes(meta);
+            if meta.coordinator == cx.me.shard {
+                cx.tell(Local::CarriedHere(meta.clone()));
+            }
+        }
+        if !metas.is_empty() {
+            self.count_carried(near, cx);
+        }
+    }
+}
+
+impl Roles {
+    /// All rows were copied from a replica that is in doubt about `doubts` only: what else this one was prepared for has its outcome
+    /// among them, whatever that is. Its votes stay, for those who ask for them.
+    pub(super) fn drop_doubts_but(&mut self, doubts: &BTreeSet<Attempt>, epoch: u64, batch: &mut Batch, cx: &mut Context<'_>) {
+        let is_old = |entry: &&Entry| entry.is_promised() && entry.meta.epoch < epoch && !doubts.contains(&entry.meta.attempt);
+        let gone: Vec<Attempt> = self.cohort.entries.values().filter(is_old).map(|entry| entry.meta.attempt).collect();
+        for attempt in gone {
+            cx.fx.count("placement.doubt_copied");
+            if let Some(entry) = self.cohort.remove_entry(&attempt, batch).filter(|entry| matches!(entry.stage, Stage::Prepared)) {
+                self.moving.has_dropped_doubt_of(entry.meta.epoch);
+            }
+        }
+        self.coordinate(|coordinator, near| coordinator.settle_copied(near, epoch));
+    }
+}

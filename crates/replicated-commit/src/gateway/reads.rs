@@ -1,0 +1,583 @@
+//! Reads as the gateway runs them: ask one replica or all, wait for one or for a majority, merge, remember.
+//!
+//! ```text
+//!   locking, snapshot:  Read ─▶ every region ─▶ a majority of answers per shard ─▶ the newest version of each row
+//!   optimistic, stale:  Read ─▶ the nearest region that is alive ─▶ its answer
+//! ```
+//!
+//! A snapshot read whose answers show a version, or a prepared write, above its timestamp is read once more at the
+//! highest timestamp shown. Every commit that ended before the transaction began is prepared or applied at some replica
+//! of any majority, so the second round misses none, whatever the clocks' skew. One that finds a commit whose
+//! [floor](crate) lies above its timestamp is read again at the floor or later. Where rows are written
+//! all the time nearly every commit's floor lies above the commit, and the next commit below that floor: so the first move
+//! goes to the present, and those after it as far ahead of the clock as the round before took. Replicas refuse writes
+//! below such a timestamp from when they are asked; no clock follows it.
+
+use super::{Gateway, RangeEvidence, Txn};
+use crate::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
+use crate::context::{Context, Shared};
+use crate::message::{Answer, Denial, How, Note, Query, ReadId};
+use crate::site::Timer;
+use rhumb_commit::placement::Regions;
+use rhumb_commit::transaction::{ReadMode, TxnError};
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, work};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One replica's answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) upto: Option<Key>,
+    pub(crate) above: Timestamp,
+    pub(crate) high: Timestamp,
+    pub(crate) floor: Timestamp,
+}
+
+/// Asks again for the locks that were denied to a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadRetry {
+    read: ReadId,
+}
+
+/// A scan as a client asks for it.
+#[derive(Debug)]
+pub(crate) struct ScanAsked {
+    pub(crate) range: KeyRange,
+    pub(crate) limit: u32,
+    pub(crate) reverse: bool,
+}
+
+/// A read of one shard.
+#[derive(Debug)]
+struct ShardRead {
+    query: Query,
+    replies: BTreeMap<RegionId, Reply>,
+    denied: BTreeSet<RegionId>,
+}
+
+/// What the client asked for.
+#[derive(Debug)]
+enum Asked {
+    Get { keys: Vec<Key>, expect: Vec<(Key, Timestamp)> },
+    Scan { scan: ScanAsked, expect: Vec<(Key, Timestamp)> },
+}
+
+/// A read in progress.
+#[derive(Debug)]
+pub(super) struct PendingRead {
+    id: RequestId,
+    pub(super) txn: TxnId,
+    how: How,
+    /// Of one replica: an active one.
+    active: bool,
+    /// Not of those that said that they have no copy.
+    avoid: Regions,
+    asked: Asked,
+    shards: BTreeMap<u16, ShardRead>,
+    /// Expected rows that are read along with a scan.
+    expected: BTreeMap<u16, ShardRead>,
+    lock_rounds: u32,
+    /// How often a snapshot read was moved to a higher timestamp.
+    moved: u32,
+    since: Time,
+    sent: Time,
+}
+
+/// Whom to ask, of the replicas whose answers are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whom {
+    /// All of them.
+    Missing,
+    /// Those that denied a lock.
+    Denying,
+}
+
+impl PendingRead {
+    /// Where a snapshot read goes on that has to move to `least` or above: the first time at the present, so that it need not
+    /// climb through the commits of the recent past; then so far ahead that the next round arrives before its time.
+    fn moves_to(&self, least: Timestamp, now: Time) -> Timestamp {
+        let lead = if self.moved == 0 { Span::ZERO } else { now.since(self.sent) };
+        least.max(Timestamp::from_time(now + lead))
+    }
+}
+
+impl How {
+    /// True if one replica's answer is enough.
+    fn is_local(self) -> bool {
+        matches!(self, How::Newest | How::Stale(_))
+    }
+}
+
+impl Gateway {
+    pub(crate) fn on_get(
+        &mut self,
+        id: RequestId,
+        txn: TxnId,
+        mode: ReadMode,
+        keys: Vec<Key>,
+        expect: Vec<(Key, Timestamp)>,
+        cx: &mut Context<'_>,
+    ) {
+        let snapshot = mode == ReadMode::Snapshot;
+        // What is expected comes first: answers that are cut off have it.
+        let expected = expect.iter().filter(|_| snapshot).map(|(key, _)| key);
+        let shards = Self::by_shard(cx, expected.chain(&keys));
+        self.start_read(id, txn, mode, Asked::Get { keys, expect }, shards, BTreeMap::new(), cx);
+    }
+
+    /// What each shard is asked for to read these keys.
+    fn by_shard<'a>(cx: &Shared, keys: impl Iterator<Item = &'a Key>) -> BTreeMap<u16, Query> {
+        let mut by_shard: BTreeMap<u16, Vec<Key>> = BTreeMap::new();
+        for key in keys {
+            by_shard.entry(cx.topology.shard_of(key)).or_default().push(key.clone());
+        }
+        by_shard.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect()
+    }
+
+    pub(crate) fn on_scan(
+        &mut self,
+        id: RequestId,
+        txn: TxnId,
+        mode: ReadMode,
+        scan: ScanAsked,
+        expect: Vec<(Key, Timestamp)>,
+        cx: &mut Context<'_>,
+    ) {
+        let query = Query::Range { range: scan.range.clone(), limit: scan.limit.max(1), reverse: scan.reverse };
+        let shards = cx.all_shards().into_iter().map(|shard| (shard, query.clone())).collect();
+        let expected = expect.iter().filter(|_| mode == ReadMode::Snapshot).map(|(key, _)| key);
+        let expected = Self::by_shard(cx, expected);
+        self.start_read(id, txn, mode, Asked::Scan { scan, expect }, shards, expected, cx);
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of one read, each named
+    fn start_read(
+        &mut self,
+        id: RequestId,
+        txn: TxnId,
+        mode: ReadMode,
+        asked: Asked,
+        shards: BTreeMap<u16, Query>,
+        expected: BTreeMap<u16, Query>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(state) = self.txns.get_mut(&txn) else {
+            return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
+        };
+        state.mode = mode;
+        if !mode.is_read_only() {
+            self.workload.reads();
+        }
+        let how = match mode {
+            ReadMode::Locking => How::Lock,
+            ReadMode::Optimistic | ReadMode::Active => How::Newest,
+            ReadMode::Snapshot => How::At(state.snapshot),
+            ReadMode::Stale(_) => How::Stale(state.snapshot),
+        };
+        let all: Vec<u16> = shards.keys().chain(expected.keys()).copied().collect();
+        if !how.is_local()
+            && let Err(error) = Self::check_majority(cx, &all)
+        {
+            return cx.fx.answer(id, Answer::Failed(error));
+        }
+        let (shards, expected) = (unanswered(shards), unanswered(expected));
+        let pending = PendingRead {
+            id,
+            txn,
+            how,
+            active: mode == ReadMode::Active,
+            avoid: Regions::NONE,
+            asked,
+            shards,
+            expected,
+            lock_rounds: 0,
+            moved: 0,
+            since: cx.now,
+            sent: cx.now,
+        };
+        self.begin_round(pending, cx);
+    }
+
+    /// Sends a read under a new name, so that no answer to an earlier round is taken for one to this.
+    fn begin_round(&mut self, pending: PendingRead, cx: &mut Context<'_>) {
+        let read = ReadId { life: cx.life, made: cx.timestamp(), of_expected: false };
+        self.reads.insert(read, pending);
+        self.ask_replicas(read, Whom::Missing, cx);
+    }
+
+    /// Sends a read, or sends it again, to replicas whose answers it lacks.
+    fn ask_replicas(&mut self, read: ReadId, whom: Whom, cx: &mut Context<'_>) {
+        let Some(pending) = self.reads.get(&read) else { return };
+        let (txn, how) = (pending.txn, pending.how);
+        let copies = cx.placement.read_by(pending.active);
+        let others = copies.without(pending.avoid);
+        let among = if others.is_empty() { copies } else { others };
+        let (epoch, voters) = (cx.placement.epoch, cx.placement.voters);
+        let mut sends = Vec::new();
+        for (name, reads) in [(read, &pending.shards), (ReadId { of_expected: true, ..read }, &pending.expected)] {
+            for (&shard, part) in reads {
+                let wanted = |region: &RegionId| match whom {
+                    Whom::Missing => !part.replies.contains_key(region),
+                    Whom::Denying => part.denied.contains(region),
+                };
+                let regions: Vec<RegionId> =
+                    if how.is_local() { vec![Self::nearest(cx, shard, among)] } else { voters.iter().filter(wanted).collect() };
+                sends.extend(regions.into_iter().map(|region| (SiteId { region, shard }, name, part.query.clone())));
+            }
+        }
+        let now = cx.now;
+        if let Some(pending) = self.reads.get_mut(&read) {
+            pending.sent = now;
+            pending.shards.values_mut().chain(pending.expected.values_mut()).for_each(|part| part.denied.clear());
+        }
+        if how == How::Lock
+            && let Some(state) = self.txns.get_mut(&txn)
+        {
+            state.locked_at.extend(sends.iter().map(|(site, ..)| *site));
+        }
+        for (site, read, query) in sends {
+            cx.send(site, Note::Read { read, epoch, txn, query, how });
+        }
+    }
+
+    /// Where to read one replica of `shard`, of those in `among`: here if it can be, else at the region that the placement
+    /// names, else at the nearest; at one that is alive.
+    fn nearest(cx: &Shared, shard: u16, among: Regions) -> RegionId {
+        let here = cx.me.region;
+        let site = |region| SiteId { region, shard };
+        let serves = |region: RegionId| {
+            let alive = site(region) == cx.me || cx.peers.is_alive(site(region), cx.now, cx.config.suspect_after);
+            among.contains(region) && alive
+        };
+        let named = cx.placement.coordinators.get(&here).map(|named| named.read);
+        if let Some(region) = Some(here).into_iter().chain(named).find(|region| serves(*region)) {
+            return region;
+        }
+        let distance = |region: &RegionId| cx.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
+        among.iter().filter(|region| serves(*region)).min_by_key(distance).or_else(|| among.iter().next()).unwrap_or(here)
+    }
+
+    pub(crate) fn on_rows(&mut self, from: SiteId, name: ReadId, reply: Reply, cx: &mut Context<'_>) {
+        let read = ReadId { of_expected: false, ..name };
+        let Some(pending) = self.reads.get_mut(&read) else { return };
+        let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
+        let Some(part) = parts.get_mut(&from.shard) else { return };
+        part.denied.remove(&from.region);
+        part.replies.entry(from.region).or_insert(reply);
+        let needed = if pending.how.is_local() { 1 } else { cx.placement.voters.majority() };
+        if pending.shards.values().chain(pending.expected.values()).all(|part| part.replies.len() >= needed)
+            && let Some(pending) = self.reads.remove(&read)
+        {
+            self.finish_read(pending, cx);
+        }
+    }
+
+    pub(crate) fn on_denied(&mut self, from: SiteId, name: ReadId, denial: Denial, cx: &mut Context<'_>) {
+        let voters = cx.placement.voters;
+        let read = ReadId { of_expected: false, ..name };
+        let Some(pending) = self.reads.get_mut(&read) else { return };
+        let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
+        let Some(part) = parts.get_mut(&from.shard) else { return };
+        if part.replies.contains_key(&from.region) {
+            return;
+        }
+        if denial == Denial::Moved {
+            // Where there is no copy any more, or not yet, there is one elsewhere.
+            pending.avoid = pending.avoid.or(from.region.into());
+            if !cx.placement.read_by(pending.active).without(pending.avoid).is_empty() {
+                self.ask_replicas(read, Whom::Missing, cx);
+            }
+            return;
+        }
+        part.denied.insert(from.region);
+        let lost = pending.how.is_local() || part.denied.len() > voters.len() - voters.majority();
+        if !lost {
+            return;
+        }
+        if denial == Denial::Locked && pending.lock_rounds < LOCK_ROUNDS_MAX {
+            if part.denied.len() == voters.len() - voters.majority() + 1 {
+                // Once per round: wait a little, longer each time, then ask those that denied again.
+                cx.fx.count("read.lock_round");
+                pending.lock_rounds += 1;
+                cx.fx.set_timer(Timer::RetryRead(ReadRetry { read }), LOCK_BACKOFF * (1 << pending.lock_rounds));
+            }
+            return;
+        }
+        let error = match denial {
+            Denial::Locked => TxnError::Conflict("a row is locked by a transaction that is committing".into()),
+            Denial::Moved => unreachable!("asked elsewhere"),
+            Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
+            Denial::Collected(oldest) => {
+                let kept = cx.now.since(oldest.time()).as_millis_f64() / 1000.0;
+                TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept"))
+            }
+        };
+        if let Some(pending) = self.reads.remove(&read) {
+            cx.fx.answer(pending.id, Answer::Failed(error));
+        }
+    }
+
+    /// The placement has changed: what was asked of the active regions is asked of those of the new one.
+    pub(crate) fn ask_again_in_new_epoch(&mut self, cx: &mut Context<'_>) {
+        let of_majority: Vec<PendingRead> = self.reads.extract_if(.., |_, read| !read.how.is_local()).map(|(_, read)| read).collect();
+        for mut pending in of_majority {
+            for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
+                part.replies.clear();
+            }
+            self.begin_round(pending, cx);
+        }
+    }
+
+    pub(crate) fn on_retry_read(&mut self, retry: ReadRetry, cx: &mut Context<'_>) {
+        self.ask_replicas(retry.read, Whom::Denying, cx);
+    }
+
+    pub(super) fn reads_tick(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        work::add(self.reads.len());
+        let overdue: Vec<ReadId> =
+            self.reads.iter().filter(|(_, read)| now.since(read.sent) >= cx.config.resend_after).map(|(read, _)| *read).collect();
+        for read in overdue {
+            let Some(pending) = self.reads.get(&read) else { continue };
+            let (id, since) = (pending.id, pending.since);
+            if now.since(since) >= cx.config.read_timeout {
+                self.reads.remove(&read);
+                let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout));
+                cx.fx.answer(id, Answer::Failed(error));
+            } else {
+                cx.fx.count("read.sent_again");
+                self.ask_replicas(read, Whom::Missing, cx);
+            }
+        }
+    }
+
+    /// All replies that are needed are here.
+    fn finish_read(&mut self, mut pending: PendingRead, cx: &mut Context<'_>) {
+        let here = cx.me.region;
+        let elsewhere = |part: &ShardRead| part.replies.keys().any(|region| *region != here);
+        let wide = if pending.how.is_local() { pending.shards.values().any(elsewhere) } else { cx.is_wide() };
+        let Some(txn) = self.txns.get_mut(&pending.txn) else { return };
+        txn.trips += u32::from(wide);
+        if let How::At(at) = pending.how {
+            match txn.check_snapshot(at, &pending, cx.now) {
+                Ok(None) => {}
+                Ok(Some(higher)) => {
+                    cx.fx.count("read.snapshot_second_round");
+                    txn.snapshot = higher;
+                    pending.how = How::At(higher);
+                    pending.moved += 1;
+                    for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
+                        part.replies.clear();
+                    }
+                    return self.begin_round(pending, cx);
+                }
+                Err(error) => {
+                    cx.fx.count("read.snapshot_uncertain");
+                    return cx.fx.answer(pending.id, Answer::Failed(error));
+                }
+            }
+        }
+        if let Some(apart) = self.read_apart(cx, &pending) {
+            cx.fx.count("read.expected_apart");
+            return self.begin_round(apart, cx);
+        }
+        let Some(txn) = self.txns.get_mut(&pending.txn) else { return };
+        match txn.take_rows(&pending) {
+            Ok((rows, covered, more)) => {
+                let newest = rows.iter().map(|row| row.version).max().unwrap_or(Timestamp::ZERO);
+                let trips = txn.trips;
+                cx.clock.observe(newest);
+                cx.fx.answer(pending.id, Answer::Rows { rows, covered, more, trips });
+            }
+            Err(error) => cx.fx.answer(pending.id, Answer::Failed(error)),
+        }
+    }
+
+    /// What a snapshot expects travels with the rows that it reads by key, ahead of them. Where that leaves no room for the first of these, each
+    /// is read by itself, as with a scan: the read to do instead.
+    fn read_apart(&self, cx: &Shared, pending: &PendingRead) -> Option<PendingRead> {
+        let Asked::Get { keys, expect } = &pending.asked else { return None };
+        let is_together = matches!(pending.how, How::At(_)) && !expect.is_empty() && pending.expected.is_empty();
+        let first = keys.first().filter(|_| is_together)?;
+        let has_first = |reply: &Reply| reply.rows.iter().any(|row| row.key == *first);
+        if pending.shards[&cx.topology.shard_of(first)].replies.values().all(has_first) {
+            return None;
+        }
+        let shards = unanswered(Self::by_shard(cx, keys.iter()));
+        let expected = unanswered(Self::by_shard(cx, expect.iter().map(|(key, _)| key)));
+        Some(PendingRead { asked: Asked::Get { keys: keys.clone(), expect: expect.clone() }, shards, expected, ..*pending })
+    }
+}
+
+type Merged = (Vec<Row>, Option<KeyRange>, bool);
+
+/// Queries to shards, none of which has answered.
+fn unanswered(queries: BTreeMap<u16, Query>) -> BTreeMap<u16, ShardRead> {
+    let read = |query| ShardRead { query, replies: BTreeMap::new(), denied: BTreeSet::new() };
+    queries.into_iter().map(|(shard, query)| (shard, read(query))).collect()
+}
+
+impl Txn {
+    /// Is the snapshot at `at` the right one? `Some(higher)`: read again at that timestamp.
+    fn check_snapshot(&mut self, at: Timestamp, pending: &PendingRead, now: Time) -> Result<Option<Timestamp>, TxnError> {
+        if at != self.snapshot {
+            return Ok(Some(self.snapshot)); // another read of the transaction has moved it
+        }
+        let (mut highest, mut floor) = (Timestamp::ZERO, Timestamp::ZERO);
+        for (shard, part) in pending.shards.iter().chain(&pending.expected) {
+            let above = part.replies.values().map(|reply| reply.above).max().unwrap_or(Timestamp::ZERO);
+            let known = part.replies.values().map(|reply| reply.high).max().unwrap_or(Timestamp::ZERO);
+            let limit = *self.horizon_of_known.entry(*shard).or_insert(known);
+            // Whatever ended before this transaction began was shown in the first round: what the second one shows
+            // above its timestamp is concurrent. In a later read it need not be, if commits above the snapshot were
+            // known then; the newest version shown may hide one of them.
+            if self.pinned && above > at && limit > at {
+                return Err(TxnError::Conflict(
+                    "a commit that may have ended before this transaction began lies above its snapshot".into(),
+                ));
+            }
+            highest = highest.max(above);
+            floor = part.replies.values().map(|reply| reply.floor).max().unwrap_or_default().max(floor);
+        }
+        if floor > at && (self.pinned || pending.moved >= SNAPSHOT_MOVES_MAX) {
+            return Err(TxnError::Conflict("a commit among the rows read is newer than the snapshot of the transaction".into()));
+        }
+        let higher = if pending.moved == 0 && !self.pinned { highest.max(floor) } else { floor };
+        self.pinned = higher <= at;
+        Ok((higher > at).then(|| pending.moves_to(higher, now)))
+    }
+
+    /// Merges the replies, remembers them as evidence, and returns what the client asked for.
+    fn take_rows(&mut self, pending: &PendingRead) -> Result<Merged, TxnError> {
+        let expect = match &pending.asked {
+            Asked::Get { expect, .. } | Asked::Scan { expect, .. } => expect,
+        };
+        let mut by_key: BTreeMap<Key, Row> = BTreeMap::new();
+        for part in pending.shards.values().chain(pending.expected.values()) {
+            if let Query::Keys(_) = part.query {
+                merge_keys(part, &mut by_key);
+            }
+        }
+        if matches!(pending.how, How::At(_)) {
+            // Other modes have expected versions validated with the votes; a stale read has today's schema anyway.
+            for (key, version) in expect {
+                match by_key.get(key) {
+                    Some(row) if row.version == *version => {}
+                    Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
+                    None => return Err(too_much_expected()),
+                }
+            }
+        }
+        let validated = matches!(pending.how, How::Lock | How::Newest);
+        match &pending.asked {
+            Asked::Get { keys, .. } => {
+                let rows: Vec<Row> = keys.iter().map_while(|key| by_key.get(key).cloned()).collect();
+                if validated {
+                    rows.iter().try_for_each(|row| self.remember_row(&row.key, row.version))?;
+                }
+                let more = rows.len() < keys.len();
+                if more && rows.is_empty() { Err(too_much_expected()) } else { Ok((rows, None, more)) }
+            }
+            Asked::Scan { scan, .. } => {
+                let (rows, covered, more, evidence) = merge_scan(scan, pending);
+                if validated {
+                    let found = evidence.iter().flat_map(|range| &range.rows);
+                    found.into_iter().try_for_each(|(key, version)| self.compare(key, *version))?;
+                    evidence.into_iter().try_for_each(|range| self.remember_range(range))?;
+                }
+                Ok((rows, Some(covered), more))
+            }
+        }
+    }
+
+    /// Holds a row against what this transaction has read before, by its key or in a range: nobody is shown two states of it.
+    fn compare(&self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
+        work::add(1 + self.ranges.len());
+        let known = self.rows.get(key).copied().or_else(|| {
+            let mut covering = self.ranges.iter().filter(|known| known.range.contains(key)).peekable();
+            covering.peek()?;
+            // A range has evidence of every shard, and the row is in that of its own.
+            Some(covering.find_map(|known| known.version(key)).unwrap_or(Timestamp::ZERO))
+        });
+        match known {
+            Some(known) if known != version => Err(TxnError::Conflict("a row changed between two reads of it".into())),
+            _ => Ok(()),
+        }
+    }
+
+    fn remember_row(&mut self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
+        self.compare(key, version)?;
+        if self.rows.insert(key.clone(), version).is_none() {
+            self.count_evidence(1)?;
+        }
+        Ok(())
+    }
+
+    fn remember_range(&mut self, range: RangeEvidence) -> Result<(), TxnError> {
+        let rows = range.rows.len() + 1;
+        work::add(rows + self.ranges.len());
+        match self.ranges.iter().find(|known| known.shard == range.shard && known.range == range.range) {
+            Some(known) if known.rows != range.rows => Err(TxnError::Conflict("a range changed between two reads of it".into())),
+            Some(_) => Ok(()),
+            None => {
+                self.ranges.push(range);
+                self.count_evidence(rows)
+            }
+        }
+    }
+
+    fn count_evidence(&mut self, rows: usize) -> Result<(), TxnError> {
+        self.evidence += rows;
+        if self.evidence > TXN_ROWS_MAX {
+            let advice = "read less, or read in a read-only transaction, which has no such limit";
+            return Err(TxnError::TooLarge(format!("the transaction has read more than {TXN_ROWS_MAX} rows under validation; {advice}")));
+        }
+        Ok(())
+    }
+}
+
+fn too_much_expected() -> TxnError {
+    TxnError::TooLarge(format!("the definitions that the transaction depends on have more than {PAGE_BYTES_MAX} bytes"))
+}
+
+/// Of each row that all replies show, the newest version among them.
+fn merge_keys(part: &ShardRead, into: &mut BTreeMap<Key, Row>) {
+    let shown = part.replies.values().map(|reply| reply.rows.len()).min().unwrap_or(0);
+    for row in part.replies.values().flat_map(|reply| &reply.rows[..shown]) {
+        work::add(1);
+        let merged = into.entry(row.key.clone()).or_insert_with(|| row.clone());
+        if row.version > merged.version {
+            *merged = row.clone();
+        }
+    }
+}
+
+/// The rows of a scan that every replica asked agrees to have shown: replies cut off by the limit are good only up to
+/// their last row.
+fn merge_scan(scan: &ScanAsked, pending: &PendingRead) -> (Vec<Row>, KeyRange, bool, Vec<RangeEvidence>) {
+    let cuts = pending.shards.values().flat_map(|part| part.replies.values().filter_map(|reply| reply.upto.clone()));
+    let bound = if scan.reverse { cuts.max() } else { cuts.min() };
+    let covered = match &bound {
+        Some(bound) if scan.reverse => KeyRange::new(bound.clone(), scan.range.end.clone()),
+        Some(bound) => KeyRange::new(scan.range.start.clone(), bound.successor()),
+        None => scan.range.clone(),
+    };
+    let mut rows = Vec::new();
+    let mut evidence = Vec::new();
+    for (&shard, part) in &pending.shards {
+        let mut newest: BTreeMap<&Key, &Row> = BTreeMap::new();
+        for row in part.replies.values().flat_map(|reply| &reply.rows).filter(|row| covered.contains(&row.key)) {
+            work::add(1);
+            let known = newest.entry(&row.key).or_insert(row);
+            if row.version > known.version {
+                *known = row;
+            }
+        }
+        let versions = newest.values().map(|row| (row.key.clone(), row.version)).collect();
+        evidence.push(RangeEvidence { shard, range: covered.clone(), rows: versions });
+        rows.extend(newest.into_values().filter(|row| row.value.is_some()).cloned());
+    }
+    rows.sort_unstable_by(|a, b| if scan.reverse { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) });
+    (rows, covered, bound.is_some(), evidence)
+}

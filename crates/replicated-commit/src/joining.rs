@@ -1,0 +1,267 @@
+//! Joining: a region that is to hold a copy gets one.
+//!
+//! ```text
+//!   replica without rows                  active replicas
+//!     │ Pull                                │
+//!     ├────────────────────────────────────▶│ (all) Log: begins at 41, deletions gone up to c
+//!     │ CopyRows from a                     │
+//!     ├────────────────────────────────────▶│ (the nearest that is settled)
+//!     │◀────────────────────────────────────┤ CopiedRows a..k
+//!     │ CopyRows from k …                   │
+//!     │
+//!   all copied:
+//!     │ AskStopped                          │
+//!     ├────────────────────────────────────▶│ (the last that it copied from)
+//!     │◀────────────────────────────────────┤ Stopped: in doubt about X
+//!   settled like the replica it copied from, in doubt about the same; the logs bring what came meanwhile
+//! ```
+//!
+//! First the logs, then the rows: an entry that has gone from a log was taken over by every replica that held a copy then, so
+//! what is copied later contains it. Once a majority has answered, none of them drops anything more that this region lacks, and
+//! every commit has the vote of one of them: this region counts as having answered, if it is active, for it votes on nothing
+//! before it is settled.
+//!
+//! Rows that the region has from earlier days, and that the other replica does not have, were deleted, and the deletion is
+//! gone there; here it is put anew, at the timestamp up to which they are.
+//!
+//! Invariants: nothing is served from a copy that is not whole; a copy cut short by a crash begins anew.
+
+use super::config::{COPY_PAGE, PAGE_BYTES_MAX};
+use super::context::Context;
+use super::message::{Note, Promise};
+use super::reads::cut_to_size;
+use super::records::Number;
+use super::site::{Pending, Roles};
+use rhumb_commit::placement::Regions;
+use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
+
+/// Rows that are here already and are compared with those of one page, at the most.
+const OWN_PAGE: usize = 2 * COPY_PAGE;
+
+/// A copy on its way here.
+#[derive(Debug)]
+pub(super) struct Join {
+    /// The regions that have said where their logs begin.
+    heard: Regions,
+    /// Deletions up to here may be gone somewhere.
+    collected: Timestamp,
+    /// Whom the rows come from.
+    source: Option<SiteId>,
+    /// The rows from this key on are missing.
+    from: Key,
+    /// The epoch in which the source was settled when the first rows were copied.
+    epoch: u64,
+    /// The newest version copied.
+    newest: Timestamp,
+    /// No row copied has a floor above it.
+    highest: Timestamp,
+    /// When rows were asked for last.
+    asked: Time,
+    /// All rows are here; only what the source is in doubt about is missing.
+    whole: bool,
+}
+
+/// Rows that a peer copies, and what held here when they began to be read. A page counts for no more: what settled or went while they were
+/// read, they may lack.
+#[derive(Debug)]
+pub(super) struct CopyAsked {
+    pub(super) from: Key,
+    pub(super) epoch: u64,
+    pub(super) collected: Timestamp,
+}
+
+/// A page of rows.
+#[derive(Debug)]
+pub(super) struct CopyPage {
+    pub(super) from: Key,
+    pub(super) rows: Vec<Row>,
+    /// Where the next page begins; none after the last one.
+    pub(super) next: Option<Key>,
+    pub(super) collected: Timestamp,
+    pub(super) highest: Timestamp,
+    pub(super) epoch: u64,
+}
+
+fn all_from(from: Key) -> KeyRange {
+    KeyRange { start: from, ..KeyRange::prefix(&[]) }
+}
+
+impl Roles {
+    /// Begins to copy, if this region is to hold a copy and does not.
+    pub(super) fn begin_to_join(&mut self, cx: &mut Context<'_>) {
+        if !cx.has_copy() || self.moving.copied || self.join.is_some() {
+            return;
+        }
+        self.catch_up.begin_anew(Regions::first(cx.topology.region_count()).without(cx.me.region.into()));
+        self.join = Some(Join {
+            heard: Regions::NONE,
+            collected: self.catch_up.collected,
+            source: None,
+            from: Key::new(Vec::new()),
+            epoch: 0,
+            newest: Timestamp::ZERO,
+            highest: Timestamp::ZERO,
+            asked: cx.now,
+            whole: false,
+        });
+        let mut batch = Batch::new();
+        self.put_placement(cx, &mut batch);
+        cx.fx.persist(batch);
+    }
+
+    /// What is here misses commits that no log holds any more: begins to copy. On disk before any cursor that passes over them is,
+    /// so that a crash does not take the copy for a whole one.
+    pub(super) fn copy_anew(&mut self, cx: &mut Context<'_>) {
+        self.moving.copied = false;
+        self.join = None;
+        self.begin_to_join(cx);
+    }
+
+    /// A peer that knows of this region's copy says where its log begins, and up to when it may have dropped deletions.
+    pub(super) fn hear_for_join(&mut self, region: RegionId, collected: Timestamp, cx: &mut Context<'_>) {
+        let voters = cx.placement.voters;
+        let Some(join) = &mut self.join else { return };
+        if join.source.is_some() {
+            return;
+        }
+        join.heard = join.heard.or(region.into());
+        join.collected = collected.max(join.collected);
+        // This region has voted on nothing that it could have missed.
+        let known = join.heard.or(cx.me.region.into());
+        if known.and(voters).len() >= voters.majority() {
+            // What the logs bring at or below it is in what is copied now, or is deleted.
+            self.catch_up.collected = join.collected;
+            self.copy_from_nearest(cx);
+        }
+    }
+
+    fn copy_from_nearest(&mut self, cx: &mut Context<'_>) {
+        let site = |region: RegionId| SiteId { region, shard: cx.me.shard };
+        let alive = |region: &RegionId| cx.peers.is_alive(site(*region), cx.now, cx.config.suspect_after);
+        let distance = |region: &RegionId| cx.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
+        let others = cx.placement.voters.without(cx.me.region.into());
+        let Some(source) = others.iter().filter(alive).min_by_key(distance).map(site) else { return };
+        let now = cx.now;
+        let Some(join) = &mut self.join else { return };
+        // Another replica's rows in between are as good: each page is current when it is read.
+        join.source = Some(source);
+        join.asked = now;
+        if join.whole {
+            return cx.ask_to_stop(source.region, None);
+        }
+        let note = Note::CopyRows { from: join.from.clone(), epoch: cx.placement.epoch };
+        cx.send(source, note);
+    }
+
+    /// A peer copies this replica's rows.
+    pub(super) fn on_copy_rows(&mut self, to: SiteId, from: Key, epoch: u64, cx: &mut Context<'_>) {
+        cx.compare_epoch(to, epoch);
+        if !self.moving.is_settled(cx) || cx.placement.epoch < epoch || !cx.has_copy() {
+            return; // it asks again, here or elsewhere
+        }
+        let (epoch, collected) = (cx.placement.epoch, self.catch_up.collected);
+        let token = cx.token(Pending::CopyRows { to, from: from.clone(), epoch, collected });
+        cx.fx
+            .load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
+    }
+
+    pub(super) fn on_copy_loaded(&mut self, to: SiteId, asked: CopyAsked, loaded: Loaded, cx: &mut Context<'_>) {
+        let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
+        let CopyAsked { from, epoch, collected } = asked;
+        if !self.moving.is_settled(cx) {
+            return; // in a new epoch meanwhile
+        }
+        more |= cut_to_size(&mut rows);
+        let next = rows.last().filter(|_| more).map(|row| row.key.successor());
+        // Rows that were put while these were read may be among them.
+        let highest = self.cohort.highest_applied;
+        let page = Promise::CopiedRows { from, rows, next, collected, highest, epoch };
+        cx.fx.persist(Batch::new()).send(to, page);
+    }
+
+    /// A page of rows: what is here already in its range is looked up first.
+    pub(super) fn on_copied_rows(&mut self, source: SiteId, page: CopyPage, cx: &mut Context<'_>) {
+        let Some(join) = &mut self.join else { return };
+        if join.source != Some(source) || join.from != page.from {
+            return; // asked for twice
+        }
+        if join.epoch == 0 || page.epoch < join.epoch {
+            join.epoch = page.epoch;
+        }
+        join.asked = cx.now;
+        let end = page.next.clone().unwrap_or_else(|| all_from(Key::new(Vec::new())).end);
+        let range = KeyRange::new(page.from.clone(), end);
+        cx.load(
+            Pending::CopiedRows(page),
+            Load::Scan { range, at: Timestamp::MAX, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX, reverse: false },
+        );
+    }
+
+    pub(super) fn on_own_rows_loaded(&mut self, mut page: CopyPage, loaded: Loaded, cx: &mut Context<'_>) {
+        let Loaded::Rows { rows: own, more } = loaded else { unreachable!("rows were asked for") };
+        if let Some(last) = own.last().filter(|_| more) {
+            // More is here in its range than is looked at in one step: the page ends where that ended.
+            page.rows.retain(|row| row.key <= last.key);
+            page.next = Some(last.key.successor());
+        }
+        let Some(join) = self.join.as_mut().filter(|join| join.from == page.from) else { return };
+        let collected = page.collected.max(join.collected);
+        join.collected = collected;
+        join.highest = page.highest.max(join.highest);
+        work::add(own.len() + page.rows.len());
+        let mut batch = Batch::new();
+        let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
+        for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {
+            self.examinations.see(&row.key, collected);
+            batch.put_version(row.key, collected, None);
+        }
+        for row in page.rows {
+            join.newest = row.version.max(join.newest);
+            self.examinations.see(&row.key, row.version);
+            batch.put_version(row.key, row.version, row.value);
+        }
+        cx.fx.count("placement.page_copied");
+        match page.next {
+            Some(next) => {
+                join.from = next;
+                cx.fx.persist(batch);
+                self.copy_from_nearest(cx);
+            }
+            None => {
+                join.whole = true;
+                cx.fx.persist(batch);
+                self.copy_from_nearest(cx);
+            }
+        }
+    }
+
+    /// A replica has said what it is in doubt about. If it is the one that the rows were copied from, that was all.
+    pub(super) fn end_join(&mut self, source: SiteId, cx: &mut Context<'_>) {
+        let Some(stop) = self.moving.stop_of(source.region).filter(|stop| stop.settled > 0) else { return };
+        let (settled, doubts) = (stop.settled, stop.doubts.iter().map(|doubt| doubt.record.clone()).collect::<Vec<_>>());
+        let Some(join) = self.join.take_if(|join| join.whole && join.source == Some(source)) else { return };
+        cx.fx.count("placement.joined");
+        let epoch = join.epoch.min(settled);
+        // Only the newest version of each row was copied.
+        let floor = cx.timestamp().max(join.newest);
+        self.cohort.history_floor = floor.max(self.cohort.history_floor);
+        let mut batch = Batch::new();
+        self.cohort.keep_floor(join.newest, join.newest, &mut batch);
+        self.cohort.copy_floors(join.highest, &mut batch);
+        Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
+        self.catch_up.collected = join.collected.max(self.catch_up.collected);
+        self.cohort.ceilings.raise_floor(self.catch_up.collected);
+        Number::Collected.put(&mut batch, self.catch_up.collected.bits());
+        let named = doubts.iter().map(|doubt| doubt.meta.attempt).collect();
+        self.drop_doubts_but(&named, epoch, &mut batch, cx);
+        self.cohort.carry(doubts.into_iter(), &mut batch, cx);
+        self.settle_by_copy(epoch, batch, cx);
+    }
+
+    pub(super) fn join_tick(&mut self, cx: &mut Context<'_>) {
+        let overdue = |join: &Join| join.source.is_some() && cx.now.since(join.asked) >= cx.config.resend_after;
+        if self.join.as_ref().is_some_and(overdue) {
+            self.copy_from_nearest(cx);
+        }
+    }
+}

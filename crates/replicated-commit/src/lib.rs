@@ -1,0 +1,80 @@
+//! Replicated Commit: serializable transactions that commit in one wide-area round trip to the nearest majority.
+//!
+//! Instead of replicating a log and running two-phase commit on top, every region runs two-phase commit by itself, and
+//! the regions vote. Source: Mahmoud et al., "Low-Latency Multi-Datacenter Databases using Replicated Commit", VLDB
+//! 2013, section 3. What differs from the paper, and why, stands in `docs/decisions/`.
+//!
+//! ```text
+//!   client        gateway          coordinator in each region            cohorts of that region
+//!     │  commit      │ Accept           │                                      │
+//!     ├─────────────▶├─────────────────▶│ Prepare                              │
+//!     │              │ (to all regions) ├─────────────────────────────────────▶│ lock, check, sync
+//!     │              │                  │◀──────────────────────────  Prepared ┤
+//!     │              │             Vote │ sync                                 │
+//!     │  committed   │◀─────────────────┤                                      │
+//!     │◀─────────────┤ at a majority    │                                      │
+//!     │              │ Decided          │ Apply                                │
+//!     │              ├─────────────────▶├─────────────────────────────────────▶│ apply, release
+//!     │              │                  │◀────────────────────────────  Applied ┤
+//! ```
+//!
+//! With one site per region, coordinator and cohort are the same site and its two syncs are one.
+//!
+//! What holds at all times:
+//!
+//! 1. A region's vote is on disk before anybody hears it, and a final one never changes. Only the gateway counts a yes
+//!    that is not final, and only the gateway takes one back ([`votes`](rhumb_commit::votes)).
+//! 2. From its yes to the outcome a region keeps the attempt's exclusive locks, and firm shared locks on what it read.
+//! 3. A region votes yes only if it knows no version newer than those read, and nothing written or read at or above the
+//!    commit timestamp on the keys written.
+//! 4. Hence any two conflicting transactions that commit were prepared one after the other in some common region, in
+//!    the order of their timestamps; the order of timestamps is a serial order, and agrees with real time for
+//!    everybody who reads from a majority.
+//! 5. A committed attempt stands in the log of every shard replica that voted yes, until every peer has taken it over.
+//!
+//! | file | role |
+//! |---|---|
+//! | `message.rs` | what is said |
+//! | `records.rs` | what is kept on disk |
+//! | `site.rs` | the actor: dispatch, timers |
+//! | `context.rs` | what the roles of a site share, and what each may touch in a step |
+//! | `nearby.rs` | what coordinator and cohort see of the other roles of their site |
+//! | `recovery.rs` | from disk to serving |
+//! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
+//! | `gateway/handoff.rs` | a commit run from a better place |
+//! | `coordinator/` | one region's vote and its two-phase commit |
+//! | `coordinator/resolving.rs` | what is made of attempts that lost regions may have decided |
+//! | `cohort.rs` | one shard replica: prepare, apply |
+//! | `floors.rs` | up to where a snapshot must reach that sees a commit |
+//! | `reads.rs` | one shard replica: the four kinds of read |
+//! | `moving.rs` | one shard replica: from one placement to the next |
+//! | `doubts.rs` | one shard replica: attempts in doubt that outlive their epoch, regions lost |
+//! | `joining.rs` | one shard replica: a copy of all rows where there was none |
+//! | `measure.rs` | round trips and workload, told to all for the planner |
+//! | `catch_up.rs` | one shard replica: taking over what it missed; closed timestamps |
+
+mod catch_up;
+mod cohort;
+mod config;
+mod context;
+mod coordinator;
+mod doubts;
+mod floors;
+mod gateway;
+mod joining;
+mod measure;
+pub mod message;
+mod moving;
+mod nearby;
+mod peers;
+pub mod planted;
+mod reads;
+pub mod records;
+mod recovery;
+pub mod resolution;
+mod site;
+
+pub use config::Config;
+pub use measure::Measured;
+pub use message::{Admin, Answer, Note, Promise, Request, Status};
+pub use site::{Site, Timer};

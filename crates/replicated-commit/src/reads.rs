@@ -1,0 +1,266 @@
+//! The four kinds of read, as one shard replica serves them.
+//!
+//! | kind | waits for | promises | shows |
+//! |---|---|---|---|
+//! | lock | nothing: denied if a row is held exclusively | a lock, until a writer takes it over | the newest version |
+//! | newest | prepared writes of the rows | nothing: the votes validate it | the newest version |
+//! | at *t* | prepared writes at or below *t*; the ceiling on disk | no write at or below *t* will be prepared here | the version at *t*, what lies above, and floors above |
+//! | stale *t* | *t* being closed here | nothing needed | the version at *t* |
+//!
+//! A read that waits is served again from the start once what it waits for has ended. Readers wait for prepared
+//! transactions only, and those wait for nothing but votes: no cycle can form.
+//!
+//! Invariant: before an answer at *t* leaves, the ceilings of its rows are at least *t*, and so is the ceiling on disk.
+
+use super::cohort::Cohort;
+use super::config::PAGE_BYTES_MAX;
+use super::context::Context;
+use super::message::{Denial, How, Note, Query, ReadId};
+use super::planted::Planted;
+use super::site::{Pending, Roles};
+use rhumb_commit::locks::Strength;
+use rhumb_core::{Key, KeyRange, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
+
+/// A read on its way through a replica.
+#[derive(Clone, Debug)]
+pub(super) struct ReadJob {
+    from: SiteId,
+    read: ReadId,
+    /// The epoch in which its gateway asked.
+    epoch: u64,
+    txn: TxnId,
+    query: Query,
+    how: How,
+    pub(super) since: Time,
+    /// The highest timestamp above the one asked for that was seen.
+    above: Timestamp,
+    /// True once `above` is known and the rows asked for are those at the timestamp.
+    at_timestamp: bool,
+    /// Where the newest versions of a range end that were looked at, if a limit cut them off.
+    upto: Option<Key>,
+    /// Of how many of the keys the newest versions were looked at, once they were.
+    looked_at: Option<usize>,
+}
+
+impl Cohort {
+    /// The transactions that hold a row of the query exclusively.
+    fn exclusive_holders(&self, query: &Query) -> Vec<TxnId> {
+        match query {
+            Query::Keys(keys) => keys.iter().flat_map(|key| self.locks.exclusive_holders(key)).collect(),
+            Query::Range { range, .. } => self.locks.exclusive_holders_within(range).into_iter().collect(),
+        }
+    }
+
+    fn have_wait(&mut self, holder: TxnId, job: ReadJob, cx: &mut Context<'_>) {
+        if !self.may_wait() {
+            cx.fx.count("read.denied_busy");
+            return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
+        }
+        cx.fx.count("read.waits_for_prepared");
+        self.block(holder, job);
+    }
+
+    /// The highest floor of the versions that a snapshot at `at` has found; zero if none lies above it.
+    fn floor_of(&self, rows: &[Row], at: Timestamp) -> Timestamp {
+        let versions = rows.iter().map(|row| row.version).filter(|version| *version > Timestamp::ZERO);
+        versions.map(|version| self.floors.of(version)).filter(|floor| *floor > at).max().unwrap_or(Timestamp::ZERO)
+    }
+}
+
+impl Roles {
+    pub(super) fn on_read(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
+        let Note::Read { read, epoch, txn, ref query, how } = note else { unreachable!("a read was dispatched here") };
+        let of_majority = matches!(how, How::Lock | How::At(_));
+        if of_majority && epoch < cx.placement.epoch {
+            return cx.tell_placement(from); // its gateway asks again, in this epoch
+        }
+        if of_majority && (epoch > cx.placement.epoch || !self.moving.is_settled(cx)) {
+            cx.compare_epoch(from, epoch);
+            return self.moving.wait_until_settled(from, note, cx);
+        }
+        if !cx.has_copy() || !self.moving.copied {
+            cx.fx.count("read.denied_moved");
+            return cx.send(from, Note::Denied { read, denial: Denial::Moved });
+        }
+        let query = query.clone();
+        let (since, above) = (cx.now, Timestamp::ZERO);
+        let job = ReadJob { from, read, epoch, txn, query, how, since, above, at_timestamp: false, upto: None, looked_at: None };
+        self.serve_read(job, cx);
+    }
+
+    /// Serves a read from its start.
+    pub(super) fn serve_read(&mut self, mut job: ReadJob, cx: &mut Context<'_>) {
+        if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != cx.placement.epoch || !self.moving.is_settled(cx)) {
+            // It waited while this region stopped: answered now, it would be read above what the region said was read here.
+            return cx.fx.count("read.dropped_moved");
+        }
+        job.above = Timestamp::ZERO;
+        job.at_timestamp = false;
+        job.looked_at = None;
+        job.upto = None;
+        match job.how {
+            How::Lock => self.read_locked(job, cx),
+            How::Newest => match self.cohort.exclusive_holders(&job.query).into_iter().next() {
+                Some(holder) => self.cohort.have_wait(holder, job, cx),
+                None => self.load_rows(job, Timestamp::MAX, cx),
+            },
+            How::At(at) => self.read_at(job, at, cx),
+            How::Stale(at) => self.read_stale(job, at, cx),
+        }
+    }
+
+    fn read_locked(&mut self, job: ReadJob, cx: &mut Context<'_>) {
+        let locks = &mut self.cohort.locks;
+        let holder = match &job.query {
+            Query::Keys(keys) => keys.iter().find_map(|key| locks.exclusive_holder(key, Some(job.txn))),
+            Query::Range { range, .. } => locks.exclusive_holder_within(range, Some(job.txn)),
+        };
+        if holder.is_some() {
+            cx.fx.count("read.denied_locked");
+            return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Locked });
+        }
+        match &job.query {
+            Query::Keys(keys) => keys.iter().for_each(|key| locks.share(key, job.txn, Strength::Reading)),
+            Query::Range { range, .. } => locks.share_range(range, job.txn, Strength::Reading),
+        }
+        self.load_rows(job, Timestamp::MAX, cx);
+    }
+
+    fn read_at(&mut self, mut job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
+        if at < self.cohort.history_floor || at < self.catch_up.horizon(cx) {
+            return self.deny_collected(&job, cx);
+        }
+        if at > cx.clock.bound() {
+            let now = cx.now;
+            let bound = cx.clock.raise(at, now);
+            cx.write_bound(bound);
+            if !self.cohort.may_wait() {
+                return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
+            }
+            cx.fx.count("read.waits_for_ceiling");
+            self.cohort.awaiting_ceiling.push(job);
+            return;
+        }
+        match &job.query {
+            Query::Keys(keys) => keys.iter().for_each(|key| self.cohort.ceilings.raise(key, at)),
+            Query::Range { range, .. } => self.cohort.ceilings.raise_range(range, at),
+        }
+        for holder in self.cohort.exclusive_holders(&job.query) {
+            let Some(prepared_at) = self.cohort.entry_of(holder).map(|entry| entry.meta.at) else { continue };
+            if prepared_at > at {
+                job.above = prepared_at.max(job.above);
+            } else if !cx.rules.breaks(Planted::SnapshotDoesNotWait) {
+                return self.cohort.have_wait(holder, job, cx);
+            }
+        }
+        self.load_rows(job, Timestamp::MAX, cx);
+    }
+
+    fn read_stale(&mut self, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
+        if at < self.cohort.history_floor || at < self.catch_up.horizon(cx) {
+            return self.deny_collected(&job, cx);
+        }
+        if at <= self.safe(cx) {
+            return self.load_rows(job, at, cx);
+        }
+        if !self.cohort.may_wait() {
+            return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
+        }
+        cx.fx.count("read.waits_for_closed");
+        self.cohort.awaiting_safe.push(job);
+    }
+
+    fn deny_collected(&mut self, job: &ReadJob, cx: &mut Context<'_>) {
+        let oldest = self.cohort.history_floor.max(self.catch_up.horizon(cx));
+        cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Collected(oldest) });
+    }
+
+    fn load_rows(&mut self, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
+        let load = match &job.query {
+            // At the timestamp, of those only whose newest versions were looked at.
+            Query::Keys(keys) => Load::Get { keys: keys[..job.looked_at.unwrap_or(keys.len())].to_vec(), at, bytes: PAGE_BYTES_MAX },
+            Query::Range { range, limit, reverse } => {
+                Load::Scan { range: range.clone(), at, limit: *limit as usize, bytes: PAGE_BYTES_MAX, reverse: *reverse }
+            }
+        };
+        cx.load(Pending::Read(job), load);
+    }
+
+    pub(super) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, cx: &mut Context<'_>) {
+        let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
+        if let Query::Range { reverse, .. } = &job.query {
+            more |= cut_to_size(&mut rows);
+            let reached = if more { rows.last().map(|row| row.key.clone()) } else { None };
+            // Rows at the timestamp beyond the newest ones looked at may have newer versions that nobody looked at.
+            job.upto = if *reverse { job.upto.max(reached) } else { nearer(job.upto, reached) };
+            if let Some(upto) = &job.upto {
+                rows.retain(|row| if *reverse { row.key >= *upto } else { row.key <= *upto });
+            }
+        }
+        if let (How::At(at), false) = (job.how, job.at_timestamp) {
+            let above = rows.iter().map(|row: &Row| row.version).filter(|version| *version > at).max();
+            if let Some(above) = above {
+                // The newest versions lie above the timestamp asked for: tell so, and load those at it.
+                job.above = above.max(job.above);
+                job.at_timestamp = true;
+                job.looked_at = Some(rows.len());
+                return self.load_rows(job, at, cx);
+            }
+        }
+        if let (How::Lock, Query::Range { range, reverse, .. }, Some(upto)) = (job.how, &job.query, &job.upto) {
+            let read = match reverse {
+                true => KeyRange::new(upto.clone(), range.end.clone()),
+                false => KeyRange::new(range.start.clone(), upto.successor()),
+            };
+            self.cohort.locks.shrink_range(range, &read, job.txn);
+        }
+        let (high, floor) = match job.how {
+            How::At(at) => (self.cohort.highest.max(job.above), self.cohort.floor_of(&rows, at)),
+            How::Lock | How::Newest | How::Stale(_) => (Timestamp::ZERO, Timestamp::ZERO),
+        };
+        cx.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor });
+    }
+
+    /// The ceiling on disk has risen.
+    pub(super) fn serve_reads_below_ceiling(&mut self, cx: &mut Context<'_>) {
+        let ceiling = cx.clock.bound();
+        let (ready, wait): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.cohort.awaiting_ceiling).into_iter().partition(|job| matches!(job.how, How::At(at) if at <= ceiling));
+        self.cohort.awaiting_ceiling = wait;
+        for job in ready {
+            self.serve_read(job, cx);
+        }
+    }
+
+    /// The closed timestamp has risen.
+    pub(super) fn serve_stale_reads(&mut self, cx: &mut Context<'_>) {
+        let safe = self.safe(cx);
+        let (ready, wait): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.cohort.awaiting_safe).into_iter().partition(|job| matches!(job.how, How::Stale(at) if at <= safe));
+        self.cohort.awaiting_safe = wait;
+        for job in ready {
+            self.serve_read(job, cx);
+        }
+    }
+}
+
+/// Cuts rows in the order of their keys off where they would make too long a message; tells if it did. One row always stays.
+pub(super) fn cut_to_size(rows: &mut Vec<Row>) -> bool {
+    let mut bytes = 0;
+    let fitting = rows.iter().take_while(|row| {
+        bytes += row.bytes();
+        bytes <= PAGE_BYTES_MAX
+    });
+    let keep = fitting.count().max(1);
+    let cut = keep < rows.len();
+    rows.truncate(keep);
+    cut
+}
+
+/// The smaller of two ends, where there are any.
+fn nearer(a: Option<Key>, b: Option<Key>) -> Option<Key> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

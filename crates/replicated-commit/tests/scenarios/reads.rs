@@ -1,0 +1,149 @@
+//! Reads without locks: snapshots, optimistic local reads, and what a stale read may return.
+
+use crate::support::{Cluster, R0, R1, R2};
+use rhumb_commit::transaction::{ReadMode, TxnError};
+use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
+use rhumb_replicated_commit::Note;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+#[test]
+fn a_snapshot_read_waits_for_a_prepared_transaction_below_it() {
+    let mut cluster = Cluster::new(
+        1,
+        "A snapshot read at a timestamp above that of a prepared transaction.
+        The transaction may commit below the snapshot, so no replica answers before its outcome is known; then the snapshot
+        holds it.",
+    );
+    cluster.narrate("a client of r0 writes k; it is prepared everywhere, but its votes are slow");
+    cluster.hold(|envelope| envelope.is_vote());
+    let writer = cluster.begin(R0, ReadMode::Optimistic);
+    let write = cluster.commit(writer, &[("k", "1")]);
+    cluster.settle();
+    cluster.narrate("a client of r1 reads k");
+    let reader = cluster.begin(R1, ReadMode::Snapshot);
+    let read = cluster.get(reader, ReadMode::Snapshot, &["k"]);
+    cluster.settle();
+    assert!(cluster.waits(read));
+    cluster.narrate("the votes arrive");
+    cluster.let_go();
+    cluster.settle();
+    let at = cluster.committed(write).at;
+    assert!(at < reader.began);
+    assert_eq!(cluster.rows(read), (vec![(at, Some("1".into()))], 1));
+    cluster.check("a_snapshot_read_waits_for_a_prepared_transaction_below_it");
+}
+
+#[test]
+fn an_optimistic_local_read_is_validated_by_the_votes() {
+    let mut cluster = Cluster::new(
+        1,
+        "Optimistic reads: no lock, no message, and the votes judge.
+        What r0 reads is current, and r2, which missed that version, has no evidence against it: all vote yes. What r2 reads
+        is not current, and the regions that know better vote no.",
+    );
+    cluster.put(R0, &[("k", "1")]);
+    cluster.cut(RegionId(2));
+    cluster.put(R0, &[("k", "2")]);
+    cluster.heal();
+    cluster.narrate("a client of r0 reads the newest k and writes a");
+    let current = cluster.begin(R0, ReadMode::Optimistic);
+    let read = cluster.get(current, ReadMode::Optimistic, &["k"]);
+    assert_eq!(cluster.values(read), [Some("2".into())]);
+    let commit = cluster.commit(current, &[("a", "1")]);
+    cluster.settle();
+    assert_eq!(cluster.committed(commit).trips, 1, "the read cost none");
+    cluster.narrate("a client of r2 reads the k that r2 has and writes b");
+    let behind = cluster.begin(R2, ReadMode::Optimistic);
+    let read = cluster.get(behind, ReadMode::Optimistic, &["k"]);
+    assert_eq!(cluster.values(read), [Some("1".into())]);
+    let commit = cluster.commit(behind, &[("b", "1")]);
+    cluster.settle();
+    assert_eq!(cluster.failed(commit), TxnError::Conflict("a row read has changed".into()));
+    cluster.check("an_optimistic_local_read_is_validated_by_the_votes");
+}
+
+#[test]
+fn nobody_is_shown_two_states_of_a_row() {
+    let mut cluster =
+        Cluster::new(1, "A row changes, and another appears, between two reads without locks: by range, then by key, and back.");
+    cluster.put(R0, &[("k1", "1")]);
+    let optimistic = ReadMode::Optimistic;
+    let begin = |cluster: &mut Cluster| cluster.begin(R0, optimistic);
+    let (by_range, by_key, next) = (begin(&mut cluster), begin(&mut cluster), begin(&mut cluster));
+    let found = cluster.scan(by_range, optimistic, "k", "l");
+    assert_eq!(cluster.values(found), [Some("1".into())]);
+    let found = cluster.get(by_key, optimistic, &["k1", "k2"]);
+    assert_eq!(cluster.values(found), [Some("1".into()), None]);
+    let found = cluster.scan(next, optimistic, "k", "k2");
+    assert_eq!(cluster.values(found), [Some("1".into())]);
+    let again = cluster.get(by_range, optimistic, &["k1", "k2"]);
+    assert_eq!(cluster.values(again), [Some("1".into()), None], "nothing has changed yet");
+    cluster.put(R0, &[("k1", "2"), ("k2", "1")]);
+    let changed = TxnError::Conflict("a row changed between two reads of it".into());
+    for read in [
+        cluster.get(by_range, optimistic, &["k1"]),
+        cluster.get(by_range, optimistic, &["k2"]),
+        cluster.scan(by_key, optimistic, "k2", "l"),
+        cluster.scan(by_key, optimistic, "k", "k2"),
+        cluster.scan(next, optimistic, "k1", "l"),
+    ] {
+        assert_eq!(cluster.failed(read), changed);
+    }
+    let unseen = cluster.get(next, optimistic, &["k2"]);
+    assert_eq!(cluster.values(unseen), [Some("1".into())], "it was outside of the range");
+}
+
+#[test]
+fn a_stale_read_may_return_what_was_overwritten() {
+    let mut cluster = Cluster::new(
+        1,
+        "A stale read as of a time in the past.
+        It is allowed to miss what committed since: that is what was asked for. It sees what its region has, which is
+        complete as of that time, and no message leaves the region.",
+    );
+    let old = cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(2));
+    let new = cluster.put(R0, &[("k", "2")]);
+    cluster.advance(Span::from_secs(4));
+    cluster.narrate("a client of r1 reads k as of just before the second write");
+    let mode = ReadMode::Stale(new.at.previous());
+    let reader = cluster.begin(R1, mode);
+    let read = cluster.get(reader, mode, &["k"]);
+    assert_eq!(cluster.rows(read), (vec![(old.at, Some("1".into()))], 0));
+    cluster.narrate("another one reads k as of the second write");
+    let mode = ReadMode::Stale(new.at);
+    let reader = cluster.begin(R1, mode);
+    let read = cluster.get(reader, mode, &["k"]);
+    assert_eq!(cluster.rows(read), (vec![(new.at, Some("2".into()))], 0));
+    cluster.check("a_stale_read_may_return_what_was_overwritten");
+}
+
+/// The lives in which `site` has asked for what is under way.
+fn lives_asking(cluster: &Cluster, site: SiteId) -> BTreeSet<Timestamp> {
+    let lives = RefCell::new(BTreeSet::new());
+    cluster.under_way(|envelope| {
+        if let Body::Note(Note::Read { read, .. }) = &envelope.body
+            && envelope.from == site
+        {
+            lives.borrow_mut().insert(read.life);
+        }
+        false
+    });
+    lives.into_inner()
+}
+
+/// A gateway's clock may show a timestamp that it has shown in an earlier life, and its reads are named by such: what is answered to one life
+/// says nothing to another.
+#[test]
+fn reads_of_two_lives_have_different_names() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Read { .. })));
+    for lives in 1..=3 {
+        let txn = cluster.begin(R0, ReadMode::Locking);
+        cluster.get(txn, ReadMode::Locking, &["k"]);
+        assert_eq!(lives_asking(&cluster, R0).len(), lives);
+        cluster.kill(R0);
+        cluster.start(R0);
+    }
+}
