@@ -51,7 +51,7 @@ const FORBIDDEN: [(&str, &str, &str); 16] = [
 /// Crates that do no I/O, and all that they may use from outside.
 const PURE: [(&str, &[&str]); 9] = [
     ("core", &["bytes", "csv", "postcard", "rand", "rand_chacha", "serde", "thiserror"]),
-    ("commit", &["async-trait", "serde", "thiserror"]),
+    ("commit", &["async-trait", "bytes", "serde", "thiserror"]),
     ("replicated-commit", &["bytes", "serde"]),
     ("catenae", &["async-trait", "bytes", "serde"]),
     ("quad", &["async-trait", "libm", "pathfinding", "serde", "thiserror"]),

@@ -7,6 +7,7 @@ pub mod clock_lease;
 pub mod interactive;
 pub mod locks;
 pub mod one_shot;
+pub mod pages;
 pub mod placement;
 pub mod transaction;
 pub mod votes;

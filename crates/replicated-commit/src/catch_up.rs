@@ -32,15 +32,16 @@
 //! promise raises the write floor and the ceiling on disk first; a peer's promise counts only once its log is taken over
 //! to its end.
 
+use super::cohort::Cohort;
 use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
-use super::context::{Context, Shared};
-use super::message::{ATTEMPT, LogEntry, LogHead, Note, Promise};
-use super::planted::Planted;
+use super::context::{Context, Local, Shared};
+use super::message::{LogEntry, LogHead, Note, Part, Promise};
+use super::mover::Mover;
+use super::nearby::NearCatchUp;
 use super::records::{LOG, LogRecord, Number};
-use super::site::{Pending, Roles};
+use super::site::Pending;
 use rhumb_commit::placement::Regions;
-use rhumb_commit::votes::Decision;
-use rhumb_core::actor::Collect;
+use rhumb_commit::votes::Refusal;
 use rhumb_core::{Batch, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -101,13 +102,36 @@ enum Rest {
 }
 
 /// What an entry of a peer's log is to this replica.
-enum Found {
+pub(super) enum Found {
     /// On disk here, or known to have aborted.
     Known,
     /// Its rows have to come.
     Missing,
     /// It is prepared, carried or in a resolution here, and another site or a round decides first.
     Awaited,
+}
+
+/// A peer that pulls the log after `after`, and what this replica could promise then.
+#[derive(Debug)]
+pub(super) struct PulledLog {
+    pub(super) to: SiteId,
+    pub(super) after: u64,
+    pub(super) closed: Closed,
+}
+
+/// What the log lists after `after`, up to `end`.
+struct Heads {
+    after: u64,
+    heads: Vec<LogHead>,
+    end: u64,
+    more: bool,
+}
+
+/// Where the look at a page of a peer's log ended: before this place, because that is awaited, or else because it is enough for once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stopped {
+    pub(super) before: u64,
+    pub(super) awaited: bool,
 }
 
 /// One page of a peer's log.
@@ -133,15 +157,11 @@ pub(super) struct CatchUp {
     /// The hybrid clock at each of the last ticks, back to the one before `closed_lag` ago.
     clock_stood: VecDeque<(Time, Timestamp)>,
     /// What was safe when the present epoch began.
-    pub(super) safe_before: Timestamp,
-    /// The logs that may be taken over from wherever they begin: the rows before were copied.
-    pub(super) enter: Regions,
+    safe_before: Timestamp,
     /// The log holds nothing up to here.
-    pub(super) truncated: u64,
+    truncated: u64,
     /// Where the log ended in the tick before.
     ended: Option<u64>,
-    /// Deletions up to here may be gone.
-    pub(super) collected: Timestamp,
 }
 
 impl CatchUp {
@@ -174,7 +194,6 @@ impl CatchUp {
             let peer = self.peers.entry(region).or_default();
             (peer.cursor, peer.saved, peer.closed, peer.open) = (0, 0, Timestamp::ZERO, None);
         }
-        self.enter = regions;
         self.safe_before = Timestamp::ZERO;
     }
 
@@ -212,93 +231,102 @@ pub(super) struct Closed {
 }
 
 impl CatchUp {
-    /// Nothing below it can be read any more.
-    pub(super) fn horizon(&self, cx: &Shared) -> Timestamp {
-        Timestamp::from_time(cx.now.minus(cx.config.keep_versions)).max(self.collected)
-    }
-}
-
-impl Roles {
-    /// The regions whose logs together hold every commit that may be missing here.
-    fn sources(&self, cx: &Shared) -> Regions {
-        let all = if cx.has_copy() { cx.placement.voters.or(self.moving.regions_before(cx)) } else { Regions::NONE };
-        all.or(self.coordinator.forgetting(&self.near_coordinator()).or(self.cohort.logs_of_carried(&self.near_cohort())))
-            .without(cx.me.region.into())
-    }
-
-    /// The regions that take over what is committed here.
-    fn followers(&self, cx: &Shared) -> Regions {
-        cx.placement.copies().without(cx.me.region.into())
+    /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch; whom it declares lost does
+    /// not vote for it.
+    pub(super) fn check_placement(&self, cx: &Shared, part: &Part) -> Result<(), Refusal> {
+        let Some(next) = part.placement() else { return Ok(()) };
+        if next.declares_lost().contains(cx.me.region) {
+            return Err(Refusal::Moved);
+        }
+        let unsettled = |region: &RegionId| self.settled(*region) < cx.placement.epoch;
+        match next.voters.without(cx.placement.voters).iter().find(unsettled) {
+            Some(region) => Err(Refusal::NotWhole(region)),
+            None => Ok(()),
+        }
     }
 
-    /// The timestamp up to which this replica can promise to commit nothing more: where its hybrid clock stood a while ago,
-    /// which a crash or a peer can have put ahead of the time of day, and below all that is prepared.
-    pub(super) fn own_closed(&mut self, cx: &Shared) -> Timestamp {
+    /// An earlier life has dropped the log up to here.
+    pub(super) fn recover_truncated(&mut self, upto: u64) {
+        self.truncated = upto;
+    }
+
+    /// Where the hybrid clock stood a while ago, which a crash or a peer can have put ahead of the time of day.
+    pub(super) fn lagging_clock(&mut self, cx: &Shared) -> Timestamp {
         let then = cx.now.minus(cx.config.closed_lag);
-        let stood = &mut self.catch_up.clock_stood;
+        let stood = &mut self.clock_stood;
         while stood.get(1).is_some_and(|(at, _)| *at <= then) {
             stood.pop_front();
         }
         let stood = stood.front().filter(|(at, _)| *at <= then).map_or(Timestamp::ZERO, |(_, clock)| *clock);
-        let lagging = Timestamp::from_time(then).max(stood);
-        let closed = self
-            .cohort
-            .lowest_unresolved(self.cohort.resting(&self.near_cohort(), cx))
-            .map_or(lagging, |lowest| lagging.min(lowest.previous()));
-        self.cohort.ceilings.raise_floor(closed);
-        closed
+        Timestamp::from_time(then).max(stood)
     }
 
     /// Every commit at or below it is applied here. What the voters of this epoch promise says nothing of an attempt of an earlier one that is
     /// in doubt here: they may have its rows by a log or a copy, and not in the logs that are read here.
-    pub(super) fn safe(&self, cx: &Shared) -> Timestamp {
-        if !self.moving.is_settled(cx) {
-            return self.catch_up.safe_before;
+    pub(super) fn safe(&self, cohort: &Cohort, mover: &Mover, cx: &Shared) -> Timestamp {
+        if !mover.is_settled(cx) {
+            return self.safe_before;
         }
         let voters = cx.placement.voters;
-        let closed = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed);
+        let closed = |region| self.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed);
         let mut closed: Vec<Timestamp> = voters.iter().map(closed).collect();
         closed.sort_unstable_by(|a, b| b.cmp(a));
-        let closed = closed[voters.majority() - 1].max(self.catch_up.safe_before);
-        self.cohort.lowest_promised_before(cx.placement.epoch).map_or(closed, |lowest| closed.min(lowest.previous()))
+        let closed = closed[voters.majority() - 1].max(self.safe_before);
+        cohort.lowest_promised_before(cx.placement.epoch).map_or(closed, |lowest| closed.min(lowest.previous()))
     }
 
-    pub(super) fn catch_up_tick(&mut self, cx: &mut Context<'_>) {
-        self.catch_up.ticks += 1;
-        self.catch_up.clock_stood.push_back((cx.now, cx.clock.last()));
-        if self.catch_up.clock_stood.len() > 2 * cx.config.ticks_of_closed_lag() + 1 {
+    /// True if the log of a region that has stopped is not taken over to its end.
+    pub(super) fn lags_behind_stop(&self, mover: &Mover, region: RegionId, cx: &Shared) -> bool {
+        region != cx.me.region && self.cursor(region) < mover.stopped_log_end(region)
+    }
+
+    /// A tick has passed.
+    pub(super) fn tick(&mut self, cx: &Shared) {
+        self.ticks += 1;
+        self.clock_stood.push_back((cx.now, cx.clock.last()));
+        if self.clock_stood.len() > 2 * cx.config.ticks_of_closed_lag() + 1 {
             // The clock has jumped back. What it showed before that is promised later than it could be.
-            self.catch_up.clock_stood.pop_front();
-        }
-        let closed = self.own_closed(cx);
-        // A promise to oneself counts when it would outlive a restart, like any other.
-        if self.moving.is_settled(cx) {
-            self.catch_up.peers.entry(cx.me.region).or_default().closed = closed.min(cx.clock.bound());
-        }
-        if self.catch_up.ticks % 2 == 1 || self.catch_up.hurry {
-            self.catch_up.hurry = false;
-            let sources = self.sources(cx);
-            for (region, peer) in &mut self.catch_up.peers {
-                // Nobody sends the rest of a page of a log that is not wanted any more.
-                peer.open.take_if(|_| !sources.contains(*region));
-            }
-            for region in sources.iter() {
-                self.pull(region, cx);
-            }
-        }
-        self.serve_stale_reads(cx);
-        self.truncate_log(cx);
-        if self.catch_up.ticks.is_multiple_of(COLLECT_TICKS) {
-            self.collect_versions(cx);
+            self.clock_stood.pop_front();
         }
     }
 
-    pub(super) fn pull(&mut self, region: RegionId, cx: &mut Context<'_>) {
+    /// This replica itself promises to commit nothing more at or below `closed`. A promise to oneself counts when it would outlive a restart,
+    /// like any other.
+    pub(super) fn close_own(&mut self, near: &NearCatchUp<'_>, closed: Timestamp, cx: &Shared) {
+        if near.mover.is_settled(cx) {
+            self.peers.entry(cx.me.region).or_default().closed = closed.min(cx.clock.bound());
+        }
+    }
+
+    /// True if the logs of others are to be pulled now.
+    pub(super) fn pulls_now(&self) -> bool {
+        self.ticks % 2 == 1 || self.hurry
+    }
+
+    /// Pulls the logs of `sources`.
+    pub(super) fn pull_all(&mut self, near: &NearCatchUp<'_>, sources: Regions, cx: &mut Context<'_>) {
+        self.hurry = false;
+        for (region, peer) in &mut self.peers {
+            // Nobody sends the rest of a page of a log that is not wanted any more.
+            peer.open.take_if(|_| !sources.contains(*region));
+        }
+        for region in sources.iter() {
+            self.pull(near, region, cx);
+        }
+    }
+
+    /// The regions that take over what is committed here.
+    fn followers(cx: &Shared) -> Regions {
+        cx.placement.copies().without(cx.me.region.into())
+    }
+
+    /// Asks a peer for what comes next in its log, or again for the rows of the page that is open.
+    pub(super) fn pull(&mut self, near: &NearCatchUp<'_>, region: RegionId, cx: &mut Context<'_>) {
         let to = SiteId { region, shard: cx.me.shard };
-        let safe = self.safe(cx);
-        let (epoch, settled) = (cx.placement.epoch, self.moving.settled());
+        let safe = self.safe(near.cohort, near.mover, cx);
+        let (epoch, settled) = (cx.placement.epoch, near.mover.settled());
         let now = cx.now;
-        let peer = self.catch_up.peers.entry(region).or_default();
+        let peer = self.peers.entry(region).or_default();
         if let Some(open) = peer.open.as_mut().filter(|open| now.since(open.since) < cx.config.read_timeout) {
             // Its rows are under way, or were lost there.
             if now.since(open.asked) >= cx.config.resend_after {
@@ -317,32 +345,30 @@ impl Roles {
         cx.fx.persist(batch).send(to, Promise::Pull { after: peer.cursor, safe, epoch, settled });
     }
 
-    /// A peer pulls.
-    pub(super) fn on_pull(&mut self, from: SiteId, pulled: Pulled, cx: &mut Context<'_>) {
-        let Pulled { after, safe, epoch, settled } = pulled;
-        cx.compare_epoch(from, epoch);
-        if epoch > cx.placement.epoch {
-            return; // what it wants kept may not be
-        }
-        let peer = self.catch_up.peers.entry(from.region).or_default();
+    /// A peer pulls, while this replica promises to commit nothing more at or below `closed`.
+    pub(super) fn on_pull(&mut self, near: &NearCatchUp<'_>, from: SiteId, pulled: Pulled, closed: Timestamp, cx: &mut Context<'_>) {
+        let Pulled { after, safe, settled, .. } = pulled;
+        let peer = self.peers.entry(from.region).or_default();
         // Not the highest ever heard: a copy that was made anew has taken over less than the one before.
         peer.acked = after;
         peer.safe = safe.max(peer.safe);
         peer.settled = settled;
-        let closed = Closed { upto: self.own_closed(cx), in_epoch: self.moving.is_settled(cx).then_some(cx.placement.epoch) };
-        if after >= self.cohort.log_end {
-            let page = self.page(cx, after, Vec::new(), self.cohort.log_end, false, closed);
-            return self.tell_log(from, page, cx);
+        let closed = Closed { upto: closed, in_epoch: near.mover.is_settled(cx).then_some(cx.placement.epoch) };
+        if after >= near.cohort.log_end() {
+            let heads = Heads { after, heads: Vec::new(), end: near.cohort.log_end(), more: false };
+            return self.send_log(near, from, heads, closed, cx);
         }
         let from_key = (after + 1).to_be_bytes().to_vec();
         cx.load(
-            Pending::Log { to: from, after, closed },
+            Pending::Log(PulledLog { to: from, after, closed }),
             Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: PAGE_BYTES_MAX },
         );
     }
 
-    pub(super) fn on_log_loaded(&mut self, to: SiteId, after: u64, closed: Closed, loaded: Loaded, cx: &mut Context<'_>) {
+    /// The log after `after`, which a peer has pulled.
+    pub(super) fn on_log_loaded(&self, near: &NearCatchUp<'_>, pulled: PulledLog, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
+        let PulledLog { to, after, closed } = pulled;
         work::add(records.len());
         let heads: Vec<LogHead> = records
             .iter()
@@ -350,120 +376,58 @@ impl Roles {
             .map(|(seq, record)| LogHead { seq, attempt: record.attempt, at: record.at, floor: record.floor })
             .collect();
         let end = heads.last().map_or(after, |head| head.seq);
-        let page = self.page(cx, after, heads, end, more, closed);
-        self.tell_log(to, page, cx);
-    }
-
-    fn page(&self, cx: &Shared, after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Closed) -> Page {
-        let CatchUp { truncated, collected, .. } = self.catch_up;
-        // What it is in doubt about of earlier epochs it knows once it is settled: it may have settled since it was asked.
-        let holds = self.moving.is_settled(cx) && closed.in_epoch == Some(cx.placement.epoch);
-        let closed = if holds { closed.upto } else { Timestamp::ZERO };
-        Page { after, heads, end, more, closed, begins: truncated, collected, epoch: cx.placement.epoch }
+        self.send_log(near, to, Heads { after, heads, end, more }, closed, cx);
     }
 
     /// The log is a promise: what it lists, and the floor that `closed` stands for, is on disk first.
-    fn tell_log(&mut self, to: SiteId, page: Page, cx: &mut Context<'_>) {
+    fn send_log(&self, near: &NearCatchUp<'_>, to: SiteId, heads: Heads, closed: Closed, cx: &mut Context<'_>) {
+        // What it is in doubt about of earlier epochs it knows once it is settled: it may have settled since it was asked.
+        let holds = near.mover.is_settled(cx) && closed.in_epoch == Some(cx.placement.epoch);
+        let closed = if holds { closed.upto } else { Timestamp::ZERO };
         let mut batch = Batch::new();
-        cx.cover(&mut batch, page.closed);
-        let Page { after, heads, end, more, closed, begins, collected, epoch } = page;
+        cx.cover(&mut batch, closed);
+        let Heads { after, heads, end, more } = heads;
+        let (begins, collected, epoch) = (self.truncated, near.cohort.collected(), cx.placement.epoch);
         cx.fx.persist(batch).send(to, Promise::Log { after, heads, end, more, closed, begins, collected, epoch });
     }
 
-    /// A page of a peer's log.
-    pub(super) fn on_log(&mut self, from: SiteId, page: Page, cx: &mut Context<'_>) {
-        if page.after != self.catch_up.cursor(from.region) {
-            return; // an answer to an older pull
+    /// True if `page` goes on where this replica left off, and says something of the present epoch.
+    pub(super) fn expects(&self, from: SiteId, page: &Page, cx: &mut Context<'_>) -> bool {
+        if page.after != self.cursor(from.region) {
+            return false; // an answer to an older pull
         }
         if page.epoch > cx.placement.epoch {
             // What it promises is of an epoch in which others vote than this site knows of.
-            return cx.compare_epoch(from, page.epoch);
+            cx.compare_epoch(from, page.epoch);
+            return false;
         }
-        if !self.enters(from.region, &page, cx) {
-            return;
-        }
-        work::add(page.heads.len());
-        let mut wanted = BTreeSet::new();
+        true
+    }
+
+    /// The log of `region` is taken over from `after` on.
+    pub(super) fn enter(&mut self, region: RegionId, after: u64) {
+        self.peers.entry(region).or_default().cursor = after;
+    }
+
+    /// A page of the log of `from` of which the rows of `wanted` are missing here, up to where `stopped` says.
+    pub(super) fn open(&mut self, from: SiteId, page: &Page, wanted: BTreeSet<u64>, stopped: Option<Stopped>, cx: &mut Context<'_>) {
         // What it promised in an earlier epoch counted beside the promises of those who voted then.
         let closed = if page.epoch == cx.placement.epoch { page.closed } else { Timestamp::ZERO };
-        let (mut end, mut rest) = (page.end, if page.more { Rest::More } else { Rest::Nothing { closed } });
-        for head in &page.heads {
-            match self.look_at(head, cx) {
-                Found::Known => continue,
-                Found::Missing if wanted.len() < FETCH_PAGE => {
-                    wanted.insert(head.seq);
-                    continue;
-                }
-                Found::Missing => rest = Rest::More,
-                Found::Awaited => rest = Rest::Awaited,
-            }
-            end = head.seq - 1;
-            break;
-        }
+        let (end, rest) = match stopped {
+            None if page.more => (page.end, Rest::More),
+            None => (page.end, Rest::Nothing { closed }),
+            Some(Stopped { before, awaited: true }) => (before - 1, Rest::Awaited),
+            Some(Stopped { before, awaited: false }) => (before - 1, Rest::More),
+        };
         if !wanted.is_empty() {
             cx.fx.count("catch_up.fetch");
             cx.fx.send(from, Note::Fetch { seqs: wanted.iter().copied().collect() });
         }
-        self.catch_up.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, rest, since: cx.now, asked: cx.now });
-        self.turn_page(from.region, cx);
-    }
-
-    /// True if the page goes on where this replica left off. A log may have lost its beginning: then it goes on from there, if
-    /// what was lost has been copied or is going to be.
-    fn enters(&mut self, region: RegionId, page: &Page, cx: &mut Context<'_>) -> bool {
-        let behind = page.begins > page.after;
-        if !self.catch_up.enter.contains(region) {
-            if behind && cx.has_copy() {
-                cx.fx.count("placement.fell_behind");
-                self.copy_anew(cx);
-            }
-            return !behind;
-        }
-        if page.epoch < cx.placement.epoch {
-            return false; // it may lose more of its log, as it does not know who wants it
-        }
-        self.catch_up.enter = self.catch_up.enter.without(region.into());
-        self.catch_up.peers.entry(region).or_default().cursor = page.begins.max(page.after);
-        self.hear_for_join(region, page.collected, cx);
-        if behind {
-            self.pull(region, cx);
-        }
-        !behind
-    }
-
-    /// A committed attempt: applied here now if it is prepared and this site its coordinator.
-    fn look_at(&mut self, head: &LogHead, cx: &mut Context<'_>) -> Found {
-        if cx.rules.breaks(Planted::AppliedTwice) {
-            return Found::Missing;
-        }
-        let attempt = head.attempt;
-        if head.at <= self.catch_up.collected || self.coordinator.has_aborted(&attempt) {
-            return Found::Known;
-        }
-        self.coordinate(|coordinator, near| coordinator.learn_committed(near, attempt, head.floor, cx));
-        if self.cohort.applied.contains(&attempt) {
-            return Found::Known;
-        }
-        let promised = self.cohort.prepared_meta(&attempt);
-        if let Some(meta) = promised.as_ref().or(self.cohort.bound.get(&attempt)) {
-            let (decision, coordinator) = (Decision::Committed { floor: head.floor }, meta.coordinator_in(cx.me.region));
-            if coordinator != cx.me {
-                // Half a transaction would remain if that one has agreed otherwise: it says so once it knows.
-                cx.fx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
-                cx.fx.count("catch_up.awaits_coordinator");
-                return Found::Awaited;
-            }
-        }
-        if self.coordinator.is_withheld(&self.near_coordinator(), &attempt) {
-            return Found::Awaited;
-        }
-        let Some(meta) = promised else { return Found::Missing };
-        self.on_apply(&meta, None, head.floor, cx);
-        Found::Known
+        self.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, rest, since: cx.now, asked: cx.now });
     }
 
     /// A peer wants rows of this replica's log.
-    pub(super) fn on_fetch(&mut self, from: SiteId, mut seqs: Vec<u64>, cx: &mut Context<'_>) {
+    pub(super) fn on_fetch(&self, from: SiteId, mut seqs: Vec<u64>, cx: &mut Context<'_>) {
         seqs.truncate(FETCH_PAGE);
         let (Some(first), Some(last)) = (seqs.iter().min().copied(), seqs.iter().max().copied()) else { return };
         let limit = usize::try_from(last - first + 1).unwrap_or(LOG_PAGE).min(LOG_PAGE);
@@ -473,7 +437,8 @@ impl Roles {
         );
     }
 
-    pub(super) fn on_fetch_records(&mut self, to: SiteId, seqs: &BTreeSet<u64>, loaded: Loaded, cx: &mut Context<'_>) {
+    /// Records of the log whose rows a peer wants.
+    pub(super) fn on_fetch_records(&self, to: SiteId, seqs: &BTreeSet<u64>, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
         work::add(records.len());
         let wanted = records.iter().filter_map(decode_log).filter(|(seq, _)| seqs.contains(seq));
@@ -489,7 +454,8 @@ impl Roles {
         cx.load(Pending::FetchRows { to, records: wanted }, Load::Versions { versions, bytes: ENTRY_BYTES_MAX });
     }
 
-    pub(super) fn on_fetch_rows(&mut self, to: SiteId, records: Vec<(u64, LogRecord)>, loaded: Loaded, cx: &mut Context<'_>) {
+    /// The rows of these records.
+    pub(super) fn on_fetch_rows(&self, to: SiteId, records: Vec<(u64, LogRecord)>, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len() + records.len());
         let mut rows = rows.into_iter().peekable();
@@ -518,149 +484,75 @@ impl Roles {
         cx.fx.persist(Batch::new()).send(to, Promise::Entries { entries });
     }
 
-    /// Rows of a peer's log.
-    pub(super) fn on_entries(&mut self, from: SiteId, mut entries: Vec<LogEntry>, cx: &mut Context<'_>) {
-        let Some(open) = self.catch_up.peers.get(&from.region).and_then(|peer| peer.open.as_ref()) else { return };
-        entries.retain(|entry| open.wanted.contains(&entry.seq));
-        let (mut taken, mut awaited) = (BTreeSet::new(), None);
-        let mut batch = Batch::new();
-        for entry in entries {
-            let seq = entry.seq;
-            // Since its rows were asked for, this region may have prepared for it.
-            let found = if self.is_part_of_lost(cx, from, &entry) { Found::Awaited } else { self.look_at(&entry.head(), cx) };
-            match found {
-                Found::Known => {}
-                Found::Missing => {
-                    cx.fx.count("catch_up.applied");
-                    self.take_over_entry(entry, &mut batch, cx);
-                }
-                Found::Awaited => {
-                    awaited = Some(seq);
-                    break;
-                }
-            }
-            taken.insert(seq);
+    /// Of these entries of the log of `region`, those that are wanted.
+    pub(super) fn wanted(&self, region: RegionId, mut entries: Vec<LogEntry>) -> Vec<LogEntry> {
+        let open = self.peers.get(&region).and_then(|peer| peer.open.as_ref());
+        entries.retain(|entry| open.is_some_and(|open| open.wanted.contains(&entry.seq)));
+        entries
+    }
+
+    /// The places `taken` of the open page of `region` are taken over; `awaited` is not to be yet.
+    pub(super) fn take(&mut self, region: RegionId, taken: &BTreeSet<u64>, awaited: Option<u64>) {
+        let Some(open) = self.peers.get_mut(&region).and_then(|peer| peer.open.as_mut()) else { return };
+        open.wanted.retain(|seq| !taken.contains(seq));
+        if let Some(first) = awaited.or(open.wanted.first().copied()) {
+            // Or else the answer was too long for one message, and cut off: the rest is pulled afresh.
+            let rest = if awaited.is_some() { Rest::Awaited } else { Rest::More };
+            *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, rest, ..*open };
         }
-        if !batch.ops.is_empty() {
-            cx.fx.persist(batch);
-        }
-        if let Some(open) = self.catch_up.peers.get_mut(&from.region).and_then(|peer| peer.open.as_mut()) {
-            open.wanted.retain(|seq| !taken.contains(seq));
-            if let Some(first) = awaited.or(open.wanted.first().copied()) {
-                // Or else the answer was too long for one message, and cut off: the rest is pulled afresh.
-                let rest = if awaited.is_some() { Rest::Awaited } else { Rest::More };
-                *open = OpenPage { wanted: BTreeSet::new(), end: first - 1, rest, ..*open };
-            }
-        }
-        self.turn_page(from.region, cx);
     }
 
     /// True if the entry comes from a lost region and is a part of a transaction whose coordinator is another site: an earlier life of this one may
     /// have been bound not to take it over.
-    fn is_part_of_lost(&self, cx: &Shared, from: SiteId, entry: &LogEntry) -> bool {
+    pub(super) fn is_part_of_lost(from: SiteId, entry: &LogEntry, cx: &Shared) -> bool {
         let is_lost = cx.placement.lost.contains_key(&from.region) && !cx.placement.copies().contains(from.region);
         is_lost && entry.meta.as_ref().is_some_and(|meta| meta.coordinator != cx.me.shard)
     }
 
-    /// A gateway sends what was committed.
-    pub(super) fn on_copy(&mut self, entry: LogEntry, cx: &mut Context<'_>) {
-        cx.clock.observe(entry.at);
-        // An earlier life may have been bound not to take it over.
-        let is_of_before = entry.meta.is_some() && entry.attempt.made <= cx.life;
-        if is_of_before
-            || !cx.placement.passives.contains(cx.me.region)
-            || entry.attempt.made <= self.coordinator.forget_floor(cx)
-            || !matches!(self.look_at(&entry.head(), cx), Found::Missing)
-        {
-            return cx.fx.count("catch_up.copy_ignored");
-        }
-        cx.fx.count("catch_up.copied");
-        let mut batch = Batch::new();
-        self.take_over_entry(entry, &mut batch, cx);
-        cx.fx.persist(batch);
-    }
-
-    fn take_over_entry(&mut self, entry: LogEntry, batch: &mut Batch, cx: &mut Context<'_>) {
-        if entry.partial {
-            // Versions in between are gone: history has a hole below now.
-            self.cohort.history_floor = cx.timestamp();
-            Number::HistoryFloor.put(batch, self.cohort.history_floor.bits());
-        }
-        let entry = match cx.rules.breaks(Planted::AppliedTwice) {
-            true => LogEntry { at: cx.timestamp(), ..entry },
-            false => entry,
-        };
-        cx.fx.agree(ATTEMPT, entry.attempt, &Some(entry.at));
-        self.coordinate(|coordinator, near| coordinator.supersede_earlier(near, entry.attempt, batch, cx));
-        work::add(1 + entry.writes.len());
-        let kept = entry.at > self.catch_up.collected;
-        for (key, value) in entry.writes.into_iter().filter(|_| kept) {
-            self.cohort.locks.take_over(&key, None);
-            self.see_placement(&key, value.as_ref(), batch, cx);
-            self.examinations.see(&key, entry.at);
-            batch.put_version(key, entry.at, value);
-        }
-        self.cohort.applied.insert(entry.attempt);
-        if let Some(meta) = entry.meta {
-            self.coordinate(|coordinator, near| coordinator.keep_commit(near, &meta, entry.floor, batch, cx));
-        }
-        self.cohort.keep_floor(entry.at, entry.floor, batch);
-    }
-
     /// If all rows of the open page are here, the cursor moves to its end.
-    fn turn_page(&mut self, region: RegionId, cx: &mut Context<'_>) {
-        let peer = self.catch_up.peers.entry(region).or_default();
+    pub(super) fn turn_page(&mut self, near: &NearCatchUp<'_>, region: RegionId, cx: &mut Context<'_>) {
+        let peer = self.peers.entry(region).or_default();
         let Some(open) = peer.open.take_if(|open| open.wanted.is_empty()) else { return };
         peer.cursor = open.end.max(peer.cursor);
         match open.rest {
             Rest::Nothing { closed } => {
                 peer.closed = closed.max(peer.closed);
-                if self.lags_behind_stop(cx, region) {
-                    self.pull(region, cx);
+                if self.lags_behind_stop(near.mover, region, cx) {
+                    self.pull(near, region, cx);
                 }
-                self.serve_stale_reads(cx);
+                cx.tell(Local::SafeHasRisen);
             }
-            Rest::More => self.pull(region, cx),
+            Rest::More => self.pull(near, region, cx),
             Rest::Awaited => {}
         }
     }
 
-    /// Has old versions dropped.
-    fn collect_versions(&mut self, cx: &mut Context<'_>) {
-        let safe_of = |region| self.catch_up.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.safe);
-        let everywhere = self.followers(cx).iter().map(safe_of).min().unwrap_or(Timestamp::MAX);
-        let horizon = self.catch_up.horizon(cx);
-        let deletions = everywhere.min(self.safe(cx)).min(horizon).max(self.catch_up.collected);
-        self.catch_up.collected = deletions;
-        self.cohort.ceilings.raise_floor(deletions);
-        // The clock of a later life may be behind this one's: what is collected now must not be read then.
-        self.cohort.history_floor = horizon.max(self.cohort.history_floor);
-        let mut batch = Batch::new();
-        Number::Collected.put(&mut batch, deletions.bits());
-        Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
-        let token = cx.token(Pending::Collect(Collect { horizon, deletions }));
-        cx.fx.persist(batch).notify(token);
+    /// Whether old versions are to be dropped now: up to where every replica that takes over what is committed here is safe.
+    pub(super) fn collects(&self, near: &NearCatchUp<'_>, cx: &Shared) -> Option<Timestamp> {
+        let safe_of = |region| self.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.safe);
+        let everywhere = CatchUp::followers(cx).iter().map(safe_of).min().unwrap_or(Timestamp::MAX);
+        self.ticks.is_multiple_of(COLLECT_TICKS).then(|| everywhere.min(self.safe(near.cohort, near.mover, cx)))
     }
 
     /// Drops the part of the log that every peer has taken over, twice as fast as it grows; not during a move, for whoever is still in doubt about an
     /// attempt of an epoch before reads there that it committed.
-    fn truncate_log(&mut self, cx: &mut Context<'_>) {
-        let log_end = self.cohort.log_end;
-        let added = log_end - self.catch_up.ended.replace(log_end).unwrap_or(log_end);
-        let moving = |region| self.catch_up.settled(region) < cx.placement.epoch;
-        if (cx.has_copy() && !self.moving.is_settled(cx)) || self.followers(cx).iter().any(moving) {
+    pub(super) fn truncate_log(&mut self, near: &NearCatchUp<'_>, cx: &mut Context<'_>) {
+        let log_end = near.cohort.log_end();
+        let added = log_end - self.ended.replace(log_end).unwrap_or(log_end);
+        let moving = |region| self.settled(region) < cx.placement.epoch;
+        if (cx.has_copy() && !near.mover.is_settled(cx)) || CatchUp::followers(cx).iter().any(moving) {
             return;
         }
-        let acked = self.followers(cx).iter().map(|region| self.catch_up.peers.get(&region).map_or(0, |peer| peer.acked)).min();
-        let upto = acked.unwrap_or(log_end).min(self.catch_up.truncated + TRUNCATE_MIN.max(2 * added)).min(log_end);
-        if upto <= self.catch_up.truncated {
+        let acked = CatchUp::followers(cx).iter().map(|region| self.peers.get(&region).map_or(0, |peer| peer.acked)).min();
+        let upto = acked.unwrap_or(log_end).min(self.truncated + TRUNCATE_MIN.max(2 * added)).min(log_end);
+        if upto <= self.truncated {
             return;
         }
         let mut batch = Batch::new();
-        for seq in self.catch_up.truncated + 1..=upto {
+        for seq in self.truncated + 1..=upto {
             batch.delete_record(LOG, seq.to_be_bytes().to_vec());
         }
-        self.catch_up.truncated = upto;
+        self.truncated = upto;
         Number::Truncated.put(&mut batch, upto);
         cx.fx.persist(batch);
     }

@@ -36,6 +36,8 @@ pub(super) enum Local {
     AwaitSettling(SiteId, Note),
     /// To catch-up: a commit is missing here.
     Hurry,
+    /// To the cohort, of catch-up: stale reads that waited may be served.
+    SafeHasRisen,
 }
 
 /// What the roles of a site share.

@@ -36,20 +36,22 @@
 //! |---|---|
 //! | `message.rs` | what is said |
 //! | `records.rs` | what is kept on disk |
-//! | `site.rs` | the actor: dispatch, timers |
+//! | `site.rs` | the actor: its timers, what it waits for from its disk |
+//! | `roles.rs` | which role handles what arrives; what concerns several roles of a site |
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
-//! | `nearby.rs` | what coordinator and cohort see of the other roles of their site |
+//! | `nearby.rs` | what each role sees of the others of its site |
 //! | `recovery.rs` | from disk to serving |
 //! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
 //! | `gateway/handoff.rs` | a commit run from a better place |
 //! | `coordinator/` | one region's vote and its two-phase commit |
-//! | `coordinator/resolving.rs` | what is made of attempts that lost regions may have decided |
-//! | `cohort.rs` | one shard replica: prepare, apply |
-//! | `floors.rs` | up to where a snapshot must reach that sees a commit |
-//! | `reads.rs` | one shard replica: the four kinds of read |
-//! | `moving.rs` | one shard replica: from one placement to the next |
-//! | `doubts.rs` | one shard replica: attempts in doubt that outlive their epoch, regions lost |
-//! | `joining.rs` | one shard replica: a copy of all rows where there was none |
+//! | `coordinator/attempt.rs` | one attempt as it knows it |
+//! | `coordinator/resolving.rs`, `coordinator/examination.rs`, `resolution.rs` | what is made of attempts that lost regions may have decided |
+//! | `cohort/` | one shard replica: prepare, apply |
+//! | `cohort/floors.rs` | up to where a snapshot must reach that sees a commit |
+//! | `cohort/reads.rs` | the four kinds of read |
+//! | `cohort/doubts.rs` | attempts in doubt that outlive their epoch, regions lost |
+//! | `mover/` | one shard replica: from one placement to the next |
+//! | `mover/joining.rs` | a copy of all rows where there was none |
 //! | `measure.rs` | round trips and workload, told to all for the planner |
 //! | `catch_up.rs` | one shard replica: taking over what it missed; closed timestamps |
 
@@ -58,20 +60,17 @@ mod cohort;
 mod config;
 mod context;
 mod coordinator;
-mod doubts;
-mod floors;
 mod gateway;
-mod joining;
 mod measure;
 pub mod message;
-mod moving;
+mod mover;
 mod nearby;
 mod peers;
 pub mod planted;
-mod reads;
 pub mod records;
 mod recovery;
 pub mod resolution;
+mod roles;
 mod site;
 
 pub use config::Config;

@@ -1,12 +1,12 @@
-//! What the coordinator, and the cohort, see of the other roles of their site. They change nothing there: they tell them, as they tell other
-//! sites, or return what is to be done.
+//! What a role sees of the other roles of its site. It changes nothing there: it tells them, as it tells other sites, or returns what is to be
+//! done.
 
 use super::catch_up::CatchUp;
 use super::cohort::Cohort;
 use super::coordinator::Coordinator;
 use super::gateway::Gateway;
 use super::message::Attempt;
-use super::moving::Moving;
+use super::mover::Mover;
 use rhumb_commit::votes::Vote;
 use rhumb_core::RegionId;
 use std::collections::BTreeMap;
@@ -16,22 +16,33 @@ pub(super) struct NearCoordinator<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) cohort: &'a Cohort,
     pub(super) catch_up: &'a CatchUp,
-    pub(super) moving: &'a Moving,
+    pub(super) mover: &'a Mover,
 }
 
 /// What the cohort sees.
 pub(super) struct NearCohort<'a> {
     pub(super) coordinator: &'a Coordinator,
     pub(super) catch_up: &'a CatchUp,
-    pub(super) moving: &'a Moving,
+    pub(super) mover: &'a Mover,
+}
+
+/// What catch-up sees.
+pub(super) struct NearCatchUp<'a> {
+    pub(super) cohort: &'a Cohort,
+    pub(super) mover: &'a Mover,
+}
+
+/// What the mover sees.
+pub(super) struct NearMover<'a> {
+    pub(super) cohort: &'a Cohort,
+    pub(super) catch_up: &'a CatchUp,
 }
 
 impl NearCoordinator<'_> {
     /// The final votes that this site has heard as gateway of the attempt, or as cohort.
     pub(super) fn votes_heard(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
         let mut votes = self.gateway.votes(attempt);
-        let heard = self.cohort.entries.get(attempt).into_iter().flat_map(|entry| entry.tally.final_votes());
-        votes.extend(heard.map(|(region, vote)| (region, vote.clone())));
+        votes.extend(self.cohort.votes_heard(attempt));
         votes
     }
 }

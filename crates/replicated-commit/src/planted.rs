@@ -1,10 +1,8 @@
 //! The rules that a test may break, and what is done instead: the simulator must catch each, or a scenario written for it. In the product
 //! all [rules](rhumb_core::rules) hold.
 
-use super::cohort::Cohort;
 use super::message::Part;
-use super::site::Site;
-use rhumb_core::{Rules, work};
+use rhumb_core::work;
 
 /// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,19 +67,9 @@ impl Planted {
     ];
 }
 
-impl Site {
-    /// The same site by other rules.
-    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
-        self.shared.rules = rules;
-        self
-    }
-}
-
-impl Cohort {
-    /// Compares each lock that `part` takes with all of them.
-    pub(super) fn walk_locks(&self, part: &Part) {
-        for (key, _) in &part.writes {
-            work::add(part.writes.iter().filter(|(other, _)| other <= key).count());
-        }
+/// Compares each lock that `part` takes with all of them.
+pub(crate) fn walk_locks(part: &Part) {
+    for (key, _) in &part.writes {
+        work::add(part.writes.iter().filter(|(other, _)| other <= key).count());
     }
 }

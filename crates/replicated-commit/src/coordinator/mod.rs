@@ -19,69 +19,28 @@
 //! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
 //! nothing by votes once it has promised a round of a resolution.
 
+mod attempt;
+mod examination;
 mod resolving;
 
-pub(crate) use resolving::{Examinations, Proposal};
+pub(crate) use examination::Proposal;
 
-use crate::cohort::{Entry, RowsOfDoubt};
+use attempt::AttemptState;
+use examination::Examinations;
+
 use crate::config::{Config, FORGET_MAX, ORPHANS_MAX};
 use crate::context::{Context, Local, Shared};
 use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use crate::nearby::NearCoordinator;
 use crate::planted::Planted;
 use crate::records::{self, Number, VOTES, VoteRecord};
-use crate::resolution::{Acceptor, Leader};
+use crate::resolution::Leader;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
-use rhumb_core::{Batch, RegionId, SiteId, Span, Table, Time, Timestamp, record, work};
+use rhumb_core::actor::Op;
+use rhumb_core::{Batch, Key, RegionId, SiteId, Span, Table, Time, Timestamp, work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-
-/// What a coordinator knows of one attempt.
-#[derive(Debug)]
-struct AttemptState {
-    meta: Meta,
-    /// What it does in each shard; empty if no `Accept` came, and once resolved.
-    parts: BTreeMap<u16, Part>,
-    /// This region's vote, on disk or on its way there.
-    vote: Option<Vote>,
-    tally: Tally,
-    decision: Option<Decision>,
-    prepared: BTreeSet<u16>,
-    applied: BTreeSet<u16>,
-    /// Peers that have forgotten it, and the ends of their logs.
-    forgotten_by: BTreeMap<RegionId, u64>,
-    since: Time,
-    /// Its gateway has said that it decides no more.
-    over: bool,
-    /// Somebody in doubt has asked for this region's vote: it may not reach the others that this region reaches.
-    asked: bool,
-    /// Regions that are lost, as an operator says who cannot declare them so before this is settled.
-    presumed_lost: Regions,
-    /// This region's part in its resolution, on disk or on its way there.
-    acceptor: Acceptor,
-    /// The attempt's gateway and cohorts, other sites of this region, that leave its outcome to this one; what they had seen is in the tally.
-    bound: BTreeSet<SiteId>,
-    /// The round that this region leads, and when it may begin another.
-    leader: Option<Leader>,
-    /// What the attempt reads and writes in this shard, as a region says that is prepared for it, or a leader that proposes to commit it by
-    /// assumption.
-    contents: Option<Part>,
-    /// It was forgotten here, and is kept again for what it has promised: it has no vote.
-    stands_in: bool,
-    /// Whether what it writes is among the rows here, where others have forgotten it.
-    rows: RowsOfDoubt,
-    /// What this region proposes rests on votes of lost regions that nobody has seen.
-    assumes: bool,
-    leads_from: Time,
-    /// The number of the highest round of others that was in the way of one of this region's.
-    outranked_by: u64,
-    /// It stays on record though this region has no vote: others here have acted on its outcome.
-    kept: bool,
-    /// That it committed is on disk or on its way there, though not all cohorts have applied it.
-    commit_on_record: bool,
-    resolved: bool,
-}
 
 /// What an attempt finds of the earlier ones of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +71,8 @@ pub(crate) struct Coordinator {
     kept: usize,
     /// Attempts made at or below it, and not on record, are forgotten.
     forgotten: Timestamp,
+    /// What is looked at before it is accepted that an attempt commits by assumption.
+    examinations: Examinations,
 }
 
 impl Coordinator {
@@ -122,6 +83,7 @@ impl Coordinator {
         let overdue = self.forgettable(None, now.minus(config.forget_after), config.forget_after * 2, now).count();
         visit(Table::new("coordinator.assumed", self.assumed.len(), self.unresolved.len()).stays());
         visit(Table::new("coordinator.overdue", overdue, config.attempts_kept()));
+        self.examinations.tables(self.attempts.len(), visit);
     }
 
     /// The attempts after `after` made up to `floor` that are over for this region and were heard of first `age` ago or longer.
@@ -138,7 +100,7 @@ impl Coordinator {
 
     /// Somebody looks after `attempt` until its outcome is known.
     fn keep_open(&mut self, attempt: Attempt) {
-        if self.attempts.get(&attempt).is_some_and(|state| state.decision.is_none()) {
+        if self.attempts.get(&attempt).is_some_and(|state| state.decision().is_none()) {
             self.unresolved.insert(attempt);
         }
     }
@@ -173,19 +135,28 @@ impl Coordinator {
 
     /// An operator says that regions are `lost`. True if the outcome of `attempt` is open, and waits for one of them.
     fn presume_lost(&mut self, attempt: Attempt, lost: Regions) -> bool {
-        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return false };
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision().is_none()) else { return false };
         state.presumed_lost = state.presumed_lost.or(lost);
         !state.meta.electorate.without(state.meta.declares_lost).and(lost).is_empty()
+    }
+
+    /// A version of `key` is put at `at`.
+    pub(crate) fn see_row(&mut self, key: &Key, at: Timestamp) {
+        self.examinations.see(key, at);
+    }
+
+    /// The versions of `batch` are put.
+    pub(crate) fn see_batch(&mut self, batch: &Batch) {
+        for op in &batch.ops {
+            if let Op::PutVersion { key, at, .. } = op {
+                self.see_row(key, *at);
+            }
+        }
     }
 
     /// No attempt made at or below it is prepared any more, nor remembered as applied.
     pub(crate) fn forget_floor(&self, cx: &Shared) -> Timestamp {
         Timestamp::from_time(cx.now.minus(cx.config.forget_after)).max(self.forgotten)
-    }
-
-    /// How many attempts it knows of.
-    pub(crate) fn len(&self) -> usize {
-        self.attempts.len()
     }
 
     /// A life begins, whose clock and those of all lives before have stood at `bound` at the most.
@@ -200,22 +171,22 @@ impl Coordinator {
 
     /// True if this region has neither voted on `attempt`, which it knows, nor heard how it ended.
     pub(crate) fn awaits_vote(&self, attempt: &Attempt) -> bool {
-        self.attempts.get(attempt).is_some_and(|state| state.vote.is_none() && state.decision.is_none())
+        self.attempts.get(attempt).is_some_and(|state| state.vote.is_none() && state.decision().is_none())
     }
 
     /// True if this region voted yes on `attempt` and has not heard that it aborted.
     pub(crate) fn may_commit(&self, attempt: &Attempt) -> bool {
-        self.attempts.get(attempt).is_some_and(|state| state.has_yes() && state.decision != Some(Decision::Aborted))
+        self.attempts.get(attempt).is_some_and(|state| state.has_yes() && state.decision() != Some(Decision::Aborted))
     }
 
     /// True if it is on record here that `attempt` committed.
-    fn has_committed(&self, attempt: &Attempt) -> bool {
-        self.attempts.get(attempt).is_some_and(|state| state.decision.is_some_and(Decision::is_commit))
+    pub(crate) fn has_committed(&self, attempt: &Attempt) -> bool {
+        self.attempts.get(attempt).is_some_and(|state| state.decision().is_some_and(Decision::is_commit))
     }
 
     /// True if this site has it on record that `attempt` aborted, or as coordinator will have.
     pub(crate) fn has_aborted(&self, attempt: &Attempt) -> bool {
-        self.attempts.get(attempt).is_some_and(|state| state.decision == Some(Decision::Aborted))
+        self.attempts.get(attempt).is_some_and(|state| state.decision() == Some(Decision::Aborted))
     }
 
     /// The attempts of the same transaction made before `attempt`, or after it.
@@ -226,149 +197,19 @@ impl Coordinator {
     }
 }
 
-impl AttemptState {
-    fn new(meta: Meta, since: Time) -> AttemptState {
-        AttemptState {
-            meta,
-            parts: BTreeMap::new(),
-            vote: None,
-            tally: Tally::default(),
-            decision: None,
-            prepared: BTreeSet::new(),
-            applied: BTreeSet::new(),
-            forgotten_by: BTreeMap::new(),
-            since,
-            over: false,
-            asked: false,
-            presumed_lost: Regions::NONE,
-            acceptor: Acceptor::default(),
-            bound: BTreeSet::new(),
-            leader: None,
-            contents: None,
-            rows: RowsOfDoubt::default(),
-            assumes: false,
-            stands_in: false,
-            leads_from: Time::ZERO,
-            outranked_by: 0,
-            kept: false,
-            commit_on_record: false,
-            resolved: false,
-        }
-    }
-
-    pub(crate) fn put_record(&self, batch: &mut Batch) {
-        if self.vote.is_some() || self.kept || self.acceptor.is_bound() {
-            let AttemptState { meta, vote, acceptor, .. } = self;
-            // A commit goes on record with its rows, or before other sites hear of it: else the next life finds out.
-            let has_decision = |decision: &Decision| !decision.is_commit() || self.resolved || self.commit_on_record;
-            let decision = self.decision.filter(has_decision);
-            let record = VoteRecord { meta: meta.clone(), vote: vote.clone(), decision, acceptor: acceptor.clone() };
-            batch.put_record(VOTES, records::attempt_key(&meta.attempt), record::encode(&record));
-        }
-    }
-
-    /// True if this region has promised to commit and does not know whether to.
-    fn is_in_doubt(&self) -> bool {
-        self.has_yes() && self.decision.is_none()
-    }
-
-    /// True if this region has promised to commit and has its outcome among rows that it copied, whatever that is; or will copy, should it hold
-    /// a copy again.
-    fn is_settled_by_copy(&self) -> bool {
-        self.is_in_doubt() && self.resolved
-    }
-
-    /// True if this region takes part in its resolution, and has not heard how that ended.
-    fn is_resolving(&self) -> bool {
-        self.acceptor.is_bound() && self.decision.is_none()
-    }
-
-    /// True if this region has no part in it any more. A vote whose outcome was only copied stays: whoever asks for it is not to take it for
-    /// a refusal.
-    fn is_over(&self) -> bool {
-        let may_commit = self.has_yes() || self.acceptor.is_bound();
-        !may_commit || (self.resolved && self.decision.is_some())
-    }
-
-    /// The sites of the region of `site`, its coordinator, that may act on the attempt's outcome without it: the gateway, which counts votes, and
-    /// cohorts, which take over logs. As all survivors, they are waited for: no span of time would do where clocks may jump.
-    fn unbound(&self, site: SiteId) -> Vec<SiteId> {
-        let Meta { attempt, participants, .. } = &self.meta;
-        let cohorts = participants.iter().map(|shard| SiteId { shard: *shard, ..site });
-        let gateway = Some(attempt.txn.gateway).filter(|gateway| gateway.region == site.region && !self.over);
-        let near: BTreeSet<SiteId> = cohorts.chain(gateway).filter(|near| *near != site && self.decision.is_none()).collect();
-        near.difference(&self.bound).copied().collect()
-    }
-
-    /// Region `own` leads another round, of these `survivors`: after the one that it leads, whether it has promised that itself or not.
-    pub(crate) fn lead(&mut self, own: RegionId, survivors: Regions) {
-        self.leave_round();
-        self.leader = Some(Leader::new(self.acceptor.next_round(self.outranked_by, own), survivors));
-    }
-
-    /// Leads its round no more. No other one gets that name.
-    fn leave_round(&mut self) {
-        let led = self.leader.take().map_or(0, |leader| leader.round().number);
-        self.outranked_by = self.outranked_by.max(led);
-    }
-
-    /// It must not commit by assumption: adds that to `batch`.
-    fn contest(&mut self, batch: &mut Batch) {
-        self.acceptor.contest();
-        self.kept = true;
-        self.put_record(batch);
-    }
-
-    /// True if the cohorts of this region are asked whether they can prepare.
-    fn is_preparing(&self) -> bool {
-        self.vote.is_none() && !self.parts.is_empty()
-    }
-
-    /// The final votes that were heard.
-    pub(crate) fn final_votes(&self) -> impl Iterator<Item = (RegionId, Vote)> {
-        self.tally.final_votes().map(|(region, vote)| (region, vote.clone()))
-    }
-
-    /// True if others that are prepared for it, carry it or take part in its resolution are to learn from this region what became of it: its log
-    /// does not say so, or they would not believe that.
-    fn is_wanted(&self) -> bool {
-        match self.decision {
-            None => !self.has_yes(),
-            Some(Decision::Aborted) => true,
-            Some(Decision::Committed { .. }) => (self.kept && !self.has_yes()) || self.acceptor.is_bound(),
-        }
-    }
-
-    /// True if this region is prepared by its vote.
-    fn has_yes(&self) -> bool {
-        self.vote.as_ref().is_some_and(Vote::is_yes)
-    }
-}
-
 impl Coordinator {
     pub(crate) fn recover_vote(&mut self, record: VoteRecord, cx: &mut Context<'_>) {
-        let mut state = AttemptState::new(record.meta, cx.now);
+        let attempt = record.meta.attempt;
         if let Some(decision) = record.decision {
-            cx.fx.agree(ATTEMPT, state.meta.attempt, &decision.is_commit().then_some(state.meta.at));
+            cx.fx.agree(ATTEMPT, attempt, &decision.is_commit().then_some(record.meta.at));
         }
-        state.acceptor = record.acceptor;
-        state.kept = true;
-        state.commit_on_record = record.decision.is_some_and(Decision::is_commit);
-        state.decision = record.decision;
-        state.vote = record.vote;
-        // A commit is on disk with the first cohort's rows; the others may still wait for it.
-        let applied = state.decision.is_some_and(Decision::is_commit) && state.meta.participants == [cx.me.shard];
-        let is_bound = state.acceptor.is_bound() && state.decision.is_none();
-        state.stands_in = state.vote.is_none() && state.decision.is_none() && state.meta.electorate.contains(cx.me.region);
-        state.resolved = applied || state.decision == Some(Decision::Aborted) || !(state.has_yes() || is_bound);
-        if let Some(vote) = &state.vote {
-            state.tally.record(cx.me.region, vote.clone());
-            self.voted += 1;
+        let is_alone = record.meta.participants == [cx.me.shard];
+        let state = AttemptState::recovered(record, cx.me.region, is_alone, cx.now);
+        self.voted += usize::from(state.vote.is_some());
+        if !state.is_resolved() {
+            self.unresolved.insert(attempt);
         }
-        if !state.resolved {
-            self.unresolved.insert(state.meta.attempt);
-        }
-        self.attempts.insert(state.meta.attempt, state);
+        self.attempts.insert(attempt, state);
     }
 
     /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
@@ -415,10 +256,11 @@ impl Coordinator {
     pub(crate) fn keep_abort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let now = cx.now;
         let state = self.state_of(meta, now);
-        if state.decision.is_none() {
-            (state.decision, state.kept) = (Some(Decision::Aborted), true);
+        if state.decision().is_none() {
+            state.decide(Decision::Aborted);
+            state.kept = true;
             let mut batch = Batch::new();
-            self.resolve(meta.attempt, &mut batch);
+            self.put_resolved(meta.attempt, &mut batch);
             cx.fx.persist(batch);
         }
     }
@@ -427,7 +269,7 @@ impl Coordinator {
     /// life that knew nothing of it could agree that it aborted, and half a transaction would remain.
     fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get_mut(&attempt) else { return };
-        let Some(Decision::Committed { floor }) = state.decision else { return };
+        let Some(Decision::Committed { floor }) = state.decision() else { return };
         let (meta, mut batch) = (state.meta.clone(), Batch::new());
         let (own, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(shard, _)| *shard == cx.me.shard);
         if !others.is_empty() && !std::mem::replace(&mut state.commit_on_record, true) {
@@ -450,14 +292,17 @@ impl Coordinator {
 
     /// Marks the attempt resolved: nobody in this region waits for it any more. Adds that to `batch`.
     pub(crate) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) {
-        if let Some(state) = self.attempts.get_mut(&attempt)
-            && !state.resolved
-        {
-            state.resolved = true;
-            state.parts.clear();
-            state.put_record(batch);
-            self.unresolved.remove(&attempt);
+        if self.attempts.get_mut(&attempt).is_some_and(AttemptState::resolve) {
+            self.put_resolved(attempt, batch);
         }
+    }
+
+    /// Nobody looks after an attempt any more that is resolved: its record says so.
+    fn put_resolved(&mut self, attempt: Attempt, batch: &mut Batch) {
+        let state = self.attempts.get_mut(&attempt).expect("it is resolved");
+        state.parts.clear();
+        state.put_record(batch);
+        self.unresolved.remove(&attempt);
     }
 
     /// Attempts that have waited long for an outcome: their gateway is silent, and regions that could decide are out.
@@ -479,7 +324,7 @@ impl Coordinator {
         }
         let known = self.attempts.contains_key(&attempt);
         cx.compare_epoch(attempt.txn.gateway, meta.epoch);
-        if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !near.moving.is_settled(cx))) {
+        if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !near.mover.is_settled(cx))) {
             return cx.tell(Local::AwaitSettling(attempt.txn.gateway, Note::Accept { meta, parts }));
         }
         let supersedes = self.abort_earlier(near, attempt, cx);
@@ -494,7 +339,7 @@ impl Coordinator {
             return; // its cohorts are being asked already
         }
         state.parts = parts.into_iter().collect();
-        match state.decision {
+        match state.decision() {
             Some(decision) => self.distribute(near, attempt, decision, cx), // it overtook the Accept
             None if meta.epoch < cx.placement.epoch => self.vote(near, attempt, Vote::No(Refusal::Moved), Batch::new(), cx),
             None if superseded => self.vote(near, attempt, Vote::No(Refusal::Superseded), Batch::new(), cx),
@@ -524,7 +369,7 @@ impl Coordinator {
         let mut supersedes = Supersedes::First;
         for earlier in self.siblings(attempt).0 {
             let state = &self.attempts[&earlier];
-            match state.decision {
+            match state.decision() {
                 None if state.acceptor.is_bound() => return Supersedes::Nothing,
                 Some(decision) if decision.is_commit() => return Supersedes::Nothing,
                 None => self.distribute(near, earlier, Decision::Aborted, cx),
@@ -539,7 +384,7 @@ impl Coordinator {
     pub(crate) fn supersede_earlier(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, batch: &mut Batch, cx: &mut Context<'_>) {
         for earlier in self.siblings(attempt).0 {
             let state = self.attempts.get_mut(&earlier).expect("a sibling is a state");
-            match state.decision {
+            match state.decision() {
                 Some(_) => {}
                 None if state.acceptor.is_bound() => state.contest(batch),
                 None => self.distribute(near, earlier, Decision::Aborted, cx),
@@ -555,7 +400,8 @@ impl Coordinator {
     pub(crate) fn on_prepared(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, shard: u16, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get_mut(&attempt) else { return };
         state.prepared.insert(shard);
-        if state.vote.is_none() && state.decision.is_none() && state.meta.participants.iter().all(|shard| state.prepared.contains(shard)) {
+        if state.vote.is_none() && state.decision().is_none() && state.meta.participants.iter().all(|shard| state.prepared.contains(shard))
+        {
             self.vote(near, attempt, Vote::Yes, Batch::new(), cx);
         }
     }
@@ -618,7 +464,7 @@ impl Coordinator {
     fn tell_vote(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
         let state = &self.attempts[&attempt];
         let vote = state.vote.clone().expect("told once cast");
-        let voted = Voted { meta: state.meta.clone(), region: cx.me.region, vote, high: near.cohort.highest };
+        let voted = Voted { meta: state.meta.clone(), region: cx.me.region, vote, high: near.cohort.highest() };
         let mut persist = cx.fx.persist(batch);
         for site in to {
             persist = persist.send(*site, Promise::Vote(voted.clone()));
@@ -640,7 +486,7 @@ impl Coordinator {
             let is_own = from.region == cx.me.region;
             let is_resolving = self.attempts.get(&attempt).is_some_and(AttemptState::is_resolving);
             if !(is_own && is_resolving) {
-                let promise = Promise::Forgotten { attempt, region: cx.me.region, log_end: near.cohort.log_end };
+                let promise = Promise::Forgotten { attempt, region: cx.me.region, log_end: near.cohort.log_end() };
                 cx.fx.persist(Batch::new()).send(from, promise);
             }
             if is_own {
@@ -650,14 +496,14 @@ impl Coordinator {
         }
         self.look_up(near, &meta, cx);
         let state = self.attempts.get_mut(&attempt).expect("just looked up");
-        if state.decision.is_none() && !state.is_settled_by_copy() {
+        if state.decision().is_none() && !state.is_settled_by_copy() {
             state.asked = true;
             self.unresolved.insert(attempt);
         }
         let state = &self.attempts[&attempt];
         let provisional = state.vote == Some(Vote::Yes);
         let provisional = provisional && !cx.rules.breaks(Planted::ProvisionalCounts);
-        match (state.decision, &state.vote) {
+        match (state.decision(), &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
             (None, Some(_)) if cx.rules.breaks(Planted::NaiveBallotOne) => self.accept_at_ballot_one(near, meta, cx),
             (None, Some(_)) if provisional => {
@@ -680,16 +526,16 @@ impl Coordinator {
     fn look_up(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) {
         let (attempt, now) = (meta.attempt, cx.now);
         let state = self.state_of(meta, now);
-        if state.decision.is_some() {
+        if state.decision().is_some() {
             return;
         }
         let is_bound = state.acceptor.is_bound();
         let concluded = near.gateway.decided(&attempt);
         if concluded.is_some_and(Decision::is_commit) {
             self.distribute(near, attempt, concluded.expect("just looked at"), cx);
-        } else if near.cohort.applied.contains(&attempt) {
+        } else if near.cohort.has_applied(&attempt) {
             // Its rows came with a log.
-            let floor = near.cohort.highest_applied.max(meta.at);
+            let floor = near.cohort.highest_applied().max(meta.at);
             self.distribute(near, attempt, Decision::Committed { floor }, cx);
         } else if !is_bound && (concluded.is_some() || self.is_superseded(near, &attempt)) {
             self.distribute(near, attempt, Decision::Aborted, cx);
@@ -704,7 +550,7 @@ impl Coordinator {
         }
         let now = cx.now;
         let state = self.state_of(&meta, now);
-        match (state.decision, &state.vote) {
+        match (state.decision(), &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
             (None, None) if !meta.electorate.contains(cx.me.region) => {}
             (None, Some(vote)) if vote.is_final() => self.tell_vote(near, attempt, &[from], Batch::new(), cx),
@@ -727,7 +573,7 @@ impl Coordinator {
         }
         let is_own = from.region == cx.me.region;
         let attempts = &self.attempts;
-        let has_entry = near.cohort.entries.contains_key(&attempt);
+        let has_entry = near.cohort.has_entry(&attempt);
         let is_nothing_here = !attempts.contains_key(&attempt) && !is_own && !has_entry;
         if is_nothing_here && (self.is_forgotten(&attempt) || attempts.len() >= ORPHANS_MAX + self.voted) {
             return cx.fx.count("commit.orphan_dropped");
@@ -738,7 +584,7 @@ impl Coordinator {
             // Whoever claims an outcome leaves it to this site all the same.
             state.bound.insert(from);
         }
-        match (state.decision, decision) {
+        match (state.decision(), decision) {
             (None, Decision::Aborted) if state.acceptor.is_bound() => cx.fx.count("commit.abort_claimed"),
             (None, Decision::Committed { .. }) if state.acceptor.has_accepted_abort() => cx.fx.count("commit.commit_claimed"),
             (None, _) => {
@@ -755,7 +601,7 @@ impl Coordinator {
             }
             (Some(known), Decision::Aborted) => cx.send(from, Note::Decided { meta: meta.clone(), decision: known }),
             (Some(Decision::Committed { .. }), Decision::Committed { .. }) => {
-                let confirms = state.resolved && state.has_yes();
+                let confirms = state.is_resolved() && state.has_yes();
                 let waits = [(is_own && from != cx.me && meta.participants.contains(&from.shard), from), (has_entry, cx.me)];
                 let parts = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| (site.shard, None)).collect();
                 self.send_apply(attempt, parts, cx);
@@ -771,8 +617,8 @@ impl Coordinator {
     /// resolution that may abort it.
     pub(crate) fn is_withheld(&self, near: &NearCoordinator<'_>, attempt: &Attempt) -> bool {
         let state = self.attempts.get(attempt);
-        let may_abort = |state: &AttemptState| state.decision.is_none() && state.acceptor.has_accepted_abort();
-        near.cohort.bound.contains_key(attempt) || state.is_some_and(may_abort)
+        let may_abort = |state: &AttemptState| state.decision().is_none() && state.acceptor.has_accepted_abort();
+        near.cohort.is_bound(attempt) || state.is_some_and(may_abort)
     }
 
     pub(crate) fn on_vote_as_coordinator(&mut self, near: &NearCoordinator<'_>, voted: &Voted, cx: &mut Context<'_>) {
@@ -842,7 +688,7 @@ impl Coordinator {
             return;
         }
         cx.fx.count("commit.rests_without_copy");
-        state.resolved = true;
+        state.rest(true);
         self.unresolved.remove(&attempt);
     }
 
@@ -853,9 +699,9 @@ impl Coordinator {
     fn tally(&self, near: &NearCoordinator<'_>, state: &AttemptState) -> Tally {
         let mut tally = state.tally.clone();
         state.meta.refuse_for_lost(&mut tally);
-        let is_prepared = near.cohort.entries.get(&state.meta.attempt).is_some_and(Entry::is_promised);
-        let is_named = is_prepared && state.meta.at > near.catch_up.collected;
-        let reads_logs = near.moving.copied && (is_named || near.moving.since() <= state.meta.epoch);
+        let is_prepared = near.cohort.promised_entry(&state.meta.attempt).is_some();
+        let is_named = is_prepared && state.meta.at > near.cohort.collected();
+        let reads_logs = near.mover.has_rows() && (is_named || near.mover.since() <= state.meta.epoch);
         for (region, end) in state.forgotten_by.iter().filter(|_| reads_logs) {
             if near.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
@@ -871,11 +717,12 @@ impl Coordinator {
         let in_doubt = |state: &&mut AttemptState| state.is_in_doubt() && state.meta.epoch < epoch;
         for state in self.attempts.values_mut().filter(in_doubt) {
             let attempt = state.meta.attempt;
-            state.resolved = !near.cohort.entries.contains_key(&attempt);
-            if state.resolved {
-                self.unresolved.remove(&attempt);
-            } else {
+            let is_prepared = near.cohort.has_entry(&attempt);
+            state.rest(!is_prepared);
+            if is_prepared {
                 self.unresolved.insert(attempt);
+            } else {
+                self.unresolved.remove(&attempt);
             }
         }
     }
@@ -893,7 +740,7 @@ impl Coordinator {
     }
 
     fn count_votes(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision().is_none()) else { return };
         if state.acceptor.is_bound() || cx.is_lost(cx.me.region, &state.meta) {
             return; // only a round decides it; or the others have done so without this region
         }
@@ -918,7 +765,7 @@ impl Coordinator {
 
     /// A peer's log tells that the attempt committed.
     pub(crate) fn learn_committed(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, floor: Timestamp, cx: &mut Context<'_>) {
-        if self.attempts.get(&attempt).is_some_and(|state| state.decision.is_none()) && !self.is_withheld(near, &attempt) {
+        if self.attempts.get(&attempt).is_some_and(|state| state.decision().is_none()) && !self.is_withheld(near, &attempt) {
             cx.fx.count("commit.learnt_from_log");
             self.distribute(near, attempt, Decision::Committed { floor }, cx);
         }
@@ -935,12 +782,13 @@ impl Coordinator {
         cx: &mut Context<'_>,
     ) {
         let now = cx.now;
-        if self.state_of(meta, now).decision.is_none() {
+        if self.state_of(meta, now).decision().is_none() {
             self.distribute(near, meta.attempt, Decision::Committed { floor }, cx);
         }
         let state = self.attempts.get_mut(&meta.attempt).expect("just looked up");
         if !state.has_yes() {
-            (state.kept, state.resolved) = (true, true);
+            state.kept = true;
+            state.resolve();
             state.put_record(batch);
             self.unresolved.remove(&meta.attempt);
         }
@@ -949,8 +797,7 @@ impl Coordinator {
     /// The outcome is known: tell the cohorts of this region; of an abort only once that is on disk.
     fn distribute(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, decision: Decision, cx: &mut Context<'_>) {
         let state = self.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
-        assert!(state.decision.is_none_or(|known| known.outcome() == decision.outcome()), "an outcome never changes");
-        state.decision = Some(decision);
+        state.decide(decision);
         // It is remembered from now on for as long as any other.
         state.since = cx.now;
         (state.leader, state.contents) = (None, None);
@@ -962,15 +809,13 @@ impl Coordinator {
             }
             Decision::Aborted => {
                 let meta = state.meta.clone();
-                // Where an earlier life had refused it, its record is without the outcome.
-                state.resolved = false;
                 // The gateway of this region tells its client, by what is on record here.
                 state.kept |= attempt.txn.gateway.region == cx.me.region;
                 let mut told: BTreeSet<SiteId> =
                     meta.participants.iter().map(|shard| SiteId { region: cx.me.region, shard: *shard }).collect();
                 told.extend(Some(attempt.txn.gateway).filter(|gateway| gateway.region == cx.me.region));
                 let mut batch = Batch::new();
-                self.resolve(attempt, &mut batch);
+                self.put_resolved(attempt, &mut batch);
                 let mut persist = cx.fx.persist(batch);
                 for site in told {
                     persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
@@ -981,7 +826,7 @@ impl Coordinator {
 
     /// Has the cohorts apply a committed attempt, those that have not yet.
     fn have_applied(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_some_and(Decision::is_commit)) else {
+        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision().is_some_and(Decision::is_commit)) else {
             return;
         };
         if !state.has_yes() && state.parts.is_empty() {
@@ -994,7 +839,7 @@ impl Coordinator {
             if !batch.ops.is_empty() {
                 cx.fx.persist(batch);
             }
-            if !near.cohort.applied.contains(&attempt) {
+            if !near.cohort.has_applied(&attempt) {
                 cx.tell(Local::Hurry);
             }
             return;
@@ -1032,17 +877,17 @@ impl Coordinator {
         let attempts: Vec<Attempt> = self.unresolved.iter().copied().collect();
         work::add(attempts.len());
         for attempt in attempts {
-            let concerns = |state: &&AttemptState| !state.resolved || state.asked || state.is_resolving();
+            let concerns = |state: &&AttemptState| !state.is_resolved() || state.asked || state.is_resolving();
             let Some(state) = self.attempts.get(&attempt).filter(concerns) else { continue };
             let age = now.since(state.since);
             let is_wanted = state.asked || (state.acceptor.is_bound() && age >= cx.config.ask_after);
-            if is_wanted && state.decision.is_none() && (state.vote.is_some() || state.acceptor.is_bound()) {
+            if is_wanted && state.decision().is_none() && (state.vote.is_some() || state.acceptor.is_bound()) {
                 self.ask_votes(near, attempt, cx);
             } else if state.is_in_doubt() && age >= cx.config.ask_after {
                 self.ask(near, attempt, cx);
-            } else if state.vote.is_none() && state.decision.is_none() && !state.parts.is_empty() && age >= cx.config.prepare_timeout {
+            } else if state.vote.is_none() && state.decision().is_none() && !state.parts.is_empty() && age >= cx.config.prepare_timeout {
                 self.vote(near, attempt, Vote::No(Refusal::TimedOut), Batch::new(), cx);
-            } else if state.decision.is_some_and(Decision::is_commit) && age >= cx.config.resend_after {
+            } else if state.decision().is_some_and(Decision::is_commit) && age >= cx.config.resend_after {
                 self.have_applied(near, attempt, cx);
             }
         }
@@ -1074,7 +919,7 @@ impl Coordinator {
     fn ask_votes(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         self.count_votes(near, attempt, cx);
         let state = &self.attempts[&attempt];
-        if state.decision.is_some() {
+        if state.decision().is_some() {
             return;
         }
         cx.fx.count("commit.in_doubt_asks");
@@ -1127,7 +972,7 @@ impl Coordinator {
         let regions = self.survivors(cx, meta);
         let others = regions.iter().flat_map(|region| meta.participants.iter().map(move |shard| SiteId { region, shard: *shard }));
         let mut others = others.filter(|site| *site != cx.me);
-        near.cohort.entries.contains_key(&meta.attempt) || others.any(|site| cx.peers.closed(site) < meta.at)
+        near.cohort.has_entry(&meta.attempt) || others.any(|site| cx.peers.closed(site) < meta.at)
     }
 
     /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a
@@ -1139,7 +984,7 @@ impl Coordinator {
         let open = open.filter(|state| state.is_in_doubt() || state.is_preparing() || state.is_resolving());
         let closed = open.map(|state| state.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.closed = closed.max(self.closed);
-        if near.moving.is_settled(cx) || !cx.has_copy() { closed } else { Timestamp::ZERO }
+        if near.mover.is_settled(cx) || !cx.has_copy() { closed } else { Timestamp::ZERO }
     }
 }
 
@@ -1157,35 +1002,5 @@ impl Coordinator {
         for region in meta.electorate.iter() {
             cx.fx.persist(Batch::new()).send(meta.coordinator_in(region), accepted.clone());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rhumb_core::TxnId;
-
-    /// A leader that has not promised its round itself, as its gateway is silent, begins another with fewer survivors: what the others
-    /// promised in the first one must not count for the second.
-    #[test]
-    fn no_two_rounds_of_a_leader_have_one_name() {
-        let own = RegionId(0);
-        let attempt = Attempt { txn: TxnId { began: Timestamp::ZERO, gateway: SiteId::new(0, 1) }, made: Timestamp::ZERO };
-        let meta = Meta {
-            attempt,
-            at: Timestamp::MAX,
-            epoch: 1,
-            electorate: Regions::first(4),
-            declares_lost: Regions::NONE,
-            two_rounds: false,
-            coordinator: 0,
-            participants: vec![0],
-        };
-        let mut state = AttemptState::new(meta, Time::ZERO);
-        let rounds = [3, 2].map(|survivors| {
-            state.lead(own, Regions::first(survivors));
-            state.leader.as_ref().expect("it leads").round()
-        });
-        assert!(rounds[0] < rounds[1], "{rounds:?}");
     }
 }

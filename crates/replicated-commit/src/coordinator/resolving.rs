@@ -12,85 +12,22 @@
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
 use super::Coordinator;
-use crate::cohort::{RowsOfDoubt, check_range};
+use crate::cohort::RowsOfDoubt;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
-use crate::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise, RangeCheck};
+use crate::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise};
 use crate::nearby::NearCoordinator;
 use crate::planted::Planted;
 use crate::resolution::{Leader, Round, Testimony, Verdict};
-use crate::site::{Pending, Roles};
+use crate::site::Pending;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
-use rhumb_core::actor::{RequestId, Token};
-use rhumb_core::{Batch, Key, Load, Loaded, RegionId, SiteId, Span, Table, Timestamp, work};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use rhumb_core::actor::RequestId;
+use rhumb_core::{Batch, Load, Loaded, RegionId, SiteId, Span};
+use std::collections::BTreeSet;
 
 /// How often the wait doubles in which a region lets others lead: once a round, so that one comes to its end on slow disks.
 const LEAD_DOUBLINGS_MAX: u64 = 2;
-
-/// What the leader of a round proposes.
-#[derive(Debug)]
-pub(crate) struct Proposal {
-    pub(crate) meta: Meta,
-    pub(crate) round: Round,
-    pub(crate) decision: Decision,
-}
-
-/// A proposal whose reads are being looked up, at a survivor.
-#[derive(Debug)]
-pub(crate) struct Examination {
-    from: SiteId,
-    proposal: Proposal,
-    contents: Part,
-    /// The ranges, as indices into the contents, that are still to be read, in order, and the one whose rows are awaited.
-    ranges: VecDeque<usize>,
-    current: Option<usize>,
-    /// The load whose rows are awaited. Those of an examination in an earlier round may still come.
-    awaited: Option<Token>,
-    keys_are_known: bool,
-    /// A version was put meanwhile that the loads may have missed.
-    is_stale: bool,
-}
-
-impl Examination {
-    /// A version of `key` is put at `at`.
-    fn see(&mut self, key: &Key, at: Timestamp) {
-        let is_newer = |version: Timestamp| version < at && at < self.proposal.meta.at;
-        let in_range = |check: &RangeCheck| {
-            let read = check.rows.binary_search_by(|(known, _)| known.cmp(key)).map_or(Timestamp::ZERO, |index| check.rows[index].1);
-            check.range.contains(key) && is_newer(read)
-        };
-        self.is_stale |= self.contents.reads.iter().any(|read| read.key == *key && is_newer(read.version));
-        self.is_stale |= self.contents.ranges.iter().any(in_range);
-    }
-}
-
-/// The examinations under way at a survivor, one of an attempt at the most.
-#[derive(Debug, Default)]
-pub(crate) struct Examinations(BTreeMap<Attempt, Examination>);
-
-impl Examinations {
-    /// A version of `key` is put at `at`.
-    pub(crate) fn see(&mut self, key: &Key, at: Timestamp) {
-        self.0.values_mut().for_each(|examination| examination.see(key, at));
-    }
-
-    /// Lists its tables.
-    pub(crate) fn tables(&self, attempts: usize, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("examinations", self.0.len(), attempts));
-    }
-}
-
-/// What other attempts leave to one that is to be committed by assumption.
-enum Way {
-    /// None is in its way that may commit.
-    Free,
-    /// One may.
-    Barred,
-    /// One is not over yet.
-    Open,
-}
 
 impl Coordinator {
     /// A site of this region carries an attempt. If regions are lost that voted on it, this one leads its resolution: all who voted on it may
@@ -139,29 +76,6 @@ impl Coordinator {
         let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
         cx.load(Pending::RowsOfForgotten(meta.attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
         false
-    }
-
-    fn accept_proposal(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
-        let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
-        let Some(state) = self.attempts.get_mut(&attempt) else { return };
-        if state.decision.is_some_and(|known| known.outcome() != proposal.decision.outcome()) {
-            return; // heard meanwhile: the leader asks again, and is told
-        }
-        if state.acceptor.accept(round, proposal.decision).is_ok() {
-            let mut batch = Batch::new();
-            state.put_record(&mut batch);
-            cx.fx.persist(batch).send(from, Promise::Accepted { attempt, region, round });
-        }
-    }
-
-    /// Says that the attempt must not be committed by assumption, for good.
-    fn contest(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
-        let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
-        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
-        cx.fx.count("commit.resolution_contested");
-        let mut batch = Batch::new();
-        state.contest(&mut batch);
-        cx.fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
     /// `attempt` commits here, which has read and written `part`. If it had not seen what another one writes at a lower timestamp that somebody
@@ -221,7 +135,7 @@ impl Coordinator {
     /// answered yet.
     pub(super) fn lead_resolution(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let now = cx.now;
-        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision().is_none()) else { return };
         let meta = state.meta.clone();
         let lost = self.lost_of(cx, &meta);
         if lost.is_empty() || cx.is_lost(cx.me.region, &meta) {
@@ -264,7 +178,7 @@ impl Coordinator {
         self.keep_open(attempt);
         let state = self.attempts.get_mut(&attempt).expect("just looked up");
         state.stands_in |= is_forgotten;
-        let votes = meta.electorate.contains(cx.me.region) && !state.stands_in && state.decision.is_none();
+        let votes = meta.electorate.contains(cx.me.region) && !state.stands_in && state.decision().is_none();
         if (votes && state.vote.is_none() && state.is_preparing()) || state.acceptor.without().contains(round.leader) {
             return; // the vote is cast soon, and the leader asks again; or it leads for those who come too late
         }
@@ -307,17 +221,17 @@ impl Coordinator {
     fn testify(&mut self, near: &NearCoordinator<'_>, to: SiteId, attempt: Attempt, round: Round, cx: &mut Context<'_>) {
         let region = cx.me.region;
         let state = &self.attempts[&attempt];
-        let entry = near.cohort.entries.get(&attempt).filter(|entry| entry.is_promised());
+        let entry = near.cohort.promised_entry(&attempt);
         let mut votes = near.votes_heard(&attempt);
         votes.extend(state.final_votes());
         votes.extend(state.vote.clone().map(|vote| (region, vote)));
         votes.extend(state.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
         let testimony = Testimony {
-            known: state.decision,
+            known: state.decision(),
             votes,
             accepted: state.acceptor.accepted(),
             contested: state.acceptor.is_contested(),
-            forgotten: state.stands_in.then_some(near.cohort.log_end),
+            forgotten: state.stands_in.then_some(near.cohort.log_end()),
         };
         let contents = entry.map(|entry| entry.part.clone());
         cx.fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
@@ -340,7 +254,7 @@ impl Coordinator {
 
     /// The leader has heard something: it proposes once it has heard all survivors, and concludes once all have accepted.
     fn go_on_resolving(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision().is_none()) else { return };
         let Some(leader) = &state.leader else { return };
         let meta = state.meta.clone();
         if !leader.awaited().is_empty() {
@@ -352,7 +266,7 @@ impl Coordinator {
         // What is forgotten elsewhere and committed is in a log that has to be read first.
         let is_read = |(region, log_end)| region == cx.me.region || near.catch_up.cursor(region) >= log_end;
         let is_forgotten = leader.forgotten().next().is_some();
-        if is_forgotten && !(near.moving.copied && leader.forgotten().all(is_read)) {
+        if is_forgotten && !(near.mover.has_rows() && leader.forgotten().all(is_read)) {
             return;
         }
         if let Some((decision, assumes)) = self.judge(near, &meta, leader, cx) {
@@ -369,14 +283,14 @@ impl Coordinator {
     /// The rows of what others have forgotten were looked for.
     pub(crate) fn on_rows_of_forgotten(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision().is_none()) else { return };
         if rows.is_empty() {
             state.rows = RowsOfDoubt::Absent;
             return self.go_on_resolving(near, attempt, cx);
         }
         if !state.acceptor.has_accepted_abort() {
             let meta = state.meta.clone();
-            let decision = Decision::Committed { floor: near.cohort.highest_applied.max(meta.at) };
+            let decision = Decision::Committed { floor: near.cohort.highest_applied().max(meta.at) };
             self.conclude_as_coordinator(near, &meta, decision, cx);
         }
     }
@@ -386,7 +300,7 @@ impl Coordinator {
         if meta.coordinator == cx.me.shard {
             let now = cx.now;
             let state = self.state_of(meta, now);
-            if state.decision.is_none() {
+            if state.decision().is_none() {
                 state.kept = true;
                 self.distribute(near, meta.attempt, decision, cx);
             }
@@ -418,47 +332,6 @@ impl Coordinator {
         }
     }
 
-    /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
-    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
-    /// again until all of them are over.
-    fn make_way(&mut self, near: &NearCoordinator<'_>, cx: &Shared, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
-        if cx.rules.breaks(Planted::RivalsBothCommit) {
-            return Way::Free;
-        }
-        let rivals = near.cohort.entries.values().filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
-        let rivals = rivals.filter(|entry| entry.meta.attempt != attempt && entry.part.conflicts(contents));
-        let rivals: Vec<Attempt> = rivals.map(|entry| entry.meta.attempt).collect();
-        let attempts = &mut self.attempts;
-        let has_priority = |rival: &Attempt| {
-            let state = attempts.get(rival);
-            let accepted = state.and_then(|state| state.decision.or(state.acceptor.accepted().map(|(_, decision)| decision)));
-            accepted.map_or(*rival < attempt, Decision::is_commit)
-        };
-        let is_open = |rival: &Attempt| attempts.get(rival).is_some_and(|state| state.is_in_doubt() && !state.acceptor.is_bound());
-        if attempts[&attempt].acceptor.is_contested() {
-            return Way::Barred;
-        }
-        if rivals.iter().any(is_open) {
-            return Way::Open;
-        }
-        // One that is carried here has no state on which to put that it is contested. And what is in force is committed.
-        let is_foreign = |rival: &Attempt| !attempts.contains_key(rival);
-        let in_force = contents.placement().is_some_and(|next| next.epoch <= cx.placement.epoch && next != cx.placement);
-        if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
-            return Way::Barred;
-        }
-        let mut way = Way::Free;
-        for rival in rivals {
-            if let Some(state) = attempts.get_mut(&rival).filter(|state| state.decision.is_none()) {
-                way = Way::Open;
-                if !state.acceptor.is_contested() {
-                    state.contest(batch);
-                }
-            }
-        }
-        way
-    }
-
     /// A survivor accepts what this site proposes.
     pub(crate) fn on_accepted(
         &mut self,
@@ -477,7 +350,7 @@ impl Coordinator {
     pub(crate) fn on_outranked(&mut self, attempt: Attempt, promised: Round, cx: &mut Context<'_>) {
         let Some(meta) = self.attempts.get(&attempt).map(|state| state.meta.clone()) else { return };
         let (now, wait) = (cx.now, self.wait_to_lead(cx, &meta));
-        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision.is_none()) else { return };
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision().is_none()) else { return };
         if state.leader.as_ref().is_none_or(|leader| leader.round() >= promised) {
             return;
         }
@@ -485,121 +358,6 @@ impl Coordinator {
         state.leave_round();
         state.leads_from = now + wait * (1 << promised.number.min(LEAD_DOUBLINGS_MAX));
         state.outranked_by = state.outranked_by.max(promised.number);
-    }
-}
-
-impl Roles {
-    /// The coordinator, another site of this region, is about to take part in a resolution: this one, gateway of the attempt or cohort, acts on no
-    /// outcome but by that one's word. What it took over before, it says: it is among the rows then. That it is bound need not outlive a crash: a
-    /// later life takes no part over from the log of a lost region, and no copy that was sent before it.
-    pub(crate) fn on_bind(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
-        let attempt = meta.attempt;
-        cx.clock.observe(meta.at);
-        self.gateway.bind(attempt);
-        let taken_over = self.cohort.applied.contains(&attempt) || self.coordinator.has_committed(&attempt);
-        let committed = Decision::Committed { floor: self.cohort.highest_applied.max(meta.at) };
-        if let Some(decision) = self.gateway.decided(&attempt).or(taken_over.then_some(committed)) {
-            return cx.send(from, Note::Decided { meta, decision });
-        }
-        if self.cohort.is_carried(&attempt) && !self.cohort.are_rows_absent(attempt, cx) {
-            return; // they are being looked for, and the coordinator asks again
-        }
-        let votes = self.near_coordinator().votes_heard(&attempt).into_iter().collect();
-        let mut batch = Batch::new();
-        cx.cover(&mut batch, meta.at);
-        if meta.participants.contains(&cx.me.shard) {
-            self.cohort.bound.insert(attempt, meta);
-        }
-        cx.fx.persist(batch).send(from, Promise::Bound { attempt, votes });
-    }
-
-    /// A leader proposes; where that is a commit by assumption, with what the attempt reads and writes in the coordinators' shard.
-    pub(crate) fn on_propose(&mut self, from: SiteId, proposal: Proposal, contents: Option<Part>, cx: &mut Context<'_>) {
-        let Proposal { meta, round, decision } = proposal;
-        let (attempt, region) = (meta.attempt, cx.me.region);
-        if meta.coordinator != cx.me.shard {
-            return;
-        }
-        self.coordinate(|coordinator, near| coordinator.look_up(near, &meta, cx));
-        let state = self.coordinator.attempts.get_mut(&attempt).expect("just looked up");
-        if state.decision.is_some_and(|known| known.outcome() != decision.outcome()) {
-            cx.fx.persist(Batch::new()).send(from, Promise::Contested { attempt, region, round });
-            return;
-        }
-        if let Err(promised) = state.acceptor.promise(round, Regions::NONE) {
-            return cx.send(from, Note::Outranked { attempt, promised });
-        }
-        let proposal = Proposal { meta, round, decision };
-        // Who knows that it committed need not look.
-        let Some(contents) = contents.filter(|_| state.decision.is_none()) else {
-            return self.coordinator.accept_proposal(from, &proposal, cx);
-        };
-        state.contents = Some(contents.clone());
-        self.coordinator.assumed.insert(attempt);
-        if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
-            return;
-        }
-        let ranges = (0..contents.ranges.len()).collect();
-        let (current, awaited) = (None, None);
-        let examination = Examination { from, proposal, contents, ranges, current, awaited, keys_are_known: false, is_stale: false };
-        self.examinations.0.insert(attempt, examination);
-        self.examine(attempt, cx);
-    }
-
-    /// Looks whether what is to be committed by assumption had read the newest versions below its timestamp: else whoever refused it, and be it a
-    /// lost region, was right.
-    fn examine(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(examination) = self.examinations.0.get_mut(&attempt) else { return };
-        let at = examination.proposal.meta.at.previous();
-        let contents = &examination.contents;
-        let load = if !examination.keys_are_known && !contents.reads.is_empty() {
-            Load::Get { keys: contents.reads.iter().map(|read| read.key.clone()).collect(), at, bytes: usize::MAX }
-        } else if let Some(index) = examination.ranges.pop_front() {
-            examination.current = Some(index);
-            let check = &contents.ranges[index];
-            Load::Scan { range: check.range.clone(), at, limit: check.rows.len() + 1, bytes: usize::MAX, reverse: false }
-        } else {
-            return self.end_examination(attempt, cx);
-        };
-        examination.awaited = Some(cx.load(Pending::Examine(attempt), load));
-    }
-
-    /// What is to be committed by assumption had read these rows.
-    pub(crate) fn on_examined(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        work::add(rows.len());
-        let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
-        let Some(examination) = examination else { return };
-        let contents = &examination.contents;
-        examination.is_stale |= match examination.current {
-            Some(index) => check_range(&contents.ranges[index].rows, &rows).is_err(),
-            None => contents.reads.iter().zip(&rows).any(|(read, row)| row.version > read.version),
-        };
-        examination.keys_are_known = true;
-        self.examine(attempt, cx);
-    }
-
-    fn end_examination(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let Some(Examination { from, proposal, contents, is_stale, .. }) = self.examinations.0.remove(&attempt) else { return };
-        if self.coordinator.attempts.get(&attempt).is_none_or(|state| state.decision.is_some()) {
-            return; // heard meanwhile: the leader asks again, and is told
-        }
-        let is_stale = is_stale && !cx.rules.breaks(Planted::StaleUnseen);
-        if is_stale {
-            cx.fx.count("commit.resolution_stale");
-            return self.coordinator.contest(from, &proposal, cx);
-        }
-        let mut batch = Batch::new();
-        match self.coordinate(|coordinator, near| coordinator.make_way(near, cx, attempt, &contents, &mut batch)) {
-            Way::Free => self.coordinator.accept_proposal(from, &proposal, cx),
-            Way::Barred => self.coordinator.contest(from, &proposal, cx),
-            Way::Open => {
-                cx.fx.count("commit.resolution_waits");
-                if !batch.ops.is_empty() {
-                    cx.fx.persist(batch);
-                }
-            }
-        }
     }
 
     /// An operator says that regions are `lost`: tells all sites, for a change of the placement that is in doubt keeps the row that a
@@ -612,19 +370,18 @@ impl Roles {
     }
 
     /// Has changes of the placement that are in doubt here resolved without regions that are `lost`.
-    pub(crate) fn settle_placements(&mut self, lost: Regions, cx: &mut Context<'_>) {
+    pub(crate) fn settle_placements(&mut self, near: &NearCoordinator<'_>, lost: Regions, cx: &mut Context<'_>) {
         if lost.contains(cx.me.region) {
             return;
         }
         let key = Placement::key(cx.me.shard, &cx.topology);
-        let holders = self.cohort.locks.exclusive_holders(&key).filter_map(|txn| self.cohort.entry_of(txn));
-        let own = holders.filter(|entry| entry.is_promised() && entry.meta.coordinator == cx.me.shard);
+        let own = near.cohort.promised_to_write(&key).filter(|entry| entry.meta.coordinator == cx.me.shard);
         let metas: Vec<Meta> = own.map(|entry| entry.meta.clone()).collect();
         for meta in metas {
-            self.coordinator.state_of_forgotten(cx, &meta);
-            if self.coordinator.presume_lost(meta.attempt, lost) {
+            self.state_of_forgotten(cx, &meta);
+            if self.presume_lost(meta.attempt, lost) {
                 cx.fx.count("placement.settled_for_declaration");
-                self.coordinate(|coordinator, near| coordinator.ask_votes(near, meta.attempt, cx));
+                self.ask_votes(near, meta.attempt, cx);
             }
         }
     }

@@ -12,18 +12,19 @@
 //!
 //! Invariant: before an answer at *t* leaves, the ceilings of its rows are at least *t*, and so is the ceiling on disk.
 
-use super::cohort::Cohort;
-use super::config::PAGE_BYTES_MAX;
-use super::context::Context;
-use super::message::{Denial, How, Note, Query, ReadId};
-use super::planted::Planted;
-use super::site::{Pending, Roles};
+use super::Cohort;
+use crate::config::PAGE_BYTES_MAX;
+use crate::context::{Context, Local};
+use crate::message::{Denial, How, Note, Query, ReadId};
+use crate::nearby::NearCohort;
+use crate::planted::Planted;
+use crate::site::Pending;
 use rhumb_commit::locks::Strength;
 use rhumb_core::{Key, KeyRange, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
 
 /// A read on its way through a replica.
 #[derive(Clone, Debug)]
-pub(super) struct ReadJob {
+pub(crate) struct ReadJob {
     from: SiteId,
     read: ReadId,
     /// The epoch in which its gateway asked.
@@ -31,7 +32,7 @@ pub(super) struct ReadJob {
     txn: TxnId,
     query: Query,
     how: How,
-    pub(super) since: Time,
+    pub(crate) since: Time,
     /// The highest timestamp above the one asked for that was seen.
     above: Timestamp,
     /// True once `above` is known and the rows asked for are those at the timestamp.
@@ -67,30 +68,31 @@ impl Cohort {
     }
 }
 
-impl Roles {
-    pub(super) fn on_read(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
+impl Cohort {
+    /// A gateway reads.
+    pub(crate) fn on_read(&mut self, near: &NearCohort<'_>, from: SiteId, note: Note, cx: &mut Context<'_>) {
         let Note::Read { read, epoch, txn, ref query, how } = note else { unreachable!("a read was dispatched here") };
         let of_majority = matches!(how, How::Lock | How::At(_));
         if of_majority && epoch < cx.placement.epoch {
             return cx.tell_placement(from); // its gateway asks again, in this epoch
         }
-        if of_majority && (epoch > cx.placement.epoch || !self.moving.is_settled(cx)) {
+        if of_majority && (epoch > cx.placement.epoch || !near.mover.is_settled(cx)) {
             cx.compare_epoch(from, epoch);
-            return self.moving.wait_until_settled(from, note, cx);
+            return cx.tell(Local::AwaitSettling(from, note));
         }
-        if !cx.has_copy() || !self.moving.copied {
+        if !cx.has_copy() || !near.mover.has_rows() {
             cx.fx.count("read.denied_moved");
             return cx.send(from, Note::Denied { read, denial: Denial::Moved });
         }
         let query = query.clone();
         let (since, above) = (cx.now, Timestamp::ZERO);
         let job = ReadJob { from, read, epoch, txn, query, how, since, above, at_timestamp: false, upto: None, looked_at: None };
-        self.serve_read(job, cx);
+        self.serve_read(near, job, cx);
     }
 
     /// Serves a read from its start.
-    pub(super) fn serve_read(&mut self, mut job: ReadJob, cx: &mut Context<'_>) {
-        if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != cx.placement.epoch || !self.moving.is_settled(cx)) {
+    pub(crate) fn serve_read(&mut self, near: &NearCohort<'_>, mut job: ReadJob, cx: &mut Context<'_>) {
+        if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != cx.placement.epoch || !near.mover.is_settled(cx)) {
             // It waited while this region stopped: answered now, it would be read above what the region said was read here.
             return cx.fx.count("read.dropped_moved");
         }
@@ -100,17 +102,17 @@ impl Roles {
         job.upto = None;
         match job.how {
             How::Lock => self.read_locked(job, cx),
-            How::Newest => match self.cohort.exclusive_holders(&job.query).into_iter().next() {
-                Some(holder) => self.cohort.have_wait(holder, job, cx),
+            How::Newest => match self.exclusive_holders(&job.query).into_iter().next() {
+                Some(holder) => self.have_wait(holder, job, cx),
                 None => self.load_rows(job, Timestamp::MAX, cx),
             },
             How::At(at) => self.read_at(job, at, cx),
-            How::Stale(at) => self.read_stale(job, at, cx),
+            How::Stale(at) => self.read_stale(near, job, at, cx),
         }
     }
 
     fn read_locked(&mut self, job: ReadJob, cx: &mut Context<'_>) {
-        let locks = &mut self.cohort.locks;
+        let locks = &mut self.locks;
         let holder = match &job.query {
             Query::Keys(keys) => keys.iter().find_map(|key| locks.exclusive_holder(key, Some(job.txn))),
             Query::Range { range, .. } => locks.exclusive_holder_within(range, Some(job.txn)),
@@ -127,51 +129,51 @@ impl Roles {
     }
 
     fn read_at(&mut self, mut job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
-        if at < self.cohort.history_floor || at < self.catch_up.horizon(cx) {
+        if at < self.history_floor || at < self.horizon(cx) {
             return self.deny_collected(&job, cx);
         }
         if at > cx.clock.bound() {
             let now = cx.now;
             let bound = cx.clock.raise(at, now);
             cx.write_bound(bound);
-            if !self.cohort.may_wait() {
+            if !self.may_wait() {
                 return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
             }
             cx.fx.count("read.waits_for_ceiling");
-            self.cohort.awaiting_ceiling.push(job);
+            self.awaiting_ceiling.push(job);
             return;
         }
         match &job.query {
-            Query::Keys(keys) => keys.iter().for_each(|key| self.cohort.ceilings.raise(key, at)),
-            Query::Range { range, .. } => self.cohort.ceilings.raise_range(range, at),
+            Query::Keys(keys) => keys.iter().for_each(|key| self.ceilings.raise(key, at)),
+            Query::Range { range, .. } => self.ceilings.raise_range(range, at),
         }
-        for holder in self.cohort.exclusive_holders(&job.query) {
-            let Some(prepared_at) = self.cohort.entry_of(holder).map(|entry| entry.meta.at) else { continue };
+        for holder in self.exclusive_holders(&job.query) {
+            let Some(prepared_at) = self.entry_of(holder).map(|entry| entry.meta.at) else { continue };
             if prepared_at > at {
                 job.above = prepared_at.max(job.above);
             } else if !cx.rules.breaks(Planted::SnapshotDoesNotWait) {
-                return self.cohort.have_wait(holder, job, cx);
+                return self.have_wait(holder, job, cx);
             }
         }
         self.load_rows(job, Timestamp::MAX, cx);
     }
 
-    fn read_stale(&mut self, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
-        if at < self.cohort.history_floor || at < self.catch_up.horizon(cx) {
+    fn read_stale(&mut self, near: &NearCohort<'_>, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
+        if at < self.history_floor || at < self.horizon(cx) {
             return self.deny_collected(&job, cx);
         }
-        if at <= self.safe(cx) {
+        if at <= near.catch_up.safe(self, near.mover, cx) {
             return self.load_rows(job, at, cx);
         }
-        if !self.cohort.may_wait() {
+        if !self.may_wait() {
             return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
         }
         cx.fx.count("read.waits_for_closed");
-        self.cohort.awaiting_safe.push(job);
+        self.awaiting_safe.push(job);
     }
 
     fn deny_collected(&mut self, job: &ReadJob, cx: &mut Context<'_>) {
-        let oldest = self.cohort.history_floor.max(self.catch_up.horizon(cx));
+        let oldest = self.history_floor.max(self.horizon(cx));
         cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Collected(oldest) });
     }
 
@@ -186,7 +188,7 @@ impl Roles {
         cx.load(Pending::Read(job), load);
     }
 
-    pub(super) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(crate) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
         if let Query::Range { reverse, .. } = &job.query {
             more |= cut_to_size(&mut rows);
@@ -212,40 +214,50 @@ impl Roles {
                 true => KeyRange::new(upto.clone(), range.end.clone()),
                 false => KeyRange::new(range.start.clone(), upto.successor()),
             };
-            self.cohort.locks.shrink_range(range, &read, job.txn);
+            self.locks.shrink_range(range, &read, job.txn);
         }
         let (high, floor) = match job.how {
-            How::At(at) => (self.cohort.highest.max(job.above), self.cohort.floor_of(&rows, at)),
+            How::At(at) => (self.highest.max(job.above), self.floor_of(&rows, at)),
             How::Lock | How::Newest | How::Stale(_) => (Timestamp::ZERO, Timestamp::ZERO),
         };
         cx.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor });
     }
 
+    /// Serves a read that waits no longer. False if there is none.
+    pub(crate) fn serve_ready(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) -> bool {
+        let job = self.ready.pop_front();
+        let is_one = job.is_some();
+        if let Some(job) = job {
+            self.serve_read(near, job, cx);
+        }
+        is_one
+    }
+
     /// The ceiling on disk has risen.
-    pub(super) fn serve_reads_below_ceiling(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn serve_reads_below_ceiling(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
         let ceiling = cx.clock.bound();
         let (ready, wait): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.cohort.awaiting_ceiling).into_iter().partition(|job| matches!(job.how, How::At(at) if at <= ceiling));
-        self.cohort.awaiting_ceiling = wait;
+            std::mem::take(&mut self.awaiting_ceiling).into_iter().partition(|job| matches!(job.how, How::At(at) if at <= ceiling));
+        self.awaiting_ceiling = wait;
         for job in ready {
-            self.serve_read(job, cx);
+            self.serve_read(near, job, cx);
         }
     }
 
     /// The closed timestamp has risen.
-    pub(super) fn serve_stale_reads(&mut self, cx: &mut Context<'_>) {
-        let safe = self.safe(cx);
+    pub(crate) fn serve_stale_reads(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+        let safe = near.catch_up.safe(self, near.mover, cx);
         let (ready, wait): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.cohort.awaiting_safe).into_iter().partition(|job| matches!(job.how, How::Stale(at) if at <= safe));
-        self.cohort.awaiting_safe = wait;
+            std::mem::take(&mut self.awaiting_safe).into_iter().partition(|job| matches!(job.how, How::Stale(at) if at <= safe));
+        self.awaiting_safe = wait;
         for job in ready {
-            self.serve_read(job, cx);
+            self.serve_read(near, job, cx);
         }
     }
 }
 
 /// Cuts rows in the order of their keys off where they would make too long a message; tells if it did. One row always stays.
-pub(super) fn cut_to_size(rows: &mut Vec<Row>) -> bool {
+pub(crate) fn cut_to_size(rows: &mut Vec<Row>) -> bool {
     let mut bytes = 0;
     let fitting = rows.iter().take_while(|row| {
         bytes += row.bytes();

@@ -13,26 +13,32 @@
 //! entry found prepared on disk is locked before anybody is heard; versions are put at the commit timestamp only, so
 //! that applying twice changes nothing.
 
-use super::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
-use super::context::{Context, Shared};
-use super::floors::Floors;
-use super::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
-use super::nearby::NearCohort;
-use super::planted::Planted;
-use super::reads::ReadJob;
-use super::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
-use super::site::{Pending, Roles};
+mod doubts;
+mod floors;
+mod reads;
+
+pub(crate) use reads::{ReadJob, cut_to_size};
+
+use crate::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
+use crate::context::{Context, Shared};
+use crate::message::{ATTEMPT, Attempt, LogEntry, Meta, Note, Part, Promise, Voted};
+use crate::mover::Copied;
+use crate::nearby::NearCohort;
+use crate::planted::{Planted, walk_locks};
+use crate::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
+use crate::site::Pending;
+use floors::Floors;
 use rhumb_commit::ceilings::ReadCeilings;
 use rhumb_commit::locks::{Locks, Strength};
-use rhumb_commit::votes::{Decision, Refusal, Tally};
-use rhumb_core::actor::Token;
+use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
+use rhumb_core::actor::{Collect, Token};
 use rhumb_core::{Batch, Key, Load, Loaded, RegionId, Row, SiteId, Span, Table, Time, Timestamp, TxnId, record, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 /// What still has to be looked up before an attempt can be prepared.
 #[derive(Debug, Default)]
-pub(super) struct Validation {
+pub(crate) struct Validation {
     /// Rows whose newest version is asked for: those written, then those read.
     keys: Vec<Key>,
     /// The ranges, as indices into the part, that are read again, in order.
@@ -45,16 +51,16 @@ pub(super) struct Validation {
 
 /// What is known of an attempt that others are in doubt about.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
+pub(crate) struct Carried {
     /// The regions that are not prepared for it, and the ends of their logs: if it is not there, they never voted for it.
-    pub(super) without: BTreeMap<RegionId, u64>,
+    pub(crate) without: BTreeMap<RegionId, u64>,
     /// Whether its rows are here: it may have committed, and been taken over, before it was carried.
-    pub(super) rows: RowsOfDoubt,
+    pub(crate) rows: RowsOfDoubt,
 }
 
 /// Whether what an attempt writes that others are in doubt about is among the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum RowsOfDoubt {
+pub(crate) enum RowsOfDoubt {
     /// Nobody has looked.
     #[default]
     Unknown,
@@ -65,7 +71,7 @@ pub(super) enum RowsOfDoubt {
 }
 
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// What it read is being looked up.
     Validating(Validation),
     /// On disk: this region may have voted for it.
@@ -76,28 +82,28 @@ pub(super) enum Stage {
 
 /// An attempt that holds locks here.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) meta: Meta,
-    pub(super) part: Part,
-    pub(super) stage: Stage,
+pub(crate) struct Entry {
+    pub(crate) meta: Meta,
+    pub(crate) part: Part,
+    stage: Stage,
     since: Time,
     /// Final votes seen, where the coordinator is another site of the region and may be down.
-    pub(super) tally: Tally,
+    tally: Tally,
     /// The gateway has said that it decides no more.
     over: bool,
 }
 
 impl Entry {
-    pub(super) fn new(meta: Meta, part: Part, stage: Stage, since: Time) -> Entry {
+    pub(crate) fn new(meta: Meta, part: Part, stage: Stage, since: Time) -> Entry {
         Entry { meta, part, stage, since, tally: Tally::default(), over: false }
     }
 
     /// True if its locks outlive everything but its outcome.
-    pub(super) fn is_promised(&self) -> bool {
+    pub(crate) fn is_promised(&self) -> bool {
         !matches!(self.stage, Stage::Validating(_))
     }
 
-    pub(super) fn as_carried(&self) -> Option<&Carried> {
+    pub(crate) fn as_carried(&self) -> Option<&Carried> {
         match &self.stage {
             Stage::Carried(carried) => Some(carried),
             Stage::Validating(_) | Stage::Prepared => None,
@@ -107,48 +113,212 @@ impl Entry {
 
 /// The only cohort of an attempt is prepared, once `batch` is on disk. Its coordinator, at the same site, adds its vote to that: both go to disk as
 /// one.
-pub(super) struct PreparedHere {
-    pub(super) attempt: Attempt,
-    pub(super) batch: Batch,
+pub(crate) struct PreparedHere {
+    pub(crate) attempt: Attempt,
+    pub(crate) batch: Batch,
 }
 
 /// A commit is applied, once `batch` is on disk.
-pub(super) struct Applied {
-    pub(super) part: Part,
-    pub(super) batch: Batch,
+pub(crate) struct Applied {
+    pub(crate) part: Part,
+    pub(crate) batch: Batch,
 }
 
 /// One shard replica.
 #[derive(Debug, Default)]
-pub(super) struct Cohort {
-    pub(super) locks: Locks,
-    pub(super) ceilings: ReadCeilings,
-    pub(super) entries: BTreeMap<Attempt, Entry>,
+pub(crate) struct Cohort {
+    locks: Locks,
+    ceilings: ReadCeilings,
+    entries: BTreeMap<Attempt, Entry>,
     /// Attempts applied here and not yet forgotten.
-    pub(super) applied: BTreeSet<Attempt>,
+    applied: BTreeSet<Attempt>,
     /// Attempts that this region takes part in the resolution of, as their coordinator, another site, has said: nothing of them is taken over
     /// from a log until that one knows the outcome.
-    pub(super) bound: BTreeMap<Attempt, Meta>,
+    bound: BTreeMap<Attempt, Meta>,
     /// The highest commit timestamp prepared or applied here.
-    pub(super) highest: Timestamp,
+    highest: Timestamp,
     /// The highest commit timestamp, or floor, applied here.
-    pub(super) highest_applied: Timestamp,
-    pub(super) floors: Floors,
-    pub(super) log_end: u64,
+    highest_applied: Timestamp,
+    floors: Floors,
+    log_end: u64,
     /// Below it the history of rows may have holes.
-    pub(super) history_floor: Timestamp,
+    history_floor: Timestamp,
+    /// Deletions up to here may be gone.
+    collected: Timestamp,
     /// Reads that wait for a prepared transaction.
     blocked: BTreeMap<TxnId, Vec<ReadJob>>,
     /// Reads that wait for the ceiling on disk, or for a timestamp to be closed.
-    pub(super) awaiting_ceiling: Vec<ReadJob>,
-    pub(super) awaiting_safe: Vec<ReadJob>,
+    awaiting_ceiling: Vec<ReadJob>,
+    awaiting_safe: Vec<ReadJob>,
     /// Reads that wait no longer.
-    pub(super) ready: VecDeque<ReadJob>,
+    ready: VecDeque<ReadJob>,
+}
+
+impl Cohort {
+    /// True if `attempt` holds locks here.
+    pub(crate) fn has_entry(&self, attempt: &Attempt) -> bool {
+        self.entries.contains_key(attempt)
+    }
+
+    /// The attempts that are prepared here, or carried.
+    pub(crate) fn promised(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(|entry| entry.is_promised())
+    }
+
+    /// What `attempt` is, and has read and writes, if it is prepared here, or carried.
+    pub(crate) fn promised_entry(&self, attempt: &Attempt) -> Option<&Entry> {
+        self.entries.get(attempt).filter(|entry| entry.is_promised())
+    }
+
+    /// True if `attempt` was applied here, and that is not forgotten.
+    pub(crate) fn has_applied(&self, attempt: &Attempt) -> bool {
+        self.applied.contains(attempt)
+    }
+
+    /// True if `attempt` is left to its coordinator, another site.
+    pub(crate) fn is_bound(&self, attempt: &Attempt) -> bool {
+        self.bound.contains_key(attempt)
+    }
+
+    /// The highest commit timestamp prepared or applied here.
+    pub(crate) fn highest(&self) -> Timestamp {
+        self.highest
+    }
+
+    /// The highest commit timestamp, or floor, applied here.
+    pub(crate) fn highest_applied(&self) -> Timestamp {
+        self.highest_applied
+    }
+
+    /// Where the log ends.
+    pub(crate) fn log_end(&self) -> u64 {
+        self.log_end
+    }
+
+    /// Deletions up to here may be gone.
+    pub(crate) fn collected(&self) -> Timestamp {
+        self.collected
+    }
+
+    /// Nothing above it was read here.
+    pub(crate) fn read_upto(&self) -> Timestamp {
+        self.ceilings.highest().max(self.collected)
+    }
+
+    /// Nothing below it can be read any more.
+    pub(crate) fn horizon(&self, cx: &Shared) -> Timestamp {
+        Timestamp::from_time(cx.now.minus(cx.config.keep_versions)).max(self.collected)
+    }
+
+    /// The final votes on `attempt` that were heard here.
+    pub(crate) fn votes_heard(&self, attempt: &Attempt) -> impl Iterator<Item = (RegionId, Vote)> {
+        let heard = self.entries.get(attempt).into_iter().flat_map(|entry| entry.tally.final_votes());
+        heard.map(|(region, vote)| (region, vote.clone()))
+    }
+
+    /// The attempts that are prepared here, or carried, and write `key`.
+    pub(crate) fn promised_to_write(&self, key: &Key) -> impl Iterator<Item = &Entry> {
+        self.locks.exclusive_holders(key).filter_map(|txn| self.entry_of(txn)).filter(|entry| entry.is_promised())
+    }
+
+    /// Nothing that commits at or below `at` is prepared here any more.
+    pub(crate) fn refuse_below(&mut self, at: Timestamp) {
+        self.ceilings.raise_floor(at);
+    }
+
+    /// The timestamp up to which this replica can promise to commit nothing more: up to `lagging`, and below all that is prepared.
+    pub(crate) fn close(&mut self, near: &NearCohort<'_>, lagging: Timestamp, cx: &Shared) -> Timestamp {
+        let lowest = self.lowest_unresolved(self.resting(near, cx));
+        let closed = lowest.map_or(lagging, |lowest| lagging.min(lowest.previous()));
+        self.refuse_below(closed);
+        closed
+    }
+
+    /// What an earlier life has left.
+    pub(crate) fn recover_number(&mut self, number: Number, value: u64) {
+        match number {
+            Number::LogEnd => self.log_end = value,
+            Number::HistoryFloor => self.history_floor = Timestamp::from_bits(value),
+            Number::Collected => self.collected = Timestamp::from_bits(value),
+            Number::Highest => self.recover_highest(Timestamp::from_bits(value)),
+            other => unreachable!("{other:?} is another role's"),
+        }
+    }
+
+    /// Old versions, and deletions up to `deletions`, are about to be dropped. Adds that to `batch`; returns up to where versions are.
+    pub(crate) fn collect(&mut self, deletions: Timestamp, batch: &mut Batch, cx: &Shared) -> Collect {
+        let horizon = self.horizon(cx);
+        let deletions = deletions.min(horizon).max(self.collected);
+        self.collected = deletions;
+        self.refuse_below(deletions);
+        // The clock of a later life may be behind this one's: what is collected now must not be read then.
+        self.history_floor = horizon.max(self.history_floor);
+        Number::Collected.put(batch, deletions.bits());
+        Number::HistoryFloor.put(batch, self.history_floor.bits());
+        Collect { horizon, deletions }
+    }
+
+    /// What logs bring at or below `collected` is among the rows that are copied from now on, or deleted.
+    pub(crate) fn begin_copy(&mut self, collected: Timestamp) {
+        self.collected = collected;
+    }
+
+    /// All rows are copied: of each the newest version only. Adds that to `batch`.
+    pub(crate) fn end_copy(&mut self, copied: &Copied, batch: &mut Batch, cx: &mut Context<'_>) {
+        let floor = cx.timestamp().max(copied.newest);
+        self.history_floor = floor.max(self.history_floor);
+        self.keep_floor(copied.newest, copied.newest, batch);
+        self.copy_floors(copied.highest, batch);
+        Number::HistoryFloor.put(batch, self.history_floor.bits());
+        self.collected = copied.collected.max(self.collected);
+        self.refuse_below(self.collected);
+        Number::Collected.put(batch, self.collected.bits());
+    }
+
+    /// An entry of a peer's log is taken over. Adds it to `batch`.
+    pub(crate) fn take_over(&mut self, entry: &LogEntry, batch: &mut Batch) {
+        work::add(1 + entry.writes.len());
+        for (key, value) in entry.writes.iter().filter(|_| entry.at > self.collected) {
+            self.locks.take_over(key, None);
+            batch.put_version(key.clone(), entry.at, value.clone());
+        }
+        self.applied.insert(entry.attempt);
+        self.keep_floor(entry.at, entry.floor, batch);
+    }
+
+    /// Versions in between are gone from a log that is taken over: history has a hole below now. Adds that to `batch`.
+    pub(crate) fn has_hole(&mut self, batch: &mut Batch, cx: &mut Context<'_>) {
+        self.history_floor = cx.timestamp();
+        Number::HistoryFloor.put(batch, self.history_floor.bits());
+    }
+
+    /// A site says how high it has prepared.
+    pub(crate) fn on_high(&mut self, near: &NearCohort<'_>, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
+        if let Some(entry) = self.entries.get_mut(&attempt) {
+            entry.tally.hear_high(from, high);
+            self.count_as_cohort(near, attempt, cx);
+        }
+    }
+
+    /// The coordinator, another site, takes part in the resolution of the attempt: nothing is done here but by its word.
+    pub(crate) fn bind(&mut self, meta: Meta) {
+        self.bound.insert(meta.attempt, meta);
+    }
+
+    /// The coordinator has it on record how `attempt` ended. True if it was left to it.
+    pub(crate) fn unbind(&mut self, attempt: &Attempt) -> bool {
+        self.bound.remove(attempt).is_some()
+    }
+
+    /// What `attempt` is, if this replica waits for its outcome: prepared, carried or bound.
+    pub(crate) fn awaited_meta(&self, attempt: &Attempt) -> Option<&Meta> {
+        self.promised_entry(attempt).map(|entry| &entry.meta).or(self.bound.get(attempt))
+    }
 }
 
 impl Cohort {
     /// Lists its tables; `transactions_max` at the most are open anywhere.
-    pub(super) fn tables(&self, transactions_max: usize, config: &Config, visit: &mut dyn FnMut(Table)) {
+    pub(crate) fn tables(&self, transactions_max: usize, config: &Config, visit: &mut dyn FnMut(Table)) {
         let (locked, holders) = self.locks.sizes();
         visit(Table::new("cohort.locked", locked, 2 * transactions_max * TXN_ROWS_MAX));
         visit(Table::new("cohort.holders", holders, 2 * transactions_max));
@@ -162,52 +332,47 @@ impl Cohort {
     }
 
     /// The attempt of `txn` that holds locks here.
-    pub(super) fn entry_of(&self, txn: TxnId) -> Option<&Entry> {
+    pub(crate) fn entry_of(&self, txn: TxnId) -> Option<&Entry> {
         let of_txn = |made| Attempt { txn, made };
         self.entries.range(of_txn(Timestamp::ZERO)..=of_txn(Timestamp::MAX)).next_back().map(|(_, entry)| entry)
     }
 
     /// True if a later attempt of the same transaction is applied here.
-    pub(super) fn has_applied_later(&self, attempt: &Attempt) -> bool {
+    pub(crate) fn has_applied_later(&self, attempt: &Attempt) -> bool {
         let last = Attempt { txn: attempt.txn, made: Timestamp::MAX };
         self.applied.range((Bound::Excluded(*attempt), Bound::Included(last))).next().is_some()
     }
 
-    /// What `attempt` is, if it is prepared here, or carried.
-    pub(super) fn prepared_meta(&self, attempt: &Attempt) -> Option<Meta> {
-        self.entries.get(attempt).filter(|entry| entry.is_promised()).map(|entry| entry.meta.clone())
-    }
-
     /// The lowest commit timestamp that is prepared, or about to be, by an attempt made above `resting`.
-    pub(super) fn lowest_unresolved(&self, resting: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn lowest_unresolved(&self, resting: Timestamp) -> Option<Timestamp> {
         work::add(self.entries.len());
         self.entries.values().filter(|entry| entry.meta.attempt.made > resting).map(|entry| entry.meta.at).min()
     }
 
     /// The lowest commit timestamp that is promised in an epoch before this one.
-    pub(super) fn lowest_promised_before(&self, epoch: u64) -> Option<Timestamp> {
+    pub(crate) fn lowest_promised_before(&self, epoch: u64) -> Option<Timestamp> {
         work::add(self.entries.len());
         let is_old = |entry: &&Entry| entry.is_promised() && entry.meta.epoch < epoch;
         self.entries.values().filter(is_old).map(|entry| entry.meta.at).min()
     }
 
     /// Has `job` wait for `txn`.
-    pub(super) fn block(&mut self, txn: TxnId, job: ReadJob) {
+    pub(crate) fn block(&mut self, txn: TxnId, job: ReadJob) {
         self.blocked.entry(txn).or_default().push(job);
     }
 
     /// How many reads wait.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         work::add(self.blocked.len());
         self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_ceiling.len() + self.awaiting_safe.len()
     }
 
     /// True if one more read may wait.
-    pub(super) fn may_wait(&self) -> bool {
+    pub(crate) fn may_wait(&self) -> bool {
         self.waiting() < WAITING_READS_MAX
     }
 
-    pub(super) fn release(&mut self, txn: TxnId) {
+    pub(crate) fn release(&mut self, txn: TxnId) {
         self.locks.release(txn);
         self.ready.extend(self.blocked.remove(&txn).unwrap_or_default());
     }
@@ -240,11 +405,11 @@ impl Cohort {
         if locks.has_lost(txn) && !cx.rules.breaks(Planted::SharedLockSkipped) {
             return Err(Refusal::LockLost);
         }
-        let locked = |read: &super::message::ReadCheck| locks.exclusive_holder(&read.key, Some(txn)).is_some();
+        let locked = |read: &crate::message::ReadCheck| locks.exclusive_holder(&read.key, Some(txn)).is_some();
         if !cx.rules.breaks(Planted::SharedLockSkipped) && part.reads.iter().any(locked) {
             return Err(Refusal::Locked);
         }
-        let locked = |range: &super::message::RangeCheck| locks.exclusive_holder_within(&range.range, Some(txn)).is_some();
+        let locked = |range: &crate::message::RangeCheck| locks.exclusive_holder_within(&range.range, Some(txn)).is_some();
         if !cx.rules.breaks(Planted::RangeLockSkipped) && part.ranges.iter().any(locked) {
             return Err(Refusal::Locked);
         }
@@ -265,7 +430,7 @@ impl Cohort {
         }
     }
 
-    pub(super) fn on_release(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+    pub(crate) fn on_release(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         if self.entry_of(txn).is_none() {
             self.release(txn);
         } else {
@@ -276,7 +441,7 @@ impl Cohort {
 
 impl Cohort {
     /// The attempt has aborted, or the region has voted no: lets go of its locks.
-    pub(super) fn unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+    pub(crate) fn unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let mut batch = Batch::new();
         self.remove_entry(&attempt, &mut batch);
         if !batch.ops.is_empty() {
@@ -285,7 +450,7 @@ impl Cohort {
     }
 
     /// This region's coordinator will not commit it by its own vote: whoever keeps its locks for others goes on.
-    pub(super) fn on_unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+    pub(crate) fn on_unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         if !self.is_carried(&attempt) {
             self.unprepare(attempt, cx);
         }
@@ -294,7 +459,7 @@ impl Cohort {
 
 impl Cohort {
     /// The coordinator of `region` has forgotten `attempt`: if that committed there, its log has it.
-    pub(super) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, cx: &mut Context<'_>) {
+    pub(crate) fn on_forgotten(&mut self, attempt: Attempt, region: RegionId, cx: &mut Context<'_>) {
         if region == cx.me.region {
             self.bound.remove(&attempt);
         }
@@ -312,7 +477,7 @@ impl Cohort {
 }
 
 impl Cohort {
-    pub(super) fn recover_prepared(&mut self, cx: &Shared, record: PreparedRecord) {
+    pub(crate) fn recover_prepared(&mut self, cx: &Shared, record: PreparedRecord) {
         self.take_locks(cx, &record.meta, &record.part);
         self.highest = record.meta.at.max(self.highest);
         let attempt = record.meta.attempt;
@@ -322,7 +487,7 @@ impl Cohort {
     fn take_locks(&mut self, cx: &Shared, meta: &Meta, part: &Part) {
         let txn = meta.attempt.txn;
         if cx.rules.breaks(Planted::LocksWalked) {
-            self.walk_locks(part);
+            walk_locks(part);
         }
         if !cx.rules.breaks(Planted::SharedLockSkipped) {
             for read in &part.reads {
@@ -343,7 +508,7 @@ impl Cohort {
 impl Cohort {
     /// Lets go, after recovery, of attempts that this site is prepared for as cohort but that as coordinator it did not
     /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
-    pub(super) fn drop_orphans(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+    pub(crate) fn drop_orphans(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
         let orphaned = |entry: &Entry| {
             let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == cx.me.shard;
             own && !near.coordinator.may_commit(&entry.meta.attempt)
@@ -356,7 +521,7 @@ impl Cohort {
     }
 
     /// The coordinator of this region asks to prepare.
-    pub(super) fn on_prepare(&mut self, near: &NearCohort<'_>, meta: Meta, part: Part, cx: &mut Context<'_>) -> Option<PreparedHere> {
+    pub(crate) fn on_prepare(&mut self, near: &NearCohort<'_>, meta: Meta, part: Part, cx: &mut Context<'_>) -> Option<PreparedHere> {
         cx.clock.observe(meta.at);
         let attempt = meta.attempt;
         if let Some(entry) = self.entries.get(&attempt) {
@@ -372,7 +537,7 @@ impl Cohort {
             }
             self.unprepare(other, cx); // certainly aborted, or there would be no later attempt
         }
-        if meta.epoch != cx.placement.epoch || !near.moving.is_settled(cx) {
+        if meta.epoch != cx.placement.epoch || !near.mover.is_settled(cx) {
             cx.refuse(&meta, Refusal::Moved);
             return None;
         }
@@ -415,7 +580,7 @@ impl Cohort {
         None
     }
 
-    pub(super) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) -> Option<PreparedHere> {
+    pub(crate) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) -> Option<PreparedHere> {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
         let timestamps_checked = !cx.rules.breaks(Planted::TooOldSkipped);
@@ -446,7 +611,7 @@ impl Cohort {
     }
 
     /// The number of attempts prepared here, or carried.
-    pub(super) fn prepared(&self) -> usize {
+    pub(crate) fn prepared(&self) -> usize {
         self.entries.values().filter(|entry| entry.is_promised()).count()
     }
 
@@ -480,7 +645,7 @@ impl Cohort {
     }
 
     /// A cohort whose coordinator is another site, or of another region, may work the outcome out by itself.
-    pub(super) fn on_vote_as_cohort(&mut self, near: &NearCohort<'_>, voted: &Voted, cx: &mut Context<'_>) {
+    pub(crate) fn on_vote_as_cohort(&mut self, near: &NearCohort<'_>, voted: &Voted, cx: &mut Context<'_>) {
         let Voted { meta, region, vote, high } = voted;
         let region = *region;
         let carried = self.is_carried(&meta.attempt);
@@ -498,7 +663,7 @@ impl Cohort {
 
     /// The outcome, as this cohort has worked it out, or as it is told that had asked because its coordinator was silent. It tells that one, which
     /// may be bound to another outcome: half a transaction would remain if each went by itself.
-    pub(super) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
+    pub(crate) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         let coordinator = meta.coordinator_in(cx.me.region);
         let waits = self.entries.contains_key(&meta.attempt) || self.bound.contains_key(&meta.attempt);
         if waits && coordinator != cx.me {
@@ -507,7 +672,7 @@ impl Cohort {
     }
 
     /// The gateway decides no more: ask the regions from now on.
-    pub(super) fn on_over_as_cohort(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+    pub(crate) fn on_over_as_cohort(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         if let Some(entry) = self.entries.get_mut(&attempt)
             && !entry.over
             && matches!(entry.stage, Stage::Prepared)
@@ -519,7 +684,7 @@ impl Cohort {
         }
     }
 
-    pub(super) fn cohort_tick(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+    pub(crate) fn cohort_tick(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
         work::add(self.entries.len());
         let resting = self.resting(near, cx);
         let overdue = |entry: &Entry| {
@@ -557,22 +722,15 @@ impl Cohort {
     }
 
     /// Nobody here waits for the outcomes of attempts made at or below it: where there is no copy, a copy brings what the others have forgotten.
-    pub(super) fn resting(&self, near: &NearCohort<'_>, cx: &Shared) -> Timestamp {
+    pub(crate) fn resting(&self, near: &NearCohort<'_>, cx: &Shared) -> Timestamp {
         if cx.has_copy() { Timestamp::ZERO } else { near.coordinator.forget_floor(cx) }
     }
 }
 
 impl Cohort {
-    /// The attempt has committed: applies it, from what was prepared or from `part`; versions up to `collected` are not put any more. None if it was
-    /// applied before, in this life or in an earlier one whose record is gone with it.
-    pub(super) fn apply(
-        &mut self,
-        meta: &Meta,
-        part: Option<Part>,
-        floor: Timestamp,
-        collected: Timestamp,
-        cx: &mut Context<'_>,
-    ) -> Option<Applied> {
+    /// The attempt has committed: applies it, from what was prepared or from `part`; versions of which deletions are collected are not put any more.
+    /// None if it was applied before, in this life or in an earlier one whose record is gone with it.
+    pub(crate) fn apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) -> Option<Applied> {
         let attempt = meta.attempt;
         self.bound.remove(&attempt);
         let mut resolved = Batch::new();
@@ -584,7 +742,7 @@ impl Cohort {
         };
         cx.fx.agree(ATTEMPT, attempt, &Some(meta.at));
         let mut batch = Batch::new();
-        for (key, value) in part.writes.iter().filter(|_| meta.at > collected) {
+        for (key, value) in part.writes.iter().filter(|_| meta.at > self.collected) {
             self.locks.take_over(key, Some(attempt.txn));
             batch.put_version(key.clone(), meta.at, value.clone());
         }
@@ -597,43 +755,6 @@ impl Cohort {
         self.applied.insert(attempt);
         self.keep_floor(meta.at, floor, &mut batch);
         Some(Applied { part, batch })
-    }
-}
-
-impl Roles {
-    /// The attempt has committed: the cohort applies it, and what the other roles of this site make of that goes to disk with it.
-    pub(super) fn on_apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) {
-        let collected = self.catch_up.collected;
-        let mut batch = Batch::new();
-        if let Some(applied) = self.cohort.apply(meta, part, floor, collected, cx) {
-            batch = applied.batch;
-            self.coordinate(|coordinator, near| coordinator.supersede_earlier(near, meta.attempt, &mut batch, cx));
-            self.coordinator.contest_unread(meta, &applied.part, &mut batch);
-            for (key, value) in applied.part.writes.iter().filter(|_| meta.at > collected) {
-                self.see_placement(key, value.as_ref(), &mut batch, cx);
-                self.examinations.see(key, meta.at);
-            }
-        }
-        if meta.participants == [cx.me.shard] {
-            self.coordinator.resolve(meta.attempt, &mut batch);
-            self.coordinator.confirm(meta, batch, cx);
-        } else {
-            let SiteId { region, shard } = cx.me;
-            cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Applied { attempt: meta.attempt, shard });
-        }
-    }
-
-    /// The coordinator of a region has it on record that the attempt aborted.
-    pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, cx: &mut Context<'_>) {
-        if from == meta.coordinator_in(cx.me.region) {
-            cx.fx.agree(ATTEMPT, meta.attempt, &ABORTED);
-            let was_bound = self.cohort.bound.remove(&meta.attempt).is_some();
-            let is_part = from != cx.me && meta.participants.contains(&cx.me.shard);
-            if is_part && (was_bound || !self.coordinator.lost_of(cx, meta).is_empty()) {
-                self.coordinator.keep_abort(meta, cx);
-            }
-            self.cohort.unprepare(meta.attempt, cx);
-        }
     }
 }
 
@@ -654,7 +775,7 @@ fn check_rows(meta: &Meta, part: &Part, newest: &[Row], timestamps_checked: bool
 }
 
 /// Is every row found in a range known to the reader, at that version or a newer one?
-pub(super) fn check_range(read: &[(Key, Timestamp)], newest: &[Row]) -> Result<(), Refusal> {
+pub(crate) fn check_range(read: &[(Key, Timestamp)], newest: &[Row]) -> Result<(), Refusal> {
     let known = |row: &Row| read.binary_search_by(|(key, _)| key.cmp(&row.key)).is_ok_and(|index| row.version <= read[index].1);
     if newest.iter().all(known) { Ok(()) } else { Err(Refusal::Stale) }
 }

@@ -26,14 +26,17 @@
 //!
 //! Invariants: nothing is served from a copy that is not whole; a copy cut short by a crash begins anew.
 
-use super::config::{COPY_PAGE, PAGE_BYTES_MAX};
-use super::context::Context;
-use super::message::{Note, Promise};
-use super::reads::cut_to_size;
-use super::records::Number;
-use super::site::{Pending, Roles};
+use super::Mover;
+use crate::cohort::cut_to_size;
+use crate::config::{COPY_PAGE, PAGE_BYTES_MAX};
+use crate::context::Context;
+use crate::message::{Attempt, Note, Promise};
+use crate::nearby::NearMover;
+use crate::records::PreparedRecord;
+use crate::site::Pending;
 use rhumb_commit::placement::Regions;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
+use std::collections::BTreeSet;
 
 /// Rows that are here already and are compared with those of one page, at the most.
 const OWN_PAGE: usize = 2 * COPY_PAGE;
@@ -64,38 +67,61 @@ pub(super) struct Join {
 /// Rows that a peer copies, and what held here when they began to be read. A page counts for no more: what settled or went while they were
 /// read, they may lack.
 #[derive(Debug)]
-pub(super) struct CopyAsked {
-    pub(super) from: Key,
-    pub(super) epoch: u64,
-    pub(super) collected: Timestamp,
+pub(crate) struct CopyAsked {
+    pub(crate) from: Key,
+    pub(crate) epoch: u64,
+    pub(crate) collected: Timestamp,
 }
 
 /// A page of rows.
 #[derive(Debug)]
-pub(super) struct CopyPage {
-    pub(super) from: Key,
-    pub(super) rows: Vec<Row>,
+pub(crate) struct CopyPage {
+    pub(crate) from: Key,
+    pub(crate) rows: Vec<Row>,
     /// Where the next page begins; none after the last one.
-    pub(super) next: Option<Key>,
-    pub(super) collected: Timestamp,
-    pub(super) highest: Timestamp,
-    pub(super) epoch: u64,
+    pub(crate) next: Option<Key>,
+    pub(crate) collected: Timestamp,
+    pub(crate) highest: Timestamp,
+    pub(crate) epoch: u64,
 }
 
 fn all_from(from: Key) -> KeyRange {
     KeyRange { start: from, ..KeyRange::prefix(&[]) }
 }
 
-impl Roles {
-    /// Begins to copy, if this region is to hold a copy and does not.
-    pub(super) fn begin_to_join(&mut self, cx: &mut Context<'_>) {
-        if !cx.has_copy() || self.moving.copied || self.join.is_some() {
-            return;
+/// All rows of another replica are here.
+#[derive(Debug)]
+pub(crate) struct Copied {
+    /// They hold every commit of the epochs before this one.
+    pub(crate) epoch: u64,
+    /// The newest version copied.
+    pub(crate) newest: Timestamp,
+    /// No row copied has a floor above it.
+    pub(crate) highest: Timestamp,
+    /// Deletions up to here may be gone.
+    pub(crate) collected: Timestamp,
+    /// What that replica is in doubt about.
+    pub(crate) doubts: Vec<PreparedRecord>,
+}
+
+impl Copied {
+    /// The attempts that that replica is in doubt about.
+    pub(crate) fn attempts(&self) -> BTreeSet<Attempt> {
+        self.doubts.iter().map(|doubt| doubt.meta.attempt).collect()
+    }
+}
+
+impl Mover {
+    /// Begins to copy, if this region is to hold a copy and does not: from now on the logs of the others are taken over from wherever they begin.
+    /// Returns those regions.
+    pub(crate) fn begin_to_join(&mut self, near: &NearMover<'_>, cx: &mut Context<'_>) -> Option<Regions> {
+        if !cx.has_copy() || self.copied || self.join.is_some() {
+            return None;
         }
-        self.catch_up.begin_anew(Regions::first(cx.topology.region_count()).without(cx.me.region.into()));
+        self.enter = Regions::first(cx.topology.region_count()).without(cx.me.region.into());
         self.join = Some(Join {
             heard: Regions::NONE,
-            collected: self.catch_up.collected,
+            collected: near.cohort.collected(),
             source: None,
             from: Key::new(Vec::new()),
             epoch: 0,
@@ -104,38 +130,37 @@ impl Roles {
             asked: cx.now,
             whole: false,
         });
-        let mut batch = Batch::new();
-        self.put_placement(cx, &mut batch);
-        cx.fx.persist(batch);
+        self.persist(Batch::new(), cx);
+        Some(self.enter)
     }
 
     /// What is here misses commits that no log holds any more: begins to copy. On disk before any cursor that passes over them is,
     /// so that a crash does not take the copy for a whole one.
-    pub(super) fn copy_anew(&mut self, cx: &mut Context<'_>) {
-        self.moving.copied = false;
+    pub(crate) fn copy_anew(&mut self, near: &NearMover<'_>, cx: &mut Context<'_>) -> Option<Regions> {
+        self.copied = false;
         self.join = None;
-        self.begin_to_join(cx);
+        self.begin_to_join(near, cx)
     }
 
-    /// A peer that knows of this region's copy says where its log begins, and up to when it may have dropped deletions.
-    pub(super) fn hear_for_join(&mut self, region: RegionId, collected: Timestamp, cx: &mut Context<'_>) {
+    /// A peer that knows of this region's copy says where its log begins, and up to when it may have dropped deletions. Once enough have said so,
+    /// rows are copied; returns up to when deletions may be gone then.
+    pub(crate) fn hear_for_join(&mut self, region: RegionId, collected: Timestamp, cx: &mut Context<'_>) -> Option<Timestamp> {
         let voters = cx.placement.voters;
-        let Some(join) = &mut self.join else { return };
-        if join.source.is_some() {
-            return;
-        }
+        let join = self.join.as_mut().filter(|join| join.source.is_none())?;
         join.heard = join.heard.or(region.into());
         join.collected = collected.max(join.collected);
         // This region has voted on nothing that it could have missed.
         let known = join.heard.or(cx.me.region.into());
-        if known.and(voters).len() >= voters.majority() {
-            // What the logs bring at or below it is in what is copied now, or is deleted.
-            self.catch_up.collected = join.collected;
-            self.copy_from_nearest(cx);
+        if known.and(voters).len() < voters.majority() {
+            return None;
         }
+        let collected = join.collected;
+        self.copy_from_nearest(cx);
+        Some(collected)
     }
 
-    fn copy_from_nearest(&mut self, cx: &mut Context<'_>) {
+    /// Asks the nearest voter for the rows that are missing, or, once all are here, what it is in doubt about.
+    pub(crate) fn copy_from_nearest(&mut self, cx: &mut Context<'_>) {
         let site = |region: RegionId| SiteId { region, shard: cx.me.shard };
         let alive = |region: &RegionId| cx.peers.is_alive(site(*region), cx.now, cx.config.suspect_after);
         let distance = |region: &RegionId| cx.peers.rtt(site(*region)).unwrap_or(Span::from_secs(3_600));
@@ -154,33 +179,33 @@ impl Roles {
     }
 
     /// A peer copies this replica's rows.
-    pub(super) fn on_copy_rows(&mut self, to: SiteId, from: Key, epoch: u64, cx: &mut Context<'_>) {
+    pub(crate) fn on_copy_rows(&self, near: &NearMover<'_>, to: SiteId, from: Key, epoch: u64, cx: &mut Context<'_>) {
         cx.compare_epoch(to, epoch);
-        if !self.moving.is_settled(cx) || cx.placement.epoch < epoch || !cx.has_copy() {
+        if !self.is_settled(cx) || cx.placement.epoch < epoch || !cx.has_copy() {
             return; // it asks again, here or elsewhere
         }
-        let (epoch, collected) = (cx.placement.epoch, self.catch_up.collected);
+        let (epoch, collected) = (cx.placement.epoch, near.cohort.collected());
         let token = cx.token(Pending::CopyRows { to, from: from.clone(), epoch, collected });
         cx.fx
             .load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
-    pub(super) fn on_copy_loaded(&mut self, to: SiteId, asked: CopyAsked, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(crate) fn on_copy_loaded(&self, near: &NearMover<'_>, to: SiteId, asked: CopyAsked, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
         let CopyAsked { from, epoch, collected } = asked;
-        if !self.moving.is_settled(cx) {
+        if !self.is_settled(cx) {
             return; // in a new epoch meanwhile
         }
         more |= cut_to_size(&mut rows);
         let next = rows.last().filter(|_| more).map(|row| row.key.successor());
         // Rows that were put while these were read may be among them.
-        let highest = self.cohort.highest_applied;
+        let highest = near.cohort.highest_applied();
         let page = Promise::CopiedRows { from, rows, next, collected, highest, epoch };
         cx.fx.persist(Batch::new()).send(to, page);
     }
 
     /// A page of rows: what is here already in its range is looked up first.
-    pub(super) fn on_copied_rows(&mut self, source: SiteId, page: CopyPage, cx: &mut Context<'_>) {
+    pub(crate) fn on_copied_rows(&mut self, source: SiteId, page: CopyPage, cx: &mut Context<'_>) {
         let Some(join) = &mut self.join else { return };
         if join.source != Some(source) || join.from != page.from {
             return; // asked for twice
@@ -197,14 +222,15 @@ impl Roles {
         );
     }
 
-    pub(super) fn on_own_rows_loaded(&mut self, mut page: CopyPage, loaded: Loaded, cx: &mut Context<'_>) {
+    /// What was here already in the range of a page: returns what is put there now. Goes on with the next page.
+    pub(crate) fn on_own_rows_loaded(&mut self, mut page: CopyPage, loaded: Loaded, cx: &mut Context<'_>) -> Option<Batch> {
         let Loaded::Rows { rows: own, more } = loaded else { unreachable!("rows were asked for") };
         if let Some(last) = own.last().filter(|_| more) {
             // More is here in its range than is looked at in one step: the page ends where that ended.
             page.rows.retain(|row| row.key <= last.key);
             page.next = Some(last.key.successor());
         }
-        let Some(join) = self.join.as_mut().filter(|join| join.from == page.from) else { return };
+        let join = self.join.as_mut().filter(|join| join.from == page.from)?;
         let collected = page.collected.max(join.collected);
         join.collected = collected;
         join.highest = page.highest.max(join.highest);
@@ -212,53 +238,42 @@ impl Roles {
         let mut batch = Batch::new();
         let gone = |row: &Row| row.value.is_some() && page.rows.binary_search_by(|copied| copied.key.cmp(&row.key)).is_err();
         for row in own.into_iter().filter(|row| row.version < collected && gone(row)) {
-            self.examinations.see(&row.key, collected);
             batch.put_version(row.key, collected, None);
         }
         for row in page.rows {
             join.newest = row.version.max(join.newest);
-            self.examinations.see(&row.key, row.version);
             batch.put_version(row.key, row.version, row.value);
         }
         cx.fx.count("placement.page_copied");
         match page.next {
-            Some(next) => {
-                join.from = next;
-                cx.fx.persist(batch);
-                self.copy_from_nearest(cx);
-            }
-            None => {
-                join.whole = true;
-                cx.fx.persist(batch);
-                self.copy_from_nearest(cx);
-            }
+            Some(next) => join.from = next,
+            None => join.whole = true,
         }
+        Some(batch)
     }
 
     /// A replica has said what it is in doubt about. If it is the one that the rows were copied from, that was all.
-    pub(super) fn end_join(&mut self, source: SiteId, cx: &mut Context<'_>) {
-        let Some(stop) = self.moving.stop_of(source.region).filter(|stop| stop.settled > 0) else { return };
-        let (settled, doubts) = (stop.settled, stop.doubts.iter().map(|doubt| doubt.record.clone()).collect::<Vec<_>>());
-        let Some(join) = self.join.take_if(|join| join.whole && join.source == Some(source)) else { return };
+    pub(crate) fn end_join(&mut self, source: SiteId, cx: &mut Context<'_>) -> Option<Copied> {
+        let stop = self.stopped.get(&source.region).filter(|stop| stop.whole && stop.settled > 0)?;
+        let Join { epoch, newest, highest, collected, .. } = self.join.take_if(|join| join.whole && join.source == Some(source))?;
         cx.fx.count("placement.joined");
-        let epoch = join.epoch.min(settled);
-        // Only the newest version of each row was copied.
-        let floor = cx.timestamp().max(join.newest);
-        self.cohort.history_floor = floor.max(self.cohort.history_floor);
-        let mut batch = Batch::new();
-        self.cohort.keep_floor(join.newest, join.newest, &mut batch);
-        self.cohort.copy_floors(join.highest, &mut batch);
-        Number::HistoryFloor.put(&mut batch, self.cohort.history_floor.bits());
-        self.catch_up.collected = join.collected.max(self.catch_up.collected);
-        self.cohort.ceilings.raise_floor(self.catch_up.collected);
-        Number::Collected.put(&mut batch, self.catch_up.collected.bits());
-        let named = doubts.iter().map(|doubt| doubt.meta.attempt).collect();
-        self.drop_doubts_but(&named, epoch, &mut batch, cx);
-        self.cohort.carry(doubts.into_iter(), &mut batch, cx);
-        self.settle_by_copy(epoch, batch, cx);
+        let doubts = stop.doubts.iter().map(|doubt| doubt.record.clone()).collect();
+        Some(Copied { epoch: epoch.min(stop.settled), newest, highest, collected, doubts })
     }
 
-    pub(super) fn join_tick(&mut self, cx: &mut Context<'_>) {
+    /// Settled without asking anybody, once `batch` is on disk: the rows were copied from a replica that is settled in `epoch`. The log does not
+    /// speak for the epoch of an attempt that this site was prepared for and dropped without its outcome, nor for those before: the last of
+    /// them is `dropped_in`.
+    pub(crate) fn settle_by_copy(&mut self, epoch: u64, dropped_in: Option<u64>, batch: Batch, cx: &mut Context<'_>) {
+        self.since = self.since.max(dropped_in.map_or(0, |epoch| epoch + 1));
+        self.settled = epoch.min(cx.placement.epoch);
+        self.copied = true;
+        self.adopted = true; // on to the epochs since then
+        self.persist(batch, cx);
+    }
+
+    /// Asks again for rows that are overdue.
+    pub(crate) fn join_tick(&mut self, cx: &mut Context<'_>) {
         let overdue = |join: &Join| join.source.is_some() && cx.now.since(join.asked) >= cx.config.resend_after;
         if self.join.as_ref().is_some_and(overdue) {
             self.copy_from_nearest(cx);

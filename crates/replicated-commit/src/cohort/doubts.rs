@@ -24,16 +24,15 @@
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
 //! known or its transaction has another attempt.
 
-use super::cohort::Cohort;
-use super::cohort::{Carried, Entry, RowsOfDoubt, Stage};
-use super::config::PAGE_BYTES_MAX;
-use super::context::{Context, Local, Shared};
-use super::message::{Attempt, Doubt, Meta, Note};
-use super::moving::Stop;
-use super::nearby::NearCohort;
-use super::planted::Planted;
-use super::records::{self, CARRIED, PREPARED, PreparedRecord};
-use super::site::{Pending, Roles};
+use super::{Carried, Cohort, Entry, RowsOfDoubt, Stage};
+use crate::config::PAGE_BYTES_MAX;
+use crate::context::{Context, Local, Shared};
+use crate::message::{Attempt, Doubt, Meta, Note};
+use crate::mover::Stop;
+use crate::nearby::NearCohort;
+use crate::planted::Planted;
+use crate::records::{self, CARRIED, PREPARED, PreparedRecord};
+use crate::site::Pending;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Vote};
 use rhumb_core::{Batch, Load, Loaded, RegionId, record, work};
@@ -47,7 +46,7 @@ impl Cohort {
         entries.filter(|entry| entry.meta.epoch < cx.placement.epoch && entry.is_promised())
     }
 
-    pub(super) fn recover_carried(&mut self, cx: &Shared, PreparedRecord { meta, part }: PreparedRecord) {
+    pub(crate) fn recover_carried(&mut self, cx: &Shared, PreparedRecord { meta, part }: PreparedRecord) {
         for (key, _) in &part.writes {
             self.locks.carry(key, meta.attempt.txn);
         }
@@ -57,7 +56,7 @@ impl Cohort {
     }
 
     /// Forgets an entry, in memory and, by `batch`, on disk.
-    pub(super) fn remove_entry(&mut self, attempt: &Attempt, batch: &mut Batch) -> Option<Entry> {
+    pub(crate) fn remove_entry(&mut self, attempt: &Attempt, batch: &mut Batch) -> Option<Entry> {
         let entry = self.entries.remove(attempt)?;
         match entry.stage {
             Stage::Validating(_) => {}
@@ -69,20 +68,20 @@ impl Cohort {
     }
 
     /// True if `attempt` is carried here.
-    pub(super) fn is_carried(&self, attempt: &Attempt) -> bool {
+    pub(crate) fn is_carried(&self, attempt: &Attempt) -> bool {
         self.entries.get(attempt).is_some_and(|entry| entry.as_carried().is_some())
     }
 }
 
 impl Cohort {
     /// True if this replica is in doubt about an attempt of an epoch before the present one.
-    pub(super) fn has_doubts(&self, cx: &Shared) -> bool {
+    pub(crate) fn has_doubts(&self, cx: &Shared) -> bool {
         self.doubts_after(cx, None).next().is_some()
     }
 
     /// A page of them, as told to others. What they have read goes along: it lies below the timestamp above which the new epoch begins, and
     /// needs no lock, but whoever is to assume that they committed has to look at it.
-    pub(super) fn page_of_doubts(&self, cx: &Shared, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
+    pub(crate) fn page_of_doubts(&self, cx: &Shared, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
         let (mut page, mut bytes) = (Vec::new(), 0);
         for entry in self.doubts_after(cx, after) {
             let record = PreparedRecord { meta: entry.meta.clone(), part: entry.part.clone() };
@@ -98,7 +97,7 @@ impl Cohort {
 
     /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
     /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
-    pub(super) fn are_rows_absent(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn are_rows_absent(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> bool {
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.entries.get_mut(&attempt) else { return false };
         match carried.rows {
             RowsOfDoubt::Absent => return true,
@@ -117,7 +116,7 @@ impl Cohort {
 
 impl Cohort {
     /// Keeps the locks of what others are in doubt about, from now on and over restarts. Adds that to `batch`.
-    pub(super) fn carry(&mut self, doubts: impl Iterator<Item = PreparedRecord>, batch: &mut Batch, cx: &mut Context<'_>) {
+    pub(crate) fn carry(&mut self, doubts: impl Iterator<Item = PreparedRecord>, batch: &mut Batch, cx: &mut Context<'_>) {
         for doubt in doubts {
             let attempt = doubt.meta.attempt;
             let known = self.entries.get(&attempt).is_some_and(Entry::is_promised);
@@ -144,7 +143,7 @@ impl Cohort {
     }
 
     /// What a region that has stopped has not promised to commit still, it has in its log or will never vote for.
-    pub(super) fn hear_of_no_doubt(&mut self, near: &NearCohort<'_>, region: RegionId, stop: &Stop, cx: &mut Context<'_>) {
+    pub(crate) fn hear_of_no_doubt(&mut self, near: &NearCohort<'_>, region: RegionId, stop: &Stop, cx: &mut Context<'_>) {
         let promised: BTreeSet<Attempt> =
             stop.doubts.iter().filter(|doubt| !doubt.carried).map(|doubt| doubt.record.meta.attempt).collect();
         work::add(stop.doubts.len() + self.entries.len());
@@ -161,7 +160,7 @@ impl Cohort {
     }
 
     /// Regions whose logs may have what is carried here, and are not taken over that far.
-    pub(super) fn logs_of_carried(&self, near: &NearCohort<'_>) -> Regions {
+    pub(crate) fn logs_of_carried(&self, near: &NearCohort<'_>) -> Regions {
         work::add(self.entries.len());
         let carried = self.entries.values().filter_map(Entry::as_carried);
         let without = carried.flat_map(|carried| &carried.without);
@@ -169,7 +168,7 @@ impl Cohort {
     }
 
     /// Looks whether an outcome of what is carried is known by now.
-    pub(super) fn count_carried(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+    pub(crate) fn count_carried(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
         work::add(self.entries.len());
         let carried: Vec<Attempt> =
             self.entries.iter().filter(|(_, entry)| entry.as_carried().is_some()).map(|(attempt, _)| *attempt).collect();
@@ -179,7 +178,7 @@ impl Cohort {
     }
 
     /// Applies an attempt, or lets go of it, if the votes that this cohort has heard decide it.
-    pub(super) fn count_as_cohort(&mut self, near: &NearCohort<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    pub(crate) fn count_as_cohort(&mut self, near: &NearCohort<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(entry) = self.entries.get(&attempt) else { return };
         let mut tally = entry.tally.clone();
         entry.meta.refuse_for_lost(&mut tally);
@@ -206,7 +205,7 @@ impl Cohort {
     }
 
     /// The rows of what is carried were looked for.
-    pub(super) fn on_rows_of_carried(&mut self, near: &NearCohort<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(crate) fn on_rows_of_carried(&mut self, near: &NearCohort<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let Some(entry) = self.entries.get_mut(&attempt) else { return };
         let meta = entry.meta.clone();
@@ -223,7 +222,7 @@ impl Cohort {
     }
 
     /// Asks all regions that can still say for the votes on what is carried.
-    pub(super) fn carried_tick(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+    pub(crate) fn carried_tick(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
         let carried = self.entries.values().filter(|entry| entry.as_carried().is_some());
         let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
         for meta in &metas {
@@ -236,20 +235,25 @@ impl Cohort {
             self.count_carried(near, cx);
         }
     }
-}
 
-impl Roles {
-    /// All rows were copied from a replica that is in doubt about `doubts` only: what else this one was prepared for has its outcome
-    /// among them, whatever that is. Its votes stay, for those who ask for them.
-    pub(super) fn drop_doubts_but(&mut self, doubts: &BTreeSet<Attempt>, epoch: u64, batch: &mut Batch, cx: &mut Context<'_>) {
+    /// All rows were copied from a replica that is in doubt about `doubts` only: what else this one was prepared for, of epochs before `epoch`, has
+    /// its outcome among them, whatever that is. Lets go of it by `batch`; returns the last epoch in which it was prepared for such a one.
+    pub(crate) fn drop_doubts_but(
+        &mut self,
+        doubts: &BTreeSet<Attempt>,
+        epoch: u64,
+        batch: &mut Batch,
+        cx: &mut Context<'_>,
+    ) -> Option<u64> {
         let is_old = |entry: &&Entry| entry.is_promised() && entry.meta.epoch < epoch && !doubts.contains(&entry.meta.attempt);
-        let gone: Vec<Attempt> = self.cohort.entries.values().filter(is_old).map(|entry| entry.meta.attempt).collect();
+        let gone: Vec<Attempt> = self.entries.values().filter(is_old).map(|entry| entry.meta.attempt).collect();
+        let mut prepared_in = None;
         for attempt in gone {
             cx.fx.count("placement.doubt_copied");
-            if let Some(entry) = self.cohort.remove_entry(&attempt, batch).filter(|entry| matches!(entry.stage, Stage::Prepared)) {
-                self.moving.has_dropped_doubt_of(entry.meta.epoch);
+            if let Some(entry) = self.remove_entry(&attempt, batch).filter(|entry| matches!(entry.stage, Stage::Prepared)) {
+                prepared_in = prepared_in.max(Some(entry.meta.epoch));
             }
         }
-        self.coordinate(|coordinator, near| coordinator.settle_copied(near, epoch));
+        prepared_in
     }
 }

@@ -24,12 +24,9 @@
 //! Invariants: a commit is applied with a floor or not at all; `of(at)` is at least the floor of every commit applied at `at`
 //! in this life or an earlier one; a site's high covers whatever it is prepared for or has applied in any life.
 
-use super::cohort::Cohort;
-use super::context::Context;
-use super::message::{Attempt, Note};
-use super::records::Number;
-use super::site::Roles;
-use rhumb_core::{Batch, SiteId, Table, Timestamp};
+use super::Cohort;
+use crate::records::Number;
+use rhumb_core::{Batch, Table, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Commits whose floors are kept one by one.
@@ -37,7 +34,7 @@ const FLOORS_MAX: usize = 16_384;
 
 /// The floors of the commits applied at one shard replica.
 #[derive(Debug, Default)]
-pub(super) struct Floors {
+pub(crate) struct Floors {
     /// Of those whose floor lies above their timestamp.
     by_commit: BTreeMap<Timestamp, Timestamp>,
     /// The same, lowest floor first.
@@ -48,7 +45,7 @@ pub(super) struct Floors {
 
 impl Floors {
     /// Keeps the floor of a commit at `at`. Beyond [`FLOORS_MAX`] the lowest is folded into one bound for all.
-    pub(super) fn keep(&mut self, at: Timestamp, floor: Timestamp) {
+    pub(crate) fn keep(&mut self, at: Timestamp, floor: Timestamp) {
         let known = self.by_commit.get(&at).copied().unwrap_or(at);
         if floor <= known.max(self.base) {
             return;
@@ -65,31 +62,31 @@ impl Floors {
     }
 
     /// No commit that is not kept by itself has a floor above `floor`.
-    pub(super) fn raise_base(&mut self, floor: Timestamp) {
+    pub(crate) fn raise_base(&mut self, floor: Timestamp) {
         self.base = floor.max(self.base);
     }
 
     /// Lists its table: as full at rest as it was.
-    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+    pub(crate) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("cohort.floors", self.by_commit.len(), FLOORS_MAX).stays());
     }
 
     /// Up to where a snapshot must reach that sees a commit at `at`.
-    pub(super) fn of(&self, at: Timestamp) -> Timestamp {
+    pub(crate) fn of(&self, at: Timestamp) -> Timestamp {
         self.by_commit.get(&at).copied().unwrap_or(at).max(self.base)
     }
 }
 
 impl Cohort {
     /// Notes in memory and in `batch` that a commit is applied here, whose readers must reach up to `floor`.
-    pub(super) fn keep_floor(&mut self, at: Timestamp, floor: Timestamp, batch: &mut Batch) {
+    pub(crate) fn keep_floor(&mut self, at: Timestamp, floor: Timestamp, batch: &mut Batch) {
         self.floors.keep(at, floor);
         self.highest = at.max(self.highest);
         self.note_applied(at.max(floor), batch);
     }
 
     /// Rows were copied of which none has a floor above `highest`.
-    pub(super) fn copy_floors(&mut self, highest: Timestamp, batch: &mut Batch) {
+    pub(crate) fn copy_floors(&mut self, highest: Timestamp, batch: &mut Batch) {
         self.floors.raise_base(highest);
         self.note_applied(highest, batch);
     }
@@ -102,31 +99,10 @@ impl Cohort {
     }
 
     /// An earlier life applied nothing above `highest`, nor with a floor above it.
-    pub(super) fn recover_highest(&mut self, highest: Timestamp) {
+    pub(crate) fn recover_highest(&mut self, highest: Timestamp) {
         self.highest_applied = highest;
         self.highest = highest.max(self.highest);
         self.floors.raise_base(highest);
-    }
-}
-
-impl Roles {
-    /// Somebody who decides an attempt of `epoch` asks how high this site has prepared. Answered once all commits of the epochs
-    /// before were known here.
-    pub(super) fn on_ask_high(&mut self, from: SiteId, attempt: Attempt, epoch: u64, cx: &mut Context<'_>) {
-        if !self.moving.has_settled_in(epoch) {
-            return self.moving.wait_until_settled(from, Note::AskHigh { attempt, epoch }, cx);
-        }
-        cx.send(from, Note::High { attempt, high: self.cohort.highest });
-    }
-
-    /// A site says how high it has prepared.
-    pub(super) fn on_high(&mut self, from: SiteId, attempt: Attempt, high: Timestamp, cx: &mut Context<'_>) {
-        self.gateway.on_high(from, attempt, high, cx);
-        self.coordinate(|coordinator, near| coordinator.on_high_as_coordinator(near, from, attempt, high, cx));
-        if let Some(entry) = self.cohort.entries.get_mut(&attempt) {
-            entry.tally.hear_high(from, high);
-            self.replicate(|cohort, near| cohort.count_as_cohort(near, attempt, cx));
-        }
     }
 }
 
