@@ -35,7 +35,7 @@
 use super::cohort::Cohort;
 use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
 use super::context::{Context, Local, Shared};
-use super::message::{LogEntry, LogHead, Note, Part, Promise};
+use super::message::{LogEntry, LogHead, LogPage, Note, Part, Promise, Pulled};
 use super::mover::Mover;
 use super::nearby::NearCatchUp;
 use super::records::{LOG, LogRecord, Number};
@@ -65,15 +65,6 @@ struct Peer {
     safe: Timestamp,
     /// The epoch that the peer is settled in.
     settled: u64,
-}
-
-/// What a peer says as it pulls.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pulled {
-    pub(super) after: u64,
-    pub(super) safe: Timestamp,
-    pub(super) epoch: u64,
-    pub(super) settled: u64,
 }
 
 /// A page of a peer's log of which rows are still missing.
@@ -132,19 +123,6 @@ struct Heads {
 pub(super) struct Stopped {
     pub(super) before: u64,
     pub(super) awaited: bool,
-}
-
-/// One page of a peer's log.
-#[derive(Debug)]
-pub(super) struct Page {
-    pub(super) after: u64,
-    pub(super) heads: Vec<LogHead>,
-    pub(super) end: u64,
-    pub(super) more: bool,
-    pub(super) closed: Timestamp,
-    pub(super) begins: u64,
-    pub(super) collected: Timestamp,
-    pub(super) epoch: u64,
 }
 
 /// How far a replica has taken over the logs of its peers.
@@ -342,7 +320,7 @@ impl CatchUp {
             peer.saved = peer.cursor;
             Number::Cursor(region).put(&mut batch, peer.cursor);
         }
-        cx.fx.persist(batch).send(to, Promise::Pull { after: peer.cursor, safe, epoch, settled });
+        cx.fx.persist(batch).send(to, Promise::Pull(Pulled { after: peer.cursor, safe, epoch, settled }));
     }
 
     /// A peer pulls, while this replica promises to commit nothing more at or below `closed`.
@@ -388,11 +366,11 @@ impl CatchUp {
         cx.cover(&mut batch, closed);
         let Heads { after, heads, end, more } = heads;
         let (begins, collected, epoch) = (self.truncated, near.cohort.collected(), cx.placement.epoch);
-        cx.fx.persist(batch).send(to, Promise::Log { after, heads, end, more, closed, begins, collected, epoch });
+        cx.fx.persist(batch).send(to, Promise::Log(LogPage { after, heads, end, more, closed, begins, collected, epoch }));
     }
 
     /// True if `page` goes on where this replica left off, and says something of the present epoch.
-    pub(super) fn expects(&self, from: SiteId, page: &Page, cx: &mut Context<'_>) -> bool {
+    pub(super) fn expects(&self, from: SiteId, page: &LogPage, cx: &mut Context<'_>) -> bool {
         if page.after != self.cursor(from.region) {
             return false; // an answer to an older pull
         }
@@ -410,7 +388,7 @@ impl CatchUp {
     }
 
     /// A page of the log of `from` of which the rows of `wanted` are missing here, up to where `stopped` says.
-    pub(super) fn open(&mut self, from: SiteId, page: &Page, wanted: BTreeSet<u64>, stopped: Option<Stopped>, cx: &mut Context<'_>) {
+    pub(super) fn open(&mut self, from: SiteId, page: &LogPage, wanted: BTreeSet<u64>, stopped: Option<Stopped>, cx: &mut Context<'_>) {
         // What it promised in an earlier epoch counted beside the promises of those who voted then.
         let closed = if page.epoch == cx.placement.epoch { page.closed } else { Timestamp::ZERO };
         let (end, rest) = match stopped {

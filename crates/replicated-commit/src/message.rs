@@ -226,23 +226,163 @@ impl LogEntry {
     }
 }
 
+/// A read at one replica. One of a majority is of the active regions of `epoch`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    /// Its name.
+    pub read: ReadId,
+    /// The epoch in which its gateway asks.
+    pub epoch: u64,
+    /// Of which transaction.
+    pub txn: TxnId,
+    /// Which rows.
+    pub query: Query,
+    /// How.
+    pub how: How,
+}
+
+/// What one replica has read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rows {
+    /// Which read that was.
+    pub read: ReadId,
+    /// The rows: of a read by key those of the first of its keys, as many as there are.
+    pub rows: Vec<Row>,
+    /// A scan that was cut off speaks for the rows up to here only.
+    pub upto: Option<Key>,
+    /// The highest timestamp above the one asked for at which a row has a version or a prepared write. Zero, as the two below, unless the read
+    /// was [at](How::At) a timestamp.
+    pub above: Timestamp,
+    /// The highest of any commit that the replica knows.
+    pub high: Timestamp,
+    /// The highest of the versions' floors.
+    pub floor: Timestamp,
+}
+
+/// A commit that one gateway has another one run, in the life of that one that began at `life`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// Its name.
+    pub id: HandoffId,
+    /// When the life of the other gateway began that is meant.
+    pub life: Timestamp,
+    /// What the transaction does, by shard.
+    pub parts: Vec<(u16, Part)>,
+    /// Its client waits until a majority has applied it.
+    pub two_rounds: bool,
+}
+
+/// A site is alive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ping {
+    /// Its clock.
+    pub sent: Time,
+    /// When the oldest transaction began that is still running there.
+    pub oldest: Timestamp,
+    /// When it handed over the oldest commit of which it awaits the end.
+    pub handing: Timestamp,
+    /// When its life began.
+    pub life: Timestamp,
+    /// Counts its pings since.
+    pub ping: u64,
+    /// That of its placement.
+    pub epoch: u64,
+    /// Of what commits at or below it nothing is in doubt there, nor carried, nor will be in this epoch.
+    pub closed: Timestamp,
+}
+
+/// A leader asks the survivors what they know of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inquiry {
+    /// Which attempt.
+    pub meta: Meta,
+    /// The round that it leads.
+    pub round: Round,
+    /// The regions that are lost.
+    pub without: Regions,
+}
+
+/// A region has promised a round, and this is what it knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Testified {
+    /// Of which attempt.
+    pub attempt: Attempt,
+    /// Which region.
+    pub region: RegionId,
+    /// The round.
+    pub round: Round,
+    /// What it knows.
+    pub testimony: Testimony,
+    /// What the attempt reads and writes in this shard, if the region is prepared for it.
+    pub contents: Option<Part>,
+}
+
+/// How far a replica has taken over the log of a peer, which is to keep the rest for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pulled {
+    /// The log is taken over up to here.
+    pub after: u64,
+    /// Every commit at or below it is applied.
+    pub safe: Timestamp,
+    /// The placement of this epoch says that it wants the log.
+    pub epoch: u64,
+    /// The epoch that it is settled in, zero as long as not all rows are here.
+    pub settled: u64,
+}
+
+/// A page of a replica's log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogPage {
+    /// It begins after this place.
+    pub after: u64,
+    /// What it lists.
+    pub heads: Vec<LogHead>,
+    /// It ends here.
+    pub end: u64,
+    /// There is more.
+    pub more: bool,
+    /// Once all up to `end` is applied, and there is no more, nothing at or below it will ever be committed with this replica's vote that is not
+    /// in the log.
+    pub closed: Timestamp,
+    /// The log has lost what it had up to here.
+    pub begins: u64,
+    /// Deletions up to here may be gone.
+    pub collected: Timestamp,
+    /// The epoch of the replica's placement.
+    pub epoch: u64,
+}
+
+/// A page of a replica's rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyPage {
+    /// It begins with this key.
+    pub from: Key,
+    /// The newest version of each, deletions included.
+    pub rows: Vec<Row>,
+    /// Where the next page begins; none after the last one.
+    pub next: Option<Key>,
+    /// Deletions up to here may be gone.
+    pub collected: Timestamp,
+    /// No row has a floor above it.
+    pub highest: Timestamp,
+    /// The epoch that the replica is settled in.
+    pub epoch: u64,
+}
+
 /// A message that promises nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the variants are documented; their fields are named after the types above
 pub enum Note {
-    /// Gateway to replica: read. A read of a majority is one of the active regions of `epoch`.
-    Read { read: ReadId, epoch: u64, txn: TxnId, query: Query, how: How },
-    /// Replica to gateway: what was read. A scan that was cut off speaks for the rows up to `upto` only, a read by key for the first of its keys, as
-    /// many as there are rows. `above` is the highest timestamp above the one asked for at which a row has a version or a prepared write, `high`
-    /// the highest of any commit that this replica knows, `floor` the highest of the versions' floors; all zero unless `At`.
-    Rows { read: ReadId, rows: Vec<Row>, upto: Option<Key>, above: Timestamp, high: Timestamp, floor: Timestamp },
+    /// Gateway to replica: read.
+    Read(Read),
+    /// Replica to gateway: what was read.
+    Rows(Rows),
     /// Replica to gateway: not served.
     Denied { read: ReadId, denial: Denial },
     /// Gateway to replica: the transaction is over, its read locks may go.
     Release { txn: TxnId },
-    /// Gateway to the gateway that is to commit for it, in the life that began at `life`: commit this. Said again until
-    /// answered.
-    Handoff { id: HandoffId, life: Timestamp, parts: Vec<(u16, Part)>, two_rounds: bool },
+    /// Gateway to the gateway that is to commit for it: commit this. Said again until answered.
+    Handoff(Handoff),
     /// The answer.
     HandedBack { id: HandoffId, result: Result<Committed, TxnError> },
     /// Gateway to each region's coordinator: vote on this.
@@ -279,7 +419,7 @@ pub enum Note {
     /// no votes any more, and apply it only when I say so.
     Bind { meta: Meta },
     /// Leader of a resolution to each survivor's coordinator: what do you know? Count no votes any more, and promise this round.
-    Inquire { meta: Meta, round: Round, without: Regions },
+    Inquire(Inquiry),
     /// The same to all of them, once it has heard them: accept this.
     Propose { meta: Meta, round: Round, decision: Decision, contents: Option<Part> },
     /// The same to all of them, and to the gateway: all have accepted this.
@@ -288,10 +428,8 @@ pub enum Note {
     Outranked { attempt: Attempt, promised: Round },
     /// Replica to a peer: the rows of these log entries.
     Fetch { seqs: Vec<u64> },
-    /// Site to site: alive? `oldest` is the start of the oldest transaction still running at the sender, `handing` when it handed over
-    /// the oldest commit of which it awaits the end, `life` the start of the sender's life, `ping` counts its pings since, `epoch` is that of its
-    /// placement. Of what commits at or below `closed` nothing is in doubt there, nor carried, nor will be in this epoch.
-    Ping { sent: Time, oldest: Timestamp, handing: Timestamp, life: Timestamp, ping: u64, epoch: u64, closed: Timestamp },
+    /// Site to site: alive?
+    Ping(Ping),
     /// Answer to `Ping`.
     Pong { sent: Time },
     /// Site to site: what the sender has measured.
@@ -322,7 +460,7 @@ pub enum Promise {
     /// The answer to [`Note::Bind`] of a site that knows no outcome.
     Bound { attempt: Attempt, votes: Vec<(RegionId, Vote)> },
     /// Coordinator to the leader of a round: promised, and this is what the region knows.
-    Testified { attempt: Attempt, region: RegionId, round: Round, testimony: Testimony, contents: Option<Part> },
+    Testified(Testified),
     /// The same: another attempt that may commit is in the way here.
     Contested { attempt: Attempt, region: RegionId, round: Round },
     /// The same: what that round proposes is accepted.
@@ -335,22 +473,18 @@ pub enum Promise {
     Applied { attempt: Attempt, shard: u16 },
     /// Coordinator to the gateway of an attempt of two rounds: committed and applied in this region.
     Confirmed { attempt: Attempt, region: RegionId },
-    /// Replica to its peers in other regions: your log up to `after` is taken over, and every commit at or below `safe` is
-    /// applied; what came after? Keep it for me, as the placement of `epoch` says; `settled` is the epoch that I am settled in,
-    /// zero as long as not all rows are here.
-    Pull { after: u64, safe: Timestamp, epoch: u64, settled: u64 },
-    /// Replica to the peer that pulled: the log after `after`. Once all up to `end` is applied (`more` false), nothing
-    /// at or below `closed` will ever be committed with this replica's vote that is not in it. The log has lost what it had
-    /// up to `begins`, and deletions up to `collected` may be gone.
-    Log { after: u64, heads: Vec<LogHead>, end: u64, more: bool, closed: Timestamp, begins: u64, collected: Timestamp, epoch: u64 },
+    /// Replica to its peers in other regions: your log is taken over so far; what came after?
+    Pull(Pulled),
+    /// Replica to the peer that pulled: the log after that.
+    Log(LogPage),
     /// Replica to the peer that fetched.
     Entries { entries: Vec<LogEntry> },
     /// The placement that this site has adopted.
     Placed { placement: Placement },
     /// This replica votes in no epoch before that of the placement any more.
     Stopped(Stopped),
-    /// Replica, settled in `epoch`, to the one that copies: the newest rows of a range, deletions included. None has a floor above `highest`.
-    CopiedRows { from: Key, rows: Vec<Row>, next: Option<Key>, collected: Timestamp, highest: Timestamp, epoch: u64 },
+    /// Replica to the one that copies: the newest rows of a range, deletions included.
+    CopiedRows(CopyPage),
 }
 
 /// A region's vote on an attempt.
@@ -516,8 +650,8 @@ impl fmt::Display for Part {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Note::Read { txn, query, how, .. } => write!(f, "Read {txn} {how} {query}"),
-            Note::Rows { rows, upto, above, floor, .. } => {
+            Note::Read(Read { txn, query, how, .. }) => write!(f, "Read {txn} {how} {query}"),
+            Note::Rows(Rows { rows, upto, above, floor, .. }) => {
                 write!(f, "Rows ")?;
                 list(f, rows.iter().map(|row| format!("{}@{}", row.key, row.version)))?;
                 if let Some(upto) = upto {
@@ -533,7 +667,7 @@ impl fmt::Display for Note {
             }
             Note::Denied { denial, .. } => write!(f, "Denied {denial}"),
             Note::Release { txn } => write!(f, "Release {txn}"),
-            Note::Handoff { id, parts, .. } => {
+            Note::Handoff(Handoff { id, parts, .. }) => {
                 write!(f, "Handoff {id}")?;
                 parts.iter().try_for_each(|(shard, part)| write!(f, " {shard}:{part}"))
             }
@@ -562,7 +696,7 @@ impl fmt::Display for Note {
             Note::Over { attempt } => write!(f, "Over {attempt}"),
             Note::Settle { lost } => write!(f, "Settle without {lost}"),
             Note::AskVote { meta } => write!(f, "AskVote {}", meta.attempt),
-            Note::Inquire { meta, round, without } => write!(f, "Inquire {} round {round} without {without}", meta.attempt),
+            Note::Inquire(Inquiry { meta, round, without }) => write!(f, "Inquire {} round {round} without {without}", meta.attempt),
             Note::Concluded { meta, decision } => write!(f, "Concluded {} {decision}", meta.attempt),
             Note::Propose { meta, round, decision, .. } => write!(f, "Propose {} round {round} {decision}", meta.attempt),
             Note::Outranked { attempt, promised } => write!(f, "Outranked {attempt} by round {promised}"),
@@ -571,7 +705,7 @@ impl fmt::Display for Note {
                 list(f, seqs.iter())
             }
             Note::Bind { meta } => write!(f, "Bind {}", meta.attempt),
-            Note::Ping { oldest, .. } => write!(f, "Ping oldest {oldest}"),
+            Note::Ping(Ping { oldest, .. }) => write!(f, "Ping oldest {oldest}"),
             Note::Pong { .. } => write!(f, "Pong"),
             Note::Measured(_) => write!(f, "Measured"),
             Note::AskPlacement => write!(f, "AskPlacement"),
@@ -592,7 +726,7 @@ impl fmt::Display for Promise {
             Promise::PrepareNext { meta, part } => write!(f, "PrepareNext {} at {} {part}", meta.attempt, meta.at),
             Promise::Aborted { meta } => write!(f, "Aborted {}", meta.attempt),
             Promise::Contested { attempt, region, round } => write!(f, "Contested {attempt} {region} round {round}"),
-            Promise::Testified { attempt, region, round, testimony, .. } => {
+            Promise::Testified(Testified { attempt, region, round, testimony, .. }) => {
                 write!(f, "Testified {attempt} {region} round {round} {testimony}")
             }
             Promise::Accepted { attempt, region, round } => write!(f, "Accepted {attempt} {region} round {round}"),
@@ -609,13 +743,13 @@ impl fmt::Display for Promise {
                 write!(f, " in doubt about ")?;
                 list(f, doubts.iter().map(|doubt| doubt.record.meta.attempt))
             }
-            Promise::CopiedRows { rows, next, .. } => {
+            Promise::CopiedRows(CopyPage { rows, next, .. }) => {
                 write!(f, "CopiedRows ")?;
                 list(f, rows.iter().map(|row| format!("{}@{}", row.key, row.version)))?;
                 if next.is_some() { write!(f, "…") } else { Ok(()) }
             }
-            Promise::Pull { after, safe, .. } => write!(f, "Pull after {after} safe {safe}"),
-            Promise::Log { after, heads, end, more, closed, .. } => {
+            Promise::Pull(Pulled { after, safe, .. }) => write!(f, "Pull after {after} safe {safe}"),
+            Promise::Log(LogPage { after, heads, end, more, closed, .. }) => {
                 write!(f, "Log {after}..{end}{} closed {closed} ", if *more { "…" } else { "" })?;
                 list(f, heads.iter().map(|head| head.attempt))
             }

@@ -5,15 +5,18 @@
 //!
 //! Invariant: a role changes its own state only.
 
-use super::catch_up::{CatchUp, Found, Page, Pulled, Stopped as LookStopped};
+use super::catch_up::{CatchUp, Found, Stopped as LookStopped};
 use super::cohort::{Cohort, PreparedHere};
 use super::config::FETCH_PAGE;
 use super::context::{Context, Local, Shared};
 use super::coordinator::{Coordinator, Proposal};
-use super::gateway::{Gateway, Handoff, Reply, ScanAsked};
+use super::gateway::{Gateway, ReadRetry, Reader, ScanAsked};
 use super::measure::Measures;
-use super::message::{ABORTED, ATTEMPT, Admin, Answer, Attempt, LogEntry, LogHead, Meta, Note, Part, Promise, Request, Status, Stopped};
-use super::mover::{CopyAsked, CopyPage, Mover, Step};
+use super::message::{
+    ABORTED, ATTEMPT, Admin, Answer, Attempt, CopyPage, Inquiry, LogEntry, LogHead, LogPage, Meta, Note, Part, Ping, Promise, Pulled,
+    Request, Status, Stopped,
+};
+use super::mover::{CopyAsked, Mover, Step};
 use super::nearby::{NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use super::peers::Closed;
 use super::planted::Planted;
@@ -148,10 +151,8 @@ impl Roles {
     /// A site says something that promises nothing.
     pub(super) fn on_note(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
         match note {
-            note @ Note::Read { .. } => self.replicate(|cohort, near| cohort.on_read(near, from, note, cx)),
-            Note::Rows { read, rows, upto, above, high, floor } => {
-                self.gateway.on_rows(from, read, Reply { rows, upto, above, high, floor }, cx);
-            }
+            Note::Read(read) => self.replicate(|cohort, near| cohort.on_read(near, from, read, cx)),
+            Note::Rows(rows) => self.gateway.on_rows(from, rows, cx),
             Note::Denied { read, denial } => self.gateway.on_denied(from, read, denial, cx),
             Note::Release { txn } => self.cohort.on_release(txn, cx),
             Note::Accept { meta, parts } => self.coordinate(|coordinator, near| coordinator.on_accept(near, meta, parts, cx)),
@@ -163,7 +164,10 @@ impl Roles {
             Note::Unprepare { attempt } => self.cohort.on_unprepare(attempt, cx),
             Note::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, cx),
             Note::Withdraw { meta } => self.coordinate(|coordinator, near| coordinator.on_withdraw(near, from, meta, cx)),
-            Note::Decided { meta, .. } | Note::Inquire { meta, .. } | Note::Propose { meta, .. } | Note::Concluded { meta, .. }
+            Note::Decided { meta, .. }
+            | Note::Inquire(Inquiry { meta, .. })
+            | Note::Propose { meta, .. }
+            | Note::Concluded { meta, .. }
                 if cx.is_lost(from.region, &meta) =>
             {
                 cx.fx.count("commit.outcome_of_lost")
@@ -185,9 +189,7 @@ impl Roles {
             }
             Note::AskVote { meta } => self.coordinate(|coordinator, near| coordinator.on_ask_vote(near, from, meta, cx)),
             Note::Bind { meta } => self.on_bind(from, meta, cx),
-            Note::Inquire { meta, round, without } => {
-                self.coordinate(|coordinator, near| coordinator.on_inquire(near, from, meta, round, without, cx))
-            }
+            Note::Inquire(inquiry) => self.coordinate(|coordinator, near| coordinator.on_inquire(near, from, inquiry, cx)),
             Note::Concluded { meta, decision } => {
                 self.coordinate(|coordinator, near| coordinator.on_concluded(near, &meta, decision, cx));
                 self.gateway.on_decided(&meta, decision, cx);
@@ -198,14 +200,14 @@ impl Roles {
             }
             Note::Outranked { attempt, promised } => self.coordinator.on_outranked(attempt, promised, cx),
             Note::Fetch { seqs } => self.catch_up.on_fetch(from, seqs, cx),
-            Note::Handoff { id, life, parts, two_rounds } => self.gateway.on_handoff(from, Handoff { id, life, parts, two_rounds }, cx),
+            Note::Handoff(handoff) => self.gateway.on_handoff(from, handoff, cx),
             Note::HandedBack { id, result } => self.gateway.on_handed_back(id, result, cx),
             Note::Settle { lost } => self.coordinate(|coordinator, near| coordinator.settle_placements(near, lost, cx)),
             Note::Measured(measured) => self.measures.on_measured(from, measured),
             Note::AskPlacement => cx.tell_placement(from),
             Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, cx),
             Note::CopyRows { from: first, epoch } => self.move_on(|mover, near| mover.on_copy_rows(near, from, first, epoch, cx)),
-            Note::Ping { sent, oldest, handing, life, ping, epoch, closed } => {
+            Note::Ping(Ping { sent, oldest, handing, life, ping, epoch, closed }) => {
                 cx.compare_epoch(from, epoch);
                 cx.peers.running_since(from, oldest, handing, life);
                 if epoch == cx.placement.epoch {
@@ -238,10 +240,7 @@ impl Roles {
                 self.on_aborted_as_cohort(from, &meta, cx);
                 self.gateway.on_abort_on_record(from, &meta, cx);
             }
-            Promise::Testified { attempt, region, round, testimony, contents } => {
-                self.coordinator.hear_contents(&attempt, contents);
-                self.coordinate(|coordinator, near| coordinator.on_testified(near, attempt, region, round, testimony, cx));
-            }
+            Promise::Testified(testified) => self.coordinate(|coordinator, near| coordinator.on_testified(near, testified, cx)),
             Promise::Contested { attempt, region, round } => self.coordinator.on_contested(attempt, region, round, cx),
             Promise::Accepted { attempt, region, round } => {
                 self.coordinate(|coordinator, near| coordinator.on_accepted(near, attempt, region, round, cx))
@@ -252,15 +251,11 @@ impl Roles {
             }
             Promise::Applied { attempt, shard } => self.coordinator.on_applied(attempt, shard, cx),
             Promise::Confirmed { attempt, region } => self.gateway.on_confirmed(attempt, region, cx),
-            Promise::Pull { after, safe, epoch, settled } => self.on_pull(from, Pulled { after, safe, epoch, settled }, cx),
-            Promise::Log { after, heads, end, more, closed, begins, collected, epoch } => {
-                self.on_log(from, Page { after, heads, end, more, closed, begins, collected, epoch }, cx)
-            }
+            Promise::Pull(pulled) => self.on_pull(from, pulled, cx),
+            Promise::Log(page) => self.on_log(from, page, cx),
             Promise::Placed { placement } => self.on_placed(placement, cx),
             Promise::Stopped(stopped) => self.on_stopped(from, stopped, cx),
-            Promise::CopiedRows { from: first, rows, next, collected, highest, epoch } => {
-                self.mover.on_copied_rows(from, CopyPage { from: first, rows, next, collected, highest, epoch }, cx)
-            }
+            Promise::CopiedRows(page) => self.mover.on_copied_rows(from, page, cx),
             Promise::Entries { entries } => self.on_entries(from, entries, cx),
         }
     }
@@ -273,9 +268,9 @@ impl Roles {
         }
         match request {
             Request::Begin { mode } => self.gateway.on_begin(id, mode, cx),
-            Request::Get { txn, mode, keys, expect } => self.gateway.on_get(id, txn, mode, keys, expect, cx),
+            Request::Get { txn, mode, keys, expect } => self.gateway.on_get(Reader { id, txn, mode }, keys, expect, cx),
             Request::Scan { txn, mode, range, limit, reverse, expect } => {
-                self.gateway.on_scan(id, txn, mode, ScanAsked { range, limit, reverse }, expect, cx);
+                self.gateway.on_scan(Reader { id, txn, mode }, ScanAsked { range, limit, reverse }, expect, cx);
             }
             Request::Commit { txn, writes, expect, options } => self.gateway.on_commit(id, txn, writes, expect, options, cx),
             Request::Rollback { txn } => self.gateway.on_rollback(id, txn, cx),
@@ -297,7 +292,7 @@ impl Roles {
         // A read that waited here may have taken locks after its transaction was over.
         cx.peers.running_since(me, oldest, handing, life);
         let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.close(cx));
-        cx.broadcast(&Note::Ping { sent: now, oldest, handing, life, ping, epoch, closed });
+        cx.broadcast(&Note::Ping(Ping { sent: now, oldest, handing, life, ping, epoch, closed }));
         self.gateway.tick(cx);
         self.coordinate(|coordinator, near| coordinator.coordinator_tick(near, cx));
         self.replicate(|cohort, near| cohort.cohort_tick(near, cx));
@@ -310,7 +305,7 @@ impl Roles {
     }
 
     /// The gateway asks again for locks that were denied.
-    pub(super) fn on_retry_read(&mut self, retry: super::gateway::ReadRetry, cx: &mut Context<'_>) {
+    pub(super) fn on_retry_read(&mut self, retry: ReadRetry, cx: &mut Context<'_>) {
         self.gateway.on_retry_read(retry, cx);
     }
 
@@ -493,7 +488,7 @@ impl Roles {
     }
 
     /// A page of a peer's log.
-    fn on_log(&mut self, from: SiteId, page: Page, cx: &mut Context<'_>) {
+    fn on_log(&mut self, from: SiteId, page: LogPage, cx: &mut Context<'_>) {
         if !self.catch_up.expects(from, &page, cx) || !self.enters(from.region, &page, cx) {
             return;
         }
@@ -518,7 +513,7 @@ impl Roles {
 
     /// True if the page goes on where this replica left off. A log may have lost its beginning: then it goes on from there, if
     /// what was lost has been copied or is going to be.
-    fn enters(&mut self, region: RegionId, page: &Page, cx: &mut Context<'_>) -> bool {
+    fn enters(&mut self, region: RegionId, page: &LogPage, cx: &mut Context<'_>) -> bool {
         let behind = page.begins > page.after;
         if !self.mover.may_enter(region) {
             if behind && cx.has_copy() {

@@ -15,7 +15,7 @@
 use super::Cohort;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local};
-use crate::message::{Denial, How, Note, Query, ReadId};
+use crate::message::{Denial, How, Note, Query, Read, ReadId, Rows};
 use crate::nearby::NearCohort;
 use crate::planted::Planted;
 use crate::site::Pending;
@@ -70,15 +70,15 @@ impl Cohort {
 
 impl Cohort {
     /// A gateway reads.
-    pub(crate) fn on_read(&mut self, near: &NearCohort<'_>, from: SiteId, note: Note, cx: &mut Context<'_>) {
-        let Note::Read { read, epoch, txn, ref query, how } = note else { unreachable!("a read was dispatched here") };
+    pub(crate) fn on_read(&mut self, near: &NearCohort<'_>, from: SiteId, asked: Read, cx: &mut Context<'_>) {
+        let Read { read, epoch, txn, ref query, how } = asked;
         let of_majority = matches!(how, How::Lock | How::At(_));
         if of_majority && epoch < cx.placement.epoch {
             return cx.tell_placement(from); // its gateway asks again, in this epoch
         }
         if of_majority && (epoch > cx.placement.epoch || !near.mover.is_settled(cx)) {
             cx.compare_epoch(from, epoch);
-            return cx.tell(Local::AwaitSettling(from, note));
+            return cx.tell(Local::AwaitSettling(from, Note::Read(asked)));
         }
         if !cx.has_copy() || !near.mover.has_rows() {
             cx.fx.count("read.denied_moved");
@@ -220,7 +220,7 @@ impl Cohort {
             How::At(at) => (self.highest.max(job.above), self.floor_of(&rows, at)),
             How::Lock | How::Newest | How::Stale(_) => (Timestamp::ZERO, Timestamp::ZERO),
         };
-        cx.send(job.from, Note::Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor });
+        cx.send(job.from, Note::Rows(Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor }));
     }
 
     /// Serves a read that waits no longer. False if there is none.

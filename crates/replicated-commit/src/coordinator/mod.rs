@@ -127,7 +127,7 @@ impl Coordinator {
     }
 
     /// A region that is prepared for `attempt` says what that reads and writes in this shard.
-    pub(crate) fn hear_contents(&mut self, attempt: &Attempt, contents: Option<Part>) {
+    fn hear_contents(&mut self, attempt: &Attempt, contents: Option<Part>) {
         if let Some(state) = self.attempts.get_mut(attempt).filter(|state| state.leader.is_some()) {
             state.contents = contents.or(state.contents.take());
         }

@@ -15,7 +15,7 @@ use super::Coordinator;
 use crate::cohort::RowsOfDoubt;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
-use crate::message::{ASSUMED, Answer, Attempt, Meta, Note, Part, Promise};
+use crate::message::{ASSUMED, Answer, Attempt, Inquiry, Meta, Note, Part, Promise, Testified};
 use crate::nearby::NearCoordinator;
 use crate::planted::Planted;
 use crate::resolution::{Leader, Round, Testimony, Verdict};
@@ -45,7 +45,7 @@ impl Coordinator {
         let without = Regions::first(cx.topology.region_count()).without(leader.survivors());
         let (round, awaited) = (leader.round(), leader.awaited());
         let note = match leader.proposed() {
-            None => Note::Inquire { meta: meta.clone(), round, without },
+            None => Note::Inquire(Inquiry { meta: meta.clone(), round, without }),
             Some(decision) => {
                 let state = &self.attempts[&meta.attempt];
                 let contents = state.contents.clone().filter(|_| state.assumes);
@@ -159,15 +159,8 @@ impl Coordinator {
     }
 
     /// A leader asks what this region knows.
-    pub(crate) fn on_inquire(
-        &mut self,
-        near: &NearCoordinator<'_>,
-        from: SiteId,
-        meta: Meta,
-        round: Round,
-        without: Regions,
-        cx: &mut Context<'_>,
-    ) {
+    pub(crate) fn on_inquire(&mut self, near: &NearCoordinator<'_>, from: SiteId, inquiry: Inquiry, cx: &mut Context<'_>) {
+        let Inquiry { meta, round, without } = inquiry;
         let attempt = meta.attempt;
         if meta.coordinator != cx.me.shard || without.contains(cx.me.region) {
             return;
@@ -234,19 +227,13 @@ impl Coordinator {
             forgotten: state.stands_in.then_some(near.cohort.log_end()),
         };
         let contents = entry.map(|entry| entry.part.clone());
-        cx.fx.persist(Batch::new()).send(to, Promise::Testified { attempt, region, round, testimony, contents });
+        cx.fx.persist(Batch::new()).send(to, Promise::Testified(Testified { attempt, region, round, testimony, contents }));
     }
 
     /// A survivor testifies.
-    pub(crate) fn on_testified(
-        &mut self,
-        near: &NearCoordinator<'_>,
-        attempt: Attempt,
-        region: RegionId,
-        round: Round,
-        testimony: Testimony,
-        cx: &mut Context<'_>,
-    ) {
+    pub(crate) fn on_testified(&mut self, near: &NearCoordinator<'_>, testified: Testified, cx: &mut Context<'_>) {
+        let Testified { attempt, region, round, testimony, contents } = testified;
+        self.hear_contents(&attempt, contents);
         let Some(leader) = self.leader(&attempt) else { return };
         leader.hear(region, round, testimony);
         self.go_on_resolving(near, attempt, cx);

@@ -80,6 +80,16 @@ impl Committing {
     }
 }
 
+/// What a transaction is to commit.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) txn: TxnId,
+    /// What it does in each shard.
+    pub(super) parts: BTreeMap<u16, Part>,
+    /// Its client waits until a majority has applied it.
+    pub(super) two_rounds: bool,
+}
+
 impl Gateway {
     pub(crate) fn on_commit(
         &mut self,
@@ -113,8 +123,8 @@ impl Gateway {
             Self::check_majority(cx, &shards).map(|()| parts)
         }) {
             Ok(parts) => match Self::commit_coordinator(cx).filter(|_| options.handoff) {
-                Some(to) => self.hand_over(id, txn, to, parts, options.two_rounds, cx),
-                None => self.attempt(Whose::Client(id), txn, parts, options.two_rounds, cx),
+                Some(to) => self.hand_over(id, to, Wanted { txn, parts, two_rounds: options.two_rounds }, cx),
+                None => self.attempt(Whose::Client(id), Wanted { txn, parts, two_rounds: options.two_rounds }, cx),
             },
             Err(error) => {
                 self.end(txn, cx);
@@ -167,7 +177,8 @@ impl Gateway {
     }
 
     /// The first attempt.
-    pub(super) fn attempt(&mut self, whose: Whose, txn: TxnId, parts: BTreeMap<u16, Part>, two_rounds: bool, cx: &mut Context<'_>) {
+    pub(super) fn attempt(&mut self, whose: Whose, wanted: Wanted, cx: &mut Context<'_>) {
+        let Wanted { txn, parts, two_rounds } = wanted;
         // Where most is written, two-phase commit within the region saves a message by coordinating.
         let coordinator =
             parts.iter().max_by_key(|(shard, part)| (part.writes.len(), std::cmp::Reverse(**shard))).map_or(0, |(shard, _)| *shard);

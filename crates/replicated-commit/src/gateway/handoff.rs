@@ -21,25 +21,15 @@
 //! Invariants: what was read goes along as versions, so the votes validate it whoever asks for them; a commit that was
 //! handed over is never run by the gateway that handed it over.
 
-use super::commit::Whose;
+use super::commit::{Wanted, Whose};
 use super::{Begin, Gateway, Txn};
 use crate::config::TAKEN_MAX;
 use crate::context::{Context, Shared};
-use crate::message::{Answer, HandoffId, Note, Part};
+use crate::message::{Answer, Handoff, HandoffId, Note};
 use crate::planted::Planted;
 use rhumb_commit::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{SiteId, Time, Timestamp, TxnId};
-use std::collections::BTreeMap;
-
-/// The commit of another gateway's transaction.
-#[derive(Debug)]
-pub(crate) struct Handoff {
-    pub(crate) id: HandoffId,
-    pub(crate) life: Timestamp,
-    pub(crate) parts: Vec<(u16, Part)>,
-    pub(crate) two_rounds: bool,
-}
+use rhumb_core::{SiteId, Time, TxnId};
 
 /// A commit that another gateway runs for this one.
 #[derive(Debug)]
@@ -64,20 +54,14 @@ impl Gateway {
         (region != cx.me.region && cx.peers.is_alive(site, cx.now, cx.config.suspect_after)).then_some(site)
     }
 
-    /// Has `to` commit `txn`.
-    pub(super) fn hand_over(
-        &mut self,
-        id: RequestId,
-        txn: TxnId,
-        to: SiteId,
-        parts: BTreeMap<u16, Part>,
-        two_rounds: bool,
-        cx: &mut Context<'_>,
-    ) {
+    /// Has `to` commit what a client asks for.
+    pub(super) fn hand_over(&mut self, id: RequestId, to: SiteId, wanted: Wanted, cx: &mut Context<'_>) {
+        let Wanted { txn, parts, two_rounds } = wanted;
         cx.fx.count("commit.handed_over");
         let trips = self.txns[&txn].trips + 1;
         let name = HandoffId { gateway: cx.me, life: cx.life, made: cx.timestamp() };
-        let note = Note::Handoff { id: name, life: cx.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
+        let handoff = Handoff { id: name, life: cx.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
+        let note = Note::Handoff(handoff);
         // Its read locks go: what it read is validated by version.
         self.end(txn, cx);
         cx.fx.send(to, note.clone());
@@ -119,7 +103,8 @@ impl Gateway {
         let txn = TxnId { began, gateway: cx.me };
         self.taken.insert(handoff.id, None);
         self.txns.insert(txn, Txn::new(ReadMode::Optimistic, began));
-        self.attempt(Whose::Gateway(handoff.id), txn, handoff.parts.into_iter().collect(), handoff.two_rounds, cx);
+        let Handoff { id, parts, two_rounds, .. } = handoff;
+        self.attempt(Whose::Gateway(id), Wanted { txn, parts: parts.into_iter().collect(), two_rounds }, cx);
     }
 
     /// A commit that this gateway ran for another one has ended.

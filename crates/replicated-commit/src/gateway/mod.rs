@@ -8,12 +8,11 @@ mod commit;
 mod handoff;
 mod reads;
 
-pub(super) use handoff::Handoff;
-pub(super) use reads::{ReadRetry, Reply, ScanAsked};
+pub(super) use reads::{ReadRetry, Reader, ScanAsked};
 
 use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
 use super::measure::Workload;
-use super::message::{Answer, Attempt, HandoffId, Note, ReadId};
+use super::message::{Answer, Attempt, Handoff, HandoffId, Note, ReadId};
 use crate::context::{Context, Shared};
 use commit::Committing;
 use handoff::{Handed, Taken};

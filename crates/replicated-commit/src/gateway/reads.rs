@@ -16,7 +16,7 @@
 use super::{Gateway, RangeEvidence, Txn};
 use crate::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
 use crate::context::{Context, Shared};
-use crate::message::{Answer, Denial, How, Note, Query, ReadId};
+use crate::message::{Answer, Denial, How, Note, Query, Read, ReadId, Rows};
 use crate::site::Timer;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{ReadMode, TxnError};
@@ -24,14 +24,15 @@ use rhumb_core::actor::RequestId;
 use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Time, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One replica's answer.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) upto: Option<Key>,
-    pub(crate) above: Timestamp,
-    pub(crate) high: Timestamp,
-    pub(crate) floor: Timestamp,
+/// Whose read it is, and how it reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader {
+    /// What its client is answered by.
+    pub(crate) id: RequestId,
+    /// Its transaction.
+    pub(crate) txn: TxnId,
+    /// How.
+    pub(crate) mode: ReadMode,
 }
 
 /// Asks again for the locks that were denied to a read.
@@ -52,7 +53,7 @@ pub(crate) struct ScanAsked {
 #[derive(Debug)]
 struct ShardRead {
     query: Query,
-    replies: BTreeMap<RegionId, Reply>,
+    replies: BTreeMap<RegionId, Rows>,
     denied: BTreeSet<RegionId>,
 }
 
@@ -110,20 +111,13 @@ impl How {
 }
 
 impl Gateway {
-    pub(crate) fn on_get(
-        &mut self,
-        id: RequestId,
-        txn: TxnId,
-        mode: ReadMode,
-        keys: Vec<Key>,
-        expect: Vec<(Key, Timestamp)>,
-        cx: &mut Context<'_>,
-    ) {
-        let snapshot = mode == ReadMode::Snapshot;
+    /// A client reads rows by key.
+    pub(crate) fn on_get(&mut self, reader: Reader, keys: Vec<Key>, expect: Vec<(Key, Timestamp)>, cx: &mut Context<'_>) {
+        let snapshot = reader.mode == ReadMode::Snapshot;
         // What is expected comes first: answers that are cut off have it.
         let expected = expect.iter().filter(|_| snapshot).map(|(key, _)| key);
         let shards = Self::by_shard(cx, expected.chain(&keys));
-        self.start_read(id, txn, mode, Asked::Get { keys, expect }, shards, BTreeMap::new(), cx);
+        self.start_read(reader, Asked::Get { keys, expect }, shards, BTreeMap::new(), cx);
     }
 
     /// What each shard is asked for to read these keys.
@@ -135,33 +129,25 @@ impl Gateway {
         by_shard.into_iter().map(|(shard, keys)| (shard, Query::Keys(keys))).collect()
     }
 
-    pub(crate) fn on_scan(
-        &mut self,
-        id: RequestId,
-        txn: TxnId,
-        mode: ReadMode,
-        scan: ScanAsked,
-        expect: Vec<(Key, Timestamp)>,
-        cx: &mut Context<'_>,
-    ) {
+    /// A client reads a range.
+    pub(crate) fn on_scan(&mut self, reader: Reader, scan: ScanAsked, expect: Vec<(Key, Timestamp)>, cx: &mut Context<'_>) {
         let query = Query::Range { range: scan.range.clone(), limit: scan.limit.max(1), reverse: scan.reverse };
         let shards = cx.all_shards().into_iter().map(|shard| (shard, query.clone())).collect();
-        let expected = expect.iter().filter(|_| mode == ReadMode::Snapshot).map(|(key, _)| key);
+        let expected = expect.iter().filter(|_| reader.mode == ReadMode::Snapshot).map(|(key, _)| key);
         let expected = Self::by_shard(cx, expected);
-        self.start_read(id, txn, mode, Asked::Scan { scan, expect }, shards, expected, cx);
+        self.start_read(reader, Asked::Scan { scan, expect }, shards, expected, cx);
     }
 
-    #[allow(clippy::too_many_arguments)] // the parts of one read, each named
+    /// Asks replicas for a read, and those of `expected` beside it for rows that it depends on.
     fn start_read(
         &mut self,
-        id: RequestId,
-        txn: TxnId,
-        mode: ReadMode,
+        reader: Reader,
         asked: Asked,
         shards: BTreeMap<u16, Query>,
         expected: BTreeMap<u16, Query>,
         cx: &mut Context<'_>,
     ) {
+        let Reader { id, txn, mode } = reader;
         let Some(state) = self.txns.get_mut(&txn) else {
             return cx.fx.answer(id, Answer::Failed(TxnError::Invalid("the transaction is over".into())));
         };
@@ -237,7 +223,7 @@ impl Gateway {
             state.locked_at.extend(sends.iter().map(|(site, ..)| *site));
         }
         for (site, read, query) in sends {
-            cx.send(site, Note::Read { read, epoch, txn, query, how });
+            cx.send(site, Note::Read(Read { read, epoch, txn, query, how }));
         }
     }
 
@@ -258,7 +244,9 @@ impl Gateway {
         among.iter().filter(|region| serves(*region)).min_by_key(distance).or_else(|| among.iter().next()).unwrap_or(here)
     }
 
-    pub(crate) fn on_rows(&mut self, from: SiteId, name: ReadId, reply: Reply, cx: &mut Context<'_>) {
+    /// A replica answers.
+    pub(crate) fn on_rows(&mut self, from: SiteId, reply: Rows, cx: &mut Context<'_>) {
+        let name = reply.read;
         let read = ReadId { of_expected: false, ..name };
         let Some(pending) = self.reads.get_mut(&read) else { return };
         let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
@@ -400,7 +388,7 @@ impl Gateway {
         let Asked::Get { keys, expect } = &pending.asked else { return None };
         let is_together = matches!(pending.how, How::At(_)) && !expect.is_empty() && pending.expected.is_empty();
         let first = keys.first().filter(|_| is_together)?;
-        let has_first = |reply: &Reply| reply.rows.iter().any(|row| row.key == *first);
+        let has_first = |reply: &Rows| reply.rows.iter().any(|row| row.key == *first);
         if pending.shards[&cx.topology.shard_of(first)].replies.values().all(has_first) {
             return None;
         }

@@ -30,7 +30,7 @@ use super::Mover;
 use crate::cohort::cut_to_size;
 use crate::config::{COPY_PAGE, PAGE_BYTES_MAX};
 use crate::context::Context;
-use crate::message::{Attempt, Note, Promise};
+use crate::message::{Attempt, CopyPage, Note, Promise};
 use crate::nearby::NearMover;
 use crate::records::PreparedRecord;
 use crate::site::Pending;
@@ -71,18 +71,6 @@ pub(crate) struct CopyAsked {
     pub(crate) from: Key,
     pub(crate) epoch: u64,
     pub(crate) collected: Timestamp,
-}
-
-/// A page of rows.
-#[derive(Debug)]
-pub(crate) struct CopyPage {
-    pub(crate) from: Key,
-    pub(crate) rows: Vec<Row>,
-    /// Where the next page begins; none after the last one.
-    pub(crate) next: Option<Key>,
-    pub(crate) collected: Timestamp,
-    pub(crate) highest: Timestamp,
-    pub(crate) epoch: u64,
 }
 
 fn all_from(from: Key) -> KeyRange {
@@ -200,7 +188,7 @@ impl Mover {
         let next = rows.last().filter(|_| more).map(|row| row.key.successor());
         // Rows that were put while these were read may be among them.
         let highest = near.cohort.highest_applied();
-        let page = Promise::CopiedRows { from, rows, next, collected, highest, epoch };
+        let page = Promise::CopiedRows(CopyPage { from, rows, next, collected, highest, epoch });
         cx.fx.persist(Batch::new()).send(to, page);
     }
 

@@ -28,7 +28,7 @@
 
 mod joining;
 
-pub(crate) use joining::{Copied, CopyAsked, CopyPage};
+pub(crate) use joining::{Copied, CopyAsked};
 
 use crate::context::{Context, Shared};
 use crate::message::{Attempt, Doubt, Note, Promise, Stopped};

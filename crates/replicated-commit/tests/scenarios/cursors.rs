@@ -57,7 +57,7 @@ fn a_half_that_is_prepared_is_not_passed_over() {
 #[test]
 fn rows_of_what_was_prepared_meanwhile_end_the_doubt() {
     let is_entries = |envelope: &Envelope| matches!(envelope.body, Body::Promise(Promise::Entries { .. }));
-    let is_log = |envelope: &Envelope| matches!(envelope.body, Body::Promise(Promise::Log { .. }));
+    let is_log = |envelope: &Envelope| matches!(envelope.body, Body::Promise(Promise::Log(_)));
     let mut cluster = Cluster::new(1, "");
     cluster.hold(move |envelope| envelope.to == R2 && !is_log(envelope));
     cluster.put(R0, &[("k", "1")]);

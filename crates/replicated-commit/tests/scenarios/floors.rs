@@ -7,7 +7,7 @@ use rhumb_core::{Body, Key, RegionId, SiteId, Span, Topology};
 use rhumb_replicated_commit::Note;
 
 fn is_read(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Note(Note::Read { .. }))
+    matches!(envelope.body, Body::Note(Note::Read(_)))
 }
 
 fn between(envelope: &Envelope, from: SiteId, to: RegionId) -> bool {

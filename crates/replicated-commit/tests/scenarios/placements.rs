@@ -139,7 +139,7 @@ fn a_handoff_that_arrives_twice_is_run_once() {
         The gateway of r2 says it again; both arrive. The commit is run once: the write of another client in between stays.",
     );
     cluster.narrate("a client of r2 writes k, and hears nothing");
-    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Handoff { .. })));
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Handoff(_))));
     let txn = cluster.begin(R2, ReadMode::Optimistic);
     let commit = cluster.commit(txn, &[("k", "1")]);
     cluster.advance(Span::from_millis(1_500));
@@ -162,7 +162,7 @@ fn a_handoff_meant_for_an_earlier_life_is_not_run() {
         "A Handoff that arrives after a crash.
         The new life of r0 cannot know whether the one before has taken it already, and says so.",
     );
-    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Handoff { .. })));
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Handoff(_))));
     cluster.narrate("a client of r2 writes k; r0 dies before it hears of it, and restarts");
     let txn = cluster.begin(R2, ReadMode::Optimistic);
     let commit = cluster.commit(txn, &[("k", "1")]);
@@ -388,7 +388,7 @@ fn a_read_that_waited_while_its_region_stopped_is_not_answered() {
     cluster.stall_disk(R1);
     cluster.set_ahead(R0, Span::from_secs(30));
     cluster.advance(Span::from_secs(1));
-    let read_at_r2 = |envelope: &Envelope| matches!(envelope.body, Body::Note(Note::Read { .. })) && envelope.to == R2;
+    let read_at_r2 = |envelope: &Envelope| matches!(envelope.body, Body::Note(Note::Read(_))) && envelope.to == R2;
     cluster.hold(read_at_r2);
     let txn = cluster.begin(R0, ReadMode::Snapshot);
     let read = cluster.get(txn, ReadMode::Snapshot, &["k"]);
@@ -400,7 +400,7 @@ fn a_read_that_waited_while_its_region_stopped_is_not_answered() {
     let (_, commit) = cluster.change(R0, &first, change([NORTH, WEST], [EAST]));
     cluster.settle();
     cluster.committed(commit);
-    let rows_of_r1 = |envelope: &Envelope| envelope.from == R1 && matches!(envelope.body, Body::Note(Note::Rows { .. }));
+    let rows_of_r1 = |envelope: &Envelope| envelope.from == R1 && matches!(envelope.body, Body::Note(Note::Rows(_)));
     cluster.hold(|envelope| envelope.to == R0);
     cluster.free_disk(R1);
     assert_eq!(cluster.under_way(rows_of_r1), 0, "above what r1 said was read there");
@@ -425,7 +425,7 @@ fn a_copied_page_counts_for_the_epoch_in_which_it_began_to_be_read() {
     cluster.committed(id);
     assert_eq!(cluster.under_way(move |envelope| copies(envelope) && envelope.to == R0), 1, "r4 copies from r0");
     let tells_rows = |envelope: &Envelope| {
-        let of_log = matches!(envelope.body, Body::Promise(Promise::Log { .. } | Promise::Entries { .. }));
+        let of_log = matches!(envelope.body, Body::Promise(Promise::Log(_) | Promise::Entries { .. }));
         of_log || matches!(envelope.body, Body::Note(Note::Copy { .. }))
     };
     let keeps_from_r4 = move |envelope: &Envelope| envelope.to == r4 && envelope.from != R0 && tells_rows(envelope);

@@ -4,6 +4,7 @@ use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
 use rhumb_replicated_commit::Note;
+use rhumb_replicated_commit::message::Read;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -123,7 +124,7 @@ fn a_stale_read_may_return_what_was_overwritten() {
 fn lives_asking(cluster: &Cluster, site: SiteId) -> BTreeSet<Timestamp> {
     let lives = RefCell::new(BTreeSet::new());
     cluster.under_way(|envelope| {
-        if let Body::Note(Note::Read { read, .. }) = &envelope.body
+        if let Body::Note(Note::Read(Read { read, .. })) = &envelope.body
             && envelope.from == site
         {
             lives.borrow_mut().insert(read.life);
@@ -138,7 +139,7 @@ fn lives_asking(cluster: &Cluster, site: SiteId) -> BTreeSet<Timestamp> {
 #[test]
 fn reads_of_two_lives_have_different_names() {
     let mut cluster = Cluster::new(1, "");
-    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Read { .. })));
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Read(_))));
     for lives in 1..=3 {
         let txn = cluster.begin(R0, ReadMode::Locking);
         cluster.get(txn, ReadMode::Locking, &["k"]);

@@ -85,7 +85,7 @@ fn what_survivors_have_agreed_to_abort_is_not_taken_over_from_a_lost_region() {
         crash_in_the_midst(&mut cluster, 1, earlier, &[("k", "1")]);
         cluster.advance(Span::from_millis(10));
         let late = |envelope: &Envelope| {
-            let log = matches!(envelope.body, Body::Promise(Promise::Log { .. }));
+            let log = matches!(envelope.body, Body::Promise(Promise::Log(_)));
             envelope.from == R2 && (is_of_log(envelope) && !(log && envelope.to == R0) || is_copy(envelope))
         };
         let txn = cluster.begin(R2, ReadMode::Optimistic);

@@ -3,6 +3,7 @@
 use super::Envelope;
 use rhumb_core::{Body, TxnId};
 use rhumb_replicated_commit::message::{Attempt, Voted};
+use rhumb_replicated_commit::message::{Inquiry, Testified};
 use rhumb_replicated_commit::{Note, Promise};
 
 /// The attempt that a message is about.
@@ -14,14 +15,14 @@ fn attempt_of(envelope: &Envelope) -> Option<Attempt> {
             | Note::Decided { meta, .. }
             | Note::AskGateway { meta }
             | Note::AskVote { meta }
-            | Note::Inquire { meta, .. }
+            | Note::Inquire(Inquiry { meta, .. })
             | Note::Propose { meta, .. }
             | Note::Concluded { meta, .. },
         )
         | Body::Promise(Promise::Aborted { meta } | Promise::Vote(Voted { meta, .. })) => Some(meta.attempt),
         Body::Note(Note::Over { attempt } | Note::Outranked { attempt, .. })
         | Body::Promise(
-            Promise::Testified { attempt, .. }
+            Promise::Testified(Testified { attempt, .. })
             | Promise::Contested { attempt, .. }
             | Promise::Accepted { attempt, .. }
             | Promise::Forgotten { attempt, .. },
@@ -52,7 +53,7 @@ pub fn stops(envelope: &Envelope) -> bool {
 
 /// True for a page of a log, with its rows or without.
 pub fn is_of_log(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Promise(Promise::Log { .. } | Promise::Entries { .. }))
+    matches!(envelope.body, Body::Promise(Promise::Log(_) | Promise::Entries { .. }))
 }
 
 /// True for the writes of a commit that its gateway sends to a passive region.
@@ -62,5 +63,5 @@ pub fn is_copy(envelope: &Envelope) -> bool {
 
 /// True for what a leader asks in the first phase of its round.
 pub fn inquires(envelope: &Envelope) -> bool {
-    matches!(envelope.body, Body::Note(Note::Inquire { .. }))
+    matches!(envelope.body, Body::Note(Note::Inquire(_)))
 }

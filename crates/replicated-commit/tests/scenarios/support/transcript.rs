@@ -12,6 +12,7 @@ use rhumb_commit::placement::Placement;
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::Op;
 use rhumb_core::{Batch, Body, Row, SiteId, Timestamp, record};
+use rhumb_replicated_commit::message::LogPage;
 use rhumb_replicated_commit::records::{LOG, PREPARED, VOTES, VoteRecord};
 use rhumb_replicated_commit::{Admin, Answer, Note, Promise, Request};
 use std::fmt::Write;
@@ -116,8 +117,8 @@ impl Transcript {
 
 fn is_background(envelope: &Envelope) -> bool {
     match &envelope.body {
-        Body::Note(Note::Ping { .. } | Note::Pong { .. } | Note::Measured(_)) | Body::Promise(Promise::Pull { .. }) => true,
-        Body::Promise(Promise::Log { heads, .. }) => heads.is_empty(),
+        Body::Note(Note::Ping(_) | Note::Pong { .. } | Note::Measured(_)) | Body::Promise(Promise::Pull(_)) => true,
+        Body::Promise(Promise::Log(LogPage { heads, .. })) => heads.is_empty(),
         _ => false,
     }
 }
