@@ -541,3 +541,6 @@ fn decode_log(record: &(bytes::Bytes, bytes::Bytes)) -> Option<(u64, LogRecord)>
     let seq = u64::from_be_bytes(key.as_ref().try_into().ok()?);
     Some((seq, record::decode(bytes).expect("a record of the log decodes")))
 }
+
+#[cfg(test)]
+mod tests;

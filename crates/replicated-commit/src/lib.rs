@@ -72,6 +72,8 @@ mod recovery;
 pub mod resolution;
 mod roles;
 mod site;
+#[cfg(test)]
+mod testing;
 
 pub use config::Config;
 pub use measure::Measured;

@@ -779,3 +779,6 @@ pub(crate) fn check_range(read: &[(Key, Timestamp)], newest: &[Row]) -> Result<(
     let known = |row: &Row| read.binary_search_by(|(key, _)| key.cmp(&row.key)).is_ok_and(|index| row.version <= read[index].1);
     if newest.iter().all(known) { Ok(()) } else { Err(Refusal::Stale) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1004,3 +1004,6 @@ impl Coordinator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

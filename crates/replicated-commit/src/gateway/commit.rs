@@ -49,7 +49,7 @@ struct Aborted {
 pub(super) struct Committing {
     whose: Whose,
     parts: BTreeMap<u16, Part>,
-    meta: Meta,
+    pub(super) meta: Meta,
     tally: Tally,
     /// `Withdraw` was sent.
     withdrawn: bool,

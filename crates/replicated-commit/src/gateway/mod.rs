@@ -227,3 +227,6 @@ impl Gateway {
         )))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -356,3 +356,6 @@ impl Mover {
         self.settled >= cx.placement.epoch || self.ask_stopped(cx)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,7 +106,7 @@ impl Transcript {
         let line = differs.unwrap_or(recorded.lines().count().min(self.text.lines().count()));
         assert!(
             recorded == self.text,
-            "{} differs from line {} on:\n  recorded: {}\n  now:      {}\nIf the change is meant, record it: UPDATE_GOLDEN=1 cargo test -p rhumb-commit",
+            "{} differs from line {} on:\n  recorded: {}\n  now:      {}\nIf the change is meant, record it: UPDATE_GOLDEN=1 cargo test -p rhumb-replicated-commit",
             path.display(),
             line + 1,
             recorded.lines().nth(line).unwrap_or("(nothing)"),

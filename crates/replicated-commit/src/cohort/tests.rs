@@ -1,0 +1,114 @@
+//! One shard replica, step by step: what it checks before it prepares, and what it does with the outcome.
+
+use super::*;
+use crate::testing::{OTHER, R1, Stage, ms, part};
+
+fn rows(versions: &[(&str, Timestamp)]) -> Loaded {
+    let rows = versions.iter().map(|(key, version)| Row { key: (*key).into(), version: *version, value: None });
+    Loaded::Rows { rows: rows.collect(), more: false }
+}
+
+/// A stage on which an attempt that has read `r` at 50 ms, writes `w`, and commits at 100 ms is being looked at; its coordinator is `r0.1`.
+fn validating() -> (Stage, Meta) {
+    let mut stage = Stage::new(2);
+    let meta = Meta { coordinator: 1, ..stage.meta(R1, 100, &[0, 1]) };
+    let asked = meta.clone();
+    let (here, said) = stage.replicate(|cohort, near, cx| cohort.on_prepare(near, asked, part(Some(("r", ms(50))), "w"), cx));
+    assert!(here.is_none() && said == ["load versions of w r"], "{said:?}");
+    (stage, meta)
+}
+
+fn found(stage: &mut Stage, meta: &Meta, versions: &[(&str, Timestamp)]) -> Vec<String> {
+    let (attempt, token) = (meta.attempt, stage.token);
+    stage.shared.take_pending(token);
+    stage.replicate(|cohort, _, cx| cohort.on_validation(attempt, token, rows(versions), cx)).1
+}
+
+/// Another transaction writes `key`; what becomes of that.
+fn other_writes(stage: &mut Stage, key: &str, at: u64) -> Vec<String> {
+    let meta = Meta { coordinator: 1, ..stage.meta(R1, at, &[0, 1]) };
+    stage.replicate(|cohort, near, cx| cohort.on_prepare(near, meta, part(None, key), cx)).1
+}
+
+#[test]
+fn what_was_read_and_is_current_is_prepared_on_disk_before_that_is_told() {
+    let (mut stage, meta) = validating();
+    let said = found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
+    assert_eq!(said, [format!("write [prepared], then Prepared {} shard 0 → {OTHER}", meta.attempt)]);
+    let refused = other_writes(&mut stage, "w", 200);
+    assert!(refused[0].starts_with("CannotPrepare") && refused[0].contains(&Refusal::Locked.to_string()), "{refused:?}");
+}
+
+#[test]
+fn a_newer_version_of_what_was_read_refuses_the_attempt_and_frees_its_locks() {
+    let (mut stage, meta) = validating();
+    let said = found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(70))]);
+    assert_eq!(said, [format!("CannotPrepare {} {} → {OTHER}", meta.attempt, Refusal::Stale)]);
+    assert_eq!(other_writes(&mut stage, "w", 200), ["load versions of w"]);
+}
+
+#[test]
+fn a_version_at_or_above_the_timestamp_refuses_the_attempt() {
+    let (mut stage, meta) = validating();
+    let said = found(&mut stage, &meta, &[("w", ms(100)), ("r", ms(50))]);
+    assert_eq!(said, [format!("CannotPrepare {} {} → {OTHER}", meta.attempt, Refusal::TooOld(ms(100)))]);
+}
+
+#[test]
+fn a_row_that_was_read_above_the_timestamp_is_not_written_below_it() {
+    let mut stage = Stage::new(2);
+    stage.replicate(|cohort, _, _| cohort.refuse_below(ms(150)));
+    let refused = other_writes(&mut stage, "w", 100);
+    assert!(refused[0].contains(&Refusal::TooOld(ms(150)).to_string()), "{refused:?}");
+    assert_eq!(other_writes(&mut stage, "w", 151), ["load versions of w"]);
+}
+
+#[test]
+fn the_only_cohort_of_an_attempt_leaves_its_batch_to_the_coordinator_of_the_same_site() {
+    let mut stage = Stage::new(1);
+    let meta = stage.meta(R1, 100, &[0]);
+    let attempt = meta.attempt;
+    stage.replicate(|cohort, near, cx| cohort.on_prepare(near, meta, part(None, "w"), cx));
+    let token = stage.token;
+    stage.shared.take_pending(token);
+    let (here, said) = stage.replicate(|cohort, _, cx| cohort.on_validation(attempt, token, rows(&[("w", ms(60))]), cx));
+    let here = here.expect("prepared here");
+    assert!(said.is_empty() && here.attempt == attempt && !here.batch.ops.is_empty(), "{said:?}");
+}
+
+#[test]
+fn a_commit_is_applied_once() {
+    let (mut stage, meta) = validating();
+    found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
+    let (applied, _) = stage.replicate(|cohort, _, cx| cohort.apply(&meta, None, meta.at, cx));
+    let applied = applied.expect("it was prepared");
+    assert!(matches!(&applied.batch.ops[0], rhumb_core::actor::Op::PutVersion { key, at, .. } if *key == "w".into() && *at == meta.at));
+    assert!(stage.cohort.log_end() == 1 && stage.cohort.has_applied(&meta.attempt) && !stage.cohort.has_entry(&meta.attempt));
+    let again = stage.replicate(|cohort, _, cx| cohort.apply(&meta, Some(part(None, "w")), meta.at, cx)).0;
+    assert!(again.is_none() && stage.cohort.log_end() == 1, "told twice, it changes nothing");
+}
+
+#[test]
+fn what_aborts_leaves_no_lock_and_no_record() {
+    let (mut stage, meta) = validating();
+    found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
+    let said = stage.replicate(|cohort, _, cx| cohort.unprepare(meta.attempt, cx)).1;
+    assert_eq!(said, ["write [no prepared]"]);
+    assert_eq!(other_writes(&mut stage, "w", 200), ["load versions of w"]);
+}
+
+#[test]
+fn a_locking_read_is_denied_where_a_writer_is_prepared() {
+    let (mut stage, meta) = validating();
+    found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
+    let name = crate::message::ReadId { life: ms(0), made: ms(300), of_expected: false };
+    let txn = TxnId { began: ms(300), gateway: R1 };
+    let mut read = |how, key: &str| {
+        let query = crate::message::Query::Keys(vec![key.into()]);
+        let asked = crate::message::Read { read: name, epoch: meta.epoch, txn, query, how };
+        stage.replicate(|cohort, near, cx| cohort.on_read(near, R1, asked, cx)).1
+    };
+    assert_eq!(read(crate::message::How::Lock, "w"), [format!("Denied locked → {R1}")]);
+    assert_eq!(read(crate::message::How::Lock, "r"), ["load rows r"], "readers share");
+    assert!(read(crate::message::How::Newest, "w").is_empty(), "it waits for the outcome");
+}

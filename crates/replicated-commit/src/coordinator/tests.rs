@@ -1,0 +1,100 @@
+//! A region's vote and its two-phase commit, step by step (the paper's sections 3.2 and 3.3).
+
+use super::*;
+use crate::testing::{ME, OTHER, R1, R2, Stage, part};
+use rhumb_commit::votes::Refusal;
+
+/// A stage on which this region, of two shards, was asked to vote on an attempt of `r1.0`'s.
+fn accepted() -> (Stage, Meta) {
+    let mut stage = Stage::new(2);
+    let meta = stage.meta(R1, 100, &[0, 1]);
+    let parts = vec![(0, part(None, "a")), (1, part(None, "b"))];
+    let asked = meta.clone();
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_accept(near, asked, parts, cx));
+    let prepare = format!("Prepare {} at {}", meta.attempt, meta.at);
+    assert_eq!(said, [format!("{prepare} r{{}} w{{b}} → {OTHER}"), format!("{prepare} r{{}} w{{a}} → {ME}")]);
+    (stage, meta)
+}
+
+/// The vote of a region, as it is told.
+fn voted(meta: &Meta, site: SiteId, vote: Vote) -> Voted {
+    Voted { meta: meta.clone(), region: site.region, vote, high: Timestamp::ZERO }
+}
+
+#[test]
+fn a_region_votes_yes_once_all_its_shards_are_prepared_and_that_is_on_disk() {
+    let (mut stage, meta) = accepted();
+    let attempt = meta.attempt;
+    assert!(stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, 1, cx)).is_empty(), "one of two");
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, 0, cx));
+    assert_eq!(said, [format!("write [vote], then Vote {attempt} r0 yes → {ME}, then Vote {attempt} r0 yes → {R1}")]);
+    assert!(stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, 0, cx)).is_empty(), "told twice");
+}
+
+#[test]
+fn a_region_votes_no_as_soon_as_one_shard_cannot_prepare() {
+    let (mut stage, meta) = accepted();
+    let attempt = meta.attempt;
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_cannot_prepare(near, attempt, Refusal::Locked, cx));
+    let vote = Vote::No(Refusal::Locked);
+    assert_eq!(said, [format!("write [vote], then Vote {attempt} r0 {vote} → {ME}, then Vote {attempt} r0 {vote} → {R1}")]);
+    // Its cohorts let go only now that the refusal is on disk.
+    let heard = voted(&meta, ME, vote);
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_vote_as_coordinator(near, &heard, cx));
+    assert_eq!(said, [format!("Unprepare {attempt} → {OTHER}"), format!("Unprepare {attempt} → {ME}")]);
+}
+
+#[test]
+fn a_region_that_never_heard_of_an_attempt_refuses_it_for_ever() {
+    let mut stage = Stage::new(1);
+    let meta = stage.meta(R1, 100, &[0]);
+    let (attempt, asked) = (meta.attempt, meta.clone());
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_ask_vote(near, R2, asked, cx));
+    let vote = Vote::No(Refusal::NeverHeard);
+    let told = format!("Vote {attempt} r0 {vote}");
+    assert_eq!(said[0], format!("write [vote], then {told} → {ME}, then {told} → {R1}"));
+    assert!(said[1..].contains(&format!("write [], then {told} → {R2}")), "{said:?}");
+    let late = stage.coordinate(|coordinator, near, cx| coordinator.on_accept(near, meta, vec![(0, part(None, "a"))], cx));
+    assert_eq!(late, [format!("write [], then {told} → {R1}")], "an Accept that comes later finds the vote");
+}
+
+#[test]
+fn a_yes_that_somebody_in_doubt_asks_for_is_made_firm_and_can_no_longer_be_withdrawn() {
+    let (mut stage, meta) = accepted();
+    let attempt = meta.attempt;
+    for shard in [0, 1] {
+        stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, shard, cx));
+    }
+    let asked = meta.clone();
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_ask_vote(near, R2, asked, cx));
+    assert!(said[0].starts_with(&format!("write [vote], then Vote {attempt} r0 {}", Vote::Firm)), "{said:?}");
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_withdraw(near, R1, meta, cx));
+    assert_eq!(said, [format!("write [], then Vote {attempt} r0 {} → {R1}", Vote::Firm)]);
+}
+
+#[test]
+fn an_attempt_commits_once_a_majority_of_regions_has_voted_yes() {
+    let (mut stage, meta) = accepted();
+    let attempt = meta.attempt;
+    for shard in [0, 1] {
+        stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, shard, cx));
+    }
+    let own = voted(&meta, ME, Vote::Firm);
+    assert!(stage.coordinate(|coordinator, near, cx| coordinator.on_vote_as_coordinator(near, &own, cx)).is_empty(), "one of three");
+    let decision = Decision::Committed { floor: meta.at };
+    let from = meta.clone();
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_decided_as_coordinator(near, R1, &from, decision, cx));
+    let apply = format!("Apply {attempt}");
+    assert_eq!(said, [format!("write [vote], then {apply} → {OTHER}"), format!("{apply} → {ME}")], "on record first");
+    assert!(stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, 1, cx)).is_empty());
+    assert_eq!(stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, 0, cx)), ["write [vote]"], "resolved");
+}
+
+#[test]
+fn nobody_acts_on_an_abort_before_it_is_on_disk() {
+    let (mut stage, meta) = accepted();
+    let attempt = meta.attempt;
+    stage.coordinate(|coordinator, near, cx| coordinator.on_cannot_prepare(near, attempt, Refusal::Locked, cx));
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_decided_as_coordinator(near, R1, &meta, Decision::Aborted, cx));
+    assert_eq!(said, [format!("write [vote], then Aborted {attempt} → {ME}, then Aborted {attempt} → {OTHER}")]);
+}

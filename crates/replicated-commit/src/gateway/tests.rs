@@ -1,0 +1,90 @@
+//! A client's transaction, step by step: reads of a majority, one round of votes (the paper's sections 3.1 and 3.2).
+
+use super::*;
+use crate::message::{Meta, Rows, Voted};
+use crate::testing::{ME, R1, R2, Stage, ms};
+use rhumb_commit::transaction::CommitOptions;
+use rhumb_commit::votes::{Refusal, Vote};
+use rhumb_core::Row;
+
+/// A stage on which a client has begun a transaction.
+fn begun() -> (Stage, TxnId) {
+    let mut stage = Stage::new(1);
+    let said = stage.serve(|gateway, cx| gateway.on_begin(1, ReadMode::Locking, cx));
+    assert!(said.len() == 1 && said[0].starts_with("answer Began"), "{said:?}");
+    let txn = *stage.gateway.txns.keys().next().expect("it began");
+    (stage, txn)
+}
+
+/// A client commits a write of `w`; the attempt that is made.
+fn committing() -> (Stage, Meta) {
+    let (mut stage, txn) = begun();
+    let writes = vec![("w".into(), Some("new".into()))];
+    let said = stage.serve(|gateway, cx| gateway.on_commit(2, txn, writes, Vec::new(), CommitOptions::default(), cx));
+    let meta = stage.gateway.txns[&txn].committing.as_ref().expect("it commits").meta.clone();
+    let accept = format!("Accept {} at {} 0:r{{}} w{{w}}", meta.attempt, meta.at);
+    let mut wanted = [R1, R2, ME].map(|site| format!("{accept} → {site}"));
+    wanted.sort();
+    let mut said = said;
+    said.sort();
+    assert_eq!(said, wanted, "one message to each region");
+    (stage, meta)
+}
+
+fn vote(stage: &mut Stage, meta: &Meta, site: SiteId, vote: Vote) -> Vec<String> {
+    let voted = Voted { meta: meta.clone(), region: site.region, vote, high: Timestamp::ZERO };
+    stage.serve(|gateway, cx| gateway.on_vote(&voted, cx))
+}
+
+#[test]
+fn a_client_is_answered_by_the_second_of_three_yes_votes() {
+    let (mut stage, meta) = committing();
+    assert!(vote(&mut stage, &meta, ME, Vote::Yes).is_empty(), "one of three");
+    let said = vote(&mut stage, &meta, R2, Vote::Yes);
+    assert!(said.iter().any(|said| said.starts_with("answer Committed")), "{said:?}");
+    let decided = Decision::Committed { floor: meta.at };
+    for site in [ME, R1, R2] {
+        assert!(said.contains(&format!("Decided {} {decided} → {site}", meta.attempt)), "{site}: {said:?}");
+    }
+}
+
+#[test]
+fn a_client_is_told_of_an_abort_once_that_is_on_record_in_its_region() {
+    let (mut stage, meta) = committing();
+    vote(&mut stage, &meta, R1, Vote::No(Refusal::Stale));
+    let said = vote(&mut stage, &meta, R2, Vote::No(Refusal::Stale));
+    assert!(!said.iter().any(|said| said.starts_with("answer")), "{said:?}");
+    let said = stage.serve(|gateway, cx| gateway.on_abort_on_record(ME, &meta, cx));
+    assert!(said.iter().any(|said| said.starts_with("answer failed")), "{said:?}");
+}
+
+#[test]
+fn a_locking_read_asks_all_regions_and_takes_the_newest_version_among_two() {
+    let (mut stage, txn) = begun();
+    let reader = Reader { id: 3, txn, mode: ReadMode::Locking };
+    let said = stage.serve(|gateway, cx| gateway.on_get(reader, vec!["r".into()], Vec::new(), cx));
+    assert_eq!(said.len(), 3, "{said:?}");
+    let read = *stage.gateway.reads.keys().next().expect("it reads");
+    let mut answer = |site: SiteId, version: u64| {
+        let rows = vec![Row { key: "r".into(), version: ms(version), value: Some("old".into()) }];
+        let rows = Rows { read, rows, upto: None, above: Timestamp::ZERO, high: Timestamp::ZERO, floor: Timestamp::ZERO };
+        stage.serve(|gateway, cx| gateway.on_rows(site, rows, cx))
+    };
+    assert!(answer(R1, 60).is_empty(), "one of three");
+    let said = answer(R2, 70);
+    assert!(said.len() == 1 && said[0].contains(&ms(70).bits().to_string()), "{said:?}");
+}
+
+#[test]
+fn a_transaction_that_is_given_up_frees_its_read_locks() {
+    let (mut stage, txn) = begun();
+    let reader = Reader { id: 3, txn, mode: ReadMode::Locking };
+    stage.serve(|gateway, cx| gateway.on_get(reader, vec!["r".into()], Vec::new(), cx));
+    let said = stage.serve(|gateway, cx| gateway.on_rollback(4, txn, cx));
+    let mut released: Vec<String> = [ME, R1, R2].map(|site| format!("Release {txn} → {site}")).to_vec();
+    released.push("answer Done".into());
+    let (mut said, mut wanted) = (said, released);
+    said.sort();
+    wanted.sort();
+    assert_eq!(said, wanted);
+}

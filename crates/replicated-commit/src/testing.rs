@@ -1,0 +1,207 @@
+//! One role in a test, as site `r0.0` of three regions: events in, effects out, as text, in their order. The other roles are there to be seen, and
+//! do nothing.
+
+use super::catch_up::CatchUp;
+use super::cohort::Cohort;
+use super::config::Config;
+use super::context::{Context, Local, Shared};
+use super::coordinator::Coordinator;
+use super::gateway::Gateway;
+use super::message::{Answer, Attempt, Meta, Part, ReadCheck};
+use super::mover::Mover;
+use super::nearby::{NearCatchUp, NearCohort, NearCoordinator, NearMover};
+use super::records::{CARRIED, LOG, NUMBERS, PLACEMENT, PREPARED, VOTES};
+use super::site::Site;
+use rhumb_commit::placement::{Placement, Regions};
+use rhumb_core::actor::{Effect, Gated, Op, Space, Token};
+use rhumb_core::{Batch, Effects, Key, Load, SiteId, Time, Timestamp, Topology, TxnId};
+use std::sync::Arc;
+
+/// The site itself, and those of its shard in the other regions.
+pub(crate) const ME: SiteId = SiteId::new(0, 0);
+pub(crate) const R1: SiteId = SiteId::new(1, 0);
+pub(crate) const R2: SiteId = SiteId::new(2, 0);
+/// The site of the other shard in its region, where there are two.
+pub(crate) const OTHER: SiteId = SiteId::new(0, 1);
+
+/// When every test begins.
+const BEGINNING: Time = Time::from_micros(10_000_000);
+
+/// The roles of the site, and what they share.
+pub(crate) struct Stage {
+    pub(crate) shared: Shared,
+    pub(crate) gateway: Gateway,
+    pub(crate) coordinator: Coordinator,
+    pub(crate) cohort: Cohort,
+    pub(crate) catch_up: CatchUp,
+    pub(crate) mover: Mover,
+    /// The last load or write that was to be told of.
+    pub(crate) token: Token,
+}
+
+impl Stage {
+    /// A site that has just begun to serve, with so many shards, settled in the first placement.
+    pub(crate) fn new(shards: u16) -> Stage {
+        let topology = Arc::new(Topology::new(["r0", "r1", "r2"].map(str::to_owned).to_vec(), shards));
+        let mut shared = Shared::new(ME, topology, Placement::everywhere(3), Config::default());
+        shared.now = BEGINNING;
+        if let Some(bound) = shared.clock.renew(BEGINNING) {
+            shared.clock.on_durable(bound);
+        }
+        for site in shared.topology.sites().collect::<Vec<_>>() {
+            shared.peers.heard(site, BEGINNING);
+        }
+        let mut stage = Stage {
+            shared,
+            gateway: Gateway::default(),
+            coordinator: Coordinator::default(),
+            cohort: Cohort::default(),
+            catch_up: CatchUp::default(),
+            mover: Mover::default(),
+            token: 0,
+        };
+        stage.move_on(|mover, near, cx| {
+            mover.recover(None, cx);
+            mover.next(near, cx);
+        });
+        stage
+    }
+
+    fn said<T>(&mut self, act: impl FnOnce(&mut Stage, &mut Effects<Site>) -> T) -> (T, Vec<String>) {
+        let mut fx = Effects::new(false);
+        let result = act(self, &mut fx);
+        let mut said = Vec::new();
+        for effect in fx.take() {
+            match effect {
+                Effect::Send { to, note } => said.push(format!("{note} → {to}")),
+                Effect::Load { token, load } => {
+                    self.token = token;
+                    said.push(format!("load {}", loaded(&load)));
+                }
+                Effect::Persist { batch, token, then } => {
+                    self.token = token.unwrap_or(self.token);
+                    let then = then.into_iter().map(|gated| match gated {
+                        Gated::Send { to, promise } => format!("{promise} → {to}"),
+                        Gated::Answer { answer, .. } => format!("answer {answer:?}"),
+                    });
+                    let words: Vec<String> = std::iter::once(format!("write [{}]", written(&batch))).chain(then).collect();
+                    said.push(words.join(", then "));
+                }
+                Effect::Answer { answer, .. } => said.push(match answer {
+                    Answer::Failed(error) => format!("answer failed: {error}"),
+                    answer => format!("answer {answer:?}"),
+                }),
+                Effect::SetTimer { timer, .. } => said.push(format!("timer {timer:?}")),
+                Effect::Collect(_) => said.push("collect".into()),
+                Effect::Count(_) | Effect::Trace(_) => {}
+            }
+        }
+        while let Some(local) = self.shared.next_local() {
+            said.push(match local {
+                Local::Note(note) => format!("{note} → {ME}"),
+                local => format!("tell {local:?}"),
+            });
+        }
+        (result, said)
+    }
+
+    /// Has the coordinator act; returns what it did.
+    pub(crate) fn coordinate(&mut self, act: impl FnOnce(&mut Coordinator, &NearCoordinator<'_>, &mut Context<'_>)) -> Vec<String> {
+        let act = |stage: &mut Stage, fx: &mut Effects<Site>| {
+            let Stage { shared, coordinator, gateway, cohort, catch_up, mover, .. } = stage;
+            act(coordinator, &NearCoordinator { gateway, cohort, catch_up, mover }, &mut Context { shared, fx });
+        };
+        self.said(act).1
+    }
+
+    /// Has the cohort act; returns what that returns, and what it did.
+    pub(crate) fn replicate<T>(&mut self, act: impl FnOnce(&mut Cohort, &NearCohort<'_>, &mut Context<'_>) -> T) -> (T, Vec<String>) {
+        self.said(|stage, fx| {
+            let Stage { shared, coordinator, cohort, catch_up, mover, .. } = stage;
+            act(cohort, &NearCohort { coordinator, catch_up, mover }, &mut Context { shared, fx })
+        })
+    }
+
+    /// Has catch-up act; returns what it did.
+    pub(crate) fn follow(&mut self, act: impl FnOnce(&mut CatchUp, &NearCatchUp<'_>, &mut Context<'_>)) -> Vec<String> {
+        let act = |stage: &mut Stage, fx: &mut Effects<Site>| {
+            let Stage { shared, cohort, catch_up, mover, .. } = stage;
+            act(catch_up, &NearCatchUp { cohort, mover }, &mut Context { shared, fx });
+        };
+        self.said(act).1
+    }
+
+    /// Has the mover act; returns what that returns, and what it did.
+    pub(crate) fn move_on<T>(&mut self, act: impl FnOnce(&mut Mover, &NearMover<'_>, &mut Context<'_>) -> T) -> (T, Vec<String>) {
+        self.said(|stage, fx| {
+            let Stage { shared, cohort, catch_up, mover, .. } = stage;
+            act(mover, &NearMover { cohort, catch_up }, &mut Context { shared, fx })
+        })
+    }
+
+    /// Has the gateway act; returns what it did.
+    pub(crate) fn serve(&mut self, act: impl FnOnce(&mut Gateway, &mut Context<'_>)) -> Vec<String> {
+        let act = |stage: &mut Stage, fx: &mut Effects<Site>| {
+            let Stage { shared, gateway, .. } = stage;
+            act(gateway, &mut Context { shared, fx });
+        };
+        self.said(act).1
+    }
+
+    /// An attempt of a transaction of `gateway` to commit at `at` milliseconds, in the shards `participants`.
+    pub(crate) fn meta(&self, gateway: SiteId, at: u64, participants: &[u16]) -> Meta {
+        let at = ms(at);
+        Meta {
+            attempt: Attempt { txn: TxnId { began: at, gateway }, made: at },
+            at,
+            epoch: self.shared.placement.epoch,
+            electorate: Regions::first(3),
+            declares_lost: Regions::NONE,
+            two_rounds: false,
+            coordinator: participants[0],
+            participants: participants.to_vec(),
+        }
+    }
+}
+
+/// So many milliseconds after the beginning, as a timestamp.
+pub(crate) fn ms(at: u64) -> Timestamp {
+    Timestamp::from_time(Time::from_micros(BEGINNING.as_micros() + at * 1_000))
+}
+
+/// A part that has read `read` at a version, and writes `written`.
+pub(crate) fn part(read: Option<(&str, Timestamp)>, written: &str) -> Part {
+    Part {
+        reads: read.map(|(key, version)| ReadCheck { key: key.into(), version }).into_iter().collect(),
+        ranges: Vec::new(),
+        writes: vec![(written.into(), Some("new".into()))],
+    }
+}
+
+fn name(space: Space) -> &'static str {
+    let names =
+        [(NUMBERS, "number"), (PLACEMENT, "placement"), (VOTES, "vote"), (PREPARED, "prepared"), (CARRIED, "carried"), (LOG, "log")];
+    names.iter().find(|(known, _)| *known == space).map_or("?", |(_, name)| name)
+}
+
+/// What a batch writes, by kind.
+fn written(batch: &Batch) -> String {
+    let ops = batch.ops.iter().map(|op| match op {
+        Op::PutVersion { key, .. } => format!("row {key}"),
+        Op::PutRecord { space, .. } => name(*space).to_owned(),
+        Op::DeleteRecord { space, .. } => format!("no {}", name(*space)),
+    });
+    ops.collect::<Vec<_>>().join(" ")
+}
+
+fn loaded(load: &Load) -> String {
+    let list = |keys: &mut dyn Iterator<Item = &Key>| keys.map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    match load {
+        Load::Get { keys, .. } => format!("rows {}", list(&mut keys.iter())),
+        Load::Stamps { keys } => format!("versions of {}", list(&mut keys.iter())),
+        Load::Scan { range, .. } => format!("rows of {range}"),
+        Load::ScanStamps { range, .. } => format!("versions in {range}"),
+        Load::Versions { versions, .. } => format!("versions {}", list(&mut versions.iter().map(|(key, _)| key))),
+        Load::Records { space, .. } => format!("records of {}", name(*space)),
+    }
+}
