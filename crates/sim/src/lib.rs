@@ -16,6 +16,7 @@
 pub mod catenae;
 pub mod checkers;
 pub mod history;
+pub mod kit;
 pub mod paxos_commit;
 pub mod quad;
 pub mod replicated_commit;

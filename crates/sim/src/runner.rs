@@ -25,9 +25,14 @@ pub trait Scenario: Sync {
     /// What the command line calls it.
     fn name(&self) -> &'static str;
 
-    /// Options that the command line needs beside name and seed to repeat this very run, such as ` --sites 2`.
+    /// Nothing goes wrong in it.
+    fn is_calm(&self) -> bool {
+        false
+    }
+
+    /// Options that the command line needs beside name and seed to repeat this very run.
     fn options(&self) -> String {
-        String::new()
+        if self.is_calm() { " --calm".into() } else { String::new() }
     }
 
     /// Runs it. `tracing` says whether the report needs the trace; it must change nothing else.

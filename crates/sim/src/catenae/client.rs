@@ -7,6 +7,7 @@ use super::counters::Counters;
 use super::fielded;
 use super::workload::{self, How, Plan, Step, Workload};
 use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
+use crate::kit::Recorded;
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::one_shot::execution::{self, Output};
 use rhumb_commit::one_shot::operation::{Expected, Operation, Transaction};
@@ -33,6 +34,16 @@ impl Shared {
     fn value(&mut self) -> u64 {
         self.values += 1;
         self.values
+    }
+}
+
+impl Recorded for Shared {
+    fn history(&self) -> &History {
+        &self.history
+    }
+
+    fn wrong(&self) -> Option<&String> {
+        self.wrong.as_ref()
     }
 }
 

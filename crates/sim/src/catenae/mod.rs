@@ -21,8 +21,9 @@ pub(crate) mod workload;
 use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
+use crate::kit::{self, Course};
 use crate::observers::bounded_state;
-use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, TOO_LARGE, World};
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, TOO_LARGE, World};
 use client::{Client, Shared};
 use rhumb_catenae::{self as protocol, ChainSites, Durability, Site};
 use rhumb_core::{Key, RegionId, Rng, Row, Rules, SiteId, Span, Time};
@@ -153,8 +154,8 @@ impl Scenario for Catenae {
         }
     }
 
-    fn options(&self) -> String {
-        if self.calm { " --calm".into() } else { String::new() }
+    fn is_calm(&self) -> bool {
+        self.calm
     }
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
@@ -169,28 +170,33 @@ impl Scenario for Catenae {
         let can_lose = shape.durability == Durability::Majority && shape.regions >= 3;
         let plan = if can_lose { plan } else { plan.without_loss() };
         world.follow(&plan);
-        let ends = |region: RegionId| plan.loss().filter(|(_, lost)| *lost == region).map_or(shape.clients_end(), |(at, _)| at);
         let shared = Rc::new(RefCell::new(Shared::default()));
         let mut number = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
             for _ in 0..if site.shard < shape.coordinators { CLIENTS } else { 1 } {
                 let workload = Some(Workload::new(rng.fork()).with_bulk(shape.is_bulky));
-                world.add_client(site, Client::new(number, site.region, ends(site.region), workload, Rc::clone(&shared)));
+                world.add_client(
+                    site,
+                    Client::new(number, site.region, kit::ends(&plan, shape.clients_end(), site.region), workload, Rc::clone(&shared)),
+                );
                 number += 1;
             }
         }
         let link_cut = (shape.durability == Durability::Majority && !self.calm).then_some(seed);
-        let end = drive(&mut world, &shared, number, shape.clients_end(), link_cut);
+        let course = Course {
+            faults_end: FAULTS_END,
+            clients_end: shape.clients_end(),
+            quiet_end: shape.clients_end() + QUIET,
+            run_end: RUN_END,
+            link_cut,
+        };
+        let voters: Vec<RegionId> = world.topology().regions().collect();
+        let end = course.run(&mut world, &voters, &shared, |world| {
+            let site = world.sites_left().next().expect("a majority is left");
+            world.add_client(site, Client::new(number, site.region, Time::from_micros(u64::MAX), None, Rc::clone(&shared)));
+        });
         let shared = shared.borrow();
-        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
-        report.count(&shared.history);
-        if let Ok(finals) = end {
-            report.violation = judge(&world, &shared, &finals, &shape, &plan).err();
-        }
-        if tracing {
-            report.trace.push_str(&shared.history.to_string());
-        }
-        report
+        kit::report(&world, &*shared, end, |finals| judge(&world, &shared, finals, &shape, &plan))
     }
 }
 
@@ -214,9 +220,7 @@ impl Catenae {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
-        config.local.sync = shape.sync;
-        config.costs = Costs::REALISTIC;
+        let config = kit::realistic(Config::of_regions(shape.regions, shape.shards), shape.sync, tracing);
         let topology = Arc::new(config.topology.clone());
         let protocol = shape.config();
         let rules = self.rules;
@@ -231,48 +235,23 @@ impl Catenae {
     }
 }
 
-/// Faults, heal, progress, quiet, final reads; returns the final reads. Where a majority suffices, a link may stay cut.
-fn drive(
-    world: &mut World<Site>,
-    shared: &Rc<RefCell<Shared>>,
-    clients: u32,
-    clients_end: Time,
-    link_cut: Option<u64>,
-) -> Result<Vec<TxnNo>, SimError> {
-    world.run_until(FAULTS_END)?;
-    match link_cut {
-        Some(seed) => world.heal_but_one_link(seed, &world.topology().regions().collect::<Vec<_>>(), clients_end),
-        None => world.heal(),
-    }
-    world.run_until(clients_end + QUIET)?;
-    bounded_state::come_to_rest(world)?;
-    let before = shared.borrow().history.txns().len();
-    let site = world.sites_left().next().expect("a majority is left");
-    world.add_client(site, Client::new(clients, site.region, Time::from_micros(u64::MAX), None, Rc::clone(shared)));
-    world.run_clients(RUN_END)?;
-    let after = shared.borrow().history.txns().len();
-    Ok((before..after).map(|no| TxnNo(no as u32)).collect())
-}
-
 fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape, plan: &FaultPlan) -> Result<(), String> {
-    let text = |violation: crate::checkers::Violation| violation.to_string();
     let history = &shared.history;
-    shared.wrong.clone().map_or(Ok(()), Err)?;
-    strict_serializability::check(history).map_err(text)?;
-    no_phantom::check(history).map_err(text)?;
-    bounded_clocks::check(history).map_err(text)?;
-    no_lost_write::check(history, finals).map_err(text)?;
-    stale_reads::check(history).map_err(text)?;
+    strict_serializability::check(history)?;
+    no_phantom::check(history)?;
+    bounded_clocks::check(history)?;
+    no_lost_write::check(history, finals)?;
+    stale_reads::check(history)?;
     shared.counters.check()?;
     if world.probe(TOO_LARGE) > 0 {
         return Err(format!("{} messages were larger than a frame", world.probe(TOO_LARGE)));
     }
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 20 };
-    progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
-    progress::check_each(history, &world.regions_to_go_on(plan), FAULTS_END + GRACE).map_err(text)?;
+    progress::check(history, FAULTS_END, GRACE, demand)?;
+    progress::check_each(history, &world.regions_to_go_on(plan), FAULTS_END + GRACE)?;
     let dumps = world.regions_left().into_iter().map(|region| (region, dump(world, region, shape))).collect();
-    convergence::check(&dumps).map_err(text)?;
-    unsettled(world)
+    convergence::check(&dumps)?;
+    kit::nothing_left(world, "unsettled transactions", |site| site.status().unsettled)
 }
 
 /// The newest versions of a region. Where old versions are collected, deletions are left out: replicas drop them at
@@ -280,15 +259,4 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape, 
 fn dump(world: &World<Site>, region: RegionId, shape: &Shape) -> BTreeMap<Key, Row> {
     let rows = world.newest(SiteId { region, shard: 0 }).into_iter();
     rows.filter(|row| !shape.collects || row.value.is_some()).map(|row| (row.key.clone(), row)).collect()
-}
-
-/// Once all is healed and quiet, nothing agreed on is left to settle.
-fn unsettled(world: &World<Site>) -> Result<(), String> {
-    for site in world.sites_left() {
-        let left = world.actor(site).map(|actor| actor.status().unsettled);
-        if left != Some(0) {
-            return Err(format!("{site} has not settled {left:?} transactions at the end"));
-        }
-    }
-    Ok(())
 }

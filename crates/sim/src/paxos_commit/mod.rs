@@ -12,8 +12,9 @@ use crate::catenae::workload::Workload;
 use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::TxnNo;
+use crate::kit::{self, Course};
 use crate::observers::bounded_state;
-use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, World};
 use rhumb_core::{RegionId, Rng, Rules, Span, Time};
 use rhumb_paxos_commit::{self as protocol, Concurrency, Site};
 use std::cell::RefCell;
@@ -22,11 +23,14 @@ use std::sync::Arc;
 
 /// Clients of a site.
 const CLIENTS: u32 = 2;
-const FAULTS_END: Time = Time::from_micros(10_000_000);
-/// Late enough for many transactions while a link is cut: one that is in doubt takes seconds.
-const CLIENTS_END: Time = Time::from_micros(40_000_000);
-const QUIET_END: Time = Time::from_micros(50_000_000);
-const RUN_END: Time = Time::from_micros(66_000_000);
+const COURSE: Course = Course {
+    faults_end: Time::from_micros(10_000_000),
+    // Late enough for many transactions while a link is cut: one that is in doubt takes seconds.
+    clients_end: Time::from_micros(40_000_000),
+    quiet_end: Time::from_micros(50_000_000),
+    run_end: Time::from_micros(66_000_000),
+    link_cut: None,
+};
 /// After the heal, this long until transactions must go through: what is in doubt is asked about, what was left behind is released.
 const GRACE: Span = Span::from_secs(5);
 /// After the final reads, this long until all regions know their outcome.
@@ -50,45 +54,43 @@ impl Scenario for PaxosCommit {
         "paxos-commit"
     }
 
-    fn options(&self) -> String {
-        if self.calm { " --calm".into() } else { String::new() }
+    fn is_calm(&self) -> bool {
+        self.calm
     }
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
         let regions = draw_regions(&mut rng);
-        let mut config = Config { tracing, ..Config::of_regions(regions, 1) };
-        config.local.sync = draw_sync(&mut rng);
-        config.costs = Costs::REALISTIC;
+        let config = kit::realistic(Config::of_regions(regions, 1), draw_sync(&mut rng), tracing);
         let drawn = if rng.chance(0.5) { Concurrency::Locking } else { Concurrency::Optimistic };
         let rates = if rng.chance(0.3) { FaultRates::flaky() } else { FaultRates::stormy() }.with_losses();
         let rates = if self.calm { FaultRates::none() } else { rates };
         let mut world = self.world(config, self.concurrency.unwrap_or(drawn), seed);
-        let plan = FaultPlan::draw(&rates, world.topology(), FAULTS_END.since(Time::ZERO), &mut rng);
+        let plan = FaultPlan::draw(&rates, world.topology(), COURSE.faults_end.since(Time::ZERO), &mut rng);
         let plan = if regions >= 3 { plan } else { plan.without_loss() };
         world.follow(&plan);
-        let ends = |region: RegionId| plan.loss().filter(|(_, lost)| *lost == region).map_or(CLIENTS_END, |(at, _)| at);
         let shared = Rc::new(RefCell::new(Shared::default()));
         let mut number = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
             for _ in 0..CLIENTS {
                 let workload = Some(Workload::new(rng.fork()));
-                let client = Client::new(number, site.region, ends(site.region), workload, Rc::clone(&shared)).with_fresh_reads();
+                let client =
+                    Client::new(number, site.region, kit::ends(&plan, COURSE.clients_end, site.region), workload, Rc::clone(&shared))
+                        .with_fresh_reads();
                 world.add_client(site, client);
                 number += 1;
             }
         }
-        let end = drive(&mut world, &shared, number, (!self.calm).then_some(seed));
+        let course = Course { link_cut: (!self.calm).then_some(seed), ..COURSE };
+        let voters: Vec<RegionId> = world.topology().regions().collect();
+        let end = course.run(&mut world, &voters, &shared, |world| {
+            let site = world.sites_left().next().expect("a majority is left");
+            let reader = Client::new(number, site.region, Time::from_micros(u64::MAX), None, Rc::clone(&shared)).with_fresh_reads();
+            world.add_client(site, reader);
+        });
+        let end = end.and_then(|finals| world.run_for(SETTLING).map(|()| finals));
         let shared = shared.borrow();
-        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
-        report.count(&shared.history);
-        if let Ok(finals) = end {
-            report.violation = judge(&world, &shared, &finals).err();
-        }
-        if tracing {
-            report.trace.push_str(&shared.history.to_string());
-        }
-        report
+        kit::report(&world, &*shared, end, |finals| judge(&world, &shared, finals))
     }
 }
 
@@ -112,44 +114,17 @@ impl PaxosCommit {
     }
 }
 
-/// Faults, heal, progress, quiet, final reads; returns the final reads. A link may stay cut until clients end.
-fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, clients: u32, link_cut: Option<u64>) -> Result<Vec<TxnNo>, SimError> {
-    world.run_until(FAULTS_END)?;
-    match link_cut {
-        Some(seed) => world.heal_but_one_link(seed, &world.topology().regions().collect::<Vec<_>>(), CLIENTS_END),
-        None => world.heal(),
-    }
-    world.run_until(QUIET_END)?;
-    bounded_state::come_to_rest(world)?;
-    let before = shared.borrow().history.txns().len();
-    let site = world.sites_left().next().expect("a majority is left");
-    let reader = Client::new(clients, site.region, Time::from_micros(u64::MAX), None, Rc::clone(shared)).with_fresh_reads();
-    world.add_client(site, reader);
-    world.run_clients(RUN_END)?;
-    world.run_for(SETTLING)?;
-    let after = shared.borrow().history.txns().len();
-    Ok((before..after).map(|no| TxnNo(no as u32)).collect())
-}
-
 fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo]) -> Result<(), String> {
-    let text = |violation: crate::checkers::Violation| violation.to_string();
     let history = &shared.history;
-    shared.wrong.clone().map_or(Ok(()), Err)?;
-    strict_serializability::check(history).map_err(text)?;
-    no_phantom::check(history).map_err(text)?;
+    strict_serializability::check(history)?;
+    no_phantom::check(history)?;
     if world.regions_left().len() < world.topology().region_count() {
         // Whose votes are split waits for the lost region, with its rows, as `rhumb_paxos_commit` says.
         return Ok(());
     }
-    no_lost_write::check(history, finals).map_err(text)?;
+    no_lost_write::check(history, finals)?;
     shared.counters.check()?;
     let demand = progress::Demand { committed_min: 15, committed_percent_min: 10 };
-    progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
-    for site in world.sites_left() {
-        let left = world.actor(site).map(Site::in_doubt);
-        if left != Some(0) {
-            return Err(format!("{site} is in doubt about {left:?} attempts at the end"));
-        }
-    }
-    Ok(())
+    progress::check(history, COURSE.faults_end, GRACE, demand)?;
+    kit::nothing_left(world, "attempts in doubt", Site::in_doubt)
 }

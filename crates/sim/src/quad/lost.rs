@@ -11,9 +11,10 @@
 use super::{configurations, holders, quorums};
 use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
 use crate::history::TxnNo;
+use crate::kit;
 use crate::replicated_commit::client::{Client, Shared};
 use crate::replicated_commit::workload::{Reads, Workload};
-use crate::{ClientEvent, ClientProgram, Config, Fault, LinkFaults, Links, Next, Place, Report, Scenario, SimError, World};
+use crate::{ClientEvent, ClientProgram, Config, Fault, LinkFaults, Links, Next, Place, Report, Scenario, World};
 use rhumb_core::{RegionId, Rng, Rules, SiteId, Span, Time};
 use rhumb_quad::quorums::{Policy, Quorums};
 use rhumb_quad::{self as protocol, Admin, Answer, Goal, Request, Site};
@@ -115,18 +116,13 @@ impl Scenario for CoresLost {
         }
         let declares = *rng.pick(&left).expect("somebody is left");
         world.add_client(declares, Undertaker { at: at + DECLARED_AFTER, goal });
-        let end = drive(&mut world, &shared, survivor);
+        let readers = sites.len() as u32;
+        let end = world.run_until(QUIET_END).and_then(|()| {
+            let reader = Client::final_reader(readers, survivor.region, false, Rc::clone(&shared));
+            kit::read_all(&mut world, &shared, |world| world.add_client(survivor, reader), RUN_END)
+        });
         let shared = shared.borrow();
-        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
-        report.count(&shared.history);
-        if let Ok(finals) = end {
-            let verdict = judge(&world, &shared, &finals, &left);
-            report.violation = shared.garbled.clone().or_else(|| verdict.err());
-        }
-        if tracing {
-            report.trace.push_str(&shared.history.to_string());
-        }
-        report
+        kit::report(&world, &*shared, end, |finals| judge(&world, &shared, finals, &left))
     }
 }
 
@@ -141,25 +137,13 @@ impl CoresLost {
     }
 }
 
-/// Runs the clients, then the final reads at the core that is left; returns these.
-fn drive(world: &mut World<Site>, shared: &Rc<RefCell<Shared>>, reader: SiteId) -> Result<Vec<TxnNo>, SimError> {
-    world.run_until(QUIET_END)?;
-    let before = shared.borrow().history.txns().len();
-    let number = world.topology().sites().count() as u32;
-    world.add_client(reader, Client::final_reader(number, reader.region, false, Rc::clone(shared)));
-    world.run_clients(RUN_END)?;
-    let after = shared.borrow().history.txns().len();
-    Ok((before..after).map(|no| TxnNo(no as u32)).collect())
-}
-
 fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], left: &[SiteId]) -> Result<(), String> {
-    let text = |violation: crate::checkers::Violation| violation.to_string();
     let history = &shared.history;
-    strict_serializability::check(history).map_err(text)?;
-    no_phantom::check(history).map_err(text)?;
-    no_lost_write::check(history, finals).map_err(text)?;
+    strict_serializability::check(history)?;
+    no_phantom::check(history)?;
+    no_lost_write::check(history, finals)?;
     let demand = progress::Demand { committed_min: 10, committed_percent_min: 10 };
-    progress::check(history, Time::ZERO + WEATHER_END, GRACE, demand).map_err(text)?;
+    progress::check(history, Time::ZERO + WEATHER_END, GRACE, demand)?;
     for site in left {
         let unresolved = world.actor(*site).map(Site::unresolved);
         if unresolved != Some(0) {

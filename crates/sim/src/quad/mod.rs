@@ -19,10 +19,11 @@ mod operator;
 use crate::checkers::{bounded_clocks, no_lost_write, no_phantom, progress, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
 use crate::history::{History, TxnNo};
+use crate::kit::{self, Course};
 use crate::observers::bounded_state;
 use crate::replicated_commit::client::{Client, Shared};
 use crate::replicated_commit::workload::{self, Reads, Workload};
-use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 pub use lost::CoresLost;
 use lost::Undertaker;
 use operator::Operator;
@@ -135,8 +136,8 @@ impl Scenario for Quad {
         "quad"
     }
 
-    fn options(&self) -> String {
-        if self.calm { " --calm".into() } else { String::new() }
+    fn is_calm(&self) -> bool {
+        self.calm
     }
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
@@ -154,12 +155,14 @@ impl Scenario for Quad {
         let can_lose = shape.regions >= 3 && shape.adaptation.is_none() && lost::outlives(&first, plan.loss().map(|(_, region)| region));
         let plan = if can_lose { plan } else { plan.without_loss() };
         world.follow(&plan);
-        let ends = |region: RegionId| plan.loss().filter(|(_, lost)| *lost == region).map_or(CLIENTS_END, |(at, _)| at);
         let shared = Rc::new(RefCell::new(Shared::default()));
         let mut clients = 0;
         for site in world.topology().sites().collect::<Vec<_>>() {
             let workload = Workload::new(rng.fork(), Reads::Locking).with_bulk(shape.is_bulky);
-            world.add_client(site, Client::new(clients, site.region, ends(site.region), workload, Rc::clone(&shared)));
+            world.add_client(
+                site,
+                Client::new(clients, site.region, kit::ends(&plan, CLIENTS_END, site.region), workload, Rc::clone(&shared)),
+            );
             clients += 1;
         }
         let is_lost = |site: &SiteId| plan.loss().is_some_and(|(_, lost)| lost == site.region);
@@ -176,15 +179,7 @@ impl Scenario for Quad {
         let link_cut = shape.bears_a_cut_link(self.calm).then_some(seed);
         let end = drive(&mut world, &shared, reader, loss, link_cut);
         let shared = shared.borrow();
-        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
-        report.count(&shared.history);
-        if let Ok(finals) = end {
-            report.violation = shared.garbled.clone().or_else(|| judge(&world, &shared.history, &finals, &plan).err());
-        }
-        if tracing {
-            report.trace.push_str(&shared.history.to_string());
-        }
-        report
+        kit::report(&world, &*shared, end, |finals| judge(&world, &shared.history, finals, &plan))
     }
 }
 
@@ -196,9 +191,7 @@ impl Quad {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool, rng: &mut Rng) -> World<Site> {
-        let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.copies) };
-        config.local.sync = shape.sync;
-        config.costs = Costs::REALISTIC;
+        let config = kit::realistic(Config::of_regions(shape.regions, shape.copies), shape.sync, tracing);
         let quorums = quorums(&config, config.topology.sites().collect(), shape.policy, shape.cores, rng);
         let rules = self.rules;
         let protocol = protocol::Config { adaptation: shape.adaptation.clone(), ..protocol::Config::default() };
@@ -229,44 +222,32 @@ fn drive(
             world.add_client(left, Undertaker { at: at + DECLARED_AFTER, goal });
         }
     }
-    world.run_until(FAULTS_END)?;
-    match link_cut {
-        Some(seed) => world.heal_but_one_link(seed, &world.topology().regions().collect::<Vec<_>>(), CLIENTS_END),
-        None => world.heal(),
-    }
-    world.run_until(QUIET_END)?;
-    bounded_state::come_to_rest(world)?;
-    let before = shared.borrow().history.txns().len();
-    let members = configurations::latest(world).members();
-    let site = *members.first().expect("a configuration has members");
-    world.add_client(site, reader(site));
-    world.run_clients(RUN_END)?;
-    let after = shared.borrow().history.txns().len();
+    let course = Course { faults_end: FAULTS_END, clients_end: CLIENTS_END, quiet_end: QUIET_END, run_end: RUN_END, link_cut };
+    let voters: Vec<RegionId> = world.topology().regions().collect();
+    let finals = course.run(world, &voters, shared, |world| {
+        let members = configurations::latest(world).members();
+        let site = *members.first().expect("a configuration has members");
+        world.add_client(site, reader(site));
+    })?;
     // Quorums that follow what is measured may change once more as the load ends, but not for ever.
     while configurations::at_rest(world).is_err() && world.now() < REST_END {
         world.run_for(REST_STEP)?;
     }
     // A read that a change interrupts is aborted, and made again.
-    Ok((before.max(after - 1)..after).map(|no| TxnNo(no as u32)).collect())
+    Ok(finals.into_iter().next_back().into_iter().collect())
 }
 
 fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], plan: &FaultPlan) -> Result<(), String> {
-    let text = |violation: crate::checkers::Violation| violation.to_string();
-    strict_serializability::check(history).map_err(text)?;
-    no_phantom::check(history).map_err(text)?;
-    bounded_clocks::check(history).map_err(text)?;
-    no_lost_write::check(history, finals).map_err(text)?;
+    strict_serializability::check(history)?;
+    no_phantom::check(history)?;
+    bounded_clocks::check(history)?;
+    no_lost_write::check(history, finals)?;
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 10 };
-    progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
+    progress::check(history, FAULTS_END, GRACE, demand)?;
     let members = configurations::latest(world).members();
     let mut serving = world.regions_to_go_on(plan);
     serving.retain(|region| members.iter().any(|site| site.region == *region));
-    progress::check_each(history, &serving, FAULTS_END + GRACE).map_err(text)?;
-    for site in world.sites_left() {
-        let unresolved = world.actor(site).map(Site::unresolved);
-        if unresolved != Some(0) {
-            return Err(format!("{site} has {unresolved:?} unresolved transactions at the end"));
-        }
-    }
+    progress::check_each(history, &serving, FAULTS_END + GRACE)?;
+    kit::nothing_left(world, "unresolved transactions", Site::unresolved)?;
     configurations::at_rest(world)
 }

@@ -5,6 +5,7 @@
 
 use super::workload::{self, Reads, Step, Style, Workload};
 use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
+use crate::kit::Recorded;
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::interactive::{Answer, Interactive, Request};
@@ -46,6 +47,16 @@ impl Shared {
     fn value(&mut self) -> u64 {
         self.values += 1;
         self.values
+    }
+}
+
+impl Recorded for Shared {
+    fn history(&self) -> &History {
+        &self.history
+    }
+
+    fn wrong(&self) -> Option<&String> {
+        self.garbled.as_ref()
     }
 }
 

@@ -20,8 +20,9 @@ use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, pr
 use crate::config::{draw_regions, draw_sync};
 use crate::healing::keeps_a_link_cut;
 use crate::history::{History, TxnNo};
+use crate::kit::{self, Course};
 use crate::observers::bounded_state;
-use crate::{Config, Costs, FaultPlan, FaultRates, Report, Scenario, SimError, World};
+use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
 use client::{Client, Shared};
 use mover::{Bounds, Mover};
 use rhumb_commit::placement::{Placement, Regions};
@@ -111,8 +112,8 @@ impl Scenario for ReplicatedCommit {
         }
     }
 
-    fn options(&self) -> String {
-        if self.calm { " --calm".into() } else { String::new() }
+    fn is_calm(&self) -> bool {
+        self.calm
     }
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
@@ -154,7 +155,7 @@ impl Scenario for ReplicatedCommit {
                 let program = Client::new(
                     number,
                     region,
-                    losses.iter().find(|(_, lost)| *lost == region).map_or(CLIENTS_END, |(at, _)| *at),
+                    kit::ends(&plan, CLIENTS_END, region),
                     Workload::new(rng.fork(), reads).with_bulk(shape.is_bulky),
                     Rc::clone(&shared),
                 );
@@ -165,15 +166,7 @@ impl Scenario for ReplicatedCommit {
         self.add_movers(&mut world, &shape, &mut rng);
         let end = Run { shape: &shape, losses, link_cut: (!self.calm).then_some(seed), rng }.drive(&mut world, &shared, number);
         let shared = shared.borrow();
-        let mut report = Report::of(&world, end.as_ref().map(|_| ()).map_err(Clone::clone));
-        report.count(&shared.history);
-        if let Ok(finals) = end {
-            report.violation = shared.garbled.clone().or_else(|| judge(&world, &shared.history, &finals, &shape, &plan).err());
-        }
-        if tracing {
-            report.trace.push_str(&shared.history.to_string());
-        }
-        report
+        kit::report(&world, &*shared, end, |finals| judge(&world, &shared.history, finals, &shape, &plan))
     }
 }
 
@@ -229,9 +222,7 @@ impl ReplicatedCommit {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
-        config.local.sync = shape.sync;
-        config.costs = Costs::REALISTIC;
+        let config = kit::realistic(Config::of_regions(shape.regions, shape.shards), shape.sync, tracing);
         let topology = Arc::new(config.topology.clone());
         let mut protocol = protocol::Config::default();
         if shape.collects {
@@ -276,20 +267,13 @@ impl Run<'_> {
             world.run_until(at)?;
             self.declare(world, shared, region);
         }
-        world.run_until(FAULTS_END)?;
         let voters: Vec<RegionId> = self.shape.placement.voters.iter().collect();
-        match self.link_cut.filter(|_| self.shape.bounds.doomed.is_empty()) {
-            Some(seed) => world.heal_but_one_link(seed, &voters, CLIENTS_END),
-            None => world.heal(),
-        }
-        world.run_until(QUIET_END)?;
-        bounded_state::come_to_rest(world)?;
-        let before = shared.borrow().history.txns().len();
-        let site = world.sites_left().next().expect("a majority is left");
-        world.add_client(site, Client::final_reader(clients, site.region, self.shape.is_bulky, Rc::clone(shared)));
-        world.run_clients(RUN_END)?;
-        let after = shared.borrow().history.txns().len();
-        Ok((before..after).map(|no| TxnNo(no as u32)).collect())
+        let link_cut = self.link_cut.filter(|_| self.shape.bounds.doomed.is_empty());
+        let course = Course { faults_end: FAULTS_END, clients_end: CLIENTS_END, quiet_end: QUIET_END, run_end: RUN_END, link_cut };
+        course.run(world, &voters, shared, |world| {
+            let site = world.sites_left().next().expect("a majority is left");
+            world.add_client(site, Client::final_reader(clients, site.region, self.shape.is_bulky, Rc::clone(shared)));
+        })
     }
 
     /// Adds an operator who some time from now declares `region` lost, if it is, and all that are lost by now.
@@ -308,24 +292,23 @@ impl Run<'_> {
 }
 
 fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape, plan: &FaultPlan) -> Result<(), String> {
-    let text = |violation: crate::checkers::Violation| violation.to_string();
-    bounded_clocks::check(history).map_err(text)?;
+    bounded_clocks::check(history)?;
     if assumed_rightly(world) {
-        strict_serializability::check(history).map_err(text)?;
-        no_phantom::check(history).map_err(text)?;
-        no_lost_write::check(history, finals).map_err(text)?;
-        stale_reads::check(history).map_err(text)?;
+        strict_serializability::check(history)?;
+        no_phantom::check(history)?;
+        no_lost_write::check(history, finals)?;
+        stale_reads::check(history)?;
     }
     let demand = progress::Demand { committed_min: 20, committed_percent_min: 10 };
-    progress::check(history, FAULTS_END, GRACE, demand).map_err(text)?;
-    progress::check_each(history, &world.regions_to_go_on(plan), FAULTS_END + GRACE).map_err(text)?;
+    progress::check(history, FAULTS_END, GRACE, demand)?;
+    progress::check_each(history, &world.regions_to_go_on(plan), FAULTS_END + GRACE)?;
     let placement = settled(world)?;
     if let Some(site) = world.topology().sites().find(|site| world.is_lost(*site) && !placement.lost.contains_key(&site.region)) {
         return Err(format!("{} is lost, and was not declared so by the end: {placement}", site.region));
     }
     let dumps = placement.copies().iter().map(|region| (region, dump(world, region, shape))).collect();
-    convergence::check(&dumps).map_err(text)?;
-    unresolved(world)
+    convergence::check(&dumps)?;
+    kit::nothing_left(world, "prepared attempts", |site| site.status().prepared)
 }
 
 /// True if all that was taken to be committed for the votes of lost regions has those votes, on disks that only the simulator can still read.
@@ -373,15 +356,4 @@ fn settled(world: &World<Site>) -> Result<Placement, String> {
         }
     }
     Ok(found.expect("a cluster has a site"))
-}
-
-/// Once all is healed and quiet, no site holds anything in doubt.
-fn unresolved(world: &World<Site>) -> Result<(), String> {
-    for site in world.sites_left() {
-        let prepared = world.actor(site).map(|actor| actor.status().prepared);
-        if prepared != Some(0) {
-            return Err(format!("{site} is still prepared for {prepared:?} attempts at the end"));
-        }
-    }
-    Ok(())
 }

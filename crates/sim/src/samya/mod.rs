@@ -20,8 +20,9 @@ mod rest;
 mod same_quotas;
 
 use crate::config::{draw_regions, draw_sync};
+use crate::kit;
 use crate::observers::bounded_state;
-use crate::{Config, Costs, Fault, FaultPlan, FaultRates, Place, Report, Scenario, SimError, World};
+use crate::{Config, Fault, FaultPlan, FaultRates, Place, Report, Scenario, SimError, World};
 use client::{Churner, Client, Operator};
 use ledger::Ledger;
 use lost::{Declarer, Lost};
@@ -138,8 +139,8 @@ impl Scenario for Samya {
         "samya"
     }
 
-    fn options(&self) -> String {
-        if self.calm { " --calm".into() } else { String::new() }
+    fn is_calm(&self) -> bool {
+        self.calm
     }
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
@@ -183,9 +184,7 @@ impl Samya {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let mut config = Config { tracing, ..Config::of_regions(shape.regions, shape.shards) };
-        config.local.sync = shape.sync;
-        config.costs = Costs::REALISTIC;
+        let config = kit::realistic(Config::of_regions(shape.regions, shape.shards), shape.sync, tracing);
         let topology = config.topology.clone();
         let rules = self.rules;
         let configuration = quota::Config {
