@@ -2,13 +2,13 @@
 //! than one is made of. Each protocol is a crate of its own and knows no other; none is known here.
 
 pub mod buffer;
-pub mod ceilings;
 pub mod clock_lease;
 pub mod interactive;
 pub mod locks;
 pub mod one_shot;
 pub mod pages;
 pub mod placement;
+pub mod timestamp_cache;
 pub mod transaction;
 pub mod votes;
 pub mod wound_wait;

@@ -55,17 +55,17 @@ pub enum Refusal {
     /// What was read is no longer the newest.
     Stale,
     /// A written key has a version, or was read, at or above the proposed timestamp; a retry must lie above this one.
-    TooOld(Timestamp),
+    TimestampTooLow(Timestamp),
     /// The region had not heard of the attempt when it was asked for its vote.
-    NeverHeard,
+    UnknownTransaction,
     /// A later attempt of the same transaction is known: the gateway has given this one up.
     Superseded,
     /// A site of the region did not prepare in time.
     TimedOut,
     /// The attempt is of an epoch that has ended there: the placement has changed.
-    Moved,
+    StaleConfiguration,
     /// It would make a region active that has no copy of all rows yet, as far as is known there.
-    NotWhole(RegionId),
+    CopyIncomplete(RegionId),
     /// The gateway took the attempt back while the yes was provisional, or before there was a vote.
     Withdrawn,
 }
@@ -247,12 +247,12 @@ impl fmt::Display for Refusal {
             Refusal::Locked => write!(f, "locked by another transaction"),
             Refusal::LockLost => write!(f, "a lock was taken over by a writer"),
             Refusal::Stale => write!(f, "a row read has changed"),
-            Refusal::TooOld(above) => write!(f, "too old, retry above {above}"),
-            Refusal::NeverHeard => write!(f, "never heard of it"),
+            Refusal::TimestampTooLow(above) => write!(f, "timestamp too low, retry above {above}"),
+            Refusal::UnknownTransaction => write!(f, "unknown transaction"),
             Refusal::Superseded => write!(f, "a later attempt is known"),
             Refusal::TimedOut => write!(f, "a site of the region did not prepare in time"),
-            Refusal::Moved => write!(f, "the placement has changed"),
-            Refusal::NotWhole(region) => write!(f, "{region} has not copied all rows yet"),
+            Refusal::StaleConfiguration => write!(f, "the placement has changed"),
+            Refusal::CopyIncomplete(region) => write!(f, "{region} has not copied all rows yet"),
             Refusal::Withdrawn => write!(f, "withdrawn by its gateway, as too few regions answered in time"),
         }
     }

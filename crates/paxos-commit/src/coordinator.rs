@@ -170,7 +170,7 @@ impl Site {
     pub(super) fn on_voted(&mut self, from: RegionId, txn: TxnId, vote: Vote, fx: &mut Effects<Site>) {
         let Some(running) = self.coordinator.running.get_mut(&txn) else { return };
         let Stage::Preparing { tally, .. } = &mut running.stage else { return };
-        if let Vote::No(Refusal::TooOld(above)) = vote {
+        if let Vote::No(Refusal::TimestampTooLow(above)) = vote {
             self.clock.observe(above);
         }
         tally.record(from, vote);

@@ -68,7 +68,7 @@ impl Locking {
                 Ok(())
             }
             Some(_) => Err(Refusal::LockLost),
-            None => Err(Refusal::NeverHeard),
+            None => Err(Refusal::UnknownTransaction),
         }
     }
 
@@ -113,6 +113,6 @@ mod tests {
         assert_eq!(control.release(txn(3)), [Change::Ready(txn(2))]);
         assert_eq!(control.release(txn(2)), [Change::Ready(txn(5))], "the wounded one comes to its turn by age");
         assert_eq!(control.release(txn(5)), [Change::Ready(txn(7))]);
-        assert_eq!(control.prepare(txn(9), &writes(&["a"])), Err(Refusal::NeverHeard));
+        assert_eq!(control.prepare(txn(9), &writes(&["a"])), Err(Refusal::UnknownTransaction));
     }
 }

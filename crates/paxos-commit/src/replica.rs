@@ -162,7 +162,7 @@ impl Site {
         let executing = self.replica.executing.get_mut(&txn).expect("it was just looked at");
         assert_eq!(executing.round, round, "what was read before a wound is not told");
         let written = executing.footprint.keys.iter().filter(|(_, writes)| **writes);
-        let above = written.map(|(key, _)| self.ceilings.of(key)).max().unwrap_or_default();
+        let above = written.map(|(key, _)| self.timestamp_cache.of(key)).max().unwrap_or_default();
         let Found { rows, ranges, more } = found.clone();
         executing.found = Some(found);
         fx.send(txn.gateway, Note::Executed { txn, rows, ranges, more, above });
@@ -189,9 +189,9 @@ impl Site {
         if let Err(refusal) = self.control.prepare(txn, &footprint) {
             return self.vote(txn, proposal, Err(refusal), fx);
         }
-        let too_old = proposal.keys.iter().filter(|(_, (_, writes))| *writes).map(|(key, _)| self.ceilings.of(key)).max();
+        let too_old = proposal.keys.iter().filter(|(_, (_, writes))| *writes).map(|(key, _)| self.timestamp_cache.of(key)).max();
         if let Some(above) = too_old.filter(|above| proposal.at <= *above) {
-            return self.vote(txn, proposal, Err(Refusal::TooOld(above)), fx);
+            return self.vote(txn, proposal, Err(Refusal::TimestampTooLow(above)), fx);
         }
         match (&self.control, executed.and_then(|executing| executing.found)) {
             // Held since it was read here, so it is as it was read.
@@ -226,7 +226,7 @@ impl Site {
                     Refusal::Stale => "paxos_commit.stale",
                     Refusal::Locked => "paxos_commit.locked",
                     Refusal::LockLost => "paxos_commit.lock_lost",
-                    Refusal::TooOld(_) => "paxos_commit.too_old",
+                    Refusal::TimestampTooLow(_) => "paxos_commit.too_old",
                     _ => "paxos_commit.never_heard",
                 });
                 let changes = self.control.release(txn);
@@ -251,8 +251,8 @@ impl Site {
     }
 
     fn raise_ceilings(&mut self, proposal: &Proposal) {
-        proposal.keys.keys().for_each(|key| self.ceilings.raise(key, proposal.at));
-        proposal.ranges.iter().for_each(|(range, _)| self.ceilings.raise_range(range, proposal.at));
+        proposal.keys.keys().for_each(|key| self.timestamp_cache.raise(key, proposal.at));
+        proposal.ranges.iter().for_each(|(range, _)| self.timestamp_cache.raise_range(range, proposal.at));
     }
 
     /// `doubter` has voted yes, and asks for this region's vote, or has `from` ask for it. If there is none, it is no. Who is asked by the doubter
@@ -265,7 +265,7 @@ impl Site {
             self.replica.validating.remove(&txn);
             let changes = self.control.release(txn);
             self.follow(changes, fx);
-            let vote = Vote::No(Refusal::NeverHeard);
+            let vote = Vote::No(Refusal::UnknownTransaction);
             records::put_register(&mut batch, txn, &Register { vote: vote.clone(), proposal: None, at: Timestamp::ZERO });
             self.replica.votes.insert(txn, vote);
         }
@@ -334,7 +334,7 @@ impl Site {
     /// A register that an earlier life has written.
     pub(super) fn resume(&mut self, txn: TxnId, register: Register) {
         self.clock.observe(register.at);
-        self.ceilings.raise_floor(register.at);
+        self.timestamp_cache.raise_low_water(register.at);
         self.replica.votes.insert(txn, register.vote);
         if let Some(proposal) = register.proposal {
             let forgets = self.rules.breaks(Planted::LocksNotRestored);

@@ -11,10 +11,10 @@ use super::reading::{Found, Reading};
 use super::records::{self, CEILING, REGISTERS};
 use super::replica::Replica;
 use bytes::Bytes;
-use rhumb_commit::ceilings::ReadCeilings;
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::one_shot::{Answer, Request};
 use rhumb_commit::placement::Regions;
+use rhumb_commit::timestamp_cache::TimestampCache;
 use rhumb_commit::transaction::TxnError;
 use rhumb_commit::votes::{Outcome, Vote};
 use rhumb_core::actor::{RequestId, Token};
@@ -57,7 +57,7 @@ pub struct Site {
     pub(super) ticks: u64,
     pub(super) clock: ClockLease,
     /// Up to which timestamp keys were read by what was voted for here.
-    pub(super) ceilings: ReadCeilings,
+    pub(super) timestamp_cache: TimestampCache,
     pub(super) control: Control,
     pub(super) coordinator: Coordinator,
     pub(super) replica: Replica,
@@ -81,7 +81,7 @@ impl Site {
             now: Time::ZERO,
             ticks: 0,
             clock: ClockLease::new(CEILING_LEAD),
-            ceilings: ReadCeilings::default(),
+            timestamp_cache: TimestampCache::default(),
             control: Control::new(config.concurrency),
             coordinator: Coordinator::default(),
             replica: Replica::default(),
@@ -237,7 +237,7 @@ impl Inspect for Site {
         let everywhere = self.topology.region_count() * RUNNING_MAX;
         self.coordinator.tables(visit);
         self.replica.tables(everywhere, visit);
-        self.ceilings.tables(visit);
+        self.timestamp_cache.tables(visit);
         visit(Table::new("jobs", self.jobs.len(), 2 * everywhere).resting_at(1));
     }
 }

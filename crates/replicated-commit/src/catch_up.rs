@@ -29,7 +29,7 @@
 //!
 //! Invariants: a pull is a promise, so a cursor that a peer hears of never lies ahead of the rows on disk, nor behind them in an attempt that is
 //! prepared or carried here; a closed
-//! promise raises the write floor and the ceiling on disk first; a peer's promise counts only once its log is taken over
+//! promise raises the write floor and the clock bound on disk first; a peer's promise counts only once its log is taken over
 //! to its end.
 
 use super::cohort::Cohort;
@@ -214,11 +214,11 @@ impl CatchUp {
     pub(super) fn check_placement(&self, cx: &Shared, part: &Part) -> Result<(), Refusal> {
         let Some(next) = part.placement() else { return Ok(()) };
         if next.declares_lost().contains(cx.me.region) {
-            return Err(Refusal::Moved);
+            return Err(Refusal::StaleConfiguration);
         }
         let unsettled = |region: &RegionId| self.settled(*region) < cx.placement.epoch;
         match next.voters.without(cx.placement.voters).iter().find(unsettled) {
-            Some(region) => Err(Refusal::NotWhole(region)),
+            Some(region) => Err(Refusal::CopyIncomplete(region)),
             None => Ok(()),
         }
     }

@@ -35,8 +35,8 @@ pub struct Config {
     pub forget_after: Span,
     /// Attempts that did not commit which a coordinator keeps beyond `forget_after`, for regions that may be prepared for them still.
     pub refusals_kept: usize,
-    /// How far ahead of its clock a site persists the ceiling of its timestamps.
-    pub ceiling_lead: Span,
+    /// How far ahead of its clock a site persists the bound of its clock.
+    pub clock_lead: Span,
 }
 
 impl Default for Config {
@@ -56,7 +56,7 @@ impl Default for Config {
             keep_versions: Span::from_secs(600),
             forget_after: Span::from_secs(60),
             refusals_kept: 100_000,
-            ceiling_lead: Span::from_millis(3_000),
+            clock_lead: Span::from_millis(3_000),
         }
     }
 }

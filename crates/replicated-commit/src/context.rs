@@ -154,8 +154,8 @@ impl Context<'_> {
     pub(super) fn write_bound(&mut self, bound: Option<Timestamp>) {
         let Some(bound) = bound else { return };
         let mut batch = Batch::new();
-        Number::Ceiling.put(&mut batch, bound.bits());
-        let token = self.token(Pending::Ceiling(bound));
+        Number::ClockBound.put(&mut batch, bound.bits());
+        let token = self.token(Pending::ClockBound(bound));
         self.fx.persist(batch).notify(token);
     }
 
@@ -176,7 +176,7 @@ impl Shared {
             topology,
             rules: Rules::HOLD,
             now: Time::ZERO,
-            clock: ClockLease::new(config.ceiling_lead),
+            clock: ClockLease::new(config.clock_lead),
             config,
             life: Timestamp::ZERO,
             placement,
@@ -231,7 +231,7 @@ impl Shared {
     /// Adds to `batch` a bound of the clock of `at` or above, unless an earlier write has one.
     pub(super) fn cover(&mut self, batch: &mut Batch, at: Timestamp) {
         if let Some(bound) = self.clock.cover(at) {
-            Number::Ceiling.put(batch, bound.bits());
+            Number::ClockBound.put(batch, bound.bits());
         }
     }
 

@@ -75,7 +75,7 @@ impl Meta {
 
     /// Adds to `tally` that the regions which the attempt itself declares lost do not vote for it.
     pub fn refuse_for_lost(&self, tally: &mut Tally) {
-        self.declares_lost.iter().for_each(|region| tally.record_if_open(region, Vote::No(Refusal::Moved)));
+        self.declares_lost.iter().for_each(|region| tally.record_if_open(region, Vote::No(Refusal::StaleConfiguration)));
     }
 }
 
@@ -181,8 +181,8 @@ pub enum Denial {
     Locked,
     /// Too many reads wait already.
     Busy,
-    /// There is no copy here, or not yet a whole one.
-    Moved,
+    /// There is no copy here, or not yet a complete one.
+    NoCopy,
     /// Versions that old are no longer kept; this is the oldest timestamp that can be read.
     Collected(Timestamp),
 }
@@ -628,7 +628,7 @@ impl fmt::Display for Denial {
         match self {
             Denial::Locked => write!(f, "locked"),
             Denial::Busy => write!(f, "busy"),
-            Denial::Moved => write!(f, "moved"),
+            Denial::NoCopy => write!(f, "no copy"),
             Denial::Collected(horizon) => write!(f, "collected below {horizon}"),
         }
     }

@@ -7,7 +7,7 @@
 //! | [`CARRIED`] | attempt | [`PreparedRecord`]: the same of an attempt that other replicas are in doubt about |
 //! | [`LOG`] | sequence number, big-endian | [`LogRecord`]: a commit applied by this site's own vote or decision |
 //! | [`PLACEMENT`] | empty | [`PlacementRecord`]: the placement that this site has adopted |
-//! | [`NUMBERS`] | a [`Number`] | ceiling, floor of forgetting, length of the log, a cursor per peer |
+//! | [`NUMBERS`] | a [`Number`] | bound of the clock, floor of forgetting, length of the log, a cursor per peer |
 //!
 //! Records are encoded with postcard; the version of the data folder covers their format.
 
@@ -88,7 +88,7 @@ pub struct PlacementRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Number {
     /// No timestamp above it was issued, and nothing was read above it, by any life of this site.
-    Ceiling,
+    ClockBound,
     /// Attempts of transactions that began at or below it and have no record are forgotten.
     Forgotten,
     /// The sequence number of the last log record.
@@ -113,7 +113,7 @@ impl Number {
 
     fn key(self) -> Vec<u8> {
         match self {
-            Number::Ceiling => vec![1],
+            Number::ClockBound => vec![1],
             Number::Forgotten => vec![2],
             Number::LogEnd => vec![3],
             Number::HistoryFloor => vec![4],
@@ -127,7 +127,7 @@ impl Number {
     /// The number and its value in a record of [`NUMBERS`].
     pub fn decode(key: &[u8], bytes: &[u8]) -> Option<(Number, u64)> {
         let number = match key {
-            [1] => Number::Ceiling,
+            [1] => Number::ClockBound,
             [2] => Number::Forgotten,
             [3] => Number::LogEnd,
             [4] => Number::HistoryFloor,
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn numbers_round_trip() {
-        use Number::{Ceiling, Collected, Cursor, Forgotten, Highest, HistoryFloor, LogEnd, Truncated};
-        for number in [Ceiling, Forgotten, LogEnd, HistoryFloor, Truncated, Collected, Highest, Cursor(RegionId(300))] {
+        use Number::{ClockBound, Collected, Cursor, Forgotten, Highest, HistoryFloor, LogEnd, Truncated};
+        for number in [ClockBound, Forgotten, LogEnd, HistoryFloor, Truncated, Collected, Highest, Cursor(RegionId(300))] {
             let mut batch = Batch::new();
             number.put(&mut batch, 77);
             let [rhumb_core::actor::Op::PutRecord { key, bytes, .. }] = &batch.ops[..] else { panic!("one record") };

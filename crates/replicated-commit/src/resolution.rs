@@ -261,7 +261,7 @@ mod tests {
     use rhumb_core::Timestamp;
 
     const COMMIT: Decision = Decision::Committed { floor: Timestamp::ZERO };
-    const NO: Vote = Vote::No(Refusal::NeverHeard);
+    const NO: Vote = Vote::No(Refusal::UnknownTransaction);
     const A: RegionId = RegionId(0);
     const B: RegionId = RegionId(1);
     const C: RegionId = RegionId(2);

@@ -113,10 +113,10 @@ impl Roles {
     /// A write is durable.
     pub(super) fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
         match cx.take_pending(token) {
-            Pending::Ceiling(ceiling) => {
-                cx.clock.on_durable(ceiling);
+            Pending::ClockBound(bound) => {
+                cx.clock.on_durable(bound);
                 self.gateway.on_bound(cx);
-                self.replicate(|cohort, near| cohort.serve_reads_below_ceiling(near, cx));
+                self.replicate(|cohort, near| cohort.serve_reads_below_bound(near, cx));
             }
             Pending::Collect(collect) => cx.fx.collect(collect),
             other => unreachable!("nothing else asks to be told: {other:?}"),
@@ -144,7 +144,7 @@ impl Roles {
                 self.move_on(|mover, near| mover.on_copy_loaded(near, to, CopyAsked { from, epoch, collected }, loaded, cx))
             }
             Pending::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, cx),
-            Pending::Ceiling(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
+            Pending::ClockBound(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
         }
     }
 
@@ -788,7 +788,7 @@ impl Roles {
         let damaged = "the store verifies checksums, and records are written by this format version only";
         match space {
             NUMBERS => match Number::decode(key, bytes).expect(damaged) {
-                (Number::Ceiling, value) => cx.clock = cx.clock.recovered(Timestamp::from_bits(value)),
+                (Number::ClockBound, value) => cx.clock = cx.clock.recovered(Timestamp::from_bits(value)),
                 (Number::Forgotten, value) => self.coordinator.recover_forgotten(Timestamp::from_bits(value)),
                 (Number::Truncated, value) => self.catch_up.recover_truncated(value),
                 (Number::Cursor(region), value) => self.catch_up.set_cursor(region, value),
@@ -808,12 +808,12 @@ impl Roles {
     /// Begins to serve, once recovered.
     fn serve(&mut self, cx: &mut Context<'_>) {
         self.recovery = None;
-        let ceiling = cx.clock.bound();
-        // A life that begins anything puts a higher ceiling on disk first, so the next life has another name.
-        cx.life = ceiling;
-        self.cohort.refuse_below(ceiling.max(self.cohort.collected()));
-        self.coordinator.begin_above(ceiling);
-        cx.fx.trace(|| format!("serves above {ceiling}"));
+        let bound = cx.clock.bound();
+        // A life that begins anything puts a higher bound on disk first, so the next life has another name.
+        cx.life = bound;
+        self.cohort.refuse_below(bound.max(self.cohort.collected()));
+        self.coordinator.begin_above(bound);
+        cx.fx.trace(|| format!("serves above {bound}"));
         self.replicate(|cohort, near| cohort.drop_orphans(near, cx));
         self.coordinate(|coordinator, near| coordinator.settle_copied(near, near.mover.since()));
         self.on_tick(cx);

@@ -51,8 +51,8 @@ pub(super) enum Pending {
     CopyRows { to: SiteId, from: Key, epoch: u64, collected: Timestamp },
     /// The rows that are here already where these were copied.
     CopiedRows(CopyPage),
-    /// The ceiling is on disk.
-    Ceiling(Timestamp),
+    /// The bound of the clock is on disk.
+    ClockBound(Timestamp),
     /// How far versions are about to be collected is on disk.
     Collect(Collect),
 }

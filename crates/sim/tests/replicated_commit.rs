@@ -18,7 +18,7 @@ const RARE: [&str; 15] = [
     "commit.learnt_from_log",
     "commit.unknown",
     "commit.vote_firm",
-    "commit.vote_no_never_heard",
+    "commit.vote_no_unknown_transaction",
     "commit.vote_no_timed_out",
     "commit.vote_no_withdrawn",
     "commit.worked_out",
@@ -59,8 +59,8 @@ fn no_seed_shows_an_anomaly_where_not_every_region_is_active() {
 
 /// The same while replicas move.
 const RARE_MOVING: [&str; 6] = [
-    "commit.vote_no_moved",
-    "commit.vote_no_not_whole",
+    "commit.vote_no_stale_configuration",
+    "commit.vote_no_copy_incomplete",
     "placement.joined",
     "placement.settled",
     "placement.waits_until_settled",

@@ -138,7 +138,7 @@ impl Cohort {
     fn give_up_validation(&mut self, attempt: &Attempt, cx: &mut Context<'_>) {
         if let Some(entry) = self.entries.remove(attempt) {
             self.release(attempt.txn);
-            cx.refuse(&entry.meta, Refusal::Moved);
+            cx.refuse(&entry.meta, Refusal::StaleConfiguration);
         }
     }
 
@@ -184,7 +184,7 @@ impl Cohort {
         entry.meta.refuse_for_lost(&mut tally);
         for (region, end) in entry.as_carried().into_iter().flat_map(|carried| &carried.without) {
             if near.catch_up.cursor(*region) >= *end || *region == cx.me.region {
-                tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
+                tally.record_if_open(*region, Vote::No(Refusal::UnknownTransaction));
             }
         }
         let meta = entry.meta.clone();

@@ -28,8 +28,8 @@ use crate::planted::{Planted, walk_locks};
 use crate::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use crate::site::Pending;
 use floors::Floors;
-use rhumb_commit::ceilings::ReadCeilings;
 use rhumb_commit::locks::{Locks, Strength};
+use rhumb_commit::timestamp_cache::TimestampCache;
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::{Collect, Token};
 use rhumb_core::{Batch, Key, Load, Loaded, RegionId, Row, SiteId, Span, Table, Time, Timestamp, TxnId, record, work};
@@ -128,7 +128,7 @@ pub(crate) struct Applied {
 #[derive(Debug, Default)]
 pub(crate) struct Cohort {
     locks: Locks,
-    ceilings: ReadCeilings,
+    timestamp_cache: TimestampCache,
     entries: BTreeMap<Attempt, Entry>,
     /// Attempts applied here and not yet forgotten.
     applied: BTreeSet<Attempt>,
@@ -147,8 +147,8 @@ pub(crate) struct Cohort {
     collected: Timestamp,
     /// Reads that wait for a prepared transaction.
     blocked: BTreeMap<TxnId, Vec<ReadJob>>,
-    /// Reads that wait for the ceiling on disk, or for a timestamp to be closed.
-    awaiting_ceiling: Vec<ReadJob>,
+    /// Reads that wait for the clock bound on disk, or for a timestamp to be closed.
+    awaiting_clock_bound: Vec<ReadJob>,
     awaiting_safe: Vec<ReadJob>,
     /// Reads that wait no longer.
     ready: VecDeque<ReadJob>,
@@ -202,7 +202,7 @@ impl Cohort {
 
     /// Nothing above it was read here.
     pub(crate) fn read_upto(&self) -> Timestamp {
-        self.ceilings.highest().max(self.collected)
+        self.timestamp_cache.highest().max(self.collected)
     }
 
     /// Nothing below it can be read any more.
@@ -223,7 +223,7 @@ impl Cohort {
 
     /// Nothing that commits at or below `at` is prepared here any more.
     pub(crate) fn refuse_below(&mut self, at: Timestamp) {
-        self.ceilings.raise_floor(at);
+        self.timestamp_cache.raise_low_water(at);
     }
 
     /// The timestamp up to which this replica can promise to commit nothing more: up to `lagging`, and below all that is prepared.
@@ -328,7 +328,7 @@ impl Cohort {
         visit(Table::new("cohort.waiting", self.waiting(), WAITING_READS_MAX));
         visit(Table::new("cohort.ready", self.ready.len(), 0));
         self.floors.tables(visit);
-        self.ceilings.tables(visit);
+        self.timestamp_cache.tables(visit);
     }
 
     /// The attempt of `txn` that holds locks here.
@@ -364,7 +364,7 @@ impl Cohort {
     /// How many reads wait.
     pub(crate) fn waiting(&self) -> usize {
         work::add(self.blocked.len());
-        self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_ceiling.len() + self.awaiting_safe.len()
+        self.blocked.values().map(Vec::len).sum::<usize>() + self.awaiting_clock_bound.len() + self.awaiting_safe.len()
     }
 
     /// True if one more read may wait.
@@ -384,7 +384,7 @@ impl Cohort {
             jobs.retain(|job| job.since >= limit);
         }
         self.blocked.retain(|_, jobs| !jobs.is_empty());
-        self.awaiting_ceiling.retain(|job| job.since >= limit);
+        self.awaiting_clock_bound.retain(|job| job.since >= limit);
         self.awaiting_safe.retain(|job| job.since >= limit);
     }
 }
@@ -398,9 +398,9 @@ impl Cohort {
         if part.writes.iter().any(|(key, _)| locks.denies_exclusive(key, txn).is_some()) {
             return Err(Refusal::Locked);
         }
-        let ceiling = part.writes.iter().map(|(key, _)| self.ceilings.of(key)).max().unwrap_or(Timestamp::ZERO);
-        if ceiling >= meta.at && !cx.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
-            return Err(Refusal::TooOld(ceiling));
+        let read_at = part.writes.iter().map(|(key, _)| self.timestamp_cache.of(key)).max().unwrap_or(Timestamp::ZERO);
+        if read_at >= meta.at && !cx.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
+            return Err(Refusal::TimestampTooLow(read_at));
         }
         if locks.has_lost(txn) && !cx.rules.breaks(Planted::SharedLockSkipped) {
             return Err(Refusal::LockLost);
@@ -538,7 +538,7 @@ impl Cohort {
             self.unprepare(other, cx); // certainly aborted, or there would be no later attempt
         }
         if meta.epoch != cx.placement.epoch || !near.mover.is_settled(cx) {
-            cx.refuse(&meta, Refusal::Moved);
+            cx.refuse(&meta, Refusal::StaleConfiguration);
             return None;
         }
         if let Err(refusal) = near.catch_up.check_placement(cx, &part).and_then(|()| self.check_locks(cx, &meta, &part)) {
@@ -598,7 +598,7 @@ impl Cohort {
         };
         let meta = entry.meta.clone();
         // This region may have stopped meanwhile.
-        let verdict = if meta.epoch < cx.placement.epoch { Err(Refusal::Moved) } else { verdict };
+        let verdict = if meta.epoch < cx.placement.epoch { Err(Refusal::StaleConfiguration) } else { verdict };
         match verdict {
             Ok(()) => self.validate_next(attempt, cx),
             Err(refusal) => {
@@ -621,10 +621,10 @@ impl Cohort {
         entry.stage = Stage::Prepared;
         let meta = entry.meta.clone();
         for read in &entry.part.reads {
-            self.ceilings.raise(&read.key, meta.at);
+            self.timestamp_cache.raise(&read.key, meta.at);
         }
         for range in &entry.part.ranges {
-            self.ceilings.raise_range(&range.range, meta.at);
+            self.timestamp_cache.raise_range(&range.range, meta.at);
         }
         self.highest = meta.at.max(self.highest);
         let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
@@ -769,7 +769,7 @@ fn check_rows(meta: &Meta, part: &Part, newest: &[Row], timestamps_checked: bool
         }
     }
     match written.iter().map(|row| row.version).max() {
-        Some(version) if version >= meta.at && timestamps_checked => Err(Refusal::TooOld(version)),
+        Some(version) if version >= meta.at && timestamps_checked => Err(Refusal::TimestampTooLow(version)),
         _ => Ok(()),
     }
 }

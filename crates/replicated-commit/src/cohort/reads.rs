@@ -4,13 +4,13 @@
 //! |---|---|---|---|
 //! | lock | nothing: denied if a row is held exclusively | a lock, until a writer takes it over | the newest version |
 //! | newest | prepared writes of the rows | nothing: the votes validate it | the newest version |
-//! | at *t* | prepared writes at or below *t*; the ceiling on disk | no write at or below *t* will be prepared here | the version at *t*, what lies above, and floors above |
+//! | at *t* | prepared writes at or below *t*; the clock bound on disk | no write at or below *t* will be prepared here | the version at *t*, what lies above, and floors above |
 //! | stale *t* | *t* being closed here | nothing needed | the version at *t* |
 //!
 //! A read that waits is served again from the start once what it waits for has ended. Readers wait for prepared
 //! transactions only, and those wait for nothing but votes: no cycle can form.
 //!
-//! Invariant: before an answer at *t* leaves, the ceilings of its rows are at least *t*, and so is the ceiling on disk.
+//! Invariant: before an answer at *t* leaves, the timestamp cache has its rows at *t* at least, and so is the clock bound on disk.
 
 use super::Cohort;
 use crate::config::PAGE_BYTES_MAX;
@@ -82,7 +82,7 @@ impl Cohort {
         }
         if !cx.has_copy() || !near.mover.has_rows() {
             cx.fx.count("read.denied_moved");
-            return cx.send(from, Note::Denied { read, denial: Denial::Moved });
+            return cx.send(from, Note::Denied { read, denial: Denial::NoCopy });
         }
         let query = query.clone();
         let (since, above) = (cx.now, Timestamp::ZERO);
@@ -139,13 +139,13 @@ impl Cohort {
             if !self.may_wait() {
                 return cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Busy });
             }
-            cx.fx.count("read.waits_for_ceiling");
-            self.awaiting_ceiling.push(job);
+            cx.fx.count("read.waits_for_clock_bound");
+            self.awaiting_clock_bound.push(job);
             return;
         }
         match &job.query {
-            Query::Keys(keys) => keys.iter().for_each(|key| self.ceilings.raise(key, at)),
-            Query::Range { range, .. } => self.ceilings.raise_range(range, at),
+            Query::Keys(keys) => keys.iter().for_each(|key| self.timestamp_cache.raise(key, at)),
+            Query::Range { range, .. } => self.timestamp_cache.raise_range(range, at),
         }
         for holder in self.exclusive_holders(&job.query) {
             let Some(prepared_at) = self.entry_of(holder).map(|entry| entry.meta.at) else { continue };
@@ -233,12 +233,12 @@ impl Cohort {
         is_one
     }
 
-    /// The ceiling on disk has risen.
-    pub(crate) fn serve_reads_below_ceiling(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
-        let ceiling = cx.clock.bound();
+    /// The clock bound on disk has risen.
+    pub(crate) fn serve_reads_below_bound(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
+        let bound = cx.clock.bound();
         let (ready, wait): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.awaiting_ceiling).into_iter().partition(|job| matches!(job.how, How::At(at) if at <= ceiling));
-        self.awaiting_ceiling = wait;
+            std::mem::take(&mut self.awaiting_clock_bound).into_iter().partition(|job| matches!(job.how, How::At(at) if at <= bound));
+        self.awaiting_clock_bound = wait;
         for job in ready {
             self.serve_read(near, job, cx);
         }

@@ -51,7 +51,7 @@ fn a_newer_version_of_what_was_read_refuses_the_attempt_and_frees_its_locks() {
 fn a_version_at_or_above_the_timestamp_refuses_the_attempt() {
     let (mut stage, meta) = validating();
     let said = found(&mut stage, &meta, &[("w", ms(100)), ("r", ms(50))]);
-    assert_eq!(said, [format!("CannotPrepare {} {} → {OTHER}", meta.attempt, Refusal::TooOld(ms(100)))]);
+    assert_eq!(said, [format!("CannotPrepare {} {} → {OTHER}", meta.attempt, Refusal::TimestampTooLow(ms(100)))]);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_row_that_was_read_above_the_timestamp_is_not_written_below_it() {
     let mut stage = Stage::new(2);
     stage.replicate(|cohort, _, _| cohort.refuse_below(ms(150)));
     let refused = other_writes(&mut stage, "w", 100);
-    assert!(refused[0].contains(&Refusal::TooOld(ms(150)).to_string()), "{refused:?}");
+    assert!(refused[0].contains(&Refusal::TimestampTooLow(ms(150)).to_string()), "{refused:?}");
     assert_eq!(other_writes(&mut stage, "w", 151), ["load versions of w"]);
 }
 

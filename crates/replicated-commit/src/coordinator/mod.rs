@@ -341,9 +341,9 @@ impl Coordinator {
         state.parts = parts.into_iter().collect();
         match state.decision() {
             Some(decision) => self.distribute(near, attempt, decision, cx), // it overtook the Accept
-            None if meta.epoch < cx.placement.epoch => self.vote(near, attempt, Vote::No(Refusal::Moved), Batch::new(), cx),
+            None if meta.epoch < cx.placement.epoch => self.vote(near, attempt, Vote::No(Refusal::StaleConfiguration), Batch::new(), cx),
             None if superseded => self.vote(near, attempt, Vote::No(Refusal::Superseded), Batch::new(), cx),
-            None if meta.at <= closed => self.vote(near, attempt, Vote::No(Refusal::TooOld(closed)), Batch::new(), cx),
+            None if meta.at <= closed => self.vote(near, attempt, Vote::No(Refusal::TimestampTooLow(closed)), Batch::new(), cx),
             None => {
                 let prepares: Vec<_> = state.parts.iter().map(|(shard, part)| (*shard, part.clone())).collect();
                 self.have_prepared(&meta, prepares, supersedes, cx);
@@ -432,12 +432,12 @@ impl Coordinator {
             Vote::No(Refusal::Locked) => "commit.vote_no_locked",
             Vote::No(Refusal::LockLost) => "commit.vote_no_lock_lost",
             Vote::No(Refusal::Stale) => "commit.vote_no_stale",
-            Vote::No(Refusal::TooOld(_)) => "commit.vote_no_too_old",
-            Vote::No(Refusal::NeverHeard) => "commit.vote_no_never_heard",
+            Vote::No(Refusal::TimestampTooLow(_)) => "commit.vote_no_timestamp_too_low",
+            Vote::No(Refusal::UnknownTransaction) => "commit.vote_no_unknown_transaction",
             Vote::No(Refusal::Superseded) => "commit.vote_no_superseded",
             Vote::No(Refusal::TimedOut) => "commit.vote_no_timed_out",
-            Vote::No(Refusal::Moved) => "commit.vote_no_moved",
-            Vote::No(Refusal::NotWhole(_)) => "commit.vote_no_not_whole",
+            Vote::No(Refusal::StaleConfiguration) => "commit.vote_no_stale_configuration",
+            Vote::No(Refusal::CopyIncomplete(_)) => "commit.vote_no_copy_incomplete",
             Vote::No(Refusal::Withdrawn) => "commit.vote_no_withdrawn",
         });
         if state.vote.replace(vote.clone()).is_none() {
@@ -514,7 +514,7 @@ impl Coordinator {
             // It has no vote, but may be the only region that is left to lead.
             (None, None) if !meta.electorate.contains(cx.me.region) => self.lead_for_carrier(near, &meta, cx),
             (None, None) if state.parts.is_empty() => {
-                self.vote(near, attempt, Vote::No(Refusal::NeverHeard), Batch::new(), cx);
+                self.vote(near, attempt, Vote::No(Refusal::UnknownTransaction), Batch::new(), cx);
                 self.tell_others(near, attempt, from, cx);
             }
             // Its cohorts are preparing; the vote is cast soon, and who is in doubt asks again.
@@ -704,7 +704,7 @@ impl Coordinator {
         let reads_logs = near.mover.has_rows() && (is_named || near.mover.since() <= state.meta.epoch);
         for (region, end) in state.forgotten_by.iter().filter(|_| reads_logs) {
             if near.catch_up.cursor(*region) >= *end {
-                tally.record_if_open(*region, Vote::No(Refusal::NeverHeard));
+                tally.record_if_open(*region, Vote::No(Refusal::UnknownTransaction));
             }
         }
         tally
@@ -976,7 +976,7 @@ impl Coordinator {
     }
 
     /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a
-    /// crash changes nothing of that, as a new life takes no timestamp up to the ceiling on disk. Zero while it does not know yet what it has to
+    /// crash changes nothing of that, as a new life takes no timestamp up to the clock bound on disk. Zero while it does not know yet what it has to
     /// carry.
     pub(crate) fn close(&mut self, near: &NearCoordinator<'_>, own_closed: Timestamp, cx: &Shared) -> Timestamp {
         let closed = own_closed.min(cx.clock.bound());

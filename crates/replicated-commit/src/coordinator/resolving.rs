@@ -192,7 +192,7 @@ impl Coordinator {
         }
         let last = match state.vote {
             _ if !votes => None,
-            None => Some(Vote::No(Refusal::NeverHeard)),
+            None => Some(Vote::No(Refusal::UnknownTransaction)),
             Some(Vote::Yes) => Some(Vote::Firm),
             Some(_) => None,
         };
@@ -218,7 +218,7 @@ impl Coordinator {
         let mut votes = near.votes_heard(&attempt);
         votes.extend(state.final_votes());
         votes.extend(state.vote.clone().map(|vote| (region, vote)));
-        votes.extend(state.stands_in.then_some((region, Vote::No(Refusal::NeverHeard))));
+        votes.extend(state.stands_in.then_some((region, Vote::No(Refusal::UnknownTransaction))));
         let testimony = Testimony {
             known: state.decision(),
             votes,
@@ -299,7 +299,7 @@ impl Coordinator {
     fn judge(&self, near: &NearCoordinator<'_>, meta: &Meta, leader: &Leader, cx: &mut Context<'_>) -> Option<(Decision, bool)> {
         let mut refusing = Tally::default();
         meta.refuse_for_lost(&mut refusing);
-        let assumed = if cx.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::NeverHeard) } else { Vote::Firm };
+        let assumed = if cx.rules.breaks(Planted::LostRefuses) { Vote::No(Refusal::UnknownTransaction) } else { Vote::Firm };
         let state = &self.attempts[&meta.attempt];
         let tally = &state.tally;
         match leader.verdict(meta.electorate, refusing, &assumed)? {

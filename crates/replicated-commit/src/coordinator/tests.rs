@@ -50,7 +50,7 @@ fn a_region_that_never_heard_of_an_attempt_refuses_it_for_ever() {
     let meta = stage.meta(R1, 100, &[0]);
     let (attempt, asked) = (meta.attempt, meta.clone());
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_ask_vote(near, R2, asked, cx));
-    let vote = Vote::No(Refusal::NeverHeard);
+    let vote = Vote::No(Refusal::UnknownTransaction);
     let told = format!("Vote {attempt} r0 {vote}");
     assert_eq!(said[0], format!("write [vote], then {told} → {ME}, then {told} → {R1}"));
     assert!(said[1..].contains(&format!("write [], then {told} → {R2}")), "{said:?}");

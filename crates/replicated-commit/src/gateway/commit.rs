@@ -479,9 +479,9 @@ impl Gateway {
         let mut reason = None;
         for (_, refusal) in committing.tally.refusals() {
             match refusal {
-                Refusal::TooOld(at) => above = above.max(at),
-                Refusal::Withdrawn => {}                              // its own doing
-                Refusal::Moved if committing.meta.epoch < epoch => {} // and this gateway has heard of it
+                Refusal::TimestampTooLow(at) => above = above.max(at),
+                Refusal::Withdrawn => {}                                           // its own doing
+                Refusal::StaleConfiguration if committing.meta.epoch < epoch => {} // and this gateway has heard of it
                 other => reason = Some(other),
             }
         }
@@ -492,12 +492,12 @@ impl Gateway {
                 self.attempt_again(txn, above, cx);
             }
             reason => {
-                let of_time = if above > Timestamp::ZERO { Refusal::TooOld(above) } else { Refusal::Withdrawn };
+                let of_time = if above > Timestamp::ZERO { Refusal::TimestampTooLow(above) } else { Refusal::Withdrawn };
                 let reason = reason.unwrap_or(of_time);
                 let is_superseded = reason == Refusal::Superseded;
                 cx.fx.count(counted(reason));
                 let reason = match reason {
-                    Refusal::NotWhole(region) => {
+                    Refusal::CopyIncomplete(region) => {
                         format!("{} has not copied all rows yet, and cannot become active before it has", cx.topology.name(region))
                     }
                     reason => reason.to_string(),
@@ -639,12 +639,12 @@ fn counted(reason: Refusal) -> &'static str {
         Refusal::Locked => "commit.aborted_locked",
         Refusal::LockLost => "commit.aborted_lock_lost",
         Refusal::Stale => "commit.aborted_stale",
-        Refusal::TooOld(_) => "commit.aborted_too_old",
-        Refusal::NeverHeard => "commit.aborted_never_heard",
+        Refusal::TimestampTooLow(_) => "commit.aborted_timestamp_too_low",
+        Refusal::UnknownTransaction => "commit.aborted_unknown_transaction",
         Refusal::Superseded => "commit.aborted_superseded",
         Refusal::TimedOut => "commit.aborted_timed_out",
-        Refusal::Moved => "commit.aborted_moved",
-        Refusal::NotWhole(_) => "commit.aborted_not_whole",
+        Refusal::StaleConfiguration => "commit.aborted_stale_configuration",
+        Refusal::CopyIncomplete(_) => "commit.aborted_copy_incomplete",
         Refusal::Withdrawn => "commit.aborted_withdrawn",
     }
 }

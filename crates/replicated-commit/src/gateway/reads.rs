@@ -270,7 +270,7 @@ impl Gateway {
         if part.replies.contains_key(&from.region) {
             return;
         }
-        if denial == Denial::Moved {
+        if denial == Denial::NoCopy {
             // Where there is no copy any more, or not yet, there is one elsewhere.
             pending.avoid = pending.avoid.or(from.region.into());
             if !cx.placement.read_by(pending.active).without(pending.avoid).is_empty() {
@@ -294,7 +294,7 @@ impl Gateway {
         }
         let error = match denial {
             Denial::Locked => TxnError::Conflict("a row is locked by a transaction that is committing".into()),
-            Denial::Moved => unreachable!("asked elsewhere"),
+            Denial::NoCopy => unreachable!("asked elsewhere"),
             Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
             Denial::Collected(oldest) => {
                 let kept = cx.now.since(oldest.time()).as_millis_f64() / 1000.0;

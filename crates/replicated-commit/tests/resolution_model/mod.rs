@@ -36,7 +36,7 @@ pub const COUNTED: &str = "what the votes of survivors commit stays";
 const SURVIVORS: usize = 3;
 const LOST: RegionId = RegionId(3);
 const COMMIT: Decision = Decision::Committed { floor: Timestamp::ZERO };
-const NO: Vote = Vote::No(Refusal::NeverHeard);
+const NO: Vote = Vote::No(Refusal::UnknownTransaction);
 
 /// A rule that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

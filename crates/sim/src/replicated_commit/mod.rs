@@ -232,7 +232,7 @@ impl ReplicatedCommit {
             protocol.refusals_kept = if shape.loses_regions { protocol.refusals_kept } else { 0 };
         }
         if shape.low_ceilings {
-            protocol.ceiling_lead = CEILING_LEAD_SHORT;
+            protocol.clock_lead = CEILING_LEAD_SHORT;
         }
         let rules = self.rules;
         let placement = shape.placement.clone();

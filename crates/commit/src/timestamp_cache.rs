@@ -1,10 +1,10 @@
-//! Read ceilings: up to which timestamp each key was read, so that no write slips in below a read already answered.
+//! The timestamp cache: up to which timestamp each key was read, so that no write slips in below a read already answered.
 //!
-//! A snapshot read at `t` and a prepared transaction that read at commit timestamp `t` both raise the ceiling of what
-//! they read to `t`; a region votes no ("too old") on a write at or below the ceiling of its key. The table is bounded
-//! by two pages: when the newer is full, the older is folded into one *floor* under all keys. A floor refuses more than
+//! A snapshot read at `t` and a prepared transaction that read at commit timestamp `t` both raise what
+//! they read to `t`; a region votes no ("timestamp too low") on a write at or below the timestamp of its key. The table is bounded
+//! by two pages: when the newer is full, the older is folded into one *low-water mark* under all keys. That refuses more than
 //! it must, which costs a retry, never an anomaly. It also serves as the promise of a closed timestamp, and after a
-//! restart as the ceiling of all that may have been read before.
+//! restart as the low-water mark of all that may have been read before.
 //!
 //! Invariant: `of(key)` never falls, and is at least every timestamp that `raise` was called with for that key.
 
@@ -39,9 +39,9 @@ impl Page {
             let there = self.by_range(end);
             self.ends.entry(end.clone()).or_insert(there);
         }
-        for (_, ceiling) in self.ends.range_mut(&range.start..&range.end) {
+        for (_, known) in self.ends.range_mut(&range.start..&range.end) {
             work::add(1);
-            *ceiling = at.max(*ceiling);
+            *known = at.max(*known);
         }
     }
 
@@ -55,48 +55,48 @@ impl Page {
     }
 }
 
-/// The read ceilings of one shard replica.
+/// The timestamp cache of one shard replica.
 #[derive(Debug, Default)]
-pub struct ReadCeilings {
-    floor: Timestamp,
+pub struct TimestampCache {
+    low_water: Timestamp,
     newer: Page,
     older: Page,
 }
 
-impl ReadCeilings {
+impl TimestampCache {
     /// Lists its pages: they are full or empty whatever is asked.
     pub fn tables(&self, visit: &mut dyn FnMut(Table)) {
         let pages = [&self.newer, &self.older];
         let [keys, ends] = [pages.map(|page| page.keys.len()), pages.map(|page| page.ends.len())].map(|sizes| sizes.iter().sum());
-        visit(Table::new("ceilings.keys", keys, 2 * PAGE_KEYS_MAX).stays());
+        visit(Table::new("timestamp_cache.keys", keys, 2 * PAGE_KEYS_MAX).stays());
         // The range that makes a page full may bring one end more than fits.
-        visit(Table::new("ceilings.ends", ends, 2 * (PAGE_ENDS_MAX + 1)).stays());
+        visit(Table::new("timestamp_cache.ends", ends, 2 * (PAGE_ENDS_MAX + 1)).stays());
     }
 
     /// The highest timestamp at which `key` may have been read.
     pub fn of(&self, key: &Key) -> Timestamp {
-        self.floor.max(self.newer.of(key)).max(self.older.of(key))
+        self.low_water.max(self.newer.of(key)).max(self.older.of(key))
     }
 
     /// The highest timestamp at which any key may have been read.
     pub fn highest(&self) -> Timestamp {
-        self.floor.max(self.newer.highest()).max(self.older.highest())
+        self.low_water.max(self.newer.highest()).max(self.older.highest())
     }
 
     /// Notes that `key` was read at `at`.
     pub fn raise(&mut self, key: &Key, at: Timestamp) {
-        if at <= self.floor {
+        if at <= self.low_water {
             return;
         }
         work::add(1);
-        let ceiling = self.newer.keys.entry(key.clone()).or_default();
-        *ceiling = at.max(*ceiling);
+        let known = self.newer.keys.entry(key.clone()).or_default();
+        *known = at.max(*known);
         self.turn_page();
     }
 
     /// Notes that all of `range` was read at `at`.
     pub fn raise_range(&mut self, range: &KeyRange, at: Timestamp) {
-        if at <= self.floor || range.is_empty() {
+        if at <= self.low_water || range.is_empty() {
             return;
         }
         self.newer.raise_range(range, at);
@@ -104,15 +104,15 @@ impl ReadCeilings {
     }
 
     /// Notes that any key may have been read at `at`.
-    pub fn raise_floor(&mut self, at: Timestamp) {
-        self.floor = at.max(self.floor);
+    pub fn raise_low_water(&mut self, at: Timestamp) {
+        self.low_water = at.max(self.low_water);
     }
 
     fn turn_page(&mut self) {
         if self.newer.is_full() {
             let full = std::mem::take(&mut self.newer);
             let folded = std::mem::replace(&mut self.older, full);
-            self.raise_floor(folded.highest());
+            self.raise_low_water(folded.highest());
         }
     }
 }
@@ -126,44 +126,44 @@ mod tests {
     }
 
     #[test]
-    fn a_ceiling_covers_its_key_its_range_and_the_floor() {
-        let mut ceilings = ReadCeilings::default();
-        ceilings.raise(&"k".into(), at(5));
-        ceilings.raise(&"k".into(), at(3));
-        ceilings.raise_range(&KeyRange::new("a".into(), "c".into()), at(9));
-        ceilings.raise_floor(at(2));
-        assert_eq!(ceilings.of(&"k".into()), at(5));
-        assert_eq!(ceilings.of(&"b".into()), at(9));
-        assert_eq!(ceilings.of(&"c".into()), at(2));
+    fn a_timestamp_covers_its_key_its_range_and_the_low_water_mark() {
+        let mut cache = TimestampCache::default();
+        cache.raise(&"k".into(), at(5));
+        cache.raise(&"k".into(), at(3));
+        cache.raise_range(&KeyRange::new("a".into(), "c".into()), at(9));
+        cache.raise_low_water(at(2));
+        assert_eq!(cache.of(&"k".into()), at(5));
+        assert_eq!(cache.of(&"b".into()), at(9));
+        assert_eq!(cache.of(&"c".into()), at(2));
     }
 
     #[test]
-    fn ranges_that_overlap_have_the_highest_ceiling_of_those_that_cover_a_key_and_each_costs_the_same() {
-        let mut ceilings = ReadCeilings::default();
+    fn ranges_that_overlap_have_the_highest_timestamp_of_those_that_cover_a_key_and_each_costs_the_same() {
+        let mut cache = TimestampCache::default();
         let key = |n: u64| Key::from(format!("k{n:03}").as_str());
         let ranges: Vec<(u64, u64, u64)> = (0..200).map(|n| (n * 37 % 191, n * 37 % 191 + 1 + n % 11, 1 + n * 53 % 199)).collect();
         for (first, end, bits) in &ranges {
-            ceilings.raise_range(&KeyRange::new(key(*first), key(*end)), at(*bits));
+            cache.raise_range(&KeyRange::new(key(*first), key(*end)), at(*bits));
         }
         for n in 0..210 {
             let covering = ranges.iter().filter(|(first, end, _)| (*first..*end).contains(&n)).map(|(.., bits)| at(*bits));
-            let (found, work) = work::measure(|| ceilings.of(&key(n)));
+            let (found, work) = work::measure(|| cache.of(&key(n)));
             assert_eq!(found, covering.max().unwrap_or(Timestamp::ZERO), "{n}");
             assert!(work < 10, "{work} for one key");
         }
     }
 
     #[test]
-    fn ceilings_are_never_lowered_by_forgetting() {
-        let mut ceilings = ReadCeilings::default();
+    fn timestamps_are_never_lowered_by_forgetting() {
+        let mut cache = TimestampCache::default();
         let reads = 3 * PAGE_KEYS_MAX as u64;
         for n in 0..reads {
-            ceilings.raise(&Key::from(format!("k{n}").as_str()), at(n + 1));
+            cache.raise(&Key::from(format!("k{n}").as_str()), at(n + 1));
         }
         for n in (0..reads).step_by(97) {
-            assert!(ceilings.of(&Key::from(format!("k{n}").as_str())) >= at(n + 1));
+            assert!(cache.of(&Key::from(format!("k{n}").as_str())) >= at(n + 1));
         }
-        assert!(ceilings.floor > Timestamp::ZERO, "the oldest page was folded");
-        assert!(ceilings.newer.keys.len() <= PAGE_KEYS_MAX && ceilings.older.keys.len() <= PAGE_KEYS_MAX);
+        assert!(cache.low_water > Timestamp::ZERO, "the oldest page was folded");
+        assert!(cache.newer.keys.len() <= PAGE_KEYS_MAX && cache.older.keys.len() <= PAGE_KEYS_MAX);
     }
 }
