@@ -498,7 +498,7 @@ impl CatchUp {
                 if self.lags_behind_stop(near.mover, region, cx) {
                     self.pull(near, region, cx);
                 }
-                cx.tell(Local::SafeHasRisen);
+                cx.notify(Local::SafeHasRisen);
             }
             Rest::More => self.pull(near, region, cx),
             Rest::Awaited => {}

@@ -83,7 +83,7 @@ impl Context<'_> {
     /// Sends a note; one to this site is handled before the step ends.
     pub(super) fn send(&mut self, to: SiteId, note: Note) {
         if to == self.me {
-            self.tell(Local::Note(note));
+            self.notify(Local::Note(note));
         } else {
             self.fx.send(to, note);
         }
@@ -96,7 +96,7 @@ impl Context<'_> {
     }
 
     /// Asks the sites of all shards but the coordinator's, in the regions that vote on `meta`, how high they have prepared.
-    pub(super) fn ask_highs(&mut self, meta: &Meta) {
+    pub(super) fn request_highs(&mut self, meta: &Meta) {
         for shard in self.other_shards(meta) {
             for region in meta.electorate.iter() {
                 self.send(SiteId { region, shard }, Note::AskHigh { attempt: meta.attempt, epoch: meta.epoch });
@@ -109,12 +109,12 @@ impl Context<'_> {
         if epoch > self.placement.epoch {
             self.send(other, Note::AskPlacement);
         } else if epoch < self.placement.epoch {
-            self.tell_placement(other);
+            self.send_placement(other);
         }
     }
 
     /// A site is in an earlier epoch, or asks which one this is.
-    pub(super) fn tell_placement(&mut self, to: SiteId) {
+    pub(super) fn send_placement(&mut self, to: SiteId) {
         if to != self.me {
             let placement = self.placement.clone();
             self.fx.persist(Batch::new()).send(to, Promise::Placed { placement });
@@ -122,7 +122,7 @@ impl Context<'_> {
     }
 
     /// Asks the replica in `region` whether it has stopped, and what it is in doubt about after the attempt `after`.
-    pub(super) fn ask_to_stop(&mut self, region: RegionId, after: Option<Attempt>) {
+    pub(super) fn request_stop(&mut self, region: RegionId, after: Option<Attempt>) {
         let note = Note::AskStopped { placement: self.placement.clone(), after };
         self.send(SiteId { region, shard: self.me.shard }, note);
     }
@@ -135,12 +135,12 @@ impl Context<'_> {
 
     /// Asks all regions for their votes on what a cohort is in doubt about. Its own may not vote on it, and know how it ended or have to lead
     /// its resolution.
-    pub(super) fn ask_votes(&mut self, meta: &Meta) {
+    pub(super) fn request_votes(&mut self, meta: &Meta) {
         self.fx.count("commit.cohort_asks");
         for region in meta.electorate.or(self.me.region.into()).iter() {
             self.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
         }
-        self.ask_highs(meta);
+        self.request_highs(meta);
     }
 
     /// Loads something from disk for `pending`.
@@ -197,7 +197,7 @@ impl Shared {
     }
 
     /// Tells another role of this site, before the step ends.
-    pub(super) fn tell(&mut self, local: Local) {
+    pub(super) fn notify(&mut self, local: Local) {
         self.inbox.push_back(local);
     }
 

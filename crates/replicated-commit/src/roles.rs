@@ -10,13 +10,13 @@ use super::cohort::{Cohort, PreparedHere};
 use super::config::FETCH_PAGE;
 use super::context::{Context, Local, Shared};
 use super::coordinator::{Coordinator, Proposal};
-use super::gateway::{Gateway, ReadRetry, Reader, ScanAsked};
+use super::gateway::{Gateway, ReadRetry, Reader, ScanRequest};
 use super::measure::Measures;
 use super::message::{
     ABORTED, ATTEMPT, Admin, Answer, Attempt, CopyPage, Inquiry, LogEntry, LogHead, LogPage, Meta, Note, Part, Ping, Promise, Pulled,
     Request, Status, Stopped,
 };
-use super::mover::{CopyAsked, Mover, Step};
+use super::mover::{CopyRequest, Mover, Step};
 use super::nearby::{NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use super::peers::Closed;
 use super::planted::Planted;
@@ -141,7 +141,7 @@ impl Roles {
             Pending::FetchRecords { to, seqs } => self.catch_up.on_fetch_records(to, &seqs, loaded, cx),
             Pending::FetchRows { to, records } => self.catch_up.on_fetch_rows(to, records, loaded, cx),
             Pending::CopyRows { to, from, epoch, collected } => {
-                self.move_on(|mover, near| mover.on_copy_loaded(near, to, CopyAsked { from, epoch, collected }, loaded, cx))
+                self.move_on(|mover, near| mover.on_copy_loaded(near, to, CopyRequest { from, epoch, collected }, loaded, cx))
             }
             Pending::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, cx),
             Pending::ClockBound(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
@@ -204,7 +204,7 @@ impl Roles {
             Note::HandedBack { id, result } => self.gateway.on_handed_back(id, result, cx),
             Note::Settle { lost } => self.coordinate(|coordinator, near| coordinator.settle_placements(near, lost, cx)),
             Note::Measured(measured) => self.measures.on_measured(from, measured),
-            Note::AskPlacement => cx.tell_placement(from),
+            Note::AskPlacement => cx.send_placement(from),
             Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, cx),
             Note::CopyRows { from: first, epoch } => self.move_on(|mover, near| mover.on_copy_rows(near, from, first, epoch, cx)),
             Note::Ping(Ping { sent, oldest, handing, life, ping, epoch, closed }) => {
@@ -270,7 +270,7 @@ impl Roles {
             Request::Begin { mode } => self.gateway.on_begin(id, mode, cx),
             Request::Get { txn, mode, keys, expect } => self.gateway.on_get(Reader { id, txn, mode }, keys, expect, cx),
             Request::Scan { txn, mode, range, limit, reverse, expect } => {
-                self.gateway.on_scan(Reader { id, txn, mode }, ScanAsked { range, limit, reverse }, expect, cx);
+                self.gateway.on_scan(Reader { id, txn, mode }, ScanRequest { range, limit, reverse }, expect, cx);
             }
             Request::Commit { txn, writes, expect, options } => self.gateway.on_commit(id, txn, writes, expect, options, cx),
             Request::Rollback { txn } => self.gateway.on_rollback(id, txn, cx),
@@ -654,7 +654,7 @@ impl Roles {
     /// A replica of the new placement asks whether this one has stopped.
     fn on_ask_stopped(&mut self, from: SiteId, placement: Placement, after: Option<Attempt>, cx: &mut Context<'_>) {
         if placement.epoch < cx.placement.epoch {
-            return cx.tell_placement(from);
+            return cx.send_placement(from);
         }
         self.on_placed(placement, cx);
         self.mover.on_asked(from, after);
@@ -667,13 +667,13 @@ impl Roles {
         }
         match self.move_on(|mover, near| mover.next(near, cx)) {
             Step::Adopted => {
-                self.gateway.ask_again_in_new_epoch(cx);
+                self.gateway.resend_in_new_epoch(cx);
                 self.begin_to_join(cx);
-                if !self.mover.ask_stopped(cx) {
+                if !self.mover.request_stops(cx) {
                     self.copy_anew(cx);
                 }
             }
-            Step::TellStopped => self.move_on(|mover, near| mover.tell_stopped(near, cx)),
+            Step::SendStopped => self.move_on(|mover, near| mover.send_stopped(near, cx)),
             Step::Settle => self.settle(cx),
             Step::CopyAnew => self.copy_anew(cx),
             Step::Wait => return false,

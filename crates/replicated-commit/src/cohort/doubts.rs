@@ -198,7 +198,7 @@ impl Cohort {
             return;
         }
         if meta.coordinator == cx.me.shard {
-            cx.tell(Local::CohortDecides(meta, decision));
+            cx.notify(Local::CohortDecides(meta, decision));
         } else {
             self.on_decided_as_cohort(&meta, decision, cx);
         }
@@ -226,9 +226,9 @@ impl Cohort {
         let carried = self.entries.values().filter(|entry| entry.as_carried().is_some());
         let metas: Vec<Meta> = carried.map(|entry| entry.meta.clone()).collect();
         for meta in &metas {
-            cx.ask_votes(meta);
+            cx.request_votes(meta);
             if meta.coordinator == cx.me.shard {
-                cx.tell(Local::CarriedHere(meta.clone()));
+                cx.notify(Local::CarriedHere(meta.clone()));
             }
         }
         if !metas.is_empty() {

@@ -465,7 +465,7 @@ impl Cohort {
         }
         if let Some(entry) = self.entries.get_mut(&attempt).filter(|entry| entry.as_carried().is_some()) {
             if region != cx.me.region {
-                cx.ask_to_stop(region, None);
+                cx.request_stop(region, None);
             } else if let Stage::Carried(carried) = &mut entry.stage {
                 carried.without.entry(region).or_default();
             }
@@ -525,7 +525,7 @@ impl Cohort {
         cx.clock.observe(meta.at);
         let attempt = meta.attempt;
         if let Some(entry) = self.entries.get(&attempt) {
-            return matches!(entry.stage, Stage::Prepared).then(|| self.tell_prepared(&meta, Batch::new(), cx)).flatten();
+            return matches!(entry.stage, Stage::Prepared).then(|| self.send_prepared(&meta, Batch::new(), cx)).flatten();
         }
         if self.applied.contains(&attempt) || attempt.made <= near.coordinator.forget_floor(cx) {
             return None; // a Prepare that was long under way; whoever still waits for an answer votes no in time
@@ -631,11 +631,11 @@ impl Cohort {
         let mut batch = Batch::new();
         batch.put_record(PREPARED, records::attempt_key(&attempt), record::encode(&record));
         cx.cover(&mut batch, meta.at);
-        self.tell_prepared(&meta, batch, cx)
+        self.send_prepared(&meta, batch, cx)
     }
 
     /// Tells the coordinator, once `batch` is on disk; or returns that for the coordinator of this very site, which has nobody else to ask.
-    fn tell_prepared(&self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) -> Option<PreparedHere> {
+    fn send_prepared(&self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) -> Option<PreparedHere> {
         if meta.participants == [cx.me.shard] {
             return Some(PreparedHere { attempt: meta.attempt, batch });
         }
@@ -680,7 +680,7 @@ impl Cohort {
         {
             entry.over = true;
             let meta = entry.meta.clone();
-            cx.ask_votes(&meta);
+            cx.request_votes(&meta);
         }
     }
 
@@ -697,7 +697,7 @@ impl Cohort {
         for (meta, over, age) in asks {
             let gateway = meta.attempt.txn.gateway;
             if cx.is_past_asking(gateway, over, age) {
-                cx.ask_votes(&meta);
+                cx.request_votes(&meta);
             } else {
                 cx.send(gateway, Note::AskGateway { meta });
             }

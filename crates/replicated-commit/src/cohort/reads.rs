@@ -74,11 +74,11 @@ impl Cohort {
         let Read { read, epoch, txn, ref query, how } = asked;
         let of_majority = matches!(how, How::Lock | How::At(_));
         if of_majority && epoch < cx.placement.epoch {
-            return cx.tell_placement(from); // its gateway asks again, in this epoch
+            return cx.send_placement(from); // its gateway asks again, in this epoch
         }
         if of_majority && (epoch > cx.placement.epoch || !near.mover.is_settled(cx)) {
             cx.compare_epoch(from, epoch);
-            return cx.tell(Local::AwaitSettling(from, Note::Read(asked)));
+            return cx.notify(Local::AwaitSettling(from, Note::Read(asked)));
         }
         if !cx.has_copy() || !near.mover.has_rows() {
             cx.fx.count("read.denied_moved");

@@ -232,7 +232,7 @@ impl Coordinator {
     pub(crate) fn on_gateway_aborts(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let me = cx.me;
         if self.has_aborted(&meta.attempt) {
-            return self.tell_aborted(meta, [me], cx);
+            return self.send_aborted(meta, [me], cx);
         }
         for region in meta.electorate.or(me.region.into()).iter() {
             cx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision: Decision::Aborted });
@@ -240,7 +240,7 @@ impl Coordinator {
     }
 
     /// Tells that the attempt aborted, once that is on record.
-    fn tell_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
+    fn send_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
         let state = self.attempts.get_mut(&meta.attempt).expect("it aborted here");
         let mut batch = Batch::new();
         if !std::mem::replace(&mut state.kept, true) {
@@ -325,7 +325,7 @@ impl Coordinator {
         let known = self.attempts.contains_key(&attempt);
         cx.compare_epoch(attempt.txn.gateway, meta.epoch);
         if !known && (meta.epoch > cx.placement.epoch || (meta.epoch == cx.placement.epoch && !near.mover.is_settled(cx))) {
-            return cx.tell(Local::AwaitSettling(attempt.txn.gateway, Note::Accept { meta, parts }));
+            return cx.notify(Local::AwaitSettling(attempt.txn.gateway, Note::Accept { meta, parts }));
         }
         let supersedes = self.abort_earlier(near, attempt, cx);
         let superseded = supersedes == Supersedes::Nothing || self.is_superseded(near, &attempt);
@@ -333,7 +333,7 @@ impl Coordinator {
         let state = self.state_of(&meta, now);
         if state.vote.is_some() {
             cx.fx.count("commit.accept_again");
-            return self.tell_vote(near, attempt, &[attempt.txn.gateway], Batch::new(), cx);
+            return self.send_vote(near, attempt, &[attempt.txn.gateway], Batch::new(), cx);
         }
         if !state.parts.is_empty() {
             return; // its cohorts are being asked already
@@ -449,7 +449,7 @@ impl Coordinator {
         }
         let gateway = attempt.txn.gateway;
         let to = [cx.me, gateway];
-        self.tell_vote(near, attempt, if gateway == cx.me { &to[..1] } else { &to }, batch, cx);
+        self.send_vote(near, attempt, if gateway == cx.me { &to[..1] } else { &to }, batch, cx);
     }
 
     /// Has the cohorts of this region let go of an attempt that it will not commit by its own vote.
@@ -461,7 +461,7 @@ impl Coordinator {
     }
 
     /// Tells this region's vote to `to`, after `batch` and all before it is on disk.
-    fn tell_vote(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
+    fn send_vote(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, to: &[SiteId], batch: Batch, cx: &mut Context<'_>) {
         let state = &self.attempts[&attempt];
         let vote = state.vote.clone().expect("told once cast");
         let voted = Voted { meta: state.meta.clone(), region: cx.me.region, vote, high: near.cohort.highest() };
@@ -471,10 +471,10 @@ impl Coordinator {
         }
     }
 
-    /// Tells a vote just cast to `from`, unless it is told anyway.
-    fn tell_others(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, from: SiteId, cx: &mut Context<'_>) {
+    /// Sends a vote just cast to `from` as well, unless it gets it anyway.
+    fn send_vote_besides(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, from: SiteId, cx: &mut Context<'_>) {
         if from != cx.me && from != attempt.txn.gateway {
-            self.tell_vote(near, attempt, &[from], Batch::new(), cx);
+            self.send_vote(near, attempt, &[from], Batch::new(), cx);
         }
     }
 
@@ -508,14 +508,14 @@ impl Coordinator {
             (None, Some(_)) if cx.rules.breaks(Planted::NaiveBallotOne) => self.accept_at_ballot_one(near, meta, cx),
             (None, Some(_)) if provisional => {
                 self.vote(near, attempt, Vote::Firm, Batch::new(), cx);
-                self.tell_others(near, attempt, from, cx);
+                self.send_vote_besides(near, attempt, from, cx);
             }
-            (None, Some(_)) => self.tell_vote(near, attempt, &[from], Batch::new(), cx),
+            (None, Some(_)) => self.send_vote(near, attempt, &[from], Batch::new(), cx),
             // It has no vote, but may be the only region that is left to lead.
             (None, None) if !meta.electorate.contains(cx.me.region) => self.lead_for_carrier(near, &meta, cx),
             (None, None) if state.parts.is_empty() => {
                 self.vote(near, attempt, Vote::No(Refusal::UnknownTransaction), Batch::new(), cx);
-                self.tell_others(near, attempt, from, cx);
+                self.send_vote_besides(near, attempt, from, cx);
             }
             // Its cohorts are preparing; the vote is cast soon, and who is in doubt asks again.
             (None, None) => {}
@@ -553,7 +553,7 @@ impl Coordinator {
         match (state.decision(), &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
             (None, None) if !meta.electorate.contains(cx.me.region) => {}
-            (None, Some(vote)) if vote.is_final() => self.tell_vote(near, attempt, &[from], Batch::new(), cx),
+            (None, Some(vote)) if vote.is_final() => self.send_vote(near, attempt, &[from], Batch::new(), cx),
             (None, _) => self.vote(near, attempt, Vote::No(Refusal::Withdrawn), Batch::new(), cx),
         }
     }
@@ -596,7 +596,7 @@ impl Coordinator {
                 let waits = [(is_own || from == attempt.txn.gateway, from), (has_entry, cx.me)];
                 let told: BTreeSet<SiteId> = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| site).collect();
                 if !told.is_empty() {
-                    self.tell_aborted(meta, told, cx);
+                    self.send_aborted(meta, told, cx);
                 }
             }
             (Some(known), Decision::Aborted) => cx.send(from, Note::Decided { meta: meta.clone(), decision: known }),
@@ -840,7 +840,7 @@ impl Coordinator {
                 cx.fx.persist(batch);
             }
             if !near.cohort.has_applied(&attempt) {
-                cx.tell(Local::Hurry);
+                cx.notify(Local::Hurry);
             }
             return;
         }
@@ -882,7 +882,7 @@ impl Coordinator {
             let age = now.since(state.since);
             let is_wanted = state.asked || (state.acceptor.is_bound() && age >= cx.config.ask_after);
             if is_wanted && state.decision().is_none() && (state.vote.is_some() || state.acceptor.is_bound()) {
-                self.ask_votes(near, attempt, cx);
+                self.request_votes(near, attempt, cx);
             } else if state.is_in_doubt() && age >= cx.config.ask_after {
                 self.ask(near, attempt, cx);
             } else if state.vote.is_none() && state.decision().is_none() && !state.parts.is_empty() && age >= cx.config.prepare_timeout {
@@ -900,7 +900,7 @@ impl Coordinator {
         let state = &self.attempts[&attempt];
         let gateway = attempt.txn.gateway;
         if cx.is_past_asking(gateway, state.over, cx.now.since(state.since)) {
-            return self.ask_votes(near, attempt, cx);
+            return self.request_votes(near, attempt, cx);
         }
         cx.send(gateway, Note::AskGateway { meta: state.meta.clone() });
     }
@@ -912,11 +912,11 @@ impl Coordinator {
             && !state.over
         {
             state.over = true;
-            self.ask_votes(near, attempt, cx);
+            self.request_votes(near, attempt, cx);
         }
     }
 
-    fn ask_votes(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
+    fn request_votes(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         self.count_votes(near, attempt, cx);
         let state = &self.attempts[&attempt];
         if state.decision().is_some() {
@@ -930,7 +930,7 @@ impl Coordinator {
         for region in meta.electorate.without(settled).iter() {
             cx.send(meta.coordinator_in(region), Note::AskVote { meta: meta.clone() });
         }
-        cx.ask_highs(&meta);
+        cx.request_highs(&meta);
         self.lead_resolution(near, attempt, cx);
     }
 

@@ -40,7 +40,7 @@ impl Coordinator {
     }
 
     /// The leader asks those survivors that it has not heard in this phase of its round.
-    fn ask_survivors(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+    fn query_survivors(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let Some(leader) = &self.attempts[&meta.attempt].leader else { return };
         let without = Regions::first(cx.topology.region_count()).without(leader.survivors());
         let (round, awaited) = (leader.round(), leader.awaited());
@@ -114,7 +114,7 @@ impl Coordinator {
         if state.leader.as_ref().is_some_and(|leader| leader.round() == round && leader.proposed().is_some()) {
             cx.fx.trace(|| format!("{region} contests {attempt}"));
             state.lead(own, survivors);
-            self.ask_survivors(&meta, cx);
+            self.query_survivors(&meta, cx);
         }
     }
 }
@@ -154,7 +154,7 @@ impl Coordinator {
             cx.fx.count("commit.resolution_led");
             state.lead(cx.me.region, survivors);
         }
-        self.ask_survivors(&meta, cx);
+        self.query_survivors(&meta, cx);
         self.go_on_resolving(near, attempt, cx);
     }
 
@@ -196,7 +196,7 @@ impl Coordinator {
             Some(Vote::Yes) => Some(Vote::Firm),
             Some(_) => None,
         };
-        cx.tell(Local::BindGateway(attempt));
+        cx.notify(Local::BindGateway(attempt));
         match last {
             Some(vote) => self.vote(near, attempt, vote, Batch::new(), cx),
             None => self.put_on_record(attempt, cx),
@@ -263,7 +263,7 @@ impl Coordinator {
             let state = self.attempts.get_mut(&attempt).expect("it leads");
             state.assumes = assumes && decision.is_commit();
             state.leader.as_mut().expect("it leads").propose(decision);
-            self.ask_survivors(&meta, cx);
+            self.query_survivors(&meta, cx);
         }
     }
 
@@ -368,7 +368,7 @@ impl Coordinator {
             self.state_of_forgotten(cx, &meta);
             if self.presume_lost(meta.attempt, lost) {
                 cx.fx.count("placement.settled_for_declaration");
-                self.ask_votes(near, meta.attempt, cx);
+                self.request_votes(near, meta.attempt, cx);
             }
         }
     }

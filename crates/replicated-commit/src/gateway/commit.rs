@@ -277,7 +277,7 @@ impl Gateway {
         for site in missing {
             cx.send(site, accept.clone());
         }
-        cx.ask_highs(&meta);
+        cx.request_highs(&meta);
     }
 
     pub(crate) fn on_vote(&mut self, voted: &Voted, cx: &mut Context<'_>) {
@@ -375,7 +375,7 @@ impl Gateway {
         let now = cx.now;
         let Some(committing) = self.committing(txn) else { return };
         committing.sent = now;
-        cx.tell(Local::GatewayAborts(committing.meta.clone()));
+        cx.notify(Local::GatewayAborts(committing.meta.clone()));
     }
 
     /// A site in doubt asks whether this gateway is still deciding.
@@ -433,7 +433,7 @@ impl Gateway {
                 if let Some(Committing { meta, .. }) = self.committing(txn) {
                     cx.fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
                 }
-                self.tell_committed(txn, decision, cx);
+                self.send_committed(txn, decision, cx);
                 self.send_copies(txn, floor, cx);
                 let wide = cx.is_wide();
                 let Some(state) = self.txns.get_mut(&txn) else { return };
@@ -449,7 +449,7 @@ impl Gateway {
         }
     }
 
-    fn tell_committed(&mut self, txn: TxnId, decision: Decision, cx: &mut Context<'_>) {
+    fn send_committed(&mut self, txn: TxnId, decision: Decision, cx: &mut Context<'_>) {
         let Some(meta) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
         self.remember(meta.attempt, Some(decision));
         for region in meta.electorate.iter() {

@@ -8,7 +8,7 @@ mod commit;
 mod handoff;
 mod reads;
 
-pub(super) use reads::{ReadRetry, Reader, ScanAsked};
+pub(super) use reads::{ReadRetry, Reader, ScanRequest};
 
 use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
 use super::measure::Workload;

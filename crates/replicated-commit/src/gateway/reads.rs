@@ -43,7 +43,7 @@ pub struct ReadRetry {
 
 /// A scan as a client asks for it.
 #[derive(Debug)]
-pub(crate) struct ScanAsked {
+pub(crate) struct ScanRequest {
     pub(crate) range: KeyRange,
     pub(crate) limit: u32,
     pub(crate) reverse: bool,
@@ -61,7 +61,7 @@ struct ShardRead {
 #[derive(Debug)]
 enum Asked {
     Get { keys: Vec<Key>, expect: Vec<(Key, Timestamp)> },
-    Scan { scan: ScanAsked, expect: Vec<(Key, Timestamp)> },
+    Scan { scan: ScanRequest, expect: Vec<(Key, Timestamp)> },
 }
 
 /// A read in progress.
@@ -130,7 +130,7 @@ impl Gateway {
     }
 
     /// A client reads a range.
-    pub(crate) fn on_scan(&mut self, reader: Reader, scan: ScanAsked, expect: Vec<(Key, Timestamp)>, cx: &mut Context<'_>) {
+    pub(crate) fn on_scan(&mut self, reader: Reader, scan: ScanRequest, expect: Vec<(Key, Timestamp)>, cx: &mut Context<'_>) {
         let query = Query::Range { range: scan.range.clone(), limit: scan.limit.max(1), reverse: scan.reverse };
         let shards = cx.all_shards().into_iter().map(|shard| (shard, query.clone())).collect();
         let expected = expect.iter().filter(|_| reader.mode == ReadMode::Snapshot).map(|(key, _)| key);
@@ -189,11 +189,11 @@ impl Gateway {
     fn begin_round(&mut self, pending: PendingRead, cx: &mut Context<'_>) {
         let read = ReadId { life: cx.life, made: cx.timestamp(), of_expected: false };
         self.reads.insert(read, pending);
-        self.ask_replicas(read, Whom::Missing, cx);
+        self.request_rows(read, Whom::Missing, cx);
     }
 
     /// Sends a read, or sends it again, to replicas whose answers it lacks.
-    fn ask_replicas(&mut self, read: ReadId, whom: Whom, cx: &mut Context<'_>) {
+    fn request_rows(&mut self, read: ReadId, whom: Whom, cx: &mut Context<'_>) {
         let Some(pending) = self.reads.get(&read) else { return };
         let (txn, how) = (pending.txn, pending.how);
         let copies = cx.placement.read_by(pending.active);
@@ -274,7 +274,7 @@ impl Gateway {
             // Where there is no copy any more, or not yet, there is one elsewhere.
             pending.avoid = pending.avoid.or(from.region.into());
             if !cx.placement.read_by(pending.active).without(pending.avoid).is_empty() {
-                self.ask_replicas(read, Whom::Missing, cx);
+                self.request_rows(read, Whom::Missing, cx);
             }
             return;
         }
@@ -307,7 +307,7 @@ impl Gateway {
     }
 
     /// The placement has changed: what was asked of the active regions is asked of those of the new one.
-    pub(crate) fn ask_again_in_new_epoch(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn resend_in_new_epoch(&mut self, cx: &mut Context<'_>) {
         let of_majority: Vec<PendingRead> = self.reads.extract_if(.., |_, read| !read.how.is_local()).map(|(_, read)| read).collect();
         for mut pending in of_majority {
             for part in pending.shards.values_mut().chain(pending.expected.values_mut()) {
@@ -318,7 +318,7 @@ impl Gateway {
     }
 
     pub(crate) fn on_retry_read(&mut self, retry: ReadRetry, cx: &mut Context<'_>) {
-        self.ask_replicas(retry.read, Whom::Denying, cx);
+        self.request_rows(retry.read, Whom::Denying, cx);
     }
 
     pub(super) fn reads_tick(&mut self, cx: &mut Context<'_>) {
@@ -335,7 +335,7 @@ impl Gateway {
                 cx.fx.answer(id, Answer::Failed(error));
             } else {
                 cx.fx.count("read.sent_again");
-                self.ask_replicas(read, Whom::Missing, cx);
+                self.request_rows(read, Whom::Missing, cx);
             }
         }
     }
@@ -543,7 +543,7 @@ fn merge_keys(part: &ShardRead, into: &mut BTreeMap<Key, Row>) {
 
 /// The rows of a scan that every replica asked agrees to have shown: replies cut off by the limit are good only up to
 /// their last row.
-fn merge_scan(scan: &ScanAsked, pending: &PendingRead) -> (Vec<Row>, KeyRange, bool, Vec<RangeEvidence>) {
+fn merge_scan(scan: &ScanRequest, pending: &PendingRead) -> (Vec<Row>, KeyRange, bool, Vec<RangeEvidence>) {
     let cuts = pending.shards.values().flat_map(|part| part.replies.values().filter_map(|reply| reply.upto.clone()));
     let bound = if scan.reverse { cuts.max() } else { cuts.min() };
     let covered = match &bound {

@@ -67,7 +67,7 @@ pub(super) struct Join {
 /// Rows that a peer copies, and what held here when they began to be read. A page counts for no more: what settled or went while they were
 /// read, they may lack.
 #[derive(Debug)]
-pub(crate) struct CopyAsked {
+pub(crate) struct CopyRequest {
     pub(crate) from: Key,
     pub(crate) epoch: u64,
     pub(crate) collected: Timestamp,
@@ -160,7 +160,7 @@ impl Mover {
         join.source = Some(source);
         join.asked = now;
         if join.whole {
-            return cx.ask_to_stop(source.region, None);
+            return cx.request_stop(source.region, None);
         }
         let note = Note::CopyRows { from: join.from.clone(), epoch: cx.placement.epoch };
         cx.send(source, note);
@@ -178,9 +178,9 @@ impl Mover {
             .load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
-    pub(crate) fn on_copy_loaded(&self, near: &NearMover<'_>, to: SiteId, asked: CopyAsked, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(crate) fn on_copy_loaded(&self, near: &NearMover<'_>, to: SiteId, asked: CopyRequest, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
-        let CopyAsked { from, epoch, collected } = asked;
+        let CopyRequest { from, epoch, collected } = asked;
         if !self.is_settled(cx) {
             return; // in a new epoch meanwhile
         }

@@ -28,7 +28,7 @@
 
 mod joining;
 
-pub(crate) use joining::{Copied, CopyAsked};
+pub(crate) use joining::{Copied, CopyRequest};
 
 use crate::context::{Context, Shared};
 use crate::message::{Attempt, Doubt, Note, Promise, Stopped};
@@ -67,7 +67,7 @@ pub(crate) enum Step {
     /// A new placement was adopted: what was asked in an epoch before is asked again, and others are asked to stop.
     Adopted,
     /// Those who ask are told that this site has stopped.
-    TellStopped,
+    SendStopped,
     /// Enough have stopped, and their logs are here: this site settles.
     Settle,
     /// What is missing here is in no log any more: all rows are copied.
@@ -229,14 +229,14 @@ impl Mover {
         if std::mem::take(&mut self.adopted) {
             return Step::Adopted;
         }
-        if !self.asking.is_empty() && self.may_tell_stopped(near, cx) {
-            return Step::TellStopped;
+        if !self.asking.is_empty() && self.may_send_stopped(near, cx) {
+            return Step::SendStopped;
         }
         if self.copied && self.settled < cx.placement.epoch { self.may_settle(near, cx) } else { Step::Wait }
     }
 
     /// Asks those of the epochs before whether they have stopped. False if this site is so far behind that nobody can say what it misses.
-    pub(crate) fn ask_stopped(&self, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn request_stops(&self, cx: &mut Context<'_>) -> bool {
         if !cx.has_copy() || !self.copied {
             return true;
         }
@@ -247,7 +247,7 @@ impl Mover {
         for region in self.regions_before(cx).iter() {
             match self.stopped.get(&region) {
                 Some(stop) if stop.whole => {}
-                partly => cx.ask_to_stop(region, partly.and_then(Stop::last)),
+                partly => cx.request_stop(region, partly.and_then(Stop::last)),
             }
         }
         true
@@ -259,13 +259,13 @@ impl Mover {
     }
 
     /// If this site is in doubt about attempts of earlier epochs, it tells so only after a while, in which most of them end.
-    fn may_tell_stopped(&self, near: &NearMover<'_>, cx: &Shared) -> bool {
+    fn may_send_stopped(&self, near: &NearMover<'_>, cx: &Shared) -> bool {
         let is_over = cx.now.since(self.stopped_at) >= cx.config.withdraw_after;
         is_over || !near.cohort.has_doubts(cx) || cx.rules.breaks(Planted::StopsInDoubt)
     }
 
     /// Tells those who ask that this site has stopped.
-    pub(crate) fn tell_stopped(&mut self, near: &NearMover<'_>, cx: &mut Context<'_>) {
+    pub(crate) fn send_stopped(&mut self, near: &NearMover<'_>, cx: &mut Context<'_>) {
         for (site, after) in std::mem::take(&mut self.asking) {
             let (doubts, more) = near.cohort.page_of_doubts(cx, after);
             let doubts = if cx.rules.breaks(Planted::StopsInDoubt) { Vec::new() } else { doubts };
@@ -298,7 +298,7 @@ impl Mover {
         stop.doubts.extend(doubts);
         stop.whole = !more;
         if more {
-            cx.ask_to_stop(from.region, stop.last());
+            cx.request_stop(from.region, stop.last());
         }
         self.stopped.insert(from.region, stop);
         !more
@@ -353,7 +353,7 @@ impl Mover {
     pub(crate) fn tick(&mut self, cx: &mut Context<'_>) -> bool {
         let limit = cx.now.minus(cx.config.read_timeout);
         self.waiting.retain(|(_, since, _)| *since >= limit);
-        self.settled >= cx.placement.epoch || self.ask_stopped(cx)
+        self.settled >= cx.placement.epoch || self.request_stops(cx)
     }
 }
 

@@ -23,7 +23,7 @@ fn moving() -> Stage {
     });
     assert!(said.is_empty() && batch.ops.len() == 1, "it goes to disk with the row that says so");
     assert!(matches!(next(&mut stage), Step::Adopted));
-    let said = stage.move_on(|mover, _, cx| assert!(mover.ask_stopped(cx))).1;
+    let said = stage.move_on(|mover, _, cx| assert!(mover.request_stops(cx))).1;
     let ask = format!("AskStopped {}", stage.shared.placement);
     assert_eq!(said, [R1, R2, ME].map(|site| format!("{ask} → {site}")), "all that were active before");
     stage
@@ -70,8 +70,8 @@ fn a_site_in_doubt_waits_for_outcomes_before_it_tells_that_it_has_stopped() {
     stage.mover.on_asked(R1, None);
     assert!(matches!(next(&mut stage), Step::Wait), "it may hear of the outcome");
     stage.shared.now += stage.shared.config.withdraw_after;
-    assert!(matches!(next(&mut stage), Step::TellStopped));
-    let said = stage.move_on(|mover, near, cx| mover.tell_stopped(near, cx)).1;
+    assert!(matches!(next(&mut stage), Step::SendStopped));
+    let said = stage.move_on(|mover, near, cx| mover.send_stopped(near, cx)).1;
     assert!(said[0].contains(&format!("in doubt about {{{}}} → {R1}", meta.attempt)), "{said:?}");
 }
 
