@@ -57,6 +57,6 @@ pub const RUNNING_MAX: usize = 16_384;
 /// Rows of one range, deletions counted, that a transaction may read.
 pub const RANGE_ROWS_MAX: usize = 4_096;
 /// Identifiers are issued up to so far beyond what is known to be on disk.
-pub const CEILING_LEAD: Span = Span::from_secs(10);
+pub const CLOCK_LEAD: Span = Span::from_secs(10);
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 4_096;

@@ -47,12 +47,14 @@
 //! | `message.rs` | what is said |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor: dispatch, timer, recovery |
+//! | `context.rs` | what its roles share |
 //! | `coordinator.rs` | a client's transaction, from its operations to its answer |
 //! | `replica.rs` | a region's part: execution, vote, outcome |
 //! | `reading.rs` | reading the rows that a transaction touches; bringing together what regions read |
 //! | `control.rs`, `locking.rs`, `optimistic.rs` | concurrency control |
 
 mod config;
+mod context;
 mod control;
 mod coordinator;
 mod locking;

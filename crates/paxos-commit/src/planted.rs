@@ -1,8 +1,5 @@
 //! The rules that a test may break: the simulator must catch each. In the product all [rules](rhumb_core::rules) hold.
 
-use super::site::Site;
-use rhumb_core::Rules;
-
 /// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Planted {
@@ -17,12 +14,4 @@ pub enum Planted {
 impl Planted {
     /// Every planted bug.
     pub const ALL: [Planted; 3] = [Planted::ValidationSkipped, Planted::ReleasedAtVote, Planted::LocksNotRestored];
-}
-
-impl Site {
-    /// The same site by other rules.
-    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
-        self.rules = rules;
-        self
-    }
 }

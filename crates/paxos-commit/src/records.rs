@@ -3,7 +3,7 @@
 //! | space | key | holds |
 //! |---|---|---|
 //! | [`REGISTERS`] | attempt | [`Register`]: this region's vote |
-//! | [`CEILING`] | nothing | the timestamp below which identifiers may have been issued |
+//! | [`CLOCK_BOUND`] | nothing | the timestamp below which identifiers may have been issued |
 
 use super::message::Proposal;
 use rhumb_commit::votes::Vote;
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Votes.
 pub const REGISTERS: Space = Space(56);
-/// The ceiling of identifiers.
-pub const CEILING: Space = Space(57);
+/// The bound of the clock.
+pub const CLOCK_BOUND: Space = Space(57);
 
 /// A region's vote on an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,13 +43,13 @@ pub fn decode_register(bytes: &[u8]) -> Option<Register> {
     decode(bytes)
 }
 
-/// Adds a ceiling to a batch.
-pub fn put_ceiling(batch: &mut Batch, ceiling: Timestamp) {
-    batch.put_record(CEILING, Vec::new(), encode(&ceiling));
+/// Adds a bound of the clock to a batch.
+pub fn put_clock_bound(batch: &mut Batch, bound: Timestamp) {
+    batch.put_record(CLOCK_BOUND, Vec::new(), encode(&bound));
 }
 
-/// The ceiling in a record.
-pub fn decode_ceiling(bytes: &[u8]) -> Option<Timestamp> {
+/// The bound of the clock in a record.
+pub fn decode_clock_bound(bytes: &[u8]) -> Option<Timestamp> {
     decode(bytes)
 }
 

@@ -1,28 +1,25 @@
-//! The actor: one site with its roles, and what they share.
+//! The actor: one site.
 //!
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way.
 
-use super::config::{CEILING_LEAD, Config, RECOVERY_PAGE, RUNNING_MAX, TICK};
-use super::control::Control;
+use super::config::{Config, RECOVERY_PAGE, RUNNING_MAX, TICK};
+use super::context::{Context, Job, Shared};
 use super::coordinator::Coordinator;
 use super::message::{Note, Promise};
 use super::planted::Planted;
-use super::reading::{Found, Reading};
-use super::records::{self, CEILING, REGISTERS};
+use super::reading::Found;
+use super::records::{self, CLOCK_BOUND, REGISTERS};
 use super::replica::Replica;
-use bytes::Bytes;
-use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::one_shot::{Answer, Request};
-use rhumb_commit::placement::Regions;
-use rhumb_commit::timestamp_cache::TimestampCache;
+use rhumb_commit::pages::Pages;
 use rhumb_commit::transaction::TxnError;
 use rhumb_commit::votes::{Outcome, Vote};
-use rhumb_core::actor::{RequestId, Token};
-use rhumb_core::{
-    Actor, Batch, Body, Effects, Input, Inspect, Load, Loaded, RegionId, Rules, SiteId, Table, Time, Timestamp, Topology, TxnId,
-};
-use std::collections::BTreeMap;
+use rhumb_core::actor::{RequestId, Space, Token};
+use rhumb_core::{Actor, Body, Effects, Input, Inspect, Loaded, RegionId, Rules, SiteId, Table, Time, Topology, TxnId};
 use std::sync::Arc;
+
+/// What earlier lives have left, in the order in which it is read.
+const RECOVERED: [Space; 2] = [CLOCK_BOUND, REGISTERS];
 
 /// The timers of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,40 +28,18 @@ pub enum Timer {
     Tick,
 }
 
-/// What a load or a persist is for.
-#[derive(Debug)]
-pub(super) enum Job {
-    /// The ceiling of an earlier life.
-    RecoverCeiling,
-    /// Its registers, a page of them.
-    RecoverRegisters,
-    /// A ceiling is durable.
-    Ceiling(Timestamp),
-    /// Rows of an attempt: for an execution of this round, or to validate it.
-    Read { txn: TxnId, round: Option<u64>, reading: Reading, is_range: bool },
+/// One site: its roles, and what they share.
+pub struct Site {
+    shared: Shared,
+    roles: Roles,
 }
 
-/// One site.
-pub struct Site {
-    pub(super) me: SiteId,
-    pub(super) topology: Arc<Topology>,
-    pub(super) config: Config,
-    /// All regions: they vote.
-    pub(super) regions: Regions,
-    /// This site's clock at the current step.
-    pub(super) now: Time,
-    /// Ticks in this life.
-    pub(super) ticks: u64,
-    pub(super) clock: ClockLease,
-    /// Up to which timestamp keys were read by what was voted for here.
-    pub(super) timestamp_cache: TimestampCache,
-    pub(super) control: Control,
-    pub(super) coordinator: Coordinator,
-    pub(super) replica: Replica,
+/// The roles of a site.
+struct Roles {
+    coordinator: Coordinator,
+    replica: Replica,
+    recovery: Pages,
     serving: bool,
-    jobs: BTreeMap<Token, Job>,
-    next_token: Token,
-    pub(super) rules: Rules<Planted>,
 }
 
 impl Site {
@@ -75,170 +50,130 @@ impl Site {
     pub fn new(me: SiteId, topology: Arc<Topology>, config: Config) -> Site {
         assert!(topology.has(me), "a site belongs to its cluster");
         assert_eq!(topology.shard_count(), 1, "a region has one site");
-        Site {
-            me,
-            regions: Regions::first(topology.region_count()),
-            now: Time::ZERO,
-            ticks: 0,
-            clock: ClockLease::new(CEILING_LEAD),
-            timestamp_cache: TimestampCache::default(),
-            control: Control::new(config.concurrency),
+        let roles = Roles {
             coordinator: Coordinator::default(),
-            replica: Replica::default(),
+            replica: Replica::new(config.concurrency),
+            recovery: Pages::new(&RECOVERED, RECOVERY_PAGE, usize::MAX),
             serving: false,
-            jobs: BTreeMap::new(),
-            next_token: 0,
-            topology,
-            config,
-            rules: Rules::HOLD,
-        }
+        };
+        Site { shared: Shared::new(me, topology, config), roles }
+    }
+
+    /// The same site by other rules.
+    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
+        self.shared.rules = rules;
+        self
     }
 
     /// True once it has recovered from its disk.
     pub fn is_serving(&self) -> bool {
-        self.serving
+        self.roles.serving
     }
 
     /// Attempts that it has voted for and whose outcome it does not know.
     pub fn in_doubt(&self) -> usize {
-        self.replica.in_doubt()
+        self.roles.replica.in_doubt()
     }
+}
 
-    /// All sites but this one.
-    pub(super) fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
-        let me = self.me;
-        self.topology.sites().filter(move |site| *site != me)
-    }
-
-    /// Names a load or a persist.
-    pub(super) fn job(&mut self, job: Job) -> Token {
-        self.next_token += 1;
-        self.jobs.insert(self.next_token, job);
-        self.next_token
-    }
-
-    /// The first identifier of a transaction, with room for all its attempts behind it; none before the ceiling on disk allows that.
-    pub(super) fn issue(&mut self, fx: &mut Effects<Site>) -> Option<Timestamp> {
-        let room = |began: Timestamp| Timestamp::from_bits(began.bits() + self.config.concurrency.attempts_max());
-        let next = room(self.clock.last().next().max(Timestamp::from_time(self.now)));
-        let bound = self.clock.raise(next, self.now);
-        self.write_ceiling(bound, fx);
-        if next > self.clock.bound() {
-            return None;
-        }
-        let began = self.clock.issue(self.now)?;
-        self.clock.observe(next);
-        Some(began)
-    }
-
-    /// Writes a ceiling, if one is to be written.
-    fn write_ceiling(&mut self, bound: Option<Timestamp>, fx: &mut Effects<Site>) {
-        let Some(ceiling) = bound else { return };
-        let mut batch = Batch::new();
-        records::put_ceiling(&mut batch, ceiling);
-        let token = self.job(Job::Ceiling(ceiling));
-        fx.persist(batch).notify(token);
-    }
-
-    fn recover(&mut self, fx: &mut Effects<Site>) {
-        let token = self.job(Job::RecoverCeiling);
-        fx.load(token, Load::Records { space: CEILING, from: Bytes::new(), limit: 1, bytes: usize::MAX });
-    }
-
-    fn recover_registers(&mut self, from: Bytes, fx: &mut Effects<Site>) {
-        let token = self.job(Job::RecoverRegisters);
-        fx.load(token, Load::Records { space: REGISTERS, from, limit: RECOVERY_PAGE, bytes: usize::MAX });
-    }
-
-    fn on_loaded(&mut self, token: Token, loaded: Loaded, fx: &mut Effects<Site>) {
-        match (self.jobs.remove(&token).expect("every load has its job"), loaded) {
-            (Job::Read { txn, round, reading, is_range }, loaded) => self.on_read((txn, round, is_range), reading, loaded, fx),
-            (Job::RecoverCeiling, Loaded::Records { records, .. }) => {
-                if let Some((_, bytes)) = records.first() {
-                    let ceiling = records::decode_ceiling(bytes).expect("a ceiling on disk is whole");
-                    self.clock = self.clock.recovered(ceiling);
-                }
-                self.recover_registers(Bytes::new(), fx);
+impl Roles {
+    /// Asks for what earlier lives have left; once all is read, for a bound of the clock, with which it serves.
+    fn recover(&mut self, cx: &mut Context<'_>) {
+        match self.recovery.next_load() {
+            Some(load) => {
+                let token = cx.job(Job::Recover);
+                cx.fx.load(token, load);
             }
-            (Job::RecoverRegisters, Loaded::Records { records, more }) => {
-                let mut last = None;
-                for (key, bytes) in records {
-                    let txn = records::decode_key(&key).expect("keys on disk are whole");
-                    self.resume(txn, records::decode_register(&bytes).expect("registers on disk are whole"));
-                    last = Some(key);
-                }
-                match last.filter(|_| more) {
-                    Some(last) => self.recover_registers(Bytes::from([&last[..], &[0]].concat()), fx),
-                    None => {
-                        let bound = self.clock.renew(self.now);
-                        self.write_ceiling(bound, fx);
-                    }
-                }
+            None => {
+                let now = cx.now;
+                let bound = cx.clock.renew(now);
+                cx.write_bound(bound);
             }
-            _ => unreachable!("records were asked for"),
         }
     }
 
-    fn on_persisted(&mut self, token: Token, fx: &mut Effects<Site>) {
-        let Some(Job::Ceiling(ceiling)) = self.jobs.remove(&token) else { unreachable!("only ceilings are waited for") };
-        self.clock.on_durable(ceiling);
+    fn on_recovered(&mut self, loaded: Loaded, cx: &mut Context<'_>) {
+        let (space, records) = self.recovery.take(loaded);
+        for (key, bytes) in records {
+            if space == CLOCK_BOUND {
+                let bound = records::decode_clock_bound(&bytes).expect("a bound of the clock on disk is whole");
+                cx.clock = cx.clock.recovered(bound);
+            } else {
+                let txn = records::decode_key(&key).expect("keys on disk are whole");
+                self.replica.resume(txn, records::decode_register(&bytes).expect("registers on disk are whole"), cx);
+            }
+        }
+        self.recover(cx);
+    }
+
+    fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
+        match cx.take_job(token) {
+            Job::Read { txn, round, reading, is_range } => self.replica.on_read((txn, round, is_range), reading, loaded, cx),
+            Job::Recover => self.on_recovered(loaded, cx),
+            Job::ClockBound(_) => unreachable!("it is written, not loaded"),
+        }
+    }
+
+    fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
+        let Job::ClockBound(bound) = cx.take_job(token) else { unreachable!("only bounds of the clock are waited for") };
+        cx.clock.on_durable(bound);
         if !self.serving {
             self.serving = true;
-            fx.set_timer(Timer::Tick, TICK);
+            cx.fx.set_timer(Timer::Tick, TICK);
         }
     }
 
-    fn on_tick(&mut self, fx: &mut Effects<Site>) {
-        self.ticks += 1;
-        fx.set_timer(Timer::Tick, TICK);
-        let bound = self.clock.renew_ahead(self.now);
-        self.write_ceiling(bound, fx);
-        self.look_after_attempts(fx);
-        self.look_after_clients(fx);
+    fn on_tick(&mut self, cx: &mut Context<'_>) {
+        cx.ticks += 1;
+        cx.fx.set_timer(Timer::Tick, TICK);
+        let now = cx.now;
+        let bound = cx.clock.renew_ahead(now);
+        cx.write_bound(bound);
+        self.replica.look_after_attempts(cx);
+        self.coordinator.look_after_clients(cx);
     }
 
-    fn on_request(&mut self, id: RequestId, request: Request, fx: &mut Effects<Site>) {
+    fn on_request(&mut self, id: RequestId, request: Request, cx: &mut Context<'_>) {
         match request {
             Request::Admin(none) => match none {},
-            _ if !self.serving => fx.answer(id, Answer::Failed(TxnError::Unavailable("the site is recovering".into()))),
-            Request::Run(transaction) => self.on_run(id, transaction, fx),
-            Request::Read { keys, ranges, .. } => self.on_read_only(id, keys, ranges, fx),
+            _ if !self.serving => cx.fx.answer(id, Answer::Failed(TxnError::Unavailable("the site is recovering".into()))),
+            Request::Run(transaction) => self.coordinator.on_run(id, transaction, cx),
+            Request::Read { keys, ranges, .. } => self.coordinator.on_read_only(id, keys, ranges, cx),
         }
     }
 
     /// A region's vote counts for an attempt that this site coordinates, and for one that it is in doubt about.
-    fn take_vote(&mut self, region: RegionId, txn: TxnId, vote: Vote, fx: &mut Effects<Site>) {
-        self.count_vote(region, txn, &vote, fx);
-        self.on_voted(region, txn, vote, fx);
+    fn take_vote(&mut self, region: RegionId, txn: TxnId, vote: Vote, cx: &mut Context<'_>) {
+        self.replica.count_vote(region, txn, &vote, cx);
+        self.coordinator.on_voted(region, txn, vote, cx);
     }
 
-    fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
+    fn on_note(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
         match note {
-            Note::Execute { txn, transaction } => self.on_execute(txn, &transaction, fx),
+            Note::Execute { txn, transaction } => self.replica.on_execute(txn, &transaction, cx),
             Note::Executed { txn, rows, ranges, more, above } => {
-                self.on_executed(from.region, txn, Found { rows, ranges, more }, above, fx);
+                self.coordinator.on_executed(from.region, txn, Found { rows, ranges, more }, above, cx);
             }
-            Note::Wounded { txn } => self.on_wounded(from.region, txn),
-            Note::Release { txn } => self.on_release(txn, fx),
-            Note::Prepare { txn, proposal } => self.on_prepare(txn, proposal, fx),
+            Note::Wounded { txn } => self.coordinator.on_wounded(from.region, txn),
+            Note::Release { txn } => self.replica.on_release(txn, cx),
+            Note::Prepare { txn, proposal } => self.replica.on_prepare(txn, proposal, cx),
             Note::Decided { txn, committed } => {
                 let outcome = if committed.is_some() { Outcome::Committed } else { Outcome::Aborted };
-                self.apply(txn, committed, fx);
-                self.conclude(txn, outcome, fx);
+                self.replica.apply(txn, committed, cx);
+                self.coordinator.conclude(txn, outcome, cx);
             }
-            Note::Inquire { txn, doubter } => self.on_inquire(from, txn, doubter, fx),
-            Note::Passed { txn, region, vote } => self.take_vote(region, txn, vote, fx),
+            Note::Inquire { txn, doubter } => self.replica.on_inquire(from, txn, doubter, cx),
+            Note::Passed { txn, region, vote } => self.take_vote(region, txn, vote, cx),
         }
     }
 }
 
 impl Inspect for Site {
     fn tables(&self, visit: &mut dyn FnMut(Table)) {
-        let everywhere = self.topology.region_count() * RUNNING_MAX;
-        self.coordinator.tables(visit);
-        self.replica.tables(everywhere, visit);
-        self.timestamp_cache.tables(visit);
-        visit(Table::new("jobs", self.jobs.len(), 2 * everywhere).resting_at(1));
+        let everywhere = self.shared.topology.region_count() * RUNNING_MAX;
+        self.roles.coordinator.tables(visit);
+        self.roles.replica.tables(everywhere, visit);
+        visit(Table::new("jobs", self.shared.jobs(), 2 * everywhere).resting_at(1));
     }
 }
 
@@ -250,19 +185,21 @@ impl Actor for Site {
     type Answer = Answer;
 
     fn step(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) {
-        self.now = now;
+        self.shared.now = now;
+        let Site { shared, roles } = self;
+        let cx = &mut Context { shared, fx };
         match input {
-            Input::Start => self.recover(fx),
-            Input::Loaded { token, loaded } => self.on_loaded(token, loaded, fx),
-            Input::Persisted { token } => self.on_persisted(token, fx),
-            Input::Client { id, request } => self.on_request(id, request, fx),
-            Input::Message { .. } if !self.serving => {}
-            Input::Message { from, body: Body::Note(note) } => self.on_note(from, note, fx),
-            Input::Message { from, body: Body::Promise(Promise::Voted { txn, vote }) } => self.take_vote(from.region, txn, vote, fx),
+            Input::Start => roles.recover(cx),
+            Input::Loaded { token, loaded } => roles.on_loaded(token, loaded, cx),
+            Input::Persisted { token } => roles.on_persisted(token, cx),
+            Input::Client { id, request } => roles.on_request(id, request, cx),
+            Input::Message { .. } if !roles.serving => {}
+            Input::Message { from, body: Body::Note(note) } => roles.on_note(from, note, cx),
+            Input::Message { from, body: Body::Promise(Promise::Voted { txn, vote }) } => roles.take_vote(from.region, txn, vote, cx),
             Input::Message { from, body: Body::Promise(Promise::Pass { txn, vote, doubter }) } => {
-                fx.send(doubter, Note::Passed { txn, region: from.region, vote });
+                cx.fx.send(doubter, Note::Passed { txn, region: from.region, vote });
             }
-            Input::Timer(Timer::Tick) => self.on_tick(fx),
+            Input::Timer(Timer::Tick) => roles.on_tick(cx),
         }
     }
 }
