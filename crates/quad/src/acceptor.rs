@@ -12,44 +12,107 @@
 //! all that it knows; a promise holds: no lower ballot is taken part in; whatever was prepared or decided in an epoch that is over
 //! is dropped when the next one is adopted, but for what was carried.
 
-use super::config::EPOCHS_KEPT_MAX;
-use super::configuration::{Carried, Cause, Configuration, Epoch, Goal, carries};
-use super::message::{Note, Promise, Report, TRANSACTION};
+use super::configuration::{Cause, Configuration, Goal, carries};
+use super::context::{Context, Shared};
+use super::explanation::Tally;
+use super::message::{Note, Promise, Report};
 use super::planted::Planted;
-use super::records::{ACCEPTOR, ASIDE, AcceptorRecord, BASE, Base, CONFIGURATION, PREPARED, put_versions, txn_key};
+use super::reconcile::Reconciler;
+use super::records::{ACCEPTOR, AcceptorRecord, CONFIGURATION};
 use super::replica::Replica;
-use super::site::Site;
 use rhumb_core::record::encode;
-use rhumb_core::{Acceptor, Ballot, Batch, Effects, SiteId, Time};
-use std::collections::BTreeSet;
+use rhumb_core::{Ballot, Batch, SiteId, Time};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A site's part in the change that ends its epoch.
-#[derive(Debug)]
-pub(super) struct Sealed {
-    pub(super) record: AcceptorRecord,
-    /// The tick at which it last heard of an attempt.
-    pub(super) since: u64,
-    /// The tick since which it is sealed.
-    pub(super) began: u64,
-    /// How often it has tried to end this state itself.
-    pub(super) tries: u64,
+/// A site's part in the changes that end its epochs.
+#[derive(Debug, Default)]
+pub(super) struct Acceptor {
+    /// Set while the epoch is sealed here.
+    sealed: Option<Sealed>,
+    /// How often it was, in this incarnation.
+    seals: u64,
+    /// Configurations that were adopted.
+    changes: BTreeMap<Cause, u64>,
+    /// When the last one was.
+    adopted: Option<Time>,
 }
 
-impl Site {
-    pub(super) fn on_seal(&mut self, from: SiteId, ballot: Ballot, goal: Goal, fx: &mut Effects<Site>) {
-        let mut acceptor = self.acceptor();
-        let promised = acceptor.promise(ballot);
-        if !self.takes_part(from, promised, fx) {
-            return;
-        }
-        let unsettled = self.replica.unsettled();
-        let unsettled = if self.rules.breaks(Planted::CommitsNotCarried) { Vec::new() } else { unsettled };
-        let report = Report { accepted: acceptor.accepted().cloned(), holds: self.base.holds, clock: self.clock.last(), unsettled };
-        let batch = self.seal(AcceptorRecord { acceptor, goal }, fx);
-        fx.persist(batch).send(from, self.configuration.epoch.says(Promise::Sealed { ballot, report }));
+#[derive(Debug)]
+struct Sealed {
+    record: AcceptorRecord,
+    /// The tick at which it last heard of an attempt.
+    since: u64,
+    /// The tick since which it is sealed.
+    began: u64,
+    /// How often it has tried to end this state itself.
+    tries: u64,
+}
+
+/// What an acceptor sees of the other roles of its site.
+pub(super) struct NearAcceptor<'a> {
+    pub(super) replica: &'a Replica,
+    pub(super) reconciler: &'a Reconciler,
+}
+
+/// What an acceptor promises a mover once it is on disk.
+#[derive(Debug)]
+pub(super) struct Vote {
+    pub(super) to: SiteId,
+    pub(super) promise: Promise,
+    pub(super) batch: Batch,
+    /// The site was serving its epoch up to now.
+    pub(super) stops_serving: bool,
+}
+
+impl Acceptor {
+    /// What an earlier incarnation has promised.
+    pub(super) fn restore(&mut self, record: AcceptorRecord, tick: u64) {
+        self.sealed = Some(Sealed { record, since: tick, began: tick, tries: 0 });
     }
 
-    pub(super) fn on_accept(&mut self, from: SiteId, ballot: Ballot, configuration: Box<Configuration>, fx: &mut Effects<Site>) {
+    /// True if the site has stopped serving its epoch.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.sealed.is_some()
+    }
+
+    /// The tick since which it is sealed.
+    pub(super) fn sealed_since(&self) -> Option<u64> {
+        self.sealed.as_ref().map(|sealed| sealed.began)
+    }
+
+    /// What it has counted of changes.
+    pub(super) fn tally(&self) -> Tally {
+        Tally { sealed: self.seals, copied: 0, changes: self.changes.clone(), since: self.adopted }
+    }
+
+    /// A mover has the epoch end.
+    pub(super) fn on_seal(
+        &mut self,
+        from: SiteId,
+        ballot: Ballot,
+        goal: Goal,
+        near: &NearAcceptor<'_>,
+        cx: &mut Context<'_>,
+    ) -> Option<Vote> {
+        let mut paxos = self.paxos();
+        let promised = paxos.promise(ballot);
+        if !self.takes_part(from, promised, cx) {
+            return None;
+        }
+        let unsettled = near.replica.unsettled();
+        let unsettled = if cx.rules.breaks(Planted::CommitsNotCarried) { Vec::new() } else { unsettled };
+        let report = Report { accepted: paxos.accepted().cloned(), holds: near.reconciler.holds(), clock: cx.clock.last(), unsettled };
+        Some(self.seal(AcceptorRecord { acceptor: paxos, goal }, from, Promise::Sealed { ballot, report }, cx))
+    }
+
+    /// A mover proposes the next configuration.
+    pub(super) fn on_accept(
+        &mut self,
+        from: SiteId,
+        ballot: Ballot,
+        configuration: Box<Configuration>,
+        cx: &mut Context<'_>,
+    ) -> Option<Vote> {
         let goal = match &self.sealed {
             Some(sealed) => sealed.record.goal.clone(),
             None => {
@@ -58,127 +121,86 @@ impl Site {
                 Goal { quorums, members, lost: BTreeSet::new(), cores, cause, why }
             }
         };
-        let mut acceptor = self.acceptor();
-        let accepted = acceptor.accept(ballot, configuration);
-        if !self.takes_part(from, accepted, fx) {
-            return;
+        let mut paxos = self.paxos();
+        let accepted = paxos.accept(ballot, configuration);
+        if !self.takes_part(from, accepted, cx) {
+            return None;
         }
-        let batch = self.seal(AcceptorRecord { acceptor, goal }, fx);
-        fx.persist(batch).send(from, self.configuration.epoch.says(Promise::Accepted { ballot }));
+        Some(self.seal(AcceptorRecord { acceptor: paxos, goal }, from, Promise::Accepted { ballot }, cx))
     }
 
     /// What it has promised and accepted of the next configuration.
-    pub(super) fn acceptor(&self) -> Acceptor<Box<Configuration>> {
+    pub(super) fn paxos(&self) -> rhumb_core::Acceptor<Box<Configuration>> {
         self.sealed.as_ref().map(|sealed| sealed.record.acceptor.clone()).unwrap_or_default()
     }
 
     /// True if it takes part in a ballot of `from`; who is outbid is told. Only members do.
-    fn takes_part(&self, from: SiteId, taken: Result<bool, Ballot>, fx: &mut Effects<Site>) -> bool {
-        if let (true, Err(ballot)) = (self.is_member(), taken) {
-            fx.send(from, self.configuration.epoch.says(Note::Outbid { ballot }));
+    fn takes_part(&self, from: SiteId, taken: Result<bool, Ballot>, cx: &mut Context<'_>) -> bool {
+        if let (true, Err(ballot)) = (cx.is_member(), taken) {
+            cx.send(from, Note::Outbid { ballot });
         }
-        self.is_member() && taken.is_ok()
+        cx.is_member() && taken.is_ok()
     }
 
     /// Stops serving, if it has not stopped yet, and takes note of what is promised with that.
-    fn seal(&mut self, record: AcceptorRecord, fx: &mut Effects<Site>) -> Batch {
+    fn seal(&mut self, record: AcceptorRecord, to: SiteId, promise: Promise, cx: &mut Context<'_>) -> Vote {
         let mut batch = Batch::new();
         batch.put_record(ACCEPTOR, Vec::new(), encode(&record));
-        let (began, tries) = self.sealed.as_ref().map_or((self.ticks, 0), |sealed| (sealed.began, sealed.tries));
-        if self.sealed.is_none() {
-            fx.count("quad.sealed");
-            self.tally.sealed += 1;
-            self.interrupt(fx);
+        let (began, tries) = self.sealed.as_ref().map_or((cx.ticks, 0), |sealed| (sealed.began, sealed.tries));
+        let stops_serving = self.sealed.is_none();
+        if stops_serving {
+            cx.fx.count("quad.sealed");
+            self.seals += 1;
         }
-        self.sealed = Some(Sealed { record, since: self.ticks, began, tries });
-        batch
+        self.sealed = Some(Sealed { record, since: cx.ticks, began, tries });
+        Vote { to, promise, batch, stops_serving }
     }
 
-    /// What was decided is heard of.
-    pub(super) fn on_decided(&mut self, now: Time, configuration: Configuration, fx: &mut Effects<Site>) {
-        if configuration.epoch <= self.configuration.epoch {
-            return;
+    /// The attempt that it takes part in advances: it need not be taken over.
+    pub(super) fn on_advances(&mut self, ballot: Ballot, tick: u64) {
+        if let Some(sealed) = self.sealed.as_mut().filter(|sealed| sealed.record.acceptor.promised() == Some(ballot)) {
+            sealed.since = tick;
         }
-        fx.trace(|| format!("adopts {configuration}"));
-        fx.count("quad.adopted");
-        let mut batch = Batch::new();
-        for txn in self.replica.prepared_transactions() {
-            batch.delete_record(PREPARED, txn_key(txn));
-        }
-        let mut aside = std::mem::take(&mut self.aside);
-        for txn in aside.keys() {
-            batch.delete_record(ASIDE, txn_key(*txn));
-        }
-        for Carried { txn, at } in &configuration.carried {
-            self.observe(*at, &mut batch);
-            // Who was not reconciled for it catches up with these rows as with all others.
-            if let Some(writes) = aside.remove(txn).map(|commit| commit.writes).or_else(|| self.replica.take_commit(*txn)) {
-                fx.agree(TRANSACTION, txn, &Some(*at));
-                fx.count("quad.carried");
-                put_versions(&mut batch, Epoch(configuration.epoch.0 - 1), *at, writes);
-            }
-        }
-        self.end_epoch(&configuration, &mut batch, fx);
-        self.replica = Replica::default();
-        self.observe(configuration.floor, &mut batch);
-        // What was told of this site in an epoch that it passed over, with the commits carried into that, does not count.
-        let reconciled = configuration.bases.get(&self.me) == Some(&configuration.epoch);
-        let reconciled = reconciled || self.rules.breaks(Planted::PassedOverClaimed);
-        let holds = if reconciled { configuration.epoch } else { self.base.holds };
-        // A site that is gone for long does not make the others keep what it has missed for ever.
-        let oldest = configuration.oldest_base().max(Epoch(configuration.epoch.0.saturating_sub(EPOCHS_KEPT_MAX)));
-        self.base = Base { holds, kept: self.base.kept.max(oldest) };
-        batch.put_record(BASE, Vec::new(), encode(&self.base));
-        batch.put_record(CONFIGURATION, Vec::new(), encode(&configuration));
+    }
+
+    /// The epoch is over: nothing is promised for the next one yet.
+    pub(super) fn end_epoch(&mut self, next: &Configuration, batch: &mut Batch, now: Time) {
+        batch.put_record(CONFIGURATION, Vec::new(), encode(next));
         batch.delete_record(ACCEPTOR, Vec::new());
         self.sealed = None;
-        self.told.clear();
-        self.configuration = configuration;
-        self.tally.adopted(now, self.configuration.cause);
-        self.monitor.begin_epoch();
-        fx.persist(batch);
-        self.end_attempt(fx);
-        self.prune(fx);
-        self.end_reconciliation();
-        self.catch_up(fx);
-        for waiting in std::mem::take(&mut self.waiting) {
-            self.on_request(now, waiting.id, waiting.request, fx);
-        }
+        *self.changes.entry(next.cause).or_default() += 1;
+        self.adopted = Some(now);
     }
 
-    /// Whoever is sealed for long without news attempts a change itself.
-    pub(super) fn tick_sealed(&mut self, fx: &mut Effects<Site>) {
-        let before_me = self.up().iter().take_while(|site| **site < self.me).count() as u64;
-        let patience = self.config.sealed_ticks + before_me;
-        let Some(sealed) = &mut self.sealed else { return };
-        if self.attempt.is_some() || self.ticks < sealed.since + patience {
-            return;
-        }
-        sealed.since = self.ticks;
+    /// What to attempt itself, if it is sealed for long without news.
+    pub(super) fn tick(&mut self, cx: &mut Context<'_>) -> Option<Goal> {
+        let before_me = cx.up().iter().take_while(|site| **site < cx.me).count() as u64;
+        let patience = cx.config.sealed_ticks + before_me;
+        let sealed = self.sealed.as_mut().filter(|sealed| cx.ticks >= sealed.since + patience)?;
+        sealed.since = cx.ticks;
         sealed.tries += 1;
         let (tries, asked) = (sealed.tries, sealed.record.goal.clone());
-        fx.count("quad.taken_over");
-        let goal = self.way_out(asked, tries);
-        self.attempt(goal, None, fx);
+        cx.fx.count("quad.taken_over");
+        Some(way_out(asked, tries, cx))
     }
+}
 
-    /// What to attempt in the try with this number: what was last asked for, what there is, or the same with whoever is in reach; in
-    /// turns those that those in reach can bring about, as far as this site knows. What was asked for, if they can do nothing.
-    fn way_out(&self, asked: Goal, tries: u64) -> Goal {
-        let (old, up) = (&self.configuration, self.reachable());
-        let goal = |quorums, members, lost| {
-            let why = "an attempt to change was given up".into();
-            Goal { quorums, members, lost, cores: None, cause: Cause::Resumed, why }
-        };
-        let as_before = goal(old.quorums.clone(), old.members(), BTreeSet::new());
-        let among = |lost: BTreeSet<SiteId>| {
-            let members: BTreeSet<SiteId> = old.members().difference(&lost).copied().collect();
-            goal(old.quorums.among(&members, &up), members, lost)
-        };
-        let ways = [asked.clone(), as_before, among(BTreeSet::new()), among(asked.lost.clone())];
-        let can = |goal: &Goal| goal.flaw(old).is_none() && old.may_be_left(&up, &goal.lost) && carries(&goal.quorums, &up);
-        let mut ways: Vec<Goal> = ways.into_iter().filter(can).collect();
-        ways.dedup_by(|one, other| one.quorums == other.quorums && one.lost == other.lost);
-        if ways.is_empty() { asked } else { ways.swap_remove((tries - 1) as usize % ways.len()) }
-    }
+/// What to attempt in the try with this number: what was last asked for, what there is, or the same with whoever is in reach; in
+/// turns those that those in reach can bring about, as far as this site knows. What was asked for, if they can do nothing.
+fn way_out(asked: Goal, tries: u64, cx: &Shared) -> Goal {
+    let (old, up) = (&cx.configuration, cx.reachable());
+    let goal = |quorums, members, lost| {
+        let why = "an attempt to change was given up".into();
+        Goal { quorums, members, lost, cores: None, cause: Cause::Resumed, why }
+    };
+    let as_before = goal(old.quorums.clone(), old.members(), BTreeSet::new());
+    let among = |lost: BTreeSet<SiteId>| {
+        let members: BTreeSet<SiteId> = old.members().difference(&lost).copied().collect();
+        goal(old.quorums.among(&members, &up), members, lost)
+    };
+    let ways = [asked.clone(), as_before, among(BTreeSet::new()), among(asked.lost.clone())];
+    let can = |goal: &Goal| goal.flaw(old).is_none() && old.may_be_left(&up, &goal.lost) && carries(&goal.quorums, &up);
+    let mut ways: Vec<Goal> = ways.into_iter().filter(can).collect();
+    ways.dedup_by(|one, other| one.quorums == other.quorums && one.lost == other.lost);
+    if ways.is_empty() { asked } else { ways.swap_remove((tries - 1) as usize % ways.len()) }
 }

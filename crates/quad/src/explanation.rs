@@ -1,11 +1,9 @@
 //! What a site says of its quorums: who is what, what was measured, what would change now and why. By the same function that decides it
-//! ([`plan`](super::manager::plan)), so that nobody is told another rule than the one that is followed.
+//! (`manager.rs`), so that nobody is told another rule than the one that is followed.
 
 use super::configuration::{Cause, Cores, Epoch};
-use super::manager::{Plan, plan};
-use super::monitor::Heard;
-use super::site::Site;
-use rhumb_core::{Inspect, SiteId, Table, Time};
+use super::manager::Plan;
+use rhumb_core::{SiteId, Table, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -89,14 +87,6 @@ pub struct Tally {
     pub since: Option<Time>,
 }
 
-impl Tally {
-    /// The site adopts a configuration.
-    pub(super) fn adopted(&mut self, now: Time, cause: Cause) {
-        *self.changes.entry(cause).or_default() += 1;
-        self.since = Some(now);
-    }
-}
-
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -104,60 +94,5 @@ impl fmt::Display for Role {
             Role::Slave => "slave",
             Role::Stranger => "none",
         })
-    }
-}
-
-impl Site {
-    /// What this site says of the quorums.
-    pub fn explanation(&self) -> Explanation {
-        let up = self.reachable();
-        let joining: BTreeSet<SiteId> = self.monitor.joining().collect();
-        let adaptation = self.config.adaptation.as_ref();
-        let plan = adaptation.and_then(|adaptation| {
-            let (known, age) = (self.known(adaptation), self.age(adaptation));
-            plan(&self.configuration, age, adaptation, &known, &self.fit(&up), &joining, true)
-        });
-        let members = self.configuration.members();
-        let all: BTreeSet<SiteId> = members.iter().copied().chain([self.me]).chain(joining).collect();
-        Explanation {
-            site: self.me,
-            epoch: self.configuration.epoch,
-            cores: self.configuration.cores,
-            cause: self.configuration.cause,
-            why: self.configuration.why.clone(),
-            sealed: self.sealed.is_some(),
-            sites: all.into_iter().map(|site| self.facts(site, &up, plan.as_ref())).collect(),
-            planner: members.into_iter().find(|site| up.contains(site)),
-            plan,
-            unresolved: self.unresolved(),
-            tally: self.tally.clone(),
-            tables: self.list_tables(),
-        }
-    }
-
-    fn facts(&self, site: SiteId, up: &BTreeSet<SiteId>, plan: Option<&Plan>) -> SiteFacts {
-        let configuration = &self.configuration;
-        let role = match configuration.bases.contains_key(&site) {
-            false => Role::Stranger,
-            true if configuration.quorums.cores().contains(&site) => Role::Core,
-            true => Role::Slave,
-        };
-        let quorum = |found: Option<BTreeSet<SiteId>>| found.filter(|_| role != Role::Stranger).unwrap_or_default();
-        let unknown = Heard::default();
-        let heard = self.monitor.heard(site).unwrap_or(&unknown);
-        let reconciled = configuration.bases.get(&site) == Some(&configuration.epoch);
-        SiteFacts {
-            site,
-            role,
-            up: up.contains(&site),
-            load: (heard.at > 0).then(|| heard.last.load_ppm as f64 / 1e6),
-            forecast: heard.forecast.next().map(|expected| expected.value).zip(heard.forecast.alpha()),
-            score: plan.and_then(|plan| plan.scores.get(&site)).copied(),
-            reads: quorum(configuration.quorums.read(site, up, 0)),
-            writes: quorum(configuration.quorums.write(site, up, 0)),
-            caught_up: if site == self.me { self.is_caught_up() } else { reconciled || heard.last.caught_up },
-            rows: heard.last.rows,
-            written: heard.last.written,
-        }
     }
 }

@@ -13,60 +13,46 @@
 //! without the lost nothing else can be decided before.
 
 use super::configuration::{Cause, Configuration, Cores, Goal};
-use super::manager::{Wanted, best};
-use super::message::Leave;
+use super::manager::Situation;
 use super::quorums::CORES_MAX;
-use super::site::Site;
-use crate::message::Answer;
-use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, SiteId};
+use super::request::Leave;
+use rhumb_core::SiteId;
 use std::collections::BTreeSet;
 
-impl Site {
-    pub(super) fn on_leave(&mut self, id: RequestId, leave: Leave, fx: &mut Effects<Site>) {
-        match self.without(leave) {
-            Ok(goal) => self.change(goal, Some(id), fx),
-            Err(flaw) => fx.answer(id, Answer::Failed(TxnError::Invalid(flaw))),
-        }
+/// The change that takes those sites out, which `me` is asked for.
+pub(super) fn without(leave: Leave, me: SiteId, situation: Option<Situation<'_>>, old: &Configuration) -> Result<Goal, String> {
+    let Leave { sites, lost } = leave;
+    if sites.is_empty() {
+        return Err("no site is named that is to leave".into());
     }
-
-    /// The configuration that is to come, without those sites.
-    fn without(&self, Leave { sites, lost }: Leave) -> Result<Goal, String> {
-        let old: &Configuration = &self.configuration;
-        if sites.is_empty() {
-            return Err("no site is named that is to leave".into());
-        }
-        if sites.contains(&self.me) {
-            return Err("a site does not take itself out; ask another member".into());
-        }
-        let all = old.members();
-        if let Some(site) = sites.difference(&all).next() {
-            return Err(format!("site {site} takes no part in the quorums already"));
-        }
-        let members: BTreeSet<SiteId> = all.difference(&sites).copied().collect();
-        let cores = match old.cores.flaw(members.len()) {
-            None => old.cores,
-            Some(_) if lost => Cores::Fixed(members.len().min(CORES_MAX)),
-            Some(flaw) => return Err(format!("{flaw}; set cores first")),
-        };
-        let adaptation = self.config.adaptation.as_ref().ok_or("quorums do not follow what is measured here")?;
-        let wanted = Wanted { cores, there: old.quorums.cores().len() };
-        let best = best(&members, wanted, adaptation, &self.known(adaptation), &self.reachable()).ok_or("nobody else is a member")?;
-        let names: Vec<String> = sites.iter().map(SiteId::to_string).collect();
-        let said = match (lost, names.len()) {
-            (true, 1) => "is lost",
-            (true, _) => "are lost",
-            (false, 1) => "leaves",
-            (false, _) => "leave",
-        };
-        Ok(Goal {
-            quorums: best.quorums,
-            members,
-            lost: if lost { sites } else { BTreeSet::new() },
-            cores: (cores != old.cores).then_some(cores),
-            cause: Cause::Operator,
-            why: format!("{} {said}, an operator says", names.join(", ")),
-        })
+    if sites.contains(&me) {
+        return Err("a site does not take itself out; ask another member".into());
     }
+    let all = old.members();
+    if let Some(site) = sites.difference(&all).next() {
+        return Err(format!("site {site} takes no part in the quorums already"));
+    }
+    let members: BTreeSet<SiteId> = all.difference(&sites).copied().collect();
+    let cores = match old.cores.flaw(members.len()) {
+        None => old.cores,
+        Some(_) if lost => Cores::Fixed(members.len().min(CORES_MAX)),
+        Some(flaw) => return Err(format!("{flaw}; set cores first")),
+    };
+    let situation = situation.ok_or("quorums do not follow what is measured here")?;
+    let best = situation.best(&members, cores).ok_or("nobody else is a member")?;
+    let names: Vec<String> = sites.iter().map(SiteId::to_string).collect();
+    let said = match (lost, names.len()) {
+        (true, 1) => "is lost",
+        (true, _) => "are lost",
+        (false, 1) => "leaves",
+        (false, _) => "leave",
+    };
+    Ok(Goal {
+        quorums: best.quorums,
+        members,
+        lost: if lost { sites } else { BTreeSet::new() },
+        cores: (cores != old.cores).then_some(cores),
+        cause: Cause::Operator,
+        why: format!("{} {said}, an operator says", names.join(", ")),
+    })
 }

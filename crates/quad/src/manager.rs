@@ -64,90 +64,116 @@ pub struct Plan {
     pub kappa: Option<Kappa>,
 }
 
-/// What is due; none if nothing can be planned from what is known. `settled`: a period has ended, so that scores may be compared. `age`:
-/// so many periods `old` has lasted.
-pub(super) fn plan(
-    old: &Configuration,
-    age: u64,
-    adaptation: &Adaptation,
-    known: &BTreeMap<SiteId, Known>,
-    up: &BTreeSet<SiteId>,
-    joining: &BTreeSet<SiteId>,
-    settled: bool,
-) -> Option<Plan> {
-    let newcomers: BTreeSet<SiteId> = joining.iter().copied().filter(|site| up.contains(site) && !old.bases.contains_key(site)).collect();
-    let members: BTreeSet<SiteId> = old.members().union(&newcomers).copied().collect();
-    let Best { failed, measures, kappa, settings, quorums: best } =
-        best(&members, Wanted { cores: old.cores, there: old.quorums.cores().len() }, adaptation, known, up)?;
-    let scored = |measures: &Measures| measures.sites().iter().copied().zip(settings.scores(measures)).collect::<BTreeMap<SiteId, f64>>();
-    let (more, less) = asked_more_and_less(&old.quorums, &best);
-    let against = |site: &SiteId| {
-        busy(known, &failed, adaptation, site).map(|Estimate { value, error }| match (more.contains(site), less.contains(site)) {
-            (true, _) => value + error,
-            (_, true) => (value - error).max(0.0),
-            _ => value,
-        })
-    };
-    let against = scored(&self::measures(&members, known, against)?);
-    let before = mean_score(&old.quorums, &against);
-    let verdict = weigh(&old.quorums, &best, &against, &costs(old, age, &members, known));
-    let gain_min = GAIN_MIN * before;
-    let gone: Vec<SiteId> = old.quorums.cores().iter().copied().filter(|core| failed.contains(core)).collect();
-    let is_due = || {
-        if !newcomers.is_empty() {
-            return Ok((Cause::Join, format!("{} joins", listed(newcomers.iter()))));
-        }
-        if best == old.quorums {
-            return Err("the quorums are those that the measures ask for".into());
-        }
-        if !gone.is_empty() && settings.policy.replaces_failed() {
-            let is_better = !best.cores().iter().any(|core| failed.contains(core));
-            let silent = format!("{} is silent to some or all", listed(gone.iter()));
-            return if is_better { Ok((Cause::Silence, silent)) } else { Err(format!("{silent}, and no site is up to take its place")) };
-        }
-        if !settled || !settings.policy.is_adaptive() {
-            return Err("scores are not compared now".into());
-        }
-        let (wanted, there) = (best.cores().len(), old.quorums.cores().len());
-        if wanted > there {
-            return Ok((Cause::Cores, format!("{wanted} cores are to be there, and {there} are")));
-        }
-        let said = format!("the mean score rises by {:.3}, at a cost of {:.3}", verdict.gain, verdict.cost);
-        if verdict.is_worth_it() && verdict.gain > gain_min {
-            Ok((Cause::Gain, said))
-        } else {
-            Err(format!("{said}; a change must gain more than it costs, and more than {gain_min:.3}"))
-        }
-    };
-    let (goal, why) = match is_due() {
-        Ok((cause, why)) => {
-            let (quorums, lost) = (best.clone(), BTreeSet::new());
-            (Some(Goal { quorums, members, lost, cores: None, cause, why: why.clone() }), why)
-        }
-        Err(why) => (None, why),
-    };
-    Some(Plan { goal, why, scores: scored(&measures), best, before, verdict, gain_min, kappa })
+/// What a choice of quorums follows from.
+pub(super) struct Situation<'a> {
+    /// The configuration that there is.
+    pub(super) old: &'a Configuration,
+    /// So many periods it has lasted.
+    pub(super) age: u64,
+    pub(super) adaptation: &'a Adaptation,
+    pub(super) known: BTreeMap<SiteId, Known>,
+    /// The sites that may be cores.
+    pub(super) up: BTreeSet<SiteId>,
+    /// The sites that ask to join.
+    pub(super) joining: BTreeSet<SiteId>,
 }
 
-/// The change that an operator asks for: so many cores, by the same measures.
-pub(super) fn plan_cores(
-    old: &Configuration,
-    adaptation: &Adaptation,
-    known: &BTreeMap<SiteId, Known>,
-    up: &BTreeSet<SiteId>,
-    cores: Cores,
-) -> Option<Goal> {
-    let (members, lost, why) = (old.members(), BTreeSet::new(), format!("cores = {cores} was asked for"));
-    let wanted = Wanted { cores, there: old.quorums.cores().len() };
-    let quorums = best(&members, wanted, adaptation, known, up)?.quorums;
-    Some(Goal { quorums, members, lost, cores: Some(cores), cause: Cause::Cores, why })
+/// Whether scores are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scores {
+    /// A period has ended, and all have measured it.
+    Compared,
+    /// Of what is known of the sites some is older than the configuration, or still to come.
+    Awaited,
+}
+
+impl Situation<'_> {
+    /// What is due; none if nothing can be planned from what is known.
+    pub(super) fn plan(&self, comparison: Scores) -> Option<Plan> {
+        let Situation { old, age, adaptation, known, up, joining } = self;
+        let newcomers: BTreeSet<SiteId> =
+            joining.iter().copied().filter(|site| up.contains(site) && !old.bases.contains_key(site)).collect();
+        let members: BTreeSet<SiteId> = old.members().union(&newcomers).copied().collect();
+        let Best { failed, measures, kappa, settings, quorums: best } = self.best(&members, old.cores)?;
+        let scored =
+            |measures: &Measures| measures.sites().iter().copied().zip(settings.scores(measures)).collect::<BTreeMap<SiteId, f64>>();
+        let (more, less) = asked_more_and_less(&old.quorums, &best);
+        let against = |site: &SiteId| {
+            busy(known, &failed, adaptation, site).map(|Estimate { value, error }| match (more.contains(site), less.contains(site)) {
+                (true, _) => value + error,
+                (_, true) => (value - error).max(0.0),
+                _ => value,
+            })
+        };
+        let against = scored(&self::measures(&members, known, against)?);
+        let before = mean_score(&old.quorums, &against);
+        let verdict = weigh(&old.quorums, &best, &against, &costs(old, *age, &members, known));
+        let gain_min = GAIN_MIN * before;
+        let gone: Vec<SiteId> = old.quorums.cores().iter().copied().filter(|core| failed.contains(core)).collect();
+        let is_due = || {
+            if !newcomers.is_empty() {
+                return Ok((Cause::Join, format!("{} joins", listed(newcomers.iter()))));
+            }
+            if best == old.quorums {
+                return Err("the quorums are those that the measures ask for".into());
+            }
+            if !gone.is_empty() && settings.policy.replaces_failed() {
+                let is_better = !best.cores().iter().any(|core| failed.contains(core));
+                let silent = format!("{} is silent to some or all", listed(gone.iter()));
+                return if is_better {
+                    Ok((Cause::Silence, silent))
+                } else {
+                    Err(format!("{silent}, and no site is up to take its place"))
+                };
+            }
+            if comparison == Scores::Awaited || !settings.policy.is_adaptive() {
+                return Err("scores are not compared now".into());
+            }
+            let (wanted, there) = (best.cores().len(), old.quorums.cores().len());
+            if wanted > there {
+                return Ok((Cause::Cores, format!("{wanted} cores are to be there, and {there} are")));
+            }
+            let said = format!("the mean score rises by {:.3}, at a cost of {:.3}", verdict.gain, verdict.cost);
+            if verdict.is_worth_it() && verdict.gain > gain_min {
+                Ok((Cause::Gain, said))
+            } else {
+                Err(format!("{said}; a change must gain more than it costs, and more than {gain_min:.3}"))
+            }
+        };
+        let (goal, why) = match is_due() {
+            Ok((cause, why)) => {
+                let (quorums, lost) = (best.clone(), BTreeSet::new());
+                (Some(Goal { quorums, members, lost, cores: None, cause, why: why.clone() }), why)
+            }
+            Err(why) => (None, why),
+        };
+        Some(Plan { goal, why, scores: scored(&measures), best, before, verdict, gain_min, kappa })
+    }
+
+    /// The change to so many cores, by the same measures.
+    fn plan_cores(&self, cores: Cores) -> Option<Goal> {
+        let (members, lost, why) = (self.old.members(), BTreeSet::new(), format!("cores = {cores} was asked for"));
+        let quorums = self.best(&members, cores)?.quorums;
+        Some(Goal { quorums, members, lost, cores: Some(cores), cause: Cause::Cores, why })
+    }
+
+    /// The quorums that the measures ask for among these members; none if nothing is known of them.
+    pub(super) fn best(&self, members: &BTreeSet<SiteId>, cores: Cores) -> Option<Best> {
+        let Situation { old, adaptation, known, up, .. } = self;
+        let wanted = Wanted { cores, there: old.quorums.cores().len() };
+        let failed: BTreeSet<SiteId> = members.difference(up).copied().collect();
+        let measures = measures(members, known, |site| busy(known, &failed, adaptation, site).map(|expected| expected.value))?;
+        let (cores, kappa) = self::cores(wanted, adaptation, members.len() - failed.len(), known);
+        let settings = Settings { cores, ..adaptation.settings };
+        Some(Best { quorums: settings.quorums(&measures, &failed), settings, measures, kappa, failed })
+    }
 }
 
 /// How many cores somebody asked for, and how many there are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    pub(super) cores: Cores,
-    pub(super) there: usize,
+struct Wanted {
+    cores: Cores,
+    there: usize,
 }
 
 /// The quorums that the measures ask for, and what they follow from.
@@ -160,19 +186,16 @@ pub(super) struct Best {
     failed: BTreeSet<SiteId>,
 }
 
-/// The quorums that the measures ask for among these members; none if nothing is known of them.
-pub(super) fn best(
-    members: &BTreeSet<SiteId>,
-    wanted: Wanted,
-    adaptation: &Adaptation,
-    known: &BTreeMap<SiteId, Known>,
-    up: &BTreeSet<SiteId>,
-) -> Option<Best> {
-    let failed: BTreeSet<SiteId> = members.difference(up).copied().collect();
-    let measures = measures(members, known, |site| busy(known, &failed, adaptation, site).map(|expected| expected.value))?;
-    let (cores, kappa) = self::cores(wanted, adaptation, members.len() - failed.len(), known);
-    let settings = Settings { cores, ..adaptation.settings };
-    Some(Best { quorums: settings.quorums(&measures, &failed), settings, measures, kappa, failed })
+/// The change to so many cores that an operator asks for; none if there are to be so many already.
+pub(super) fn with_cores(cores: Cores, situation: Option<Situation<'_>>, old: &Configuration) -> Result<Option<Goal>, String> {
+    if let Some(flaw) = cores.flaw(old.bases.len()) {
+        return Err(flaw);
+    }
+    if cores == old.cores {
+        return Ok(None);
+    }
+    let goal = situation.and_then(|situation| situation.plan_cores(cores));
+    goal.map(Some).ok_or_else(|| "quorums do not follow what is measured here".into())
 }
 
 /// How busy a site will be; none if that is not known, or it is not up.
@@ -264,18 +287,24 @@ mod tests {
         Configuration::first(adaptation().settings.quorums(&measures, &set(&[])))
     }
 
-    fn planned(old: &Configuration, loads: &[f64], up: &[u16], joining: &[u16]) -> Option<Goal> {
-        plan(old, 1, &adaptation(), &known(loads), &set(up), &set(joining), true)?.goal
+    /// That of these sites, all up, in the first period.
+    fn situation<'a>(old: &'a Configuration, adaptation: &'a Adaptation, known: BTreeMap<SiteId, Known>) -> Situation<'a> {
+        let up = known.keys().copied().collect();
+        Situation { old, age: 1, adaptation, known, up, joining: set(&[]) }
+    }
+
+    fn planned(old: &Configuration, loads: &[f64], up: &[u16]) -> Option<Goal> {
+        Situation { up: set(up), ..situation(old, &adaptation(), known(loads)) }.plan(Scores::Compared)?.goal
     }
 
     #[test]
     fn a_core_that_is_loaded_makes_place_for_a_slave_that_is_not() {
         let old = first(&[0.1, 0.1, 0.5, 0.9]);
         assert_eq!(old.quorums.cores(), [site(0), site(1)]);
-        let goal = planned(&old, &[0.9, 0.1, 0.1, 0.9], &[0, 1, 2, 3], &[]).expect("the load was swapped");
+        let goal = planned(&old, &[0.9, 0.1, 0.1, 0.9], &[0, 1, 2, 3]).expect("the load was swapped");
         assert_eq!(goal.quorums.cores(), [site(1), site(2)]);
         let then = Configuration { quorums: goal.quorums, ..old };
-        assert_eq!(planned(&then, &[0.9, 0.1, 0.1, 0.9], &[0, 1, 2, 3], &[]), None, "once");
+        assert_eq!(planned(&then, &[0.9, 0.1, 0.1, 0.9], &[0, 1, 2, 3]), None, "once");
     }
 
     #[test]
@@ -283,7 +312,7 @@ mod tests {
         let old = first(&[0.50, 0.51, 0.52, 0.53]);
         for noise in 0..200_u32 {
             let load = |n: u32| 0.5 + 0.01 * f64::from((noise * 7 + n * 13) % 5);
-            assert_eq!(planned(&old, &[load(0), load(1), load(2), load(3)], &[0, 1, 2, 3], &[]), None);
+            assert_eq!(planned(&old, &[load(0), load(1), load(2), load(3)], &[0, 1, 2, 3]), None);
         }
     }
 
@@ -293,7 +322,7 @@ mod tests {
         let planned = |error: f64| {
             let mut known = known(&[0.3, 0.1, 0.2, 0.9]);
             known.values_mut().for_each(|known| known.load.iter_mut().for_each(|load| load.error = error));
-            plan(&old, 1, &adaptation(), &known, &set(&[0, 1, 2, 3]), &set(&[]), true)?.goal
+            situation(&old, &adaptation(), known).plan(Scores::Compared)?.goal
         };
         assert!(planned(0.02).is_some());
         assert_eq!(planned(0.06), None, "0.24 and 0.26 are as likely");
@@ -304,7 +333,11 @@ mod tests {
         let old = first(&[0.1, 0.1, 0.5, 0.9]);
         let mut dear = known(&[0.9, 0.1, 0.1, 0.9]);
         dear.values_mut().for_each(|known| known.measured.written = 990);
-        let planned = |age| plan(&old, age, &adaptation(), &dear, &set(&[0, 1, 2, 3]), &set(&[]), true).expect("it can be weighed");
+        let adaptation = adaptation();
+        let planned = |age| {
+            let situation = Situation { age, ..situation(&old, &adaptation, dear.clone()) };
+            situation.plan(Scores::Compared).expect("it can be weighed")
+        };
         let not_yet = planned(1);
         assert_eq!(not_yet.goal, None);
         assert!(not_yet.verdict.gain > not_yet.gain_min && not_yet.verdict.gain < not_yet.verdict.cost, "{not_yet:?}");
@@ -315,10 +348,10 @@ mod tests {
     #[test]
     fn a_silent_core_is_replaced_and_a_silent_slave_is_not() {
         let old = first(&[0.1, 0.1, 0.5, 0.9]);
-        let goal = planned(&old, &[0.1, 0.1, 0.5, 0.9], &[1, 2, 3], &[]).expect("a core is silent");
+        let goal = planned(&old, &[0.1, 0.1, 0.5, 0.9], &[1, 2, 3]).expect("a core is silent");
         assert_eq!((goal.quorums.cores(), &goal.why[..]), (&[site(1), site(2)][..], "r0.0 is silent to some or all"));
         assert_eq!(goal.members, set(&[0, 1, 2, 3]), "it is a member still");
-        assert_eq!(planned(&old, &[0.1, 0.1, 0.5, 0.9], &[0, 1, 2], &[]), None);
+        assert_eq!(planned(&old, &[0.1, 0.1, 0.5, 0.9], &[0, 1, 2]), None);
     }
 
     #[test]
@@ -326,12 +359,13 @@ mod tests {
         let old = first(&[0.1, 0.1, 0.5]);
         let mut with = known(&[0.1, 0.1, 0.5]);
         with.insert(site(3), Known::default());
-        let goal =
-            plan(&old, 1, &adaptation(), &with, &set(&[0, 1, 2, 3]), &set(&[3]), false).and_then(|plan| plan.goal).expect("it joins");
+        let adaptation = adaptation();
+        let situation = Situation { joining: set(&[3]), ..situation(&old, &adaptation, with) };
+        let goal = situation.plan(Scores::Awaited).and_then(|plan| plan.goal).expect("it joins");
         assert_eq!((goal.quorums.cores(), goal.members), (&[site(0), site(1)][..], set(&[0, 1, 2, 3])));
         let bases = goal.quorums.members().into_iter().map(|site| (site, Epoch::FIRST)).collect();
         let then = Configuration { quorums: goal.quorums, bases, ..old };
-        let goal = planned(&then, &[0.9, 0.1, 0.5, 0.0], &[0, 1, 2, 3], &[]).expect("it is the strongest");
+        let goal = planned(&then, &[0.9, 0.1, 0.5, 0.0], &[0, 1, 2, 3]).expect("it is the strongest");
         assert_eq!(goal.quorums.cores(), [site(3), site(1)]);
     }
 
@@ -339,7 +373,7 @@ mod tests {
     fn cores_are_as_many_as_availability_takes() {
         let adaptation = Adaptation { availability: Availability { wanted: 0.9999, of_site: 0.99 }, ..adaptation() };
         let old = Configuration { cores: Cores::Auto, ..first(&[0.1, 0.1, 0.1, 0.1, 0.1]) };
-        let plan = plan(&old, 1, &adaptation, &known(&[0.1; 5]), &set(&[0, 1, 2, 3, 4]), &set(&[]), true).expect("it can be planned");
+        let plan = situation(&old, &adaptation, known(&[0.1; 5])).plan(Scores::Compared).expect("it can be planned");
         assert_eq!(plan.kappa.map(|kappa| kappa.cores), Some(5), "three cores of which each is up 99 % are 99.97 %");
         let goal = plan.goal.expect("two cores are too few");
         assert_eq!((goal.quorums.cores().len(), goal.cause), (5, Cause::Cores));
@@ -368,9 +402,14 @@ mod tests {
     #[test]
     fn the_number_of_cores_is_that_of_the_configuration() {
         let old = Configuration { cores: Cores::Fixed(4), ..first(&[0.1; 5]) };
-        let goal = planned(&old, &[0.1; 5], &[0, 1, 2, 3, 4], &[]).expect("two are there");
+        let goal = planned(&old, &[0.1; 5], &[0, 1, 2, 3, 4]).expect("two are there");
         assert_eq!((goal.quorums.cores().len(), goal.cores), (4, None), "as many as before are to be there");
-        let goal = plan_cores(&old, &adaptation(), &known(&[0.1; 5]), &set(&[0, 1, 2, 3, 4]), Cores::Fixed(1)).expect("it is asked for");
+        let adaptation = adaptation();
+        let asked = |cores| with_cores(cores, Some(situation(&old, &adaptation, known(&[0.1; 5]))), &old);
+        let goal = asked(Cores::Fixed(1)).expect("so many can be").expect("so many are not there");
         assert_eq!((goal.quorums.cores().len(), goal.cores, goal.cause), (1, Some(Cores::Fixed(1)), Cause::Cores));
+        assert_eq!(asked(Cores::Fixed(4)), Ok(None), "so many are to be there already");
+        assert_eq!(asked(Cores::Fixed(6)), Err("6 cores are asked for; 5 sites can have 1 to 5".into()));
+        assert_eq!(with_cores(Cores::Fixed(1), None, &old), Err("quorums do not follow what is measured here".into()));
     }
 }

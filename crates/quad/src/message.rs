@@ -1,11 +1,8 @@
-//! What sites say to one another, each message with its sender's epoch ([`Stamped`](super::Stamped)). Clients speak as they do to every
-//! protocol of [interactive transactions](rhumb_commit::interactive); besides, an operator may ask for a change.
+//! What sites say to one another, each message with its sender's epoch ([`Stamped`](super::Stamped)).
 
-use super::configuration::{Carried, Configuration, Cores, Epoch, Goal};
-use super::explanation::Explanation;
+use super::configuration::{Carried, Configuration, Epoch, Goal};
 use super::records::CommitRecord;
-use rhumb_commit::interactive;
-use rhumb_core::{Ballot, Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Ballot, Key, KeyRange, Row, SiteId, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,47 +10,6 @@ use std::fmt;
 /// What is [agreed on](rhumb_core::Effects::agree) of a transaction that prepares: the timestamp of its commit once that is settled, or that
 /// it aborted.
 pub const TRANSACTION: &str = "transaction";
-
-/// What clients and operators ask a site.
-pub type Request = interactive::Request<Admin>;
-
-/// What they are told.
-pub type Answer = interactive::Answer<Box<Explanation>>;
-
-/// What operators ask a site.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Admin {
-    /// Another configuration. Answered by `Done` once it is decided.
-    Change(Goal),
-    /// Of a site that is no member: ask to become one. Answered by `Done` at once.
-    Join,
-    /// Some sites are no members any more. Answered by `Done` once a configuration without them is decided.
-    Leave(Leave),
-    /// So many cores from now on. Answered by `Done` once a configuration that says so is decided.
-    Cores(Cores),
-    /// Which quorums there are, what was measured, and what would change now. Answered by an [`Explanation`].
-    Explain,
-    /// By whoever tries the cluster out: work for others keeps this site busy from now on. Answered by `Done`.
-    Burden(Burden),
-}
-
-/// Some sites are to be members no more: see `leaving.rs`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leave {
-    /// Which.
-    pub sites: BTreeSet<SiteId>,
-    /// They will not come back with what they had on their disks: their word is not waited for.
-    pub lost: bool,
-}
-
-/// Work for others that keeps a site busy: see `burden.rs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Burden {
-    /// Percent of the site's capacity; zero ends it.
-    pub percent: u64,
-    /// How long it lasts; none: until it is ended.
-    pub span: Option<Span>,
-}
 
 /// Where a page of differences begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,9 +24,57 @@ pub enum Cursor {
     Commit(Option<TxnId>),
 }
 
-/// A row that one site may lack: its key, its newest version at the source, the epoch of the difference (zero where all rows are gone
-/// through).
-pub type Difference = (Key, Timestamp, Epoch);
+/// A row that one site may lack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Its key.
+    pub key: Key,
+    /// Its newest version at the source.
+    pub version: Timestamp,
+    /// The epoch in which it was written; zero where all rows are gone through.
+    pub epoch: Epoch,
+}
+
+/// A puller's question: what was written in these epochs?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    /// Names the question.
+    pub number: u64,
+    /// From this epoch on.
+    pub since: Epoch,
+    /// Before this one.
+    pub before: Epoch,
+    /// Where the page begins.
+    pub after: Cursor,
+}
+
+/// A source's answer to that, a page at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Differences {
+    /// Names the question.
+    pub number: u64,
+    /// What was written.
+    pub entries: Vec<Difference>,
+    /// Where the next page begins; none: this is the last.
+    pub next: Option<Cursor>,
+    /// The source does not know any more what was written in those epochs, and goes through all rows.
+    pub whole: bool,
+}
+
+/// What a replica answers a read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rows {
+    /// Whose read.
+    pub txn: TxnId,
+    /// Which of its reads.
+    pub number: u32,
+    /// The session in which the locks are held.
+    pub session: Timestamp,
+    /// The newest versions there, deletions included.
+    pub rows: Vec<Row>,
+    /// A limit, or their size, cut them off.
+    pub more: bool,
+}
 
 /// What a site measured in a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,8 +147,8 @@ pub enum Note {
     Join,
     /// Gateway to its read quorum: lock this shared, and tell what it holds.
     Read { txn: TxnId, number: u32, query: Query },
-    /// Replica: locked. The newest versions here, deletions included; `more` if a limit, or their size, cut them off.
-    Rows { txn: TxnId, number: u32, session: Timestamp, rows: Vec<Row>, more: bool },
+    /// Replica: locked. This is there.
+    Rows(Rows),
     /// Gateway to all that it read from, without having written: are the locks still held?
     Confirm { txn: TxnId, session: Timestamp },
     /// Replica: they were, and are released.
@@ -171,8 +175,8 @@ pub enum Note {
     Reconcile { ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId> },
     /// From whom it reconciles, to the mover: so many pages have been got so far. From the mover, to all members: the attempt advances.
     Advances { ballot: Ballot, pages: u64 },
-    /// To a source: what was written from epoch `since` on and before epoch `before`?
-    Pull { number: u64, since: Epoch, before: Epoch, after: Cursor },
+    /// To a source: what was written?
+    Pull(Pull),
     /// To a source: these rows.
     Fetch { number: u64, keys: Vec<Key> },
     /// Mover to all members: accept this as the next configuration.
@@ -195,12 +199,22 @@ pub enum Promise {
     Reconciled { ballot: Ballot, copied: u64 },
     /// Acceptor to the mover: accepted.
     Accepted { ballot: Ballot },
-    /// Source, to a pull: this. `whole` if it no longer knows, and goes through all rows.
-    Differences { number: u64, entries: Vec<Difference>, next: Option<Cursor>, whole: bool },
+    /// Source, to a pull: this.
+    Differences(Differences),
     /// Source, to a pull: these commits stand here and are not settled.
     Commits { number: u64, commits: Vec<CommitRecord>, next: Option<Cursor> },
     /// Source, to a fetch: here they are, or the first of them.
     Copies { number: u64, rows: Vec<Row> },
+}
+
+/// How many of the first things have no more than so many bytes in sum; one at least, if there is one.
+pub(crate) fn fitting(bytes: impl Iterator<Item = usize>, bytes_max: usize) -> usize {
+    let mut sum = 0;
+    let fit = bytes.take_while(|bytes| {
+        sum += bytes;
+        sum <= bytes_max
+    });
+    fit.count().max(1)
 }
 
 impl fmt::Display for Query {
@@ -225,7 +239,7 @@ impl fmt::Display for Note {
             Note::Measured { measured } => write!(f, "measured: load {:.1} %, {} rows", measured.load_ppm as f64 / 10_000.0, measured.rows),
             Note::Join => write!(f, "join"),
             Note::Read { txn, number, query } => write!(f, "read {txn} {number} {query}"),
-            Note::Rows { txn, number, rows, .. } => write!(f, "rows {txn} {number}: {}", rows.len()),
+            Note::Rows(Rows { txn, number, rows, .. }) => write!(f, "rows {txn} {number}: {}", rows.len()),
             Note::Confirm { txn, .. } => write!(f, "confirm {txn}"),
             Note::Confirmed { txn } => write!(f, "confirmed {txn}"),
             Note::Prepare { txn, writes, .. } => write!(f, "prepare {txn}: {} writes", writes.len()),
@@ -240,7 +254,7 @@ impl fmt::Display for Note {
             Note::Outbid { ballot } => write!(f, "outbid by {ballot}"),
             Note::Reconcile { ballot, anchor, sources } => write!(f, "reconcile {ballot} with {}, from {anchor}", sources.len()),
             Note::Advances { ballot, pages } => write!(f, "advances {ballot}: {pages} pages"),
-            Note::Pull { number, since, before, .. } => write!(f, "pull {number}: {since} to before {before}"),
+            Note::Pull(Pull { number, since, before, .. }) => write!(f, "pull {number}: {since} to before {before}"),
             Note::Fetch { number, keys } => write!(f, "fetch {number}: {}", keys.len()),
             Note::Accept { ballot, configuration } => write!(f, "accept {ballot}: {configuration}"),
         }
@@ -259,7 +273,7 @@ impl fmt::Display for Promise {
             }
             Promise::Reconciled { ballot, copied } => write!(f, "reconciled {ballot}: {copied} copied"),
             Promise::Accepted { ballot } => write!(f, "accepted {ballot}"),
-            Promise::Differences { number, entries, next, .. } => {
+            Promise::Differences(Differences { number, entries, next, .. }) => {
                 write!(f, "differences {number}: {}{}", entries.len(), if next.is_some() { " and more" } else { "" })
             }
             Promise::Commits { number, commits, next } => {
@@ -267,5 +281,16 @@ impl fmt::Display for Promise {
             }
             Promise::Copies { number, rows } => write!(f, "copies {number}: {}", rows.len()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn copies_are_cut_where_their_bytes_end_and_a_large_row_goes_alone() {
+        let fitting = |bytes: &[usize], bytes_max| super::fitting(bytes.iter().copied(), bytes_max);
+        assert_eq!(fitting(&[10, 10, 10], 20), 2);
+        assert_eq!(fitting(&[10, 10, 10], 30), 3);
+        assert_eq!(fitting(&[100, 2], 20), 1);
     }
 }

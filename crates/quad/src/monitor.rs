@@ -18,47 +18,94 @@
 //! configuration changes all that begins waits for that, at every site: such a period counts for no load.
 
 use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, PAGE_BYTES_MAX, RTT_MAX};
-use super::configuration::{Cores, Epoch};
+use super::configuration::{Cores, Epoch, Goal};
+use super::context::{Context, Loading, Shared};
+use super::explanation::{Role, SiteFacts};
+use super::gateway::Commits;
 use super::links::Ears;
-use super::manager::{Known, plan, plan_cores};
+use super::manager::{Known, Plan, Scores, Situation};
 use super::message::{Measured, Note};
 use super::quorums::{Distance, Forecast, HeardDistance, LatencyModel};
-use super::site::{Loading, Site};
-use crate::message::Answer;
-use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::{Load, Loaded, RequestId};
-use rhumb_core::{Effects, Key, KeyRange, SiteId, Span, Time};
+use rhumb_core::actor::{Load, Loaded};
+use rhumb_core::{Key, KeyRange, SiteId, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is measured at a site, and heard from others.
 #[derive(Debug, Default)]
 pub(super) struct Monitor {
-    /// Of the running period.
-    now: Measured,
+    /// The shortest round trip to each site in the running period, microseconds.
+    rtt_micros: BTreeMap<SiteId, u64>,
+    /// The configuration changed in it.
+    changing: bool,
+    /// What had committed before it.
+    committed: Commits,
     /// Which one that is; none before the first tick.
     period: Option<Period>,
     /// Transactions in progress, summed over the ticks of it.
     in_progress: u64,
     /// Percent of the capacity that work for others took up, likewise.
     burden: u64,
-    /// What it sent itself: how often, and how long it took, in sum and at the least.
-    own: (u64, Span, Span),
-    /// Rows written in this epoch.
-    pub(super) written: u64,
-    /// Rows of the last count, and how far the next one has come.
-    rows: u64,
-    counted: (Option<Key>, u64),
-    /// A page of it is being read.
-    counting: bool,
+    /// What it sent itself.
+    own: OwnPings,
+    rows: RowCount,
     heard: BTreeMap<SiteId, Heard>,
-    /// The epoch, and at which tick of this life it began.
-    since: (Epoch, u64),
-    /// How often in a row a change was due and did not come: of those for which scores are compared, and of those at once.
-    due: [u64; 2],
+    /// The epoch that it has seen last.
+    epoch: Epoch,
+    /// The tick of this incarnation at which that began.
+    since: u64,
+    due: Due,
     /// Sites that asked to join, and when.
     joining: BTreeMap<SiteId, u64>,
     /// This site asks to join.
     joins: bool,
+}
+
+/// Messages of a site to itself in a period: how often, and how long they took, in sum and at the least.
+#[derive(Debug, Default)]
+struct OwnPings {
+    count: u64,
+    sum: Span,
+    least: Span,
+}
+
+/// The rows here, counted a page at a time.
+#[derive(Debug, Default)]
+struct RowCount {
+    /// By the last count that came to its end.
+    known: u64,
+    /// By the running one, up to this row.
+    counted: u64,
+    last: Option<Key>,
+    /// A page of it is being read.
+    is_loading: bool,
+}
+
+/// How often in a row a change was due and did not come.
+#[derive(Debug, Default)]
+struct Due {
+    /// At the end of a period.
+    at_period: u64,
+    /// In between.
+    at_once: u64,
+}
+
+/// What the other roles of a site are at, as its monitor sees it at a tick.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Activity {
+    /// Transactions of its own clients.
+    pub(super) in_progress: usize,
+    /// What has committed in this incarnation.
+    pub(super) committed: Commits,
+    /// Percent of the capacity that work for others takes up.
+    pub(super) burden_percent: u64,
+    /// Rows written in this epoch.
+    pub(super) written: u64,
+    /// All that was committed before the epoch is here.
+    pub(super) caught_up: bool,
+    /// The epoch is sealed here.
+    pub(super) sealed: bool,
+    /// The site attempts a change.
+    pub(super) moving: bool,
 }
 
 /// A period. All sites end theirs at the same times, by their clocks: ticks wait for the processor, so that a period counted in them would
@@ -75,13 +122,13 @@ struct Period {
 
 /// What was heard of a site.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
-    pub(super) forecast: Forecast,
+struct Heard {
+    forecast: Forecast,
     latency: LatencyModel,
     distances: BTreeMap<SiteId, Distance>,
-    pub(super) last: Measured,
+    last: Measured,
     /// The tick at which it was heard.
-    pub(super) at: u64,
+    at: u64,
     /// The tick at which what is expected of it last followed a report: it follows none of a period in which the configuration changed.
     observed: u64,
 }
@@ -112,269 +159,274 @@ impl Monitor {
         }
     }
 
-    /// What was heard of `site`.
-    pub(super) fn heard(&self, site: SiteId) -> Option<&Heard> {
-        self.heard.get(&site)
-    }
-
     /// The sites that asked to join lately.
-    pub(super) fn joining(&self) -> impl Iterator<Item = SiteId> + '_ {
-        self.joining.keys().copied()
-    }
-
-    /// A transaction commits here as gateway.
-    pub(super) fn commits(&mut self, writes: bool) {
-        if writes { self.now.writes += 1 } else { self.now.reads += 1 }
+    pub(super) fn joining(&self) -> BTreeSet<SiteId> {
+        self.joining.keys().copied().collect()
     }
 
     /// Another configuration is there: nothing is due any more.
     pub(super) fn begin_epoch(&mut self) {
-        (self.written, self.due) = (0, [0; 2]);
-        self.now.changing = true;
+        self.due = Due::default();
+        self.changing = true;
     }
 
     /// This site asks to become a member, until it is one.
     pub(super) fn join(&mut self) {
         self.joins = true;
     }
-}
 
-impl Site {
-    pub(super) fn on_ping(&mut self, now: Time, from: SiteId, sent: Time, fx: &mut Effects<Site>) {
-        if from == self.me {
-            if sent <= now && now.since(sent) <= RTT_MAX {
-                let ((count, sum, least), took) = (self.monitor.own, now.since(sent));
-                self.monitor.own = (count + 1, sum + took, if count == 0 { took } else { took.min(least) });
-            }
-        } else {
-            let hears = self.reachable().into_iter().collect();
-            fx.send(from, self.configuration.epoch.says(Note::Pong { sent, hears }));
+    pub(super) fn on_ping(&mut self, from: SiteId, sent: Time, cx: &mut Context<'_>) {
+        if from != cx.me {
+            let hears = cx.reachable().into_iter().collect();
+            cx.send(from, Note::Pong { sent, hears });
+        } else if let Some(took) = took(sent, cx.now) {
+            let OwnPings { count, sum, least } = self.own;
+            self.own = OwnPings { count: count + 1, sum: sum + took, least: if count == 0 { took } else { took.min(least) } };
         }
     }
 
-    pub(super) fn on_pong(&mut self, now: Time, from: SiteId, sent: Time, hears: Vec<SiteId>) {
-        self.answered.insert(from, self.ticks);
-        self.hears.insert(from, hears);
-        // A clock that was set meanwhile measures nothing.
-        if sent <= now && now.since(sent) <= RTT_MAX {
-            let micros = now.since(sent).as_micros();
-            self.monitor.now.rtt_micros.entry(from).and_modify(|least| *least = micros.min(*least)).or_insert(micros);
+    pub(super) fn on_pong(&mut self, from: SiteId, sent: Time, cx: &Shared) {
+        if let Some(took) = took(sent, cx.now) {
+            let micros = took.as_micros();
+            self.rtt_micros.entry(from).and_modify(|least| *least = micros.min(*least)).or_insert(micros);
         }
     }
 
-    pub(super) fn on_join(&mut self, from: SiteId) {
-        self.monitor.joining.insert(from, self.ticks);
+    pub(super) fn on_join(&mut self, from: SiteId, tick: u64) {
+        self.joining.insert(from, tick);
     }
 
-    pub(super) fn on_measured(&mut self, from: SiteId, measured: Measured, fx: &mut Effects<Site>) {
+    pub(super) fn on_measured(&mut self, from: SiteId, measured: Measured, cx: &mut Context<'_>) {
         if measured.load_ppm > LOAD_MAX_PPM || measured.latency_micros.max(measured.queue_micros) > RTT_MAX.as_micros() {
-            fx.trace(|| format!("{from} reports a load of {} ppm, which cannot be", measured.load_ppm));
-            return fx.count("quad.absurd_load");
+            cx.fx.trace(|| format!("{from} reports a load of {} ppm, which cannot be", measured.load_ppm));
+            return cx.fx.count("quad.absurd_load");
         }
-        let half = self.config.adaptation.as_ref().map_or(0, |adaptation| self.ticks_of_a_period(adaptation) / 2);
-        let heard = self.monitor.heard.entry(from).or_default();
+        let half = cx.config.adaptation.as_ref().map_or(0, |adaptation| ticks_of_a_period(cx, adaptation) / 2);
+        let heard = self.heard.entry(from).or_default();
         let load = measured.load_ppm as f64 / 1e6;
         if !measured.changing {
             heard.forecast.observe(load);
             heard.latency.observe(load, measured.latency_micros as f64 / 1e3);
-            heard.observed = self.ticks;
+            heard.observed = cx.ticks;
         }
         heard.distances.retain(|to, _| measured.rtt_micros.contains_key(to));
-        (heard.last, heard.at) = (measured, self.ticks);
-        self.monitor.measure_distances(from, self.ticks.saturating_sub(half));
+        (heard.last, heard.at) = (measured, cx.ticks);
+        self.measure_distances(from, cx.ticks.saturating_sub(half));
     }
 
-    pub(super) fn tick_monitor(&mut self, now: Time, fx: &mut Effects<Site>) {
+    /// A site that is to join asks the members for that.
+    pub(super) fn ask_to_join(&mut self, cx: &mut Context<'_>) {
         // Who is taken out later was not asked to come again.
-        self.monitor.joins &= !self.is_member();
-        if self.monitor.joins {
-            for site in self.configuration.bases.keys() {
-                fx.send(*site, self.configuration.epoch.says(Note::Join));
-            }
+        self.joins &= !cx.is_member();
+        if self.joins {
+            cx.send_members(&Note::Join);
         }
-        self.tick_burden(fx);
-        let Some(adaptation) = self.config.adaptation.clone() else { return };
-        if self.monitor.since.0 != self.configuration.epoch {
-            self.monitor.since = (self.configuration.epoch, self.ticks);
+    }
+
+    /// The change that is due, if it is this site's to bring it about.
+    pub(super) fn tick(&mut self, activity: Activity, cx: &mut Context<'_>) -> Option<Goal> {
+        let adaptation = cx.config.adaptation.clone()?;
+        if self.epoch != cx.configuration.epoch {
+            (self.epoch, self.since) = (cx.configuration.epoch, cx.ticks);
         }
-        self.count_on(fx);
-        self.monitor.now.changing |= self.sealed.is_some();
-        self.monitor.in_progress += (self.gateway.in_progress() + self.burdened.begins()) as u64;
-        self.monitor.burden += self.burdened.percent;
-        fx.send(self.me, self.configuration.epoch.says(Note::Ping { sent: now }));
-        let number = now.as_micros() / adaptation.period.as_micros().max(1);
-        let period = self.monitor.period.get_or_insert(Period { number, ticks: 0, is_whole: false });
+        self.count_on(cx);
+        self.changing |= activity.sealed;
+        self.in_progress += activity.in_progress as u64;
+        self.burden += activity.burden_percent;
+        cx.send(cx.me, Note::Ping { sent: cx.now });
+        let number = cx.now.as_micros() / adaptation.period.as_micros().max(1);
+        let period = self.period.get_or_insert(Period { number, ticks: 0, is_whole: false });
         period.ticks += 1;
         if period.number != number {
             let ended = std::mem::replace(period, Period { number, ticks: 0, is_whole: true });
-            self.end_period(ended, &adaptation, fx);
+            self.end_period(ended, activity, &adaptation, cx);
         }
         // Reports of the last period have come by then.
-        let settled = (self.ticks_of_a_period(&adaptation) / 2).min(self.config.silent_ticks);
-        let is_settled = self.monitor.period.is_some_and(|period| period.is_whole && period.ticks == settled);
-        if is_settled || self.ticks.is_multiple_of(self.config.silent_ticks) {
-            self.plan(&adaptation, is_settled, fx);
+        let settled = (ticks_of_a_period(cx, &adaptation) / 2).min(cx.config.silent_ticks);
+        let is_settled = self.period.is_some_and(|period| period.is_whole && period.ticks == settled);
+        if is_settled || cx.ticks.is_multiple_of(cx.config.silent_ticks) {
+            return self.change_due(activity, is_settled, cx);
         }
+        None
     }
 
-    /// How many ticks a period has where nothing waits.
-    fn ticks_of_a_period(&self, adaptation: &Adaptation) -> u64 {
-        (adaptation.period.as_micros() / self.config.tick.as_micros().max(1)).max(1)
-    }
-
-    fn end_period(&mut self, ended: Period, adaptation: &Adaptation, fx: &mut Effects<Site>) {
-        let in_progress = std::mem::take(&mut self.monitor.in_progress);
-        let (ticks, burden) = (ended.ticks, std::mem::take(&mut self.monitor.burden));
-        let (count, own, least) = std::mem::take(&mut self.monitor.own);
+    fn end_period(&mut self, ended: Period, activity: Activity, adaptation: &Adaptation, cx: &mut Context<'_>) {
+        let in_progress = std::mem::take(&mut self.in_progress);
+        let (ticks, burden) = (ended.ticks, std::mem::take(&mut self.burden));
+        let own = std::mem::take(&mut self.own);
+        let before = std::mem::replace(&mut self.committed, activity.committed);
         let measured = Measured {
             load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + burden * 10_000 / ticks).min(LOAD_MAX_PPM),
-            latency_micros: own.as_micros() / count.max(1),
-            queue_micros: least.as_micros(),
-            rows: self.monitor.rows,
-            written: self.monitor.written,
-            caught_up: self.is_caught_up(),
-            ..std::mem::take(&mut self.monitor.now)
+            latency_micros: own.sum.as_micros() / own.count.max(1),
+            queue_micros: own.least.as_micros(),
+            reads: activity.committed.reads - before.reads,
+            writes: activity.committed.writes - before.writes,
+            rows: self.rows.known,
+            written: activity.written,
+            caught_up: activity.caught_up,
+            changing: std::mem::take(&mut self.changing),
+            rtt_micros: std::mem::take(&mut self.rtt_micros),
         };
-        if ended.is_whole && self.is_member() {
-            for site in self.configuration.bases.keys() {
-                fx.send(*site, self.configuration.epoch.says(Note::Measured { measured: measured.clone() }));
-            }
+        if ended.is_whole && cx.is_member() {
+            cx.send_members(&Note::Measured { measured });
         }
     }
 
-    /// The sites that may be cores: those that all hear, if they are enough. Else whoever is alive stays in its place, and only a core
-    /// that finds no quorum goes by its own ears.
-    pub(super) fn fit(&self, up: &BTreeSet<SiteId>) -> BTreeSet<SiteId> {
-        let (members, quorums) = (self.configuration.members(), &self.configuration.quorums);
-        let ears = Ears { me: self.me, up, hears: &self.hears };
-        let (alive, fit) = (ears.alive(&members), ears.heard_by_all(&members));
-        let wanted = match self.configuration.cores {
-            Cores::Fixed(cores) => cores,
-            Cores::Auto => quorums.cores().len(),
-        };
-        let found = if fit.len() >= wanted.min(alive.len()) {
-            fit
-        } else if quorums.cores().contains(&self.me) && quorums.write(self.me, up, 0).is_none() {
-            up.clone()
-        } else {
-            alive
-        };
-        found.union(&up.difference(&members).copied().collect()).copied().collect()
-    }
-
-    fn plan(&mut self, adaptation: &Adaptation, is_settled: bool, fx: &mut Effects<Site>) {
-        let up = self.reachable();
-        let before_me = self.configuration.bases.keys().take_while(|site| **site != self.me).filter(|site| up.contains(site)).count();
+    fn change_due(&mut self, activity: Activity, is_settled: bool, cx: &mut Context<'_>) -> Option<Goal> {
+        let up = cx.reachable();
+        let before_me = cx.configuration.bases.keys().take_while(|site| **site != cx.me).filter(|site| up.contains(site)).count();
         // Right after a start nobody has been heard of yet.
-        let is_ready = self.ticks > 2 * self.config.silent_ticks && self.sealed.is_none() && self.attempt.is_none();
-        if !self.is_member() || !is_ready {
-            return;
+        let is_ready = cx.ticks > 2 * cx.config.silent_ticks && !activity.sealed && !activity.moving;
+        if !cx.is_member() || !is_ready {
+            return None;
         }
-        let (ticks, silent_ticks) = (self.ticks, self.config.silent_ticks);
-        self.monitor.joining.retain(|_, at| *at + silent_ticks >= ticks);
-        let (known, age) = (self.known(adaptation), self.age(adaptation));
-        let joining: BTreeSet<SiteId> = self.monitor.joining().collect();
-        let fit = self.fit(&up);
+        let lately = cx.ticks.saturating_sub(cx.config.silent_ticks);
+        self.joining.retain(|_, at| *at >= lately);
+        let situation = Situation { up: fit(&up, cx), ..self.situation(cx)? };
         // Of a silence not all learn in the same tick: that looks like a cut link for a moment.
-        let may_pass = self.configuration.members().intersection(&up).any(|site| !fit.contains(site));
-        let compares = is_settled && self.has_measured(&fit);
-        let plan = plan(&self.configuration, age, adaptation, &known, &fit, &joining, compares);
-        let due = &mut self.monitor.due[usize::from(is_settled)];
-        let Some(goal) = plan.and_then(|plan| plan.goal) else {
-            *due = 0;
-            return;
-        };
-        *due += 1;
-        if *due > (before_me + usize::from(may_pass)) as u64 {
-            *due = 0;
-            fx.count("quad.planned");
-            fx.trace(|| format!("plans a change: {}", goal.why));
-            self.change(goal, None, fx);
-        }
+        let may_pass = cx.configuration.members().intersection(&up).any(|site| !situation.up.contains(site));
+        let scores = if is_settled && self.has_measured(&situation.up, cx) { Scores::Compared } else { Scores::Awaited };
+        let goal = situation.plan(scores).and_then(|plan| plan.goal);
+        let due = if is_settled { &mut self.due.at_period } else { &mut self.due.at_once };
+        *due = if goal.is_some() { *due + 1 } else { 0 };
+        let goal = goal.filter(|_| *due > (before_me + usize::from(may_pass)) as u64)?;
+        *due = 0;
+        cx.fx.count("quad.planned");
+        cx.fx.trace(|| format!("plans a change: {}", goal.why));
+        Some(goal)
     }
 
     /// True if each of these members has measured a whole period of this configuration: what is expected of them else may be so old that sites
     /// which heard different reports would undo each other's changes for ever.
-    fn has_measured(&self, up: &BTreeSet<SiteId>) -> bool {
-        let has = |site: &SiteId| self.monitor.heard.get(site).is_some_and(|heard| heard.observed > self.monitor.since.1);
-        self.configuration.members().intersection(up).all(has)
+    fn has_measured(&self, up: &BTreeSet<SiteId>, cx: &Shared) -> bool {
+        let has = |site: &SiteId| self.heard.get(site).is_some_and(|heard| heard.observed > self.since);
+        cx.configuration.members().intersection(up).all(has)
     }
 
-    /// What was heard of each site lately.
-    pub(super) fn known(&self, adaptation: &Adaptation) -> BTreeMap<SiteId, Known> {
-        let (ticks, lately) = (self.ticks, 2 * self.ticks_of_a_period(adaptation));
+    /// What a choice of quorums follows from, where every site in reach may be a core; none if quorums do not follow what is measured.
+    pub(super) fn situation<'a>(&self, cx: &'a Shared) -> Option<Situation<'a>> {
+        let adaptation = cx.config.adaptation.as_ref()?;
+        let (ticks, period) = (cx.ticks, ticks_of_a_period(cx, adaptation));
         let known = |heard: &Heard| {
-            let load = heard.forecast.next().filter(|_| heard.at + lately >= ticks);
+            let load = heard.forecast.next().filter(|_| heard.at + 2 * period >= ticks);
             Known { load, latency_ms: load.and_then(|load| heard.latency.expect_ms(load)), measured: heard.measured() }
         };
-        self.monitor.heard.iter().map(|(site, heard)| (*site, known(heard))).collect()
+        Some(Situation {
+            old: &cx.configuration,
+            age: ticks.saturating_sub(self.since) / period,
+            adaptation,
+            known: self.heard.iter().map(|(site, heard)| (*site, known(heard))).collect(),
+            up: cx.reachable(),
+            joining: self.joining(),
+        })
     }
 
-    /// How many periods of this life the configuration has lasted.
-    pub(super) fn age(&self, adaptation: &Adaptation) -> u64 {
-        self.ticks.saturating_sub(self.monitor.since.1) / self.ticks_of_a_period(adaptation)
+    /// What would change at the end of a period; none if quorums do not follow what is measured.
+    pub(super) fn plan(&self, cx: &Shared) -> Option<Plan> {
+        let situation = self.situation(cx)?;
+        Situation { up: fit(&situation.up, cx), ..situation }.plan(Scores::Compared)
     }
 
-    /// An operator wants so many cores.
-    pub(super) fn on_cores(&mut self, id: RequestId, cores: Cores, fx: &mut Effects<Site>) {
-        if let Some(flaw) = cores.flaw(self.configuration.bases.len()) {
-            return fx.answer(id, Answer::Failed(TxnError::Invalid(flaw)));
-        }
-        if cores == self.configuration.cores {
-            return fx.answer(id, Answer::Done);
-        }
-        let goal = self.config.adaptation.as_ref().and_then(|adaptation| {
-            let (known, up) = (self.known(adaptation), self.reachable());
-            plan_cores(&self.configuration, adaptation, &known, &up, cores)
-        });
-        match goal {
-            Some(goal) => self.change(goal, Some(id), fx),
-            None => fx.answer(id, Answer::Failed(TxnError::Invalid("quorums do not follow what is measured here".into()))),
+    /// What is known of `site`, which has this score.
+    pub(super) fn facts(&self, site: SiteId, score: Option<f64>, cx: &Shared) -> SiteFacts {
+        let (configuration, up) = (&cx.configuration, cx.reachable());
+        let role = match configuration.bases.contains_key(&site) {
+            false => Role::Stranger,
+            true if configuration.quorums.cores().contains(&site) => Role::Core,
+            true => Role::Slave,
+        };
+        let quorum = |found: Option<BTreeSet<SiteId>>| found.filter(|_| role != Role::Stranger).unwrap_or_default();
+        let unknown = Heard::default();
+        let heard = self.heard.get(&site).unwrap_or(&unknown);
+        SiteFacts {
+            site,
+            role,
+            up: up.contains(&site),
+            load: (heard.at > 0).then(|| heard.last.load_ppm as f64 / 1e6),
+            forecast: heard.forecast.next().map(|expected| expected.value).zip(heard.forecast.alpha()),
+            score,
+            reads: quorum(configuration.quorums.read(site, &up, 0)),
+            writes: quorum(configuration.quorums.write(site, &up, 0)),
+            caught_up: configuration.bases.get(&site) == Some(&configuration.epoch) || heard.last.caught_up,
+            rows: heard.last.rows,
+            written: heard.last.written,
         }
     }
 
     /// Counts the rows here, a page each tick, or fewer where the disk is slower.
-    fn count_on(&mut self, fx: &mut Effects<Site>) {
-        if std::mem::replace(&mut self.monitor.counting, true) {
+    fn count_on(&mut self, cx: &mut Context<'_>) {
+        if std::mem::replace(&mut self.rows.is_loading, true) {
             return;
         }
         let everything = KeyRange::prefix(&[]);
-        let range = match &self.monitor.counted.0 {
+        let range = match &self.rows.last {
             Some(last) => KeyRange::new(last.successor(), everything.end),
             None => everything,
         };
-        self.load(Loading::Counted, Load::ScanStamps { range, limit: COUNTED_PAGE, bytes: PAGE_BYTES_MAX }, fx);
+        cx.load(Loading::Counted, Load::ScanStamps { range, limit: COUNTED_PAGE, bytes: PAGE_BYTES_MAX });
     }
 
     pub(super) fn on_counted(&mut self, loaded: Loaded) {
         let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
-        self.monitor.counting = false;
-        let counted = self.monitor.counted.1 + rows.len() as u64;
-        if more {
-            self.monitor.counted = (rows.last().map(|row| row.key.clone()), counted);
+        let RowCount { known, counted, .. } = self.rows;
+        let counted = counted + rows.len() as u64;
+        self.rows = if more {
+            RowCount { known, counted, last: rows.last().map(|row| row.key.clone()), is_loading: false }
         } else {
-            self.monitor.rows = counted;
-            self.monitor.counted = (None, 0);
-        }
+            RowCount { known: counted, ..RowCount::default() }
+        };
     }
+}
+
+/// How long a message was under way. A clock that was set meanwhile measures nothing.
+fn took(sent: Time, now: Time) -> Option<Span> {
+    (sent <= now).then(|| now.since(sent)).filter(|took| *took <= RTT_MAX)
+}
+
+/// How many ticks a period has where nothing waits.
+fn ticks_of_a_period(cx: &Shared, adaptation: &Adaptation) -> u64 {
+    (adaptation.period.as_micros() / cx.config.tick.as_micros().max(1)).max(1)
+}
+
+/// The sites that may be cores: those that all hear, if they are enough. Else whoever is alive stays in its place, and only a core
+/// that finds no quorum goes by its own ears.
+fn fit(up: &BTreeSet<SiteId>, cx: &Shared) -> BTreeSet<SiteId> {
+    let (members, quorums) = (cx.configuration.members(), &cx.configuration.quorums);
+    let ears = Ears { me: cx.me, up, hears: cx.peers.hears() };
+    let (alive, fit) = (ears.alive(&members), ears.heard_by_all(&members));
+    let wanted = match cx.configuration.cores {
+        Cores::Fixed(cores) => cores,
+        Cores::Auto => quorums.cores().len(),
+    };
+    let found = if fit.len() >= wanted.min(alive.len()) {
+        fit
+    } else if quorums.cores().contains(&cx.me) && quorums.write(cx.me, up, 0).is_none() {
+        up.clone()
+    } else {
+        alive
+    };
+    found.union(&up.difference(&members).copied().collect()).copied().collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::quorums::{CostWeights, Policy, Quorums, ScoreWeights, Settings};
+    use super::super::quorums::{CostWeights, Policy, ScoreWeights, Settings};
+    use super::super::testing::{Bench, site};
     use super::super::{Availability, BURDEN_MAX_PERCENT, Config, Stamped};
     use super::*;
     use rhumb_core::Timestamp;
     use rhumb_core::actor::Effect;
 
+    fn bench() -> (Bench, Monitor) {
+        (Bench::new(2, 2, Config::default()), Monitor::default())
+    }
+
     #[test]
     fn a_load_that_no_site_can_have_is_not_heard() {
-        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
-        let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
+        let (mut bench, mut monitor) = bench();
         let mut heard = |load_ppm| {
-            let mut fx = Effects::new(false);
-            site.on_measured(sites[1], Measured { load_ppm, ..Measured::default() }, &mut fx);
-            (site.monitor.heard[&sites[1]].last.load_ppm, fx.take().len())
+            bench.step(|cx| monitor.on_measured(site(1), Measured { load_ppm, ..Measured::default() }, cx));
+            (monitor.heard[&site(1)].last.load_ppm, bench.effects().len())
         };
         let burden = BURDEN_MAX_PERCENT * 10_000;
         assert_eq!(heard(burden), (burden, 0), "what one can load a site with is believed");
@@ -385,17 +437,16 @@ mod tests {
 
     #[test]
     fn what_a_round_trip_waited_at_either_end_is_no_distance() {
-        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
-        let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
+        let (mut bench, mut monitor) = bench();
         // Both report how long messages wait, in either order, and one its round trip to the other.
         let mut distance = |queues: [u64; 2], micros| {
-            site.ticks += 1;
-            for from in if site.ticks.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
-                let rtt_micros = BTreeMap::from([(sites[1 - from], micros)]).into_iter().filter(|_| from == 0).collect();
-                let measured = Measured { queue_micros: queues[from], rtt_micros, ..Measured::default() };
-                site.on_measured(sites[from], measured, &mut Effects::new(false));
+            bench.shared.ticks += 1;
+            for from in if bench.shared.ticks.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
+                let rtt_micros = BTreeMap::from([(site(1 - from), micros)]).into_iter().filter(|_| from == 0).collect();
+                let measured = Measured { queue_micros: queues[usize::from(from)], rtt_micros, ..Measured::default() };
+                bench.step(|cx| monitor.on_measured(site(from), measured, cx));
             }
-            site.monitor.heard[&sites[0]].measured().rtt_micros.get(&sites[1]).copied()
+            monitor.heard[&site(0)].measured().rtt_micros.get(&site(1)).copied()
         };
         assert_eq!(distance([0, 15_000], 20_000), None, "so busy from the start");
         assert_eq!(distance([0, 0], 20_000), Some(20_000));
@@ -413,11 +464,10 @@ mod tests {
 
     #[test]
     fn a_period_in_which_the_configuration_changed_tells_nothing_of_the_load() {
-        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
-        let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
+        let (mut bench, mut monitor) = bench();
         let mut expected = |load_ppm, changing| {
-            site.on_measured(sites[1], Measured { load_ppm, changing, ..Measured::default() }, &mut Effects::new(false));
-            site.monitor.heard[&sites[1]].forecast.next().map(|expected| expected.value)
+            bench.step(|cx| monitor.on_measured(site(1), Measured { load_ppm, changing, ..Measured::default() }, cx));
+            monitor.heard[&site(1)].forecast.next().map(|expected| expected.value)
         };
         assert_eq!(expected(900_000, true), None);
         assert_eq!(expected(100_000, false), Some(0.1));
@@ -426,13 +476,13 @@ mod tests {
 
     #[test]
     fn scores_are_compared_once_all_have_measured_the_configuration() {
-        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
-        let mut site = Site::new(sites[0], Quorums::WriteAll { sites: sites.clone() }, Config::default());
-        site.monitor.since.1 = 10;
-        let mut reports = |from: usize, tick: u64, changing| {
-            site.ticks = tick;
-            site.on_measured(sites[from], Measured { load_ppm: 500_000, changing, ..Measured::default() }, &mut Effects::new(false));
-            site.has_measured(&sites.iter().copied().collect())
+        let (mut bench, mut monitor) = bench();
+        monitor.since = 10;
+        let mut reports = |from: u16, tick: u64, changing| {
+            bench.shared.ticks = tick;
+            let measured = Measured { load_ppm: 500_000, changing, ..Measured::default() };
+            bench.step(|cx| monitor.on_measured(site(from), measured, cx));
+            monitor.has_measured(&BTreeSet::from([0, 1].map(site)), &bench.shared)
         };
         assert!(!reports(0, 9, false) && !reports(1, 9, false), "that was another configuration");
         assert!(!reports(0, 20, true) && !reports(1, 20, true), "it changed in that period");
@@ -441,22 +491,17 @@ mod tests {
 
     #[test]
     fn a_period_lasts_as_long_however_late_ticks_come() {
-        let sites = vec![SiteId::new(0, 0)];
         let settings = Settings { policy: Policy::Quad, cores: 1, score: ScoreWeights::default(), cost: CostWeights::default() };
         let (period, availability) = (Span::from_secs(10), Availability::default());
         let adaptation = Some(Adaptation { period, capacity: 100, settings, auto: false, availability });
         let told = |tick_ms: u64| {
-            let mut site = Site::new(
-                sites[0],
-                Quorums::WriteAll { sites: sites.clone() },
-                Config { adaptation: adaptation.clone(), ..Config::default() },
-            );
-            let mut fx = Effects::new(false);
-            let mut told = Vec::new();
+            let mut bench = Bench::new(1, 1, Config { adaptation: adaptation.clone(), ..Config::default() });
+            let (mut monitor, mut told) = (Monitor::default(), Vec::new());
             for now_ms in (1..=120).map(|tick| tick * tick_ms).take_while(|now_ms| *now_ms <= 35_000) {
-                site.burdened.percent = 50;
-                site.tick_monitor(Time::ZERO + Span::from_millis(now_ms), &mut fx);
-                for effect in fx.take() {
+                bench.shared.now = Time::ZERO + Span::from_millis(now_ms);
+                let activity = Activity { burden_percent: 50, ..Activity::default() };
+                assert_eq!(bench.step(|cx| monitor.tick(activity, cx)), None, "there is one site");
+                for effect in bench.effects() {
                     if let Effect::Send { note: Stamped { said: Note::Measured { measured }, .. }, .. } = effect {
                         told.push((now_ms, measured.load_ppm));
                     }
@@ -471,17 +516,35 @@ mod tests {
 
     #[test]
     fn rows_are_counted_a_page_at_a_time() {
-        let sites = vec![SiteId::new(0, 0), SiteId::new(1, 0)];
-        let mut site = Site::new(sites[0], Quorums::WriteAll { sites }, Config::default());
-        let mut fx = Effects::new(false);
+        let (mut bench, mut monitor) = bench();
         for more in [true, false] {
-            site.count_on(&mut fx);
-            assert_eq!(fx.take().len(), 1);
-            site.count_on(&mut fx);
-            assert_eq!(fx.take().len(), 0, "the disk has not answered yet");
+            bench.step(|cx| monitor.count_on(cx));
+            assert_eq!(bench.effects().len(), 1);
+            bench.step(|cx| monitor.count_on(cx));
+            assert_eq!(bench.effects().len(), 0, "the disk has not answered yet");
             let row = rhumb_core::Row { key: "k".into(), version: Timestamp::ZERO, value: None };
-            site.on_counted(Loaded::Rows { rows: vec![row], more });
+            monitor.on_counted(Loaded::Rows { rows: vec![row], more });
         }
-        assert_eq!(site.monitor.rows, 2);
+        assert_eq!(monitor.rows.known, 2);
+    }
+
+    #[test]
+    fn commits_count_for_the_period_in_which_they_come() {
+        let (mut bench, mut monitor) = bench();
+        let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };
+        let availability = Availability::default();
+        bench.shared.config.adaptation =
+            Some(Adaptation { period: Span::from_secs(10), capacity: 100, settings, auto: false, availability });
+        let mut told = Vec::new();
+        for (second, reads) in [(1, 3), (9, 5), (11, 8), (21, 9)] {
+            bench.shared.now = Time::ZERO + Span::from_secs(second);
+            let activity = Activity { committed: Commits { reads, writes: 2 }, ..Activity::default() };
+            bench.step(|cx| monitor.tick(activity, cx));
+            told.extend(bench.effects().into_iter().find_map(|effect| match effect {
+                Effect::Send { note: Stamped { said: Note::Measured { measured }, .. }, .. } => Some((measured.reads, measured.writes)),
+                _ => None,
+            }));
+        }
+        assert_eq!(told, [(1, 0)], "of the second period; the first is not a whole one");
     }
 }

@@ -22,19 +22,28 @@
 //! commits that they found not settled; a value that a sealed site has accepted is proposed again as it is; what is decided for an
 //! epoch never changes.
 
+use super::acceptor::Acceptor;
 use super::configuration::{Configuration, Epoch, Goal, carries};
+use super::context::{Context, Shared};
 use super::message::{Note, Report};
-use super::site::Site;
-use crate::message::Answer;
+use super::request::Answer;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::RequestId;
 use rhumb_core::ballot::to_propose_again;
-use rhumb_core::{Ballot, Effects, SiteId, Timestamp};
+use rhumb_core::{Ballot, SiteId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The changes that a site attempts, one at a time.
+#[derive(Debug, Default)]
+pub(super) struct Mover {
+    attempt: Option<Attempt>,
+    /// The highest number of a ballot that it has heard of.
+    heard_ballot: u64,
+}
 
 /// An attempt to change the configuration.
 #[derive(Debug)]
-pub(super) struct Attempt {
+struct Attempt {
     ballot: Ballot,
     goal: Goal,
     /// The operator who waits.
@@ -60,87 +69,86 @@ enum Stage {
     },
 }
 
-impl Site {
+impl Mover {
+    /// True if it attempts a change.
+    pub(super) fn is_busy(&self) -> bool {
+        self.attempt.is_some()
+    }
+
     /// An operator, or this site itself, wants another configuration.
-    pub(super) fn change(&mut self, goal: Goal, id: Option<RequestId>, fx: &mut Effects<Site>) {
-        let up = self.reachable();
-        let flaw = goal.flaw(&self.configuration).map(TxnError::Invalid);
+    pub(super) fn change(&mut self, goal: Goal, id: Option<RequestId>, acceptor: &Acceptor, cx: &mut Context<'_>) {
+        let up = cx.reachable();
+        let flaw = goal.flaw(&cx.configuration).map(TxnError::Invalid);
         let flaw = flaw.or_else(|| {
             let busy = || TxnError::Unavailable("the configuration is being changed already".into());
-            self.is_changing(id.is_some()).then(busy)
+            self.is_changing(id.is_some(), acceptor, cx).then(busy)
         });
-        let flaw = flaw.or_else(|| (!self.is_member()).then(|| TxnError::Unavailable(self.stranger())));
+        let flaw = flaw.or_else(|| (!cx.is_member()).then(|| cx.stranger()));
         // Rather no attempt than one that interrupts whoever is in reach and then does not get on.
-        let flaw = flaw.or_else(|| (!self.configuration.may_be_left(&up, &goal.lost)).then(|| self.cannot_leave(&up, &goal.lost)));
+        let flaw =
+            flaw.or_else(|| (!cx.configuration.may_be_left(&up, &goal.lost)).then(|| cannot_leave(&cx.configuration, &up, &goal.lost)));
         let flaw = flaw.or_else(|| {
             let silent = || TxnError::Unavailable("too few cores of the new configuration are in reach".into());
             (!carries(&goal.quorums, &up)).then(silent)
         });
         match (flaw, id) {
-            (Some(flaw), Some(id)) => fx.answer(id, Answer::Failed(flaw)),
-            (Some(flaw), None) => fx.trace(|| format!("no change: {flaw}")),
-            (None, id) => self.attempt(goal, id, fx),
+            (Some(flaw), Some(id)) => cx.refuse(id, flaw),
+            (Some(flaw), None) => cx.fx.trace(|| format!("no change: {flaw}")),
+            (None, id) => self.attempt(goal, id, acceptor, cx),
         }
     }
 
     /// True if a change is under way that another one is not to disturb. Where one has not come about for long, an operator may ask for
     /// another: what an attempt of this site itself aims at is a guess.
-    fn is_changing(&self, by_operator: bool) -> bool {
-        let for_long = self.sealed.as_ref().is_none_or(|sealed| self.ticks >= sealed.began + self.config.sealed_ticks);
+    fn is_changing(&self, by_operator: bool, acceptor: &Acceptor, cx: &Shared) -> bool {
+        let for_long = acceptor.sealed_since().is_none_or(|began| cx.ticks >= began + cx.config.sealed_ticks);
         let asked = self.attempt.as_ref().is_some_and(|attempt| attempt.id.is_some());
-        let is_idle = self.sealed.is_none() && self.attempt.is_none();
+        let is_idle = !acceptor.is_sealed() && self.attempt.is_none();
         !(is_idle || by_operator && for_long && !asked)
     }
 
     /// Begins an attempt, in a ballot above all that this site knows.
-    pub(super) fn attempt(&mut self, goal: Goal, id: Option<RequestId>, fx: &mut Effects<Site>) {
-        let ballot = self.acceptor().next_ballot(self.heard_ballot, self.me);
+    pub(super) fn attempt(&mut self, goal: Goal, id: Option<RequestId>, acceptor: &Acceptor, cx: &mut Context<'_>) {
+        let ballot = acceptor.paxos().next_ballot(self.heard_ballot, cx.me);
         self.heard_ballot = ballot.number;
-        fx.count("quad.attempt");
-        self.attempt = Some(Attempt { ballot, goal, id, since: self.ticks, reports: BTreeMap::new(), stage: Stage::Sealing });
-        self.urge(fx);
-    }
-
-    fn cannot_leave(&self, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> TxnError {
-        let missing = self.configuration.members().into_iter().filter(|site| !sealed.contains(site) && !lost.contains(site));
-        let missing: Vec<String> = missing.map(|site| site.to_string()).collect();
-        let missing = if missing.is_empty() { "a core that is not lost".into() } else { missing.join(", ") };
-        TxnError::Unavailable(format!("the quorums cannot be changed without more of their sites; missing: {missing}"))
+        cx.fx.count("quad.attempt");
+        self.attempt = Some(Attempt { ballot, goal, id, since: cx.ticks, reports: BTreeMap::new(), stage: Stage::Sealing });
+        self.urge(cx);
     }
 
     /// Says what the attempt's stage has to say, to those who have not answered.
-    fn urge(&self, fx: &mut Effects<Site>) {
+    fn urge(&self, cx: &mut Context<'_>) {
         let Some(attempt) = &self.attempt else { return };
-        let (epoch, ballot) = (self.configuration.epoch, attempt.ballot);
-        let members = self.configuration.members();
+        let ballot = attempt.ballot;
+        let members = cx.configuration.members();
         let mut members: Vec<SiteId> = members.difference(&attempt.goal.lost).copied().collect();
         match &attempt.stage {
             Stage::Sealing => {
                 members.retain(|site| !attempt.reports.contains_key(site));
                 for site in members {
-                    fx.send(site, epoch.says(Note::Seal { ballot, goal: attempt.goal.clone() }));
+                    cx.send(site, Note::Seal { ballot, goal: attempt.goal.clone() });
                 }
             }
             Stage::Reconciling { anchor, done, .. } => {
-                let up = self.reachable();
+                let up = cx.reachable();
                 let cores: BTreeSet<SiteId> = attempt.goal.quorums.cores().iter().copied().collect();
                 let targets = if cores.is_subset(&up) { cores } else { attempt.goal.members.intersection(&up).copied().collect() };
                 for site in targets.difference(done) {
                     let sources = attempt.reports.keys().copied().collect();
-                    fx.send(*site, epoch.says(Note::Reconcile { ballot, anchor: *anchor, sources }));
+                    cx.send(*site, Note::Reconcile { ballot, anchor: *anchor, sources });
                 }
             }
             Stage::Accepting { configuration, accepted } => {
                 members.retain(|site| !accepted.contains(site));
                 for site in members {
-                    fx.send(site, epoch.says(Note::Accept { ballot, configuration: configuration.clone() }));
+                    cx.send(site, Note::Accept { ballot, configuration: configuration.clone() });
                 }
             }
         }
     }
 
-    pub(super) fn on_sealed(&mut self, from: SiteId, ballot: Ballot, report: Report, fx: &mut Effects<Site>) {
-        let epoch = self.configuration.epoch;
+    pub(super) fn on_sealed(&mut self, from: SiteId, ballot: Ballot, report: Report, cx: &mut Context<'_>) {
+        let epoch = cx.configuration.epoch;
         let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
         if !matches!(attempt.stage, Stage::Sealing) {
             return;
@@ -148,47 +156,39 @@ impl Site {
         attempt.reports.insert(from, report);
         let sealed: BTreeSet<SiteId> = attempt.reports.keys().copied().collect();
         // Its own seal is on disk before it proposes anything, so that it does not begin the same ballot again after a crash.
-        if !sealed.contains(&self.me) || !self.configuration.is_quorate(&sealed, &attempt.goal.lost) {
+        if !sealed.contains(&cx.me) || !cx.configuration.is_quorate(&sealed, &attempt.goal.lost) {
             return;
         }
         if let Some(configuration) = to_propose_again(attempt.reports.values().filter_map(|report| report.accepted.as_ref())) {
             attempt.stage = Stage::Accepting { configuration: configuration.clone(), accepted: BTreeSet::new() };
-            attempt.since = self.ticks;
-        } else if self.configuration.may_be_left(&sealed, &attempt.goal.lost) {
+            attempt.since = cx.ticks;
+        } else if cx.configuration.may_be_left(&sealed, &attempt.goal.lost) {
             let anchor = attempt.reports.iter().find(|(_, report)| report.holds >= epoch).map(|(site, _)| *site);
             // Those who hold all are a write quorum, which those who are sealed meet.
             let anchor = anchor.expect("one of the sealed sites holds all that was committed before this epoch");
             attempt.stage = Stage::Reconciling { anchor, done: BTreeSet::new(), pages: BTreeMap::new() };
-            attempt.since = self.ticks;
+            attempt.since = cx.ticks;
         } else {
             return;
         }
-        self.urge(fx);
+        self.urge(cx);
     }
 
-    pub(super) fn on_reconciled(&mut self, from: SiteId, ballot: Ballot, fx: &mut Effects<Site>) {
+    pub(super) fn on_reconciled(&mut self, from: SiteId, ballot: Ballot, cx: &mut Context<'_>) {
         let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
         let Stage::Reconciling { done, .. } = &mut attempt.stage else { return };
         done.insert(from);
         if !carries(&attempt.goal.quorums, done) {
             return;
         }
-        let next = successor(&self.configuration, &attempt.goal, &attempt.reports, done);
+        let next = successor(&cx.configuration, &attempt.goal, &attempt.reports, done);
         attempt.stage = Stage::Accepting { configuration: Box::new(next), accepted: BTreeSet::new() };
-        attempt.since = self.ticks;
-        self.urge(fx);
+        attempt.since = cx.ticks;
+        self.urge(cx);
     }
 
-    /// To the mover: somebody has got so many pages. It lets everybody know, so that nobody takes an attempt over that advances. To the
-    /// others: so it is.
-    pub(super) fn on_advances(&mut self, from: SiteId, ballot: Ballot, pages: u64, fx: &mut Effects<Site>) {
-        let epoch = self.configuration.epoch;
-        if ballot.leader != self.me {
-            if let Some(sealed) = self.sealed.as_mut().filter(|sealed| sealed.record.acceptor.promised() == Some(ballot)) {
-                sealed.since = self.ticks;
-            }
-            return;
-        }
+    /// Somebody has got so many pages. All hear of it, so that nobody takes an attempt over that advances.
+    pub(super) fn on_advances(&mut self, from: SiteId, ballot: Ballot, pages: u64, cx: &mut Context<'_>) {
         let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
         let Stage::Reconciling { pages: known, .. } = &mut attempt.stage else { return };
         let known = known.entry(from).or_default();
@@ -196,63 +196,73 @@ impl Site {
             return;
         }
         *known = pages;
-        attempt.since = self.ticks;
-        for site in self.configuration.bases.keys().filter(|site| **site != self.me) {
-            fx.send(*site, epoch.says(Note::Advances { ballot, pages }));
+        attempt.since = cx.ticks;
+        let mut others = cx.configuration.members();
+        others.remove(&cx.me);
+        for site in others {
+            cx.send(site, Note::Advances { ballot, pages });
         }
     }
 
-    pub(super) fn on_accepted(&mut self, from: SiteId, ballot: Ballot, fx: &mut Effects<Site>) {
+    pub(super) fn on_accepted(&mut self, from: SiteId, ballot: Ballot, cx: &mut Context<'_>) {
         let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
         let Stage::Accepting { configuration, accepted } = &mut attempt.stage else { return };
         accepted.insert(from);
-        if !self.configuration.is_quorate(accepted, &attempt.goal.lost) {
+        if !cx.configuration.is_quorate(accepted, &attempt.goal.lost) {
             return;
         }
-        let everybody: BTreeSet<SiteId> = self.configuration.members().union(&configuration.members()).copied().collect();
+        let everybody: BTreeSet<SiteId> = cx.configuration.members().union(&configuration.members()).copied().collect();
         for site in everybody {
-            fx.send(site, configuration.epoch.says(Note::Decided { configuration: configuration.clone() }));
+            cx.fx.send(site, configuration.epoch.says(Note::Decided { configuration: configuration.clone() }));
         }
     }
 
-    pub(super) fn on_outbid(&mut self, ballot: Ballot, fx: &mut Effects<Site>) {
+    pub(super) fn on_outbid(&mut self, ballot: Ballot, cx: &mut Context<'_>) {
         self.heard_ballot = self.heard_ballot.max(ballot.number);
         if self.attempt.as_ref().is_some_and(|attempt| attempt.ballot < ballot) {
-            self.give_up("another site changes the configuration", fx);
+            self.give_up("another site changes the configuration", cx);
         }
     }
 
-    pub(super) fn tick_mover(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn tick(&mut self, cx: &mut Context<'_>) {
         let Some(attempt) = &self.attempt else { return };
-        if self.ticks < attempt.since + self.config.move_ticks {
-            return self.urge(fx);
+        if cx.ticks < attempt.since + cx.config.move_ticks {
+            return self.urge(cx);
         }
         let sealed: BTreeSet<SiteId> = attempt.reports.keys().copied().collect();
         let why = match attempt.stage {
-            Stage::Sealing => self.cannot_leave(&sealed, &attempt.goal.lost).to_string(),
+            Stage::Sealing => cannot_leave(&cx.configuration, &sealed, &attempt.goal.lost).to_string(),
             Stage::Reconciling { .. } => "the cores of the new configuration were not reconciled in time".into(),
             Stage::Accepting { .. } => "the new configuration was not accepted in time".into(),
         };
-        self.give_up(&why, fx);
+        self.give_up(&why, cx);
     }
 
     /// Ends the attempt. What it sealed stays sealed, until somebody takes over.
-    fn give_up(&mut self, why: &str, fx: &mut Effects<Site>) {
-        fx.count("quad.given_up");
+    fn give_up(&mut self, why: &str, cx: &mut Context<'_>) {
+        cx.fx.count("quad.given_up");
         if let Some(id) = self.attempt.take().and_then(|attempt| attempt.id) {
-            fx.answer(id, Answer::Failed(TxnError::Unavailable(format!("{why}; the change may yet come about"))));
+            cx.refuse(id, TxnError::Unavailable(format!("{why}; the change may yet come about")));
         }
     }
 
     /// A configuration is adopted, this attempt's or another's.
-    pub(super) fn end_attempt(&mut self, fx: &mut Effects<Site>) {
+    pub(super) fn end_attempt(&mut self, cx: &mut Context<'_>) {
         let Some(Attempt { goal, id: Some(id), .. }) = self.attempt.take() else { return };
-        let adopted = &self.configuration;
+        let adopted = &cx.configuration;
         let has_cores = goal.cores.is_none_or(|cores| cores == adopted.cores);
         let is_it = adopted.quorums == goal.quorums && adopted.members() == goal.members && has_cores;
         let other = || TxnError::Unavailable("another change of the quorums was decided first; look at them, and ask again".into());
-        fx.answer(id, if is_it { Answer::Done } else { Answer::Failed(other()) });
+        cx.fx.answer(id, if is_it { Answer::Done } else { Answer::Failed(other()) });
     }
+}
+
+/// Why the epoch cannot end by what `sealed` say.
+fn cannot_leave(old: &Configuration, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> TxnError {
+    let missing = old.members().into_iter().filter(|site| !sealed.contains(site) && !lost.contains(site));
+    let missing: Vec<String> = missing.map(|site| site.to_string()).collect();
+    let missing = if missing.is_empty() { "a core that is not lost".into() } else { missing.join(", ") };
+    TxnError::Unavailable(format!("the quorums cannot be changed without more of their sites; missing: {missing}"))
 }
 
 /// The configuration that brings `goal` about, now that `done` hold all that those who reported do.

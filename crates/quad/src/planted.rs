@@ -1,8 +1,5 @@
 //! The rules that a test may break: the simulator must catch each. In the product all [rules](rhumb_core::rules) hold.
 
-use super::site::Site;
-use rhumb_core::Rules;
-
 /// A way to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Planted {
@@ -54,12 +51,4 @@ impl Planted {
         Planted::OldCopiesTaken,
         Planted::LocksWalked,
     ];
-}
-
-impl Site {
-    /// The same site by other rules.
-    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
-        self.rules = rules;
-        self
-    }
 }

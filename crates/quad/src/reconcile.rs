@@ -30,20 +30,32 @@
 //! listed, or newer; a site says that it is reconciled once all it got is on disk; a question has a name that no life of the site gives to
 //! another one.
 
-use super::config::{CATCH_UP_TRIES, COPIES_BYTES_MAX, DIFFERENCES_PAGE, PAGE_BYTES_MAX};
-use super::configuration::Epoch;
-use super::message::{Cursor, Difference, Note, Promise};
+use super::config::{CATCH_UP_TRIES, DIFFERENCES_PAGE, EPOCHS_KEPT_MAX, SESSIONS_MAX};
+use super::configuration::{Configuration, Epoch};
+use super::context::{Context, Loading, Shared};
+use super::message::{Cursor, Difference, Differences, Note, Promise, Pull};
 use super::planted::Planted;
-use super::records::{ASIDE, BASE, CommitRecord, DIFFERENCES, difference_key, read_difference, txn_key};
-use super::site::{Loading, Site};
+use super::quorums::SITES_MAX;
+use super::records::{ASIDE, BASE, Base, CommitRecord, DIFFERENCES, difference_key, read_difference, txn_key};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::encode;
-use rhumb_core::{Ballot, Batch, Effects, Key, KeyRange, Row, SiteId, Timestamp, TxnId, work};
+use rhumb_core::{Ballot, Batch, Key, Row, SiteId, Table, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How much of the past is at a site, and what it is getting of the rest.
+#[derive(Debug, Default)]
+pub(super) struct Reconciler {
+    base: Base,
+    pulling: Option<Pulling>,
+    /// Commits of the epoch that ends, as sealed sources told of them.
+    aside: BTreeMap<TxnId, CommitRecord>,
+    /// Rows that were copied in this incarnation.
+    copied: u64,
+}
 
 /// What a site is getting, or has got for an attempt.
 #[derive(Debug)]
-pub(super) struct Pulling {
+struct Pulling {
     /// All that was committed before this epoch.
     before: Epoch,
     /// The mover who waits for it; none: the site catches up by itself.
@@ -51,7 +63,7 @@ pub(super) struct Pulling {
     /// Who is asked: by this attempt, or by the site itself.
     sources: BTreeSet<SiteId>,
     /// How far each source has been got that was ever asked for this.
-    pulls: BTreeMap<SiteId, Pull>,
+    pulls: BTreeMap<SiteId, Progress>,
     copied: u64,
     /// Answers that brought something, over all attempts.
     pages: u64,
@@ -59,8 +71,8 @@ pub(super) struct Pulling {
 
 impl Pulling {
     /// How many rows are to come.
-    pub(super) fn wanted(&self) -> usize {
-        self.pulls.values().filter_map(|pull| pull.page.as_ref()).map(|page| page.wanted.len()).sum()
+    fn wanted(&self) -> usize {
+        self.pulls.values().filter_map(|progress| progress.page.as_ref()).map(|page| page.wanted.len()).sum()
     }
 
     /// The sources that have not told all.
@@ -71,7 +83,7 @@ impl Pulling {
 
 /// What is got from one source.
 #[derive(Debug)]
-struct Pull {
+struct Progress {
     since: Epoch,
     after: Cursor,
     /// It has told all.
@@ -94,336 +106,250 @@ struct Page {
     wanted: BTreeMap<Key, Timestamp>,
 }
 
-impl Site {
-    pub(super) fn on_reconcile(&mut self, from: SiteId, ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId>, fx: &mut Effects<Site>) {
-        let epoch = self.configuration.epoch;
+impl Reconciler {
+    /// That of a site of which so much is known to be there.
+    pub(super) fn new(base: Base) -> Reconciler {
+        Reconciler { base, ..Reconciler::default() }
+    }
+
+    /// How much of the past is here.
+    pub(super) fn base(&self) -> Base {
+        self.base
+    }
+
+    /// All that was committed before this epoch is here, as far as the site knows.
+    pub(super) fn holds(&self) -> Epoch {
+        self.base.holds
+    }
+
+    /// Rows that the site got from others in this incarnation because it lacked them.
+    pub(super) fn copied(&self) -> u64 {
+        self.copied
+    }
+
+    /// Adds to `batch` how much is here.
+    pub(super) fn put_base(&self, batch: &mut Batch) {
+        batch.put_record(BASE, Vec::new(), encode(&self.base));
+    }
+
+    /// An earlier incarnation held so much.
+    pub(super) fn restore(&mut self, base: Base) {
+        self.base = base;
+    }
+
+    /// An earlier incarnation put this commit aside.
+    pub(super) fn restore_aside(&mut self, commit: CommitRecord) {
+        self.aside.insert(commit.txn, commit);
+    }
+
+    /// Lists its tables.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        let wanted = self.pulling.as_ref().map_or(0, Pulling::wanted);
+        visit(Table::new("pulling.wanted", wanted, SITES_MAX * DIFFERENCES_PAGE));
+        visit(Table::new("aside", self.aside.len(), SITES_MAX * SESSIONS_MAX));
+    }
+
+    /// The epoch is over: takes what was put aside, and adds to `batch` that it no longer is.
+    pub(super) fn take_aside(&mut self, batch: &mut Batch) -> BTreeMap<TxnId, CommitRecord> {
+        self.aside.keys().for_each(|txn| batch.delete_record(ASIDE, txn_key(*txn)));
+        std::mem::take(&mut self.aside)
+    }
+
+    /// The epoch is over: `next` says how much is here.
+    pub(super) fn end_epoch(&mut self, next: &Configuration, batch: &mut Batch, cx: &Shared) {
+        // What was told of this site in an epoch that it passed over, with the commits carried into that, does not count.
+        let reconciled = next.bases.get(&cx.me) == Some(&next.epoch) || cx.rules.breaks(Planted::PassedOverClaimed);
+        let holds = if reconciled { next.epoch } else { self.base.holds };
+        // A site that is gone for long does not make the others keep what it has missed for ever.
+        let oldest = next.oldest_base().max(Epoch(next.epoch.0.saturating_sub(EPOCHS_KEPT_MAX)));
+        self.base = Base { holds, kept: self.base.kept.max(oldest) };
+        self.put_base(batch);
+    }
+
+    /// A configuration is adopted: what was got for it is got. A site that catches up goes on with what it was at.
+    pub(super) fn begin_epoch(&mut self, cx: &mut Context<'_>) {
+        self.prune(cx);
+        let holds = self.base.holds;
+        self.pulling = self.pulling.take().filter(|pulling| pulling.mover.is_none() && pulling.before > holds);
+        self.catch_up(cx);
+    }
+
+    pub(super) fn on_reconcile(&mut self, from: SiteId, ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId>, cx: &mut Context<'_>) {
+        let epoch = cx.configuration.epoch;
         let before = epoch.next();
         if let Some(Pulling { mover: Some((_, known)), pages, .. }) = self.pulling.as_ref().filter(|pulling| pulling.before == before) {
             if *known == ballot {
-                fx.send(from, epoch.says(Note::Advances { ballot, pages: *pages }));
-                return self.finish_if_pulled(fx);
+                cx.send(from, Note::Advances { ballot, pages: *pages });
+                return self.finish_if_pulled(cx);
             }
             if *known > ballot {
                 return;
             }
         }
         let since = |site: &SiteId| if *site == anchor { self.base.holds.min(epoch) } else { epoch };
-        let plan: Vec<(SiteId, Epoch)> = sources.iter().filter(|site| **site != self.me).map(|site| (*site, since(site))).collect();
-        let plan = if self.rules.breaks(Planted::ActivatedUnreconciled) { Vec::new() } else { plan };
-        self.pull(before, Some((from, ballot)), plan, fx);
+        let plan: Vec<(SiteId, Epoch)> = sources.iter().filter(|site| **site != cx.me).map(|site| (*site, since(site))).collect();
+        let plan = if cx.rules.breaks(Planted::ActivatedUnreconciled) { Vec::new() } else { plan };
+        self.pull(before, Some((from, ballot)), plan, cx);
     }
 
     /// Gets what it missed of the epochs before this one, if it missed something and is not at it already.
-    pub(super) fn catch_up(&mut self, fx: &mut Effects<Site>) {
-        if self.pulling.is_some() || !self.is_member() || self.base.holds >= self.configuration.epoch {
+    fn catch_up(&mut self, cx: &mut Context<'_>) {
+        if self.pulling.is_some() || !cx.is_member() || self.base.holds >= cx.configuration.epoch {
             return;
         }
-        let up = self.reachable();
-        let holders: Vec<SiteId> = self.configuration.holders().filter(|site| *site != self.me && up.contains(site)).collect();
-        if let Some(source) = holders.get(self.ticks as usize % holders.len().max(1)) {
-            fx.count("quad.catches_up");
-            self.pull(self.configuration.epoch, None, vec![(*source, self.base.holds)], fx);
+        let up = cx.reachable();
+        let holders: Vec<SiteId> = cx.configuration.holders().filter(|site| *site != cx.me && up.contains(site)).collect();
+        if let Some(source) = holders.get(cx.ticks as usize % holders.len().max(1)) {
+            cx.fx.count("quad.catches_up");
+            self.pull(cx.configuration.epoch, None, vec![(*source, self.base.holds)], cx);
         }
     }
 
-    /// A configuration is adopted: what was got for it is got. A site that catches up goes on with what it was at.
-    pub(super) fn end_reconciliation(&mut self) {
-        let holds = self.base.holds;
-        self.pulling = self.pulling.take().filter(|pulling| pulling.mover.is_none() && pulling.before > holds);
-    }
-
-    fn pull(&mut self, before: Epoch, mover: Option<(SiteId, Ballot)>, plan: Vec<(SiteId, Epoch)>, fx: &mut Effects<Site>) {
+    fn pull(&mut self, before: Epoch, mover: Option<(SiteId, Ballot)>, plan: Vec<(SiteId, Epoch)>, cx: &mut Context<'_>) {
         let earlier = self.pulling.take().filter(|pulling| pulling.before == before && pulling.mover.is_some());
         let (mut pulls, copied, pages) = earlier.map_or_else(Default::default, |earlier| (earlier.pulls, earlier.copied, earlier.pages));
         let sources: BTreeSet<SiteId> = plan.iter().map(|(source, _)| *source).collect();
         for (source, since) in plan {
             // What it was asked for from an earlier epoch on is more than enough.
-            if pulls.get(&source).is_none_or(|pull| pull.since > since) {
-                self.tokens += 1;
-                let number = self.tokens;
-                pulls.insert(source, Pull { since, after: Cursor::Start, is_done: false, number, page: None, told: self.ticks, again: 0 });
+            if pulls.get(&source).is_none_or(|progress| progress.since > since) {
+                let number = cx.name();
+                pulls
+                    .insert(source, Progress { since, after: Cursor::Start, is_done: false, number, page: None, told: cx.ticks, again: 0 });
             }
         }
         let pulling = Pulling { before, mover, sources, pulls, copied, pages };
         let left: Vec<SiteId> = pulling.left().collect();
         self.pulling = Some(pulling);
         for source in left {
-            self.ask_source(source, fx);
+            self.ask_source(source, cx);
         }
-        self.finish_if_pulled(fx);
+        self.finish_if_pulled(cx);
     }
 
-    fn ask_source(&self, source: SiteId, fx: &mut Effects<Site>) {
+    fn ask_source(&self, source: SiteId, cx: &mut Context<'_>) {
         let Some(pulling) = &self.pulling else { return };
-        let Pull { since, after, number, page, .. } = &pulling.pulls[&source];
+        let Progress { since, after, number, page, .. } = &pulling.pulls[&source];
         let note = match page {
-            None => Note::Pull { number: *number, since: *since, before: pulling.before, after: after.clone() },
+            None => Note::Pull(Pull { number: *number, since: *since, before: pulling.before, after: after.clone() }),
             Some(page) => Note::Fetch { number: *number, keys: page.wanted.keys().cloned().collect() },
         };
-        fx.send(source, self.configuration.epoch.says(note));
+        cx.send(source, note);
     }
 
     /// The question `number` to `source`, if it is open.
-    fn question(&mut self, source: SiteId, number: u64) -> Option<&mut Pull> {
+    fn question(&mut self, source: SiteId, number: u64) -> Option<&mut Progress> {
         let pulling = self.pulling.as_mut().filter(|pulling| pulling.sources.contains(&source))?;
-        pulling.pulls.get_mut(&source).filter(|pull| pull.number == number && !pull.is_done)
+        pulling.pulls.get_mut(&source).filter(|progress| progress.number == number && !progress.is_done)
     }
 
-    /// To the source: what was written?
-    pub(super) fn on_pull(
-        &mut self,
-        (from, asked_in): (SiteId, Epoch),
-        number: u64,
-        since: Epoch,
-        before: Epoch,
-        after: Cursor,
-        fx: &mut Effects<Site>,
-    ) {
-        let epoch = self.configuration.epoch;
-        // Who asks from within the next epoch has to have what was carried into that, and it is not known here what was.
-        let is_sealed = epoch.next() == before && asked_in == epoch && self.sealed.is_some();
-        let is_past = epoch >= before && self.base.holds >= before;
-        if !is_sealed && !is_past {
-            return;
-        }
-        if let Cursor::Commit(last) = after {
-            return self.tell_commits(from, number, last, fx);
-        }
-        if since < self.base.kept {
-            let everything = KeyRange::prefix(&[]);
-            let range = match after {
-                Cursor::Row(last) => KeyRange::new(last.successor(), everything.end),
-                _ => everything,
-            };
-            let load = Load::ScanStamps { range, limit: self.page_rows(), bytes: PAGE_BYTES_MAX };
-            return self.load(Loading::AllRows { to: from, number, before }, load, fx);
-        }
-        let from_key = match after {
-            Cursor::Difference(last) => [&last[..], &[0]].concat(),
-            _ => difference_key(since, &Key::default()),
-        };
-        let load = Load::Records { space: DIFFERENCES, from: from_key.into(), limit: self.page_rows(), bytes: usize::MAX };
-        self.load(Loading::Differences { to: from, number, before }, load, fx);
-    }
-
-    /// A source's answer. What it says of the past follows from what it has adopted and copied itself, and the puller takes it for all that
-    /// there is: it leaves once that is on disk, so that no crash takes back what was told.
-    fn tell(&self, to: SiteId, told: Promise, fx: &mut Effects<Site>) {
-        fx.persist(Batch::new()).send(to, self.configuration.epoch.says(told));
-    }
-
-    fn page_rows(&self) -> usize {
-        self.config.page_rows.clamp(1, DIFFERENCES_PAGE)
-    }
-
-    /// Where a source goes on once all rows are told: at the commits that are not settled, if there are some.
-    fn first_commit(&self, before: Epoch) -> Option<Cursor> {
-        let has_some = self.configuration.epoch.next() == before && self.replica.has_commits();
-        let has_some = has_some && !self.rules.breaks(Planted::CarriedNotFetched);
-        has_some.then_some(Cursor::Commit(None))
-    }
-
-    fn tell_commits(&mut self, to: SiteId, number: u64, last: Option<TxnId>, fx: &mut Effects<Site>) {
-        let (mut commits, mut more, mut bytes) = (Vec::new(), false, 0);
-        for commit in self.replica.commits(last) {
-            work::add(1 + commit.writes.len());
-            bytes += commit.bytes();
-            more = !commits.is_empty() && (bytes > COPIES_BYTES_MAX || commits.len() == self.page_rows());
-            if more {
-                break;
-            }
-            commits.push(commit);
-        }
-        let next = commits.last().filter(|_| more).map(|last: &CommitRecord| Cursor::Commit(Some(last.txn)));
-        self.tell(to, Promise::Commits { number, commits, next }, fx);
-    }
-
-    pub(super) fn on_differences_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
-        let fit = fitting(records.iter().map(|(record, _)| record.len()), PAGE_BYTES_MAX).min(records.len());
-        let more = more || fit < records.len();
-        let records = &records[..fit];
-        work::add(fit);
-        let mut next = records.last().filter(|_| more).map(|(last, _)| Cursor::Difference(last.to_vec()));
-        let mut found: Vec<(Epoch, Key)> = Vec::new();
-        for (record, _) in records {
-            let (epoch, key) = read_difference(record).expect("the store holds what this protocol wrote");
-            if epoch >= before {
-                next = None;
-                break;
-            }
-            found.push((epoch, key));
-        }
-        let next = next.or_else(|| self.first_commit(before));
-        let keys = found.iter().map(|(_, key)| key.clone()).collect();
-        let epochs = found.into_iter().map(|(epoch, _)| epoch).collect();
-        self.load(Loading::Versions { to, number, epochs, next }, Load::Stamps { keys }, fx);
-    }
-
-    pub(super) fn on_versions_loaded(
-        &mut self,
-        (to, number): (SiteId, u64),
-        epochs: Vec<Epoch>,
-        next: Option<Cursor>,
-        loaded: Loaded,
-        fx: &mut Effects<Site>,
-    ) {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        let entries = rows.into_iter().zip(epochs).map(|(row, epoch)| (row.key, row.version, epoch)).collect();
-        self.tell(to, Promise::Differences { number, entries, next, whole: false }, fx);
-    }
-
-    pub(super) fn on_all_rows_loaded(&mut self, (to, number): (SiteId, u64), before: Epoch, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
-        let next = rows.last().filter(|_| more).map(|last| Cursor::Row(last.key.clone())).or_else(|| self.first_commit(before));
-        let entries = rows.into_iter().map(|row| (row.key, row.version, Epoch(0))).collect();
-        self.tell(to, Promise::Differences { number, entries, next, whole: true }, fx);
-    }
-
-    pub(super) fn on_differences(
-        &mut self,
-        from: SiteId,
-        number: u64,
-        (entries, next): (Vec<Difference>, Option<Cursor>),
-        whole: bool,
-        fx: &mut Effects<Site>,
-    ) {
-        let ticks = self.ticks;
-        let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
-        pull.told = ticks;
-        let keys = entries.iter().map(|(key, ..)| key.clone()).collect();
-        if whole {
+    pub(super) fn on_differences(&mut self, from: SiteId, page: Differences, cx: &mut Context<'_>) {
+        let Some(progress) = self.question(from, page.number).filter(|progress| progress.page.is_none()) else { return };
+        progress.told = cx.ticks;
+        let keys = page.entries.iter().map(|entry| entry.key.clone()).collect();
+        if page.whole {
             let before = self.pulling.as_ref().expect("it was asked").before;
             self.base.kept = self.base.kept.max(before);
         }
-        self.load(Loading::Compared { from, number, entries, next }, Load::Stamps { keys }, fx);
+        cx.load(Loading::Compared { from, page }, Load::Stamps { keys });
     }
 
-    pub(super) fn on_compared(
-        &mut self,
-        (from, number): (SiteId, u64),
-        entries: Vec<Difference>,
-        next: Option<Cursor>,
-        loaded: Loaded,
-        fx: &mut Effects<Site>,
-    ) {
+    pub(super) fn on_compared(&mut self, from: SiteId, page: Differences, loaded: Loaded, cx: &mut Context<'_>) {
+        let Differences { number, entries, next, .. } = page;
         let Loaded::Rows { rows: own, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(own.len());
-        let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
-        let older = entries.iter().zip(&own).filter(|((_, version, _), own)| own.version < *version);
-        let wanted: BTreeMap<Key, Timestamp> = older.map(|((key, version, _), _)| (key.clone(), *version)).collect();
+        let Some(progress) = self.question(from, number).filter(|progress| progress.page.is_none()) else { return };
+        let older = entries.iter().zip(&own).filter(|(entry, own)| own.version < entry.version);
+        let wanted: BTreeMap<Key, Timestamp> = older.map(|(entry, _)| (entry.key.clone(), entry.version)).collect();
         let lacks_nothing = wanted.is_empty();
-        pull.page = Some(Page { entries, next, wanted });
+        progress.page = Some(Page { entries, next, wanted });
         if lacks_nothing {
-            return self.take_page(from, Batch::new(), fx);
+            return self.take_page(from, Batch::new(), cx);
         }
-        self.ask_source(from, fx);
-    }
-
-    pub(super) fn on_fetch(&mut self, from: SiteId, number: u64, keys: Vec<Key>, fx: &mut Effects<Site>) {
-        if keys.len() <= DIFFERENCES_PAGE {
-            self.load(Loading::Copies { to: from, number }, Load::Get { keys, at: Timestamp::MAX, bytes: COPIES_BYTES_MAX }, fx);
-        }
-    }
-
-    pub(super) fn on_copies_loaded(&mut self, to: SiteId, number: u64, loaded: Loaded, fx: &mut Effects<Site>) {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        self.tell(to, Promise::Copies { number, rows }, fx);
+        self.ask_source(from, cx);
     }
 
     /// Writes down what came, and asks for the rest of the page, if there is some. A copy older than the version that was listed is none: the
     /// source no longer has what it told of.
-    pub(super) fn on_copies(&mut self, from: SiteId, number: u64, rows: Vec<Row>, fx: &mut Effects<Site>) {
-        let name = self.tokens + 1;
-        let takes_all = self.rules.breaks(Planted::OldCopiesTaken);
-        let Some(pull) = self.question(from, number) else { return };
-        let Some(page) = &mut pull.page else { return };
+    pub(super) fn on_copies(&mut self, from: SiteId, number: u64, rows: Vec<Row>, cx: &mut Context<'_>) {
+        let takes_all = cx.rules.breaks(Planted::OldCopiesTaken);
+        let Some(progress) = self.question(from, number) else { return };
+        let Some(page) = &mut progress.page else { return };
         let is_wanted = |row: &Row| page.wanted.get(&row.key).is_some_and(|listed| takes_all || row.version >= *listed);
         let rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
         if rows.is_empty() {
             // No answer: it is asked again, and another source in the end.
-            return fx.count("quad.refused_copies");
+            return cx.fx.count("quad.refused_copies");
         }
         work::add(rows.len());
         for row in &rows {
             page.wanted.remove(&row.key);
         }
         let is_whole = page.wanted.is_empty();
-        pull.number = name;
-        self.tokens = name;
+        progress.number = cx.name();
         let mut batch = Batch::new();
         self.pulling.as_mut().expect("it was asked").copied += rows.len() as u64;
-        self.tally.copied += rows.len() as u64;
+        self.copied += rows.len() as u64;
         for row in rows {
-            self.observe(row.version, &mut batch);
+            cx.observe(row.version, &mut batch);
             batch.put_version(row.key, row.version, row.value);
         }
         if is_whole {
-            return self.take_page(from, batch, fx);
+            return self.take_page(from, batch, cx);
         }
-        fx.persist(batch);
-        self.advance(from, fx);
-        self.ask_source(from, fx);
+        cx.fx.persist(batch);
+        self.advance(from, cx);
+        self.ask_source(from, cx);
     }
 
     /// Puts commits aside that the configuration to come may name.
-    pub(super) fn on_commits(
-        &mut self,
-        from: SiteId,
-        number: u64,
-        commits: Vec<CommitRecord>,
-        next: Option<Cursor>,
-        fx: &mut Effects<Site>,
-    ) {
-        let Some(pull) = self.question(from, number).filter(|pull| pull.page.is_none()) else { return };
-        pull.page = Some(Page { entries: Vec::new(), next, wanted: BTreeMap::new() });
+    pub(super) fn on_commits(&mut self, from: SiteId, number: u64, commits: Vec<CommitRecord>, next: Option<Cursor>, cx: &mut Context<'_>) {
+        let Some(progress) = self.question(from, number).filter(|progress| progress.page.is_none()) else { return };
+        progress.page = Some(Page { entries: Vec::new(), next, wanted: BTreeMap::new() });
         let mut batch = Batch::new();
         for commit in commits {
             work::add(1 + commit.writes.len());
             batch.put_record(ASIDE, txn_key(commit.txn), encode(&commit));
             self.aside.insert(commit.txn, commit);
         }
-        self.take_page(from, batch, fx);
+        self.take_page(from, batch, cx);
     }
 
     /// Something has come from `source`.
-    fn advance(&mut self, source: SiteId, fx: &mut Effects<Site>) {
-        let ticks = self.ticks;
-        fx.count("quad.page");
+    fn advance(&mut self, source: SiteId, cx: &mut Context<'_>) {
+        cx.fx.count("quad.page");
         let pulling = self.pulling.as_mut().expect("it was asked");
         pulling.pages += 1;
-        let pull = pulling.pulls.get_mut(&source).expect("it was asked");
-        (pull.told, pull.again) = (ticks, 0);
+        let progress = pulling.pulls.get_mut(&source).expect("it was asked");
+        (progress.told, progress.again) = (cx.ticks, 0);
     }
 
     /// Writes down a page of differences, whose rows are here or in `batch`, and asks for the next one.
-    fn take_page(&mut self, from: SiteId, mut batch: Batch, fx: &mut Effects<Site>) {
-        self.advance(from, fx);
-        self.tokens += 1;
+    fn take_page(&mut self, from: SiteId, mut batch: Batch, cx: &mut Context<'_>) {
+        self.advance(from, cx);
         let pulling = self.pulling.as_mut().expect("there is a page");
-        let pull = pulling.pulls.get_mut(&from).expect("there is a page");
-        let Page { entries, next, .. } = pull.page.take().expect("there is a page");
-        pull.number = self.tokens;
-        pull.is_done = next.is_none();
-        pull.after = next.unwrap_or(Cursor::Start);
-        for (key, _, epoch) in entries.iter().filter(|(_, _, epoch)| *epoch > Epoch(0)) {
-            batch.put_record(DIFFERENCES, difference_key(*epoch, key), Vec::new());
+        let progress = pulling.pulls.get_mut(&from).expect("there is a page");
+        let Page { entries, next, .. } = progress.page.take().expect("there is a page");
+        progress.number = cx.name();
+        progress.is_done = next.is_none();
+        progress.after = next.unwrap_or(Cursor::Start);
+        for entry in entries.iter().filter(|entry| entry.epoch > Epoch(0)) {
+            batch.put_record(DIFFERENCES, difference_key(entry.epoch, &entry.key), Vec::new());
         }
-        if !pull.is_done {
-            fx.persist(batch);
-            return self.ask_source(from, fx);
+        if !progress.is_done {
+            cx.fx.persist(batch);
+            return self.ask_source(from, cx);
         }
         // The anchor has told all that is older than the epoch that ends, and need not be asked for it again, whoever is the anchor then.
-        if pulling.mover.is_some() && pull.since.next() < pulling.before {
+        if pulling.mover.is_some() && progress.since.next() < pulling.before {
             self.base.holds = self.base.holds.max(Epoch(pulling.before.0 - 1));
-            batch.put_record(BASE, Vec::new(), encode(&self.base));
+            self.put_base(&mut batch);
         }
-        fx.persist(batch);
-        self.finish_if_pulled(fx);
+        cx.fx.persist(batch);
+        self.finish_if_pulled(cx);
     }
 
     /// If all is here: the mover hears of it, or the site itself holds so much from now on.
-    fn finish_if_pulled(&mut self, fx: &mut Effects<Site>) {
+    fn finish_if_pulled(&mut self, cx: &mut Context<'_>) {
         let Some(pulling) = self.pulling.as_ref().filter(|pulling| pulling.left().next().is_none()) else { return };
         let Pulling { before, mover, copied, .. } = *pulling;
         if mover.is_none() {
@@ -431,44 +357,44 @@ impl Site {
             self.pulling = None;
         }
         if copied > 0 {
-            fx.count("quad.reconciled");
+            cx.fx.count("quad.reconciled");
         }
         let mut batch = Batch::new();
-        batch.put_record(BASE, Vec::new(), encode(&self.base));
-        let persist = fx.persist(batch);
-        if let Some((mover, ballot)) = mover {
-            persist.send(mover, self.configuration.epoch.says(Promise::Reconciled { ballot, copied }));
+        self.put_base(&mut batch);
+        match mover {
+            Some((mover, ballot)) => cx.promise(batch, mover, Promise::Reconciled { ballot, copied }),
+            None => drop(cx.fx.persist(batch)),
         }
     }
 
     /// Asks again where no answer came; a site that catches up asks another one in the end.
-    pub(super) fn tick_pulling(&mut self, fx: &mut Effects<Site>) {
-        let (ticks, patience) = (self.ticks, self.config.doubt_ticks);
-        let Some(pulling) = &mut self.pulling else { return self.catch_up(fx) };
-        let late = |pull: &Pull| !pull.is_done && ticks >= pull.told + patience;
+    pub(super) fn tick(&mut self, cx: &mut Context<'_>) {
+        let (ticks, patience) = (cx.ticks, cx.config.doubt_ticks);
+        let Some(pulling) = &mut self.pulling else { return self.catch_up(cx) };
+        let late = |progress: &Progress| !progress.is_done && ticks >= progress.told + patience;
         let late: Vec<SiteId> = pulling.sources.iter().filter(|source| late(&pulling.pulls[source])).copied().collect();
         let mut is_silent = false;
         for source in &late {
-            let pull = pulling.pulls.get_mut(source).expect("it is asked");
-            (pull.told, pull.again) = (ticks, pull.again + 1);
-            is_silent |= pull.again > CATCH_UP_TRIES;
+            let progress = pulling.pulls.get_mut(source).expect("it is asked");
+            (progress.told, progress.again) = (ticks, progress.again + 1);
+            is_silent |= progress.again > CATCH_UP_TRIES;
         }
         if pulling.mover.is_none() && is_silent {
             self.pulling = None;
-            return self.catch_up(fx);
+            return self.catch_up(cx);
         }
         for source in late {
-            self.ask_source(source, fx);
+            self.ask_source(source, cx);
         }
     }
 
     /// Drops differences that no member asks for any more.
-    pub(super) fn prune(&mut self, fx: &mut Effects<Site>) {
+    fn prune(&self, cx: &mut Context<'_>) {
         let load = Load::Records { space: DIFFERENCES, from: Vec::new().into(), limit: DIFFERENCES_PAGE, bytes: usize::MAX };
-        self.load(Loading::Old, load, fx);
+        cx.load(Loading::Old, load);
     }
 
-    pub(super) fn on_old_loaded(&mut self, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_old_loaded(&self, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
         let old = |record: &[u8]| read_difference(record).is_some_and(|(epoch, _)| epoch < self.base.kept);
         let mut batch = Batch::new();
@@ -477,31 +403,10 @@ impl Site {
         }
         let goes_on = more && batch.ops.len() == records.len();
         if !batch.ops.is_empty() {
-            fx.persist(batch);
+            cx.fx.persist(batch);
         }
         if goes_on {
-            self.prune(fx);
+            self.prune(cx);
         }
-    }
-}
-
-/// How many of the first things have no more than so many bytes in sum; one at least, if there is one.
-pub(super) fn fitting(bytes: impl Iterator<Item = usize>, bytes_max: usize) -> usize {
-    let mut sum = 0;
-    let fit = bytes.take_while(|bytes| {
-        sum += bytes;
-        sum <= bytes_max
-    });
-    fit.count().max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn copies_are_cut_where_their_bytes_end_and_a_large_row_goes_alone() {
-        let fitting = |bytes: &[usize], bytes_max| super::fitting(bytes.iter().copied(), bytes_max);
-        assert_eq!(fitting(&[10, 10, 10], 20), 2);
-        assert_eq!(fitting(&[10, 10, 10], 30), 3);
-        assert_eq!(fitting(&[100, 2], 20), 1);
     }
 }

@@ -13,15 +13,14 @@
 
 use super::config::{ROWS_BYTES_MAX, SESSIONS_MAX};
 use super::configuration::{Carried, Cause, Goal};
-use super::message::{Note, Promise, Query, TRANSACTION};
+use super::context::{Context, Loading, Shared};
+use super::message::{Note, Promise, Query, Rows, TRANSACTION, fitting};
 use super::planted::Planted;
-use super::reconcile::fitting;
-use super::records::{CommitRecord, PREPARED, PreparedRecord, put_ceiling, put_versions, txn_key};
-use super::site::{Loading, Site};
+use super::records::{CommitRecord, PREPARED, PreparedRecord, put_versions, txn_key};
 use rhumb_commit::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::encode;
-use rhumb_core::{Batch, Effects, Key, Row, SiteId, Table, Time, Timestamp, TxnId, Value, work};
+use rhumb_core::{Batch, Key, Row, SiteId, Table, Timestamp, TxnId, Value, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
@@ -31,6 +30,8 @@ pub(super) struct Replica {
     table: WoundWait,
     sessions: BTreeMap<TxnId, Session>,
     prepared: BTreeMap<TxnId, Prepared>,
+    /// Rows written in this epoch, some of them twice.
+    written: u64,
 }
 
 /// A transaction that holds locks here, or waits for some, and is not prepared.
@@ -138,9 +139,14 @@ impl Replica {
         self.prepared.remove(&txn).filter(|_| committed).map(|prepared| prepared.record.writes)
     }
 
-    /// Everybody who is prepared here.
-    pub(super) fn prepared_transactions(&self) -> impl Iterator<Item = TxnId> + '_ {
-        self.prepared.keys().copied()
+    /// Adds to `batch` that nobody is prepared here any more.
+    pub(super) fn delete_prepared(&self, batch: &mut Batch) {
+        self.prepared.keys().for_each(|txn| batch.delete_record(PREPARED, txn_key(*txn)));
+    }
+
+    /// How many rows were written in this epoch.
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
     /// A prepared transaction that was found on disk.
@@ -153,92 +159,82 @@ impl Replica {
         self.table.prepare(record.txn);
         self.prepared.insert(record.txn, Prepared::new(record, 0));
     }
-}
 
-impl Site {
-    pub(super) fn on_read(&mut self, now: Time, txn: TxnId, number: u32, query: Query, fx: &mut Effects<Site>) {
+    pub(super) fn on_read(&mut self, txn: TxnId, number: u32, query: Query, cx: &mut Context<'_>) {
         let old = |session: &Session| number <= session.number;
-        if self.replica.prepared.contains_key(&txn) || self.replica.sessions.get(&txn).is_some_and(old) {
+        if self.prepared.contains_key(&txn) || self.sessions.get(&txn).is_some_and(old) {
             return;
         }
         let locks: BTreeSet<Lock> = match &query {
             Query::Keys(keys) => keys.iter().map(|key| Lock { range: one_key(key), mode: Mode::Shared }).collect(),
             Query::Range { range, .. } => BTreeSet::from([Lock { range: range.clone(), mode: Mode::Shared }]),
         };
-        self.ask(now, txn, locks, What::Read { number, query }, Phase::Growing, fx);
+        self.ask(txn, locks, What::Read { number, query }, Phase::Growing, cx);
     }
 
-    pub(super) fn on_prepare(
-        &mut self,
-        now: Time,
-        (txn, session): (TxnId, Option<Timestamp>),
-        writes: Vec<(Key, Option<Value>)>,
-        fx: &mut Effects<Site>,
-    ) {
-        if self.replica.prepared.contains_key(&txn) {
-            return self.promise_prepared(now, txn, Batch::new(), fx);
+    pub(super) fn on_prepare(&mut self, txn: TxnId, session: Option<Timestamp>, writes: Vec<(Key, Option<Value>)>, cx: &mut Context<'_>) {
+        if self.prepared.contains_key(&txn) {
+            return self.promise_prepared(txn, Batch::new(), cx);
         }
-        let held = self.replica.sessions.get(&txn);
+        let held = self.sessions.get(&txn);
         if held.is_some_and(|held| matches!(held.asked, Some(Asked { what: What::Prepare { .. }, .. }))) {
             return;
         }
-        let is_other = held.map(|held| held.name) != session;
-        let is_other = is_other && !self.rules.breaks(Planted::SessionsIgnored);
-        if is_other {
-            return self.refuse(now, txn, fx);
+        if held.map(|held| held.name) != session && !cx.rules.breaks(Planted::SessionsIgnored) {
+            return self.refuse(txn, cx);
         }
         let locks = writes.iter().map(|(key, _)| Lock { range: one_key(key), mode: Mode::Exclusive }).collect();
-        self.ask(now, txn, locks, What::Prepare { writes }, Phase::Preparing, fx);
+        self.ask(txn, locks, What::Prepare { writes }, Phase::Preparing, cx);
     }
 
     /// Asks the table for `locks`, and goes on with `what` once it has them.
-    fn ask(&mut self, now: Time, txn: TxnId, locks: BTreeSet<Lock>, what: What, phase: Phase, fx: &mut Effects<Site>) {
-        if !self.replica.sessions.contains_key(&txn) {
-            if self.replica.sessions.len() + self.replica.prepared.len() >= SESSIONS_MAX || !self.may_issue(now, fx) {
-                return fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session: None }));
+    fn ask(&mut self, txn: TxnId, locks: BTreeSet<Lock>, what: What, phase: Phase, cx: &mut Context<'_>) {
+        if !self.sessions.contains_key(&txn) {
+            if self.sessions.len() + self.prepared.len() >= SESSIONS_MAX || !cx.may_issue() {
+                return cx.send(txn.gateway, Note::Refused { txn, session: None });
             }
-            let name = self.clock.issue(now).expect("it may issue one");
-            self.replica.sessions.insert(txn, Session { name, seen: self.ticks, number: 0, asked: None });
+            let name = cx.issue();
+            self.sessions.insert(txn, Session { name, seen: cx.ticks, number: 0, asked: None });
         }
-        let session = self.replica.sessions.get_mut(&txn).expect("it was just made sure");
-        session.seen = self.ticks;
+        let session = self.sessions.get_mut(&txn).expect("it was just made sure");
+        session.seen = cx.ticks;
         if let What::Read { number, .. } = what {
             session.number = number;
         }
         session.asked = Some(Asked { missing: locks.clone(), what });
         if locks.is_empty() {
-            return self.has_all(now, txn, fx);
+            return self.has_all(txn, cx);
         }
         work::add(locks.len());
         for lock in locks {
-            if self.rules.breaks(Planted::LocksWalked) {
-                work::add(self.replica.table.held(txn).filter(|held| *held == lock).count());
+            if cx.rules.breaks(Planted::LocksWalked) {
+                work::add(self.table.held(txn).filter(|held| *held == lock).count());
             }
-            match self.replica.table.request(txn, lock, phase) {
-                Ok(outcomes) => self.carry_on(now, outcomes, fx),
+            match self.table.request(txn, lock, phase) {
+                Ok(outcomes) => self.carry_on(outcomes, cx),
                 Err(refused) => {
-                    fx.trace(|| format!("{txn}: {refused}"));
-                    fx.count("quad.refused");
-                    return self.refuse(now, txn, fx);
+                    cx.fx.trace(|| format!("{txn}: {refused}"));
+                    cx.fx.count("quad.refused");
+                    return self.refuse(txn, cx);
                 }
             }
         }
     }
 
     /// Does what the table's outcomes ask for, and what those lead to.
-    fn carry_on(&mut self, now: Time, outcomes: Vec<Outcome>, fx: &mut Effects<Site>) {
+    fn carry_on(&mut self, outcomes: Vec<Outcome>, cx: &mut Context<'_>) {
         let mut outcomes = VecDeque::from(outcomes);
         while let Some(outcome) = outcomes.pop_front() {
             match outcome {
                 Outcome::Wounded(txn) => {
-                    fx.count("quad.wounded");
-                    outcomes.extend(self.drop_session(txn, fx));
+                    cx.fx.count("quad.wounded");
+                    outcomes.extend(self.drop_session(txn, cx));
                 }
                 Outcome::Granted(txn, lock) => {
-                    let Some(session) = self.replica.sessions.get_mut(&txn) else { continue };
+                    let Some(session) = self.sessions.get_mut(&txn) else { continue };
                     let Some(asked) = &mut session.asked else { continue };
                     if asked.missing.remove(&lock) && asked.missing.is_empty() {
-                        self.has_all(now, txn, fx);
+                        self.has_all(txn, cx);
                     }
                 }
             }
@@ -246,8 +242,8 @@ impl Site {
     }
 
     /// All locks asked for are held.
-    fn has_all(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
-        let session = self.replica.sessions.get_mut(&txn).expect("only a session asks");
+    fn has_all(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        let session = self.sessions.get_mut(&txn).expect("only a session asks");
         let asked = session.asked.take().expect("something was asked for");
         match asked.what {
             What::Read { number, query } => {
@@ -262,174 +258,161 @@ impl Site {
                     },
                 };
                 let loading = Loading::Read { txn, number, session: session.name };
-                self.load(loading, load, fx);
+                cx.load(loading, load);
             }
             What::Prepare { writes } => {
-                self.replica.sessions.remove(&txn);
-                let shared = self.replica.table.held(txn).filter(|lock| lock.mode == Mode::Shared);
+                self.sessions.remove(&txn);
+                let shared = self.table.held(txn).filter(|lock| lock.mode == Mode::Shared);
                 let reads = shared.map(|lock| lock.range).collect();
                 let record = PreparedRecord { txn, reads, writes, committed: None };
-                self.replica.table.prepare(txn);
+                self.table.prepare(txn);
                 let mut batch = Batch::new();
                 batch.put_record(PREPARED, txn_key(txn), encode(&record));
-                self.replica.prepared.insert(txn, Prepared::new(record, self.ticks));
-                self.promise_prepared(now, txn, batch, fx);
+                self.prepared.insert(txn, Prepared::new(record, cx.ticks));
+                self.promise_prepared(txn, batch, cx);
             }
         }
     }
 
-    fn promise_prepared(&mut self, now: Time, txn: TxnId, batch: Batch, fx: &mut Effects<Site>) {
-        let clock = self.clock.now(now);
-        fx.persist(batch).send(txn.gateway, self.configuration.epoch.says(Promise::Prepared { txn, clock }));
+    fn promise_prepared(&mut self, txn: TxnId, batch: Batch, cx: &mut Context<'_>) {
+        let clock = cx.timestamp();
+        cx.promise(batch, txn.gateway, Promise::Prepared { txn, clock });
     }
 
-    pub(super) fn on_read_loaded(&mut self, txn: TxnId, number: u32, session: Timestamp, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_read_loaded(&mut self, txn: TxnId, number: u32, session: Timestamp, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, more } = loaded else { unreachable!("rows were asked for") };
         let fit = fitting(rows.iter().map(Row::bytes), ROWS_BYTES_MAX);
         let more = more || fit < rows.len();
         work::add(rows.len());
         rows.truncate(fit);
         // What was loaded is as of the lock; it counts only if the lock is still held.
-        if self.replica.sessions.get(&txn).is_some_and(|held| held.name == session) {
-            fx.send(txn.gateway, self.configuration.epoch.says(Note::Rows { txn, number, session, rows, more }));
+        if self.sessions.get(&txn).is_some_and(|held| held.name == session) {
+            cx.send(txn.gateway, Note::Rows(Rows { txn, number, session, rows, more }));
         }
     }
 
-    pub(super) fn on_confirm(&mut self, now: Time, txn: TxnId, session: Timestamp, fx: &mut Effects<Site>) {
-        if self.replica.sessions.get(&txn).is_some_and(|held| held.name == session) {
-            fx.send(txn.gateway, self.configuration.epoch.says(Note::Confirmed { txn }));
-            self.release(now, txn, fx);
+    pub(super) fn on_confirm(&mut self, txn: TxnId, session: Timestamp, cx: &mut Context<'_>) {
+        if self.sessions.get(&txn).is_some_and(|held| held.name == session) {
+            cx.send(txn.gateway, Note::Confirmed { txn });
+            self.release(txn, cx);
         } else {
-            fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session: Some(session) }));
+            cx.send(txn.gateway, Note::Refused { txn, session: Some(session) });
         }
     }
 
     /// The second round. The commit is on disk before it is confirmed; it is shown to others once it is settled: known to
     /// stand at the whole write quorum, so that every reconfiguration finds it. All who are prepared hear the confirmation, and not the
     /// gateway alone: replicas near each other need not wait for the word of a gateway that is far.
-    pub(super) fn on_commit(&mut self, now: Time, (txn, at): (TxnId, Timestamp), participants: BTreeSet<SiteId>, fx: &mut Effects<Site>) {
+    pub(super) fn on_commit(&mut self, txn: TxnId, at: Timestamp, participants: BTreeSet<SiteId>, cx: &mut Context<'_>) {
         let told: BTreeSet<SiteId> = participants.iter().copied().chain([txn.gateway]).collect();
         let mut batch = Batch::new();
-        self.observe(at, &mut batch);
-        if let Some(prepared) = self.replica.prepared.get_mut(&txn) {
+        cx.observe(at, &mut batch);
+        if let Some(prepared) = self.prepared.get_mut(&txn) {
             prepared.record.committed = Some(at);
             prepared.participants = participants;
-            prepared.since = self.ticks;
+            prepared.since = cx.ticks;
             batch.put_record(PREPARED, txn_key(txn), encode(&prepared.record));
         }
-        let mut persist = fx.persist(batch);
-        for site in told {
-            persist = persist.send(site, self.configuration.epoch.says(Promise::Committed { txn }));
-        }
-        let shows_nothing = self.replica.prepared.get(&txn).is_some_and(|prepared| prepared.record.writes.is_empty());
-        let shows_nothing = shows_nothing || self.rules.breaks(Planted::ShownUnsettled);
-        if shows_nothing {
-            self.on_settled(now, txn, fx);
+        cx.promise_each(batch, &told, &Promise::Committed { txn });
+        let shows_nothing = self.prepared.get(&txn).is_some_and(|prepared| prepared.record.writes.is_empty());
+        if shows_nothing || cx.rules.breaks(Planted::ShownUnsettled) {
+            self.on_settled(txn, cx);
         }
     }
 
     /// The commit stands at `from`.
-    pub(super) fn on_confirmed_commit(&mut self, now: Time, from: SiteId, txn: TxnId, fx: &mut Effects<Site>) {
-        let Some(prepared) = self.replica.prepared.get_mut(&txn) else { return };
+    pub(super) fn on_confirmed_commit(&mut self, from: SiteId, txn: TxnId, cx: &mut Context<'_>) {
+        let Some(prepared) = self.prepared.get_mut(&txn) else { return };
         prepared.confirmed.insert(from);
         if prepared.is_settled() {
-            self.on_settled(now, txn, fx);
+            self.on_settled(txn, cx);
         }
     }
 
-    pub(super) fn on_settled(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
-        if !self.replica.has_commit(txn) {
+    pub(super) fn on_settled(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        if !self.has_commit(txn) {
             return;
         }
-        let prepared = self.replica.prepared.remove(&txn).expect("it is committed here");
+        let prepared = self.prepared.remove(&txn).expect("it is committed here");
         let mut batch = Batch::new();
         batch.delete_record(PREPARED, txn_key(txn));
         let at = prepared.record.committed.expect("it is committed here");
-        fx.agree(TRANSACTION, txn, &Some(at));
+        cx.fx.agree(TRANSACTION, txn, &Some(at));
         work::add(prepared.record.writes.len());
-        self.monitor.written += prepared.record.writes.len() as u64;
-        put_versions(&mut batch, self.configuration.epoch, at, prepared.record.writes);
-        fx.persist(batch);
-        self.release(now, txn, fx);
+        self.written += prepared.record.writes.len() as u64;
+        put_versions(&mut batch, cx.configuration.epoch, at, prepared.record.writes);
+        cx.fx.persist(batch);
+        self.release(txn, cx);
     }
 
-    pub(super) fn on_abort(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
-        if let Some(prepared) = self.replica.prepared.get(&txn) {
+    pub(super) fn on_abort(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        if let Some(prepared) = self.prepared.get(&txn) {
             if prepared.record.committed.is_some() {
                 return;
             }
-            self.replica.prepared.remove(&txn);
+            self.prepared.remove(&txn);
             let mut batch = Batch::new();
             batch.delete_record(PREPARED, txn_key(txn));
-            fx.persist(batch);
+            cx.fx.persist(batch);
         }
-        self.release(now, txn, fx);
+        self.release(txn, cx);
     }
 
     /// Those who are in doubt ask; those who were not heard of lose their locks.
-    pub(super) fn tick_replica(&mut self, now: Time, fx: &mut Effects<Site>) {
-        work::add(self.replica.prepared.len() + self.replica.sessions.len());
-        let epoch = self.configuration.epoch;
-        for (txn, prepared) in &mut self.replica.prepared {
-            if self.ticks >= prepared.since + self.config.doubt_ticks {
-                prepared.since = self.ticks;
-                if self.rules.breaks(Planted::DoubtEndsInAbort) {
-                    fx.send(self.me, epoch.says(Note::Abort { txn: *txn }));
+    pub(super) fn tick(&mut self, cx: &mut Context<'_>) {
+        work::add(self.prepared.len() + self.sessions.len());
+        for (txn, prepared) in &mut self.prepared {
+            if cx.ticks >= prepared.since + cx.config.doubt_ticks {
+                prepared.since = cx.ticks;
+                if cx.rules.breaks(Planted::DoubtEndsInAbort) {
+                    cx.send(cx.me, Note::Abort { txn: *txn });
                     continue;
                 }
                 let committed = prepared.record.committed.is_some();
-                fx.send(txn.gateway, epoch.says(Note::Inquire { txn: *txn, committed }));
+                cx.send(txn.gateway, Note::Inquire { txn: *txn, committed });
             }
         }
-        let idle = |session: &Session| self.ticks >= session.seen + self.config.idle_ticks;
-        let idle: Vec<TxnId> = self.replica.sessions.iter().filter(|(_, session)| idle(session)).map(|(txn, _)| *txn).collect();
+        let idle = |session: &Session| cx.ticks >= session.seen + cx.config.idle_ticks;
+        let idle: Vec<TxnId> = self.sessions.iter().filter(|(_, session)| idle(session)).map(|(txn, _)| *txn).collect();
         for txn in idle {
-            let outcomes = self.drop_session(txn, fx);
-            self.carry_on(now, outcomes, fx);
+            let outcomes = self.drop_session(txn, cx);
+            self.carry_on(outcomes, cx);
         }
     }
 
-    /// Ends the epoch if a gateway is down that alone knows what comes of what is prepared here: nobody else may say so, and the locks
+    /// The end of the epoch, if a gateway is down that alone knows what comes of what is prepared here: nobody else may say so, and the locks
     /// would stay until it is back. The seal carries on what has committed, and ends the rest.
-    pub(super) fn tick_orphans(&mut self, fx: &mut Effects<Site>) {
-        let ticks = self.ticks;
+    pub(super) fn end_of_orphans(&self, cx: &Shared) -> Option<Goal> {
+        let ticks = cx.ticks;
         let is_late = |prepared: &Prepared, patience: u64| ticks >= prepared.began + patience;
-        work::add(self.replica.prepared.len());
-        if !self.replica.prepared.values().any(|prepared| is_late(prepared, self.config.orphaned_ticks)) {
-            return;
+        work::add(self.prepared.len());
+        if !self.prepared.values().any(|prepared| is_late(prepared, cx.config.orphaned_ticks)) {
+            return None;
         }
-        let up = self.up();
-        let patience = self.config.orphaned_ticks + up.iter().take_while(|site| **site < self.me).count() as u64;
+        let up = cx.up();
+        let patience = cx.config.orphaned_ticks + up.iter().take_while(|site| **site < cx.me).count() as u64;
         let is_orphan = |(txn, prepared): &(&TxnId, &Prepared)| !up.contains(&txn.gateway) && is_late(prepared, patience);
-        let Some(gateway) = self.replica.prepared.iter().find(is_orphan).map(|(txn, _)| txn.gateway) else { return };
+        let gateway = self.prepared.iter().find(is_orphan)?.0.gateway;
         let why = format!("{gateway} is silent, and transactions that it had prepared keep their locks");
-        let (quorums, members) = (self.configuration.quorums.clone(), self.configuration.members());
-        self.change(Goal { quorums, members, lost: BTreeSet::new(), cores: None, cause: Cause::Orphans, why }, None, fx);
+        let (quorums, members) = (cx.configuration.quorums.clone(), cx.configuration.members());
+        Some(Goal { quorums, members, lost: BTreeSet::new(), cores: None, cause: Cause::Orphans, why })
     }
 
     /// Takes all from a transaction that is not prepared, and tells its gateway.
-    fn drop_session(&mut self, txn: TxnId, fx: &mut Effects<Site>) -> Vec<Outcome> {
-        let session = self.replica.sessions.remove(&txn).map(|session| session.name);
-        fx.send(txn.gateway, self.configuration.epoch.says(Note::Refused { txn, session }));
-        self.replica.table.release(txn)
+    fn drop_session(&mut self, txn: TxnId, cx: &mut Context<'_>) -> Vec<Outcome> {
+        let session = self.sessions.remove(&txn).map(|session| session.name);
+        cx.send(txn.gateway, Note::Refused { txn, session });
+        self.table.release(txn)
     }
 
-    fn refuse(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
-        let outcomes = self.drop_session(txn, fx);
-        self.carry_on(now, outcomes, fx);
+    fn refuse(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        let outcomes = self.drop_session(txn, cx);
+        self.carry_on(outcomes, cx);
     }
 
-    fn release(&mut self, now: Time, txn: TxnId, fx: &mut Effects<Site>) {
-        self.replica.sessions.remove(&txn);
-        let outcomes = self.replica.table.release(txn);
-        self.carry_on(now, outcomes, fx);
-    }
-
-    /// Later timestamps lie above `at`, also those of a later life.
-    pub(super) fn observe(&mut self, at: Timestamp, batch: &mut Batch) {
-        self.clock.observe(at);
-        if let Some(bound) = self.clock.cover(at) {
-            put_ceiling(batch, bound);
-        }
+    fn release(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+        self.sessions.remove(&txn);
+        let outcomes = self.table.release(txn);
+        self.carry_on(outcomes, cx);
     }
 }

@@ -6,11 +6,13 @@
 //! Invariant: what waits here is bounded in number and in bytes; what finds no place is refused as if the site had no room for it.
 
 use super::configuration::Stamped;
+use super::context::Context;
 use super::message::{Note, Query};
-use super::site::Site;
-use crate::message::Request;
+use super::replica::Replica;
+use super::request::Request;
+use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, SiteId, Table, Time};
+use rhumb_core::{SiteId, Table};
 
 /// So many wait at the most.
 const UNNAMED_MAX: usize = 10_000;
@@ -34,8 +36,20 @@ pub(super) struct UnnamedQueue {
 }
 
 impl UnnamedQueue {
+    /// True if `request` begins a transaction, for which no timestamp may be issued yet, and there is room for it to wait.
+    pub(super) fn delays_begin(&self, request: &Request, cx: &mut Context<'_>) -> bool {
+        let begins = matches!(request, Request::Begin { mode } if !matches!(mode, ReadMode::Stale(_)));
+        begins && cx.is_member() && !cx.may_issue() && self.has_room(0)
+    }
+
+    /// The same of a session that `said` begins here.
+    pub(super) fn delays_session(&self, said: &Note, replica: &Replica, cx: &mut Context<'_>) -> bool {
+        let (Note::Read { txn, .. } | Note::Prepare { txn, session: None, .. }) = said else { return false };
+        !replica.works_for(*txn) && !cx.may_issue() && self.has_room(bytes(said))
+    }
+
     /// True if there is room for so many bytes more.
-    pub(super) fn has_room(&self, bytes: usize) -> bool {
+    fn has_room(&self, bytes: usize) -> bool {
         self.waiting.len() < UNNAMED_MAX && self.bytes + bytes <= UNNAMED_BYTES_MAX
     }
 
@@ -55,14 +69,6 @@ impl UnnamedQueue {
     pub(super) fn take(&mut self) -> Vec<Unnamed> {
         self.bytes = 0;
         std::mem::take(&mut self.waiting)
-    }
-}
-
-impl Site {
-    /// True if `said` begins a session here, for which no timestamp may be issued yet, and there is room for it to wait.
-    pub(super) fn awaits_timestamp(&mut self, now: Time, said: &Note, fx: &mut Effects<Site>) -> bool {
-        let (Note::Read { txn, .. } | Note::Prepare { txn, session: None, .. }) = said else { return false };
-        !self.replica.works_for(*txn) && !self.may_issue(now, fx) && self.unnamed.has_room(bytes(said))
     }
 }
 

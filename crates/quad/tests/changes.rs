@@ -4,7 +4,7 @@
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded};
 use rhumb_core::{Ballot, Batch, Effects, Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
-use rhumb_quad::message::{Cursor, Query};
+use rhumb_quad::message::{Cursor, Difference, Differences, Pull, Query, Rows};
 use rhumb_quad::quorums::Quorums;
 use rhumb_quad::records::{self, CommitRecord};
 use rhumb_quad::{Answer, Carried, Config, Configuration, Epoch, Goal, Note, Promise, Request, Site, Stamped, Timer};
@@ -152,7 +152,7 @@ impl<'a> Life<'a> {
 
     /// Its last question.
     fn question(&self) -> u64 {
-        let number = |note: &Note| if let Note::Pull { number, after: Cursor::Start, .. } = note { Some(*number) } else { None };
+        let number = |note: &Note| if let Note::Pull(Pull { number, after: Cursor::Start, .. }) = note { Some(*number) } else { None };
         self.notes.iter().rev().find_map(|(_, note)| number(note)).expect("it has asked")
     }
 
@@ -176,7 +176,7 @@ fn an_answer_to_a_question_of_an_earlier_life_is_no_answer() {
         let ballot = Ballot { number: round, leader: mover };
         Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
     };
-    let all_told = |number: u64| Promise::Differences { number, entries: vec![], next: None, whole: false };
+    let all_told = |number: u64| Promise::Differences(Differences { number, entries: vec![], next: None, whole: false });
     let mut life = Life::begin(me, &disk);
     life.step(Input::Timer(Timer::Tick));
     life.hear(mover, reconcile(1));
@@ -205,7 +205,7 @@ fn an_older_attempt_does_not_take_a_reconciliation_back() {
     let number = life.question();
     life.hear(site(0), reconcile(1, other));
     assert_eq!(life.question(), number, "it came late");
-    life.is_told(source, Promise::Differences { number, entries: vec![], next: None, whole: false });
+    life.is_told(source, Promise::Differences(Differences { number, entries: vec![], next: None, whole: false }));
     assert!(life.is_reconciled());
     life.promises.clear();
     life.hear(site(0), reconcile(3, source));
@@ -242,9 +242,11 @@ fn told_of_a_commit(names: impl Fn(Carried) -> Vec<Carried>) -> (Vec<Row>, Epoch
     let ballot = Ballot { number: 1, leader: mover };
     life.hear(mover, Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
     let number = life.question();
-    life.is_told(source, Promise::Differences { number, entries: vec![], next: Some(Cursor::Commit(None)), whole: false });
+    life.is_told(source, Promise::Differences(Differences { number, entries: vec![], next: Some(Cursor::Commit(None)), whole: false }));
     assert!(!life.is_reconciled(), "there is more");
-    let Some((_, Note::Pull { number, after: Cursor::Commit(None), .. })) = life.notes.last().cloned() else { panic!("it asks for that") };
+    let Some((_, Note::Pull(Pull { number, after: Cursor::Commit(None), .. }))) = life.notes.last().cloned() else {
+        panic!("it asks for that")
+    };
     life.is_told(source, Promise::Commits { number, commits: vec![commit], next: None });
     assert!(life.is_reconciled());
     assert_eq!(life.rows(), [], "nobody is shown what may not count");
@@ -274,12 +276,17 @@ fn who_has_not_adopted_an_epoch_tells_those_within_it_nothing() {
     let mut life = Life::begin(site(3), &disk);
     let goal = Goal::of(configuration(3, 4).quorums, "a test's");
     life.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
-    let pull = Note::Pull { number: 1, since: Epoch(1), before: Epoch(2), after: Cursor::Start };
-    let is_told = |life: &Life<'_>| life.promises.iter().any(|(_, promise)| matches!(promise, Promise::Differences { .. }));
+    let pull = Note::Pull(Pull { number: 1, since: Epoch(1), before: Epoch(2), after: Cursor::Start });
+    let is_told = |life: &Life<'_>| life.promises.iter().any(|(_, promise)| matches!(promise, Promise::Differences(_)));
     life.step(Input::Message { from: site(1), body: Body::Note(Stamped { epoch: Epoch(2), said: pull.clone() }) });
     assert!(!is_told(&life), "what was carried into the next epoch is not here yet");
     life.hear(site(1), pull);
     assert!(is_told(&life));
+}
+
+/// A row written in the first epoch.
+fn difference(key: &str, version: u64) -> Difference {
+    Difference { key: key.into(), version: Timestamp::from_bits(version), epoch: Epoch(1) }
 }
 
 /// A site that was told of two rows of which it has none, and asks for them; the number of its question.
@@ -287,8 +294,8 @@ fn asks_for_two_rows(life: &mut Life<'_>, source: SiteId) -> u64 {
     let ballot = Ballot { number: 1, leader: site(0) };
     life.hear(site(0), Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
     let number = life.question();
-    let entries = ["j", "k"].map(|key| (key.into(), Timestamp::from_bits(5), Epoch(1))).to_vec();
-    life.is_told(source, Promise::Differences { number, entries, next: None, whole: false });
+    let entries = ["j", "k"].map(|key| difference(key, 5)).to_vec();
+    life.is_told(source, Promise::Differences(Differences { number, entries, next: None, whole: false }));
     let Some((_, Note::Fetch { number, keys })) = life.notes.last() else { panic!("it asks for the rows") };
     assert_eq!(keys[..], ["j".into(), "k".into()]);
     *number
@@ -344,7 +351,7 @@ fn a_timestamp_ahead_stops_nobody_until_a_tick() {
     let mut life = Life::begin(site(0), &disk);
     hears_of_a_timestamp_ahead(&mut life);
     life.hear(site(1), Note::Read { txn: began, number: 1, query: Query::Keys(vec!["k".into()]) });
-    let Some((_, Note::Rows { session, .. })) = life.notes.last() else { panic!("{:?}", life.notes) };
+    let Some((_, Note::Rows(Rows { session, .. }))) = life.notes.last() else { panic!("{:?}", life.notes) };
     assert!(*session > ahead);
 }
 
@@ -394,11 +401,11 @@ fn pages_of_differences_end_where_their_bytes_do_and_no_value_is_loaded_for_them
     let mut life = sealed(&disk);
     let (mut after, mut told) = (Cursor::Start, Vec::new());
     for number in 1.. {
-        life.hear(site(1), Note::Pull { number, since: Epoch(1), before: Epoch(2), after });
-        let Some((_, Promise::Differences { entries, next, .. })) = life.promises.pop() else { panic!("{:?}", life.promises) };
-        let bytes: usize = entries.iter().map(|(key, ..)| key.0.len()).sum();
+        life.hear(site(1), Note::Pull(Pull { number, since: Epoch(1), before: Epoch(2), after }));
+        let Some((_, Promise::Differences(Differences { entries, next, .. }))) = life.promises.pop() else { panic!("{:?}", life.promises) };
+        let bytes: usize = entries.iter().map(|entry| entry.key.0.len()).sum();
         assert!(bytes <= 5 << 20, "{bytes} bytes in a page");
-        told.extend(entries.into_iter().map(|(key, ..)| key));
+        told.extend(entries.into_iter().map(|entry| entry.key));
         match next {
             Some(next) => after = next,
             None => break,
@@ -415,9 +422,9 @@ fn who_compares_what_it_was_told_loads_no_value() {
     life.loads.clear();
     let ballot = Ballot { number: 1, leader: site(0) };
     life.hear(site(0), Note::Reconcile { ballot, anchor: site(1), sources: BTreeSet::from([site(1)]) });
-    let entries = vec![("j".into(), Timestamp::from_bits(6), Epoch(1))];
+    let entries = vec![difference("j", 6)];
     let number = life.question();
-    life.is_told(site(1), Promise::Differences { number, entries, next: None, whole: false });
+    life.is_told(site(1), Promise::Differences(Differences { number, entries, next: None, whole: false }));
     assert!(matches!(life.notes.last(), Some((_, Note::Fetch { .. }))), "it has an older one");
     assert!(life.loads.iter().all(|load| matches!(load, Load::Stamps { .. })), "{:?}", life.loads);
 }
@@ -435,7 +442,7 @@ fn copies_and_rows_end_where_their_bytes_do() {
     let mut life = Life::begin(site(0), &disk);
     life.loads.clear();
     life.hear(site(1), Note::Read { txn, number: 1, query: Query::Keys(keys) });
-    let Some((_, Note::Rows { rows, more: true, .. })) = life.notes.last() else { panic!("it answers in parts") };
+    let Some((_, Note::Rows(Rows { rows, more: true, .. }))) = life.notes.last() else { panic!("it answers in parts") };
     assert_eq!(rows.len(), 1);
     assert!(life.loads.iter().all(|load| matches!(load, Load::Get { bytes, .. } if *bytes < 5 << 20)), "no more is read than told");
 }

@@ -7,32 +7,45 @@
 mod commit;
 mod reads;
 
+use super::acceptor::Acceptor;
 use super::config::{OPEN_MAX, READ_KEYS_BYTES_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
 use super::configuration::Configuration;
-use super::message::{Note, Promise, Query, TRANSACTION};
+use super::context::Context;
+use super::message::{Note, Promise, Query, Rows, TRANSACTION};
 use super::records::{DECISIONS, DecisionRecord, txn_key};
-use super::site::Site;
-use super::unnamed::Unnamed;
-use crate::message::{Answer, Request};
+use super::replica::Replica;
+use super::request::{Answer, Request};
 use rhumb_commit::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Effects, Row, SiteId, Table, Time, Timestamp, TxnId, work};
-use std::collections::{BTreeMap, BTreeSet};
+use rhumb_core::{Batch, SiteId, Table, Timestamp, TxnId, work};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The transactions of a site's clients.
 #[derive(Debug, Default)]
 pub(crate) struct Gateway {
     open: BTreeMap<TxnId, Open>,
     decided: BTreeMap<TxnId, Decided>,
+    /// Requests that wait for the next configuration.
+    waiting: VecDeque<Waiting>,
     /// Counts transactions, for systems whose quorums take turns.
     turn: u64,
+    commits: Commits,
+}
+
+/// Transactions that committed in this incarnation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Commits {
+    /// Those that only read.
+    pub(crate) reads: u64,
+    /// Those that wrote.
+    pub(crate) writes: u64,
 }
 
 /// A request that waits for the next configuration.
 #[derive(Debug)]
-pub(crate) struct Waiting {
-    pub(crate) id: RequestId,
-    pub(crate) request: Request,
+struct Waiting {
+    id: RequestId,
+    request: Request,
     /// The tick since which it waits.
     since: u64,
 }
@@ -64,7 +77,7 @@ enum Doing {
     Reading {
         id: RequestId,
         query: Query,
-        answers: BTreeMap<SiteId, (Vec<Row>, bool)>,
+        answers: BTreeMap<SiteId, Rows>,
     },
     Confirming {
         id: RequestId,
@@ -97,6 +110,20 @@ struct Decided {
     told: u64,
 }
 
+impl Decided {
+    /// The second round.
+    fn commit(&self, txn: TxnId) -> Promise {
+        Promise::Commit { txn, at: self.at, participants: self.participants.clone() }
+    }
+}
+
+impl Open {
+    /// True if it has not read yet, nor begun to commit.
+    fn is_fresh(&self) -> bool {
+        matches!(self.doing, Doing::Idle) && self.number == 0
+    }
+}
+
 fn over() -> TxnError {
     TxnError::Conflict("an older transaction took locks of this one over, a site lost them, or the quorums changed".into())
 }
@@ -125,40 +152,45 @@ impl Gateway {
         self.open.len() + self.decided.values().filter(|decided| decided.id.is_some()).count()
     }
 
-    /// Lists its tables.
+    /// Lists its tables, but for the next one.
     pub(crate) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("gateway.open", self.open.len(), OPEN_MAX));
         visit(Table::new("gateway.decided", self.decided.len(), OPEN_MAX));
+    }
+
+    /// The requests that wait for the next configuration.
+    pub(crate) fn waiting(&self) -> Table {
+        Table::new("waiting", self.waiting.len(), WAITING_MAX)
+    }
+
+    /// How many transactions have committed.
+    pub(crate) fn commits(&self) -> Commits {
+        self.commits
     }
 
     /// How many transactions are decided and not known to all who prepared.
     pub(crate) fn undelivered(&self) -> usize {
         self.decided.len()
     }
-}
 
-impl Site {
-    pub(crate) fn on_request(&mut self, now: Time, id: RequestId, request: Request, fx: &mut Effects<Site>) {
-        if !self.is_member() {
-            let error = TxnError::Unavailable(self.stranger());
+    pub(crate) fn on_request(&mut self, id: RequestId, request: Request, acceptor: &Acceptor, cx: &mut Context<'_>) {
+        if !cx.is_member() {
+            let error = cx.stranger();
             // One that had only begun when this site left is not among those that were interrupted.
             let txn = if let Request::Rollback { txn } = request { Some(txn) } else { transaction_of(&request) };
             return match txn {
-                Some(txn) => self.fail(txn, Some(id), error, fx),
-                None => fx.answer(id, Answer::Failed(error)),
+                Some(txn) => self.fail(txn, Some(id), error, cx),
+                None => cx.refuse(id, error),
             };
         }
-        if self.sealed.is_some() && self.waits(&request) {
-            return self.waiting.push_back(Waiting { id, request, since: self.ticks });
+        if acceptor.is_sealed() && self.waits(&request) {
+            return self.waiting.push_back(Waiting { id, request, since: cx.ticks });
         }
         let answer = match request {
             Request::Begin { mode: ReadMode::Stale(_) } => {
                 Err(TxnError::Unsupported("AS OF SYSTEM TIME cannot be used in a database of protocol quad; leave it out".into()))
             }
-            Request::Begin { .. } if !self.may_issue(now, fx) && self.unnamed.has_room(0) => {
-                return self.unnamed.push(Unnamed::Begin(id, request));
-            }
-            Request::Begin { .. } => self.begin(now, fx),
+            Request::Begin { .. } => self.begin(cx),
             Request::Get { expect, .. } | Request::Scan { expect, .. } | Request::Commit { expect, .. } if !expect.is_empty() => {
                 Err(TxnError::Invalid("QuAD reads what it depends on under locks; it takes no versions read elsewhere".into()))
             }
@@ -170,107 +202,109 @@ impl Site {
                 let why = format!("the keys of rows read at once have more than {READ_KEYS_BYTES_MAX} bytes: read them in parts");
                 Err(TxnError::TooLarge(why))
             }
-            Request::Get { txn, keys, .. } => return self.read(id, txn, Query::Keys(keys), fx),
+            Request::Get { txn, keys, .. } => return self.read(id, txn, Query::Keys(keys), cx),
             Request::Scan { txn, range, limit, reverse, .. } => {
                 let limit = limit.min(SCAN_MAX as u32);
-                return self.read(id, txn, Query::Range { range, limit, reverse }, fx);
+                return self.read(id, txn, Query::Range { range, limit, reverse }, cx);
             }
-            Request::Commit { txn, writes, .. } => return self.commit(now, id, txn, writes, fx),
+            Request::Commit { txn, writes, .. } => return self.commit(id, txn, writes, cx),
             Request::Rollback { txn } => {
-                self.fail(txn, None, over(), fx);
+                self.fail(txn, None, over(), cx);
                 Ok(Answer::Done)
             }
             Request::Admin(_) => unreachable!("operators are answered by the site"),
         };
-        fx.answer(id, answer.unwrap_or_else(Answer::Failed));
+        cx.fx.answer(id, answer.unwrap_or_else(Answer::Failed));
     }
 
     /// True if a request is to wait for the next configuration: the first of a transaction. It keeps its age.
     fn waits(&self, request: &Request) -> bool {
         let Some(txn) = transaction_of(request) else { return false };
-        let fresh = |open: &Open| matches!(open.doing, Doing::Idle) && open.number == 0;
-        self.waiting.len() < WAITING_MAX && self.gateway.open.get(&txn).is_some_and(fresh)
+        self.waiting.len() < WAITING_MAX && self.open.get(&txn).is_some_and(Open::is_fresh)
+    }
+
+    /// The requests that waited for a configuration, now that it is there.
+    pub(crate) fn take_waiting(&mut self) -> impl Iterator<Item = (RequestId, Request)> + use<> {
+        std::mem::take(&mut self.waiting).into_iter().map(|waiting| (waiting.id, waiting.request))
     }
 
     /// Who waits for too long for the next configuration is told so, and may run its transaction again.
-    pub(crate) fn tick_waiting(&mut self, fx: &mut Effects<Site>) {
-        let late = |waiting: &Waiting, ticks: u64, patience: u64| ticks >= waiting.since + patience;
-        while self.waiting.front().is_some_and(|first| late(first, self.ticks, self.config.waiting_ticks)) {
-            let Waiting { id, request, .. } = self.waiting.pop_front().expect("it is there");
+    fn tick_waiting(&mut self, cx: &mut Context<'_>) {
+        let (ticks, patience) = (cx.ticks, cx.config.waiting_ticks);
+        while let Some(Waiting { id, request, .. }) = self.waiting.pop_front_if(|first| ticks >= first.since + patience) {
             let txn = transaction_of(&request).expect("only requests of a transaction wait");
             let error = TxnError::Conflict("the configuration of quorums is being changed for long; nothing was committed".into());
-            fx.count("quad.waited_for_nothing");
-            self.fail(txn, Some(id), error, fx);
+            cx.fx.count("quad.waited_for_nothing");
+            self.fail(txn, Some(id), error, cx);
         }
     }
 
     /// The epoch is sealed here: transactions that have read, or prepare, cannot go on. What is decided is decided.
-    pub(crate) fn interrupt(&mut self, fx: &mut Effects<Site>) {
-        let fresh = |open: &Open| matches!(open.doing, Doing::Idle) && open.number == 0;
-        work::add(self.gateway.open.len());
-        let begun: Vec<TxnId> = self.gateway.open.iter().filter(|(_, open)| !fresh(open)).map(|(txn, _)| *txn).collect();
+    pub(crate) fn interrupt(&mut self, cx: &mut Context<'_>) {
+        work::add(self.open.len());
+        let begun: Vec<TxnId> = self.open.iter().filter(|(_, open)| !open.is_fresh()).map(|(txn, _)| *txn).collect();
         for txn in begun {
-            fx.count("quad.interrupted");
-            self.fail(txn, None, moved(), fx);
+            cx.fx.count("quad.interrupted");
+            self.fail(txn, None, moved(), cx);
         }
     }
 
     /// The epoch is over: `next` says what of its decisions counts.
-    pub(crate) fn end_epoch(&mut self, next: &Configuration, batch: &mut Batch, fx: &mut Effects<Site>) {
-        self.interrupt(fx);
-        for (txn, decided) in std::mem::take(&mut self.gateway.decided) {
+    pub(crate) fn end_epoch(&mut self, next: &Configuration, replica: &Replica, batch: &mut Batch, cx: &mut Context<'_>) {
+        self.interrupt(cx);
+        for (txn, decided) in std::mem::take(&mut self.decided) {
             batch.delete_record(DECISIONS, txn_key(txn));
             let Some(id) = decided.id else { continue };
             // Had anybody been shown it, the commit would stand at all who are prepared.
-            let nobody_saw = self.replica.is_in_doubt(txn);
-            fx.answer(
-                id,
-                if next.carried.iter().any(|carried| carried.txn == txn) {
-                    Answer::Committed(Committed { at: decided.at, trips: decided.trips })
-                } else if next.epoch == self.configuration.epoch.next() && nobody_saw {
-                    Answer::Failed(moved())
-                } else {
-                    Answer::Failed(TxnError::Unknown("the configuration changed without this site while it committed".into()))
-                },
-            );
+            let nobody_saw = replica.is_in_doubt(txn);
+            let answer = if next.carried.iter().any(|carried| carried.txn == txn) {
+                Answer::Committed(Committed { at: decided.at, trips: decided.trips })
+            } else if next.epoch == cx.configuration.epoch.next() && nobody_saw {
+                Answer::Failed(moved())
+            } else {
+                Answer::Failed(TxnError::Unknown("the configuration changed without this site while it committed".into()))
+            };
+            cx.fx.answer(id, answer);
         }
     }
 
-    fn begin(&mut self, now: Time, fx: &mut Effects<Site>) -> Result<Answer, TxnError> {
-        if self.gateway.open.len() + self.gateway.decided.len() >= OPEN_MAX || !self.may_issue(now, fx) {
+    fn begin(&mut self, cx: &mut Context<'_>) -> Result<Answer, TxnError> {
+        if self.open.len() + self.decided.len() >= OPEN_MAX || !cx.may_issue() {
             return Err(TxnError::Unavailable(
                 "this site has as many open transactions as it can; end some, or connect to another site".into(),
             ));
         }
-        let txn = TxnId { began: self.clock.issue(now).expect("it may issue one"), gateway: self.me };
-        self.gateway.turn += 1;
-        let (turn, since) = (self.gateway.turn, self.ticks);
+        let txn = TxnId { began: cx.issue(), gateway: cx.me };
+        self.turn += 1;
+        let (turn, since) = (self.turn, cx.ticks);
         let (quorum, sessions) = (BTreeSet::new(), BTreeMap::new());
-        self.gateway.open.insert(txn, Open { turn, quorum, sessions, number: 0, trips: 0, since, doing: Doing::Idle });
+        self.open.insert(txn, Open { turn, quorum, sessions, number: 0, trips: 0, since, doing: Doing::Idle });
         Ok(Answer::Began { txn })
     }
 
     /// The transaction, if its client may go on with it; else the client is told.
-    fn go_on(&mut self, id: RequestId, txn: TxnId, fx: &mut Effects<Site>) -> Option<&mut Open> {
-        let is_idle = self.gateway.open.get(&txn).is_some_and(|open| matches!(open.doing, Doing::Idle));
+    fn go_on(&mut self, id: RequestId, txn: TxnId, cx: &mut Context<'_>) -> Option<&mut Open> {
+        let is_idle = self.open.get(&txn).is_some_and(|open| matches!(open.doing, Doing::Idle));
         if !is_idle {
-            self.fail(txn, Some(id), over(), fx);
+            self.fail(txn, Some(id), over(), cx);
             return None;
         }
-        let ticks = self.ticks;
-        let open = self.gateway.open.get_mut(&txn).expect("it is idle");
+        let ticks = cx.ticks;
+        let open = self.open.get_mut(&txn).expect("it is idle");
         open.since = ticks;
         Some(open)
     }
 
-    pub(crate) fn tick_gateway(&mut self, fx: &mut Effects<Site>) {
-        let (ticks, config, epoch) = (self.ticks, self.config.clone(), self.configuration.epoch);
+    pub(crate) fn tick(&mut self, cx: &mut Context<'_>) {
+        let ticks = cx.ticks;
         let mut late = Vec::new();
-        work::add(self.gateway.open.len() + self.gateway.decided.len());
-        for (txn, open) in &self.gateway.open {
+        work::add(self.open.len() + self.decided.len());
+        for (txn, open) in &self.open {
             let (patience, id) = match open.doing {
-                Doing::Idle | Doing::Lost => (config.abandoned_ticks, None),
-                Doing::Reading { id, .. } | Doing::Confirming { id, .. } | Doing::Preparing { id, .. } => (config.patience_ticks, Some(id)),
+                Doing::Idle | Doing::Lost => (cx.config.abandoned_ticks, None),
+                Doing::Reading { id, .. } | Doing::Confirming { id, .. } | Doing::Preparing { id, .. } => {
+                    (cx.config.patience_ticks, Some(id))
+                }
             };
             if ticks >= open.since + patience {
                 late.push((*txn, id));
@@ -280,46 +314,43 @@ impl Site {
             let error = TxnError::Unavailable(
                 "a lock was not granted, or a site of the quorum did not answer, in time; nothing was committed".into(),
             );
-            self.fail(txn, id, error, fx);
+            self.fail(txn, id, error, cx);
         }
-        for (txn, decided) in &mut self.gateway.decided {
-            if ticks >= decided.since + config.unknown_ticks
+        for (txn, decided) in &mut self.decided {
+            if ticks >= decided.since + cx.config.unknown_ticks
                 && let Some(id) = decided.id.take()
             {
                 let error = TxnError::Unknown("it was decided to commit, but not all sites of the quorum have confirmed that".into());
-                fx.answer(id, Answer::Failed(error));
+                cx.refuse(id, error);
             }
-            if ticks >= decided.told + config.doubt_ticks {
+            if ticks >= decided.told + cx.config.doubt_ticks {
                 decided.told = ticks;
-                let mut persist = fx.persist(Batch::new());
-                for site in &decided.missing {
-                    let commit = Promise::Commit { txn: *txn, at: decided.at, participants: decided.participants.clone() };
-                    persist = persist.send(*site, epoch.says(commit));
-                }
+                cx.promise_each(Batch::new(), &decided.missing, &decided.commit(*txn));
             }
         }
+        self.tick_waiting(cx);
     }
 
     /// The transaction ends without a commit. Whoever waits for it is told why: `id`, and a request of it that was under way.
-    fn fail(&mut self, txn: TxnId, id: Option<RequestId>, error: TxnError, fx: &mut Effects<Site>) {
+    fn fail(&mut self, txn: TxnId, id: Option<RequestId>, error: TxnError, cx: &mut Context<'_>) {
         let mut waiting = BTreeSet::from_iter(id);
-        if let Some(open) = self.gateway.open.remove(&txn) {
+        if let Some(open) = self.open.remove(&txn) {
             let mut touched = open.quorum;
             match open.doing {
                 Doing::Idle | Doing::Lost => {}
                 Doing::Reading { id, .. } | Doing::Confirming { id, .. } => drop(waiting.insert(id)),
                 Doing::Preparing { id, all, .. } => {
-                    fx.agree(TRANSACTION, txn, &None::<Timestamp>);
+                    cx.fx.agree(TRANSACTION, txn, &None::<Timestamp>);
                     waiting.insert(id);
                     touched.extend(all);
                 }
             }
             for site in touched {
-                fx.send(site, self.configuration.epoch.says(Note::Abort { txn }));
+                cx.send(site, Note::Abort { txn });
             }
         }
         for id in waiting {
-            fx.answer(id, Answer::Failed(error.clone()));
+            cx.refuse(id, error.clone());
         }
     }
 }

@@ -1,0 +1,284 @@
+//! What the roles of a site share, and all that a role may touch in a step besides its own state: the time, the clock and its bound on disk,
+//! the configuration, who is up, the settings, the rules, and the effects of the step.
+//!
+//! Invariants: a configuration is replaced by a later one only; a token names one load, write or question in all incarnations of the site, so
+//! that no answer to an earlier one is taken for an answer to this one.
+
+use super::Site;
+use super::config::{CEILINGS_MAX, Config, SESSIONS_MAX};
+use super::configuration::{Configuration, Epoch};
+use super::message::{Cursor, Differences, Note, Promise};
+use super::peers::Peers;
+use super::planted::Planted;
+use super::quorums::SITES_MAX;
+use super::records::put_ceiling;
+use super::request::Answer;
+use rhumb_commit::clock_lease::ClockLease;
+use rhumb_commit::transaction::TxnError;
+use rhumb_core::actor::{Load, RequestId, Space, Token};
+use rhumb_core::{Batch, Effects, Rules, SiteId, Table, Time, Timestamp, TxnId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
+
+/// A timer of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// See [`Config::tick`].
+    Tick,
+    /// The transaction that this site had no time for is served, if it is still the one of this turn. See `burden.rs`.
+    Held(u64),
+}
+
+/// A question of a puller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) by: SiteId,
+    pub(super) number: u64,
+}
+
+/// What a load is for.
+#[derive(Debug)]
+pub(super) enum Loading {
+    /// A read under locks.
+    Read { txn: TxnId, number: u32, session: Timestamp },
+    /// Records, after a start.
+    Recovery(Space),
+    /// A page of differences, for a puller.
+    Differences { asked: Asked, before: Epoch },
+    /// The versions of the rows on it.
+    Versions { asked: Asked, epochs: Vec<Epoch>, next: Option<Cursor> },
+    /// A page of all rows, for a puller.
+    AllRows { asked: Asked, before: Epoch },
+    /// Rows that it lacks.
+    Copies(Asked),
+    /// The own versions of rows on a page of a source.
+    Compared { from: SiteId, page: Differences },
+    /// Differences that may be too old.
+    Old,
+    /// Rows, to count them.
+    Counted,
+}
+
+/// What the roles of a site share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) me: SiteId,
+    pub(super) config: Config,
+    pub(super) rules: Rules<Planted>,
+    /// The machine's clock at the present step.
+    pub(super) now: Time,
+    /// Ticks of this incarnation.
+    pub(super) ticks: u64,
+    pub(super) configuration: Configuration,
+    pub(super) clock: ClockLease,
+    pub(super) peers: Peers,
+    /// The last name given to a load, a write or a question.
+    last_token: Token,
+    loads: BTreeMap<Token, Loading>,
+    /// Bounds of the clock on their way to disk.
+    bounds: BTreeMap<Token, Timestamp>,
+}
+
+/// What a role may touch in a step.
+pub(super) struct Context<'a> {
+    pub(super) shared: &'a mut Shared,
+    pub(super) fx: &'a mut Effects<Site>,
+}
+
+impl Deref for Context<'_> {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        self.shared
+    }
+}
+
+impl DerefMut for Context<'_> {
+    fn deref_mut(&mut self) -> &mut Shared {
+        self.shared
+    }
+}
+
+impl Context<'_> {
+    /// Sends a note of this epoch.
+    pub(super) fn send(&mut self, to: SiteId, note: Note) {
+        self.fx.send(to, self.shared.configuration.epoch.says(note));
+    }
+
+    /// Sends a note to all members.
+    pub(super) fn send_members(&mut self, note: &Note) {
+        let configuration = &self.shared.configuration;
+        configuration.bases.keys().for_each(|site| self.fx.send(*site, configuration.epoch.says(note.clone())));
+    }
+
+    /// Sends a promise of this epoch once `batch` is on disk.
+    pub(super) fn promise(&mut self, batch: Batch, to: SiteId, promise: Promise) {
+        self.fx.persist(batch).send(to, self.shared.configuration.epoch.says(promise));
+    }
+
+    /// Sends a promise of this epoch to each of `sites` once `batch` is on disk.
+    pub(super) fn promise_each<'s>(&mut self, batch: Batch, sites: impl IntoIterator<Item = &'s SiteId>, promise: &Promise) {
+        let epoch = self.shared.configuration.epoch;
+        let persist = self.fx.persist(batch);
+        sites.into_iter().fold(persist, |persist, site| persist.send(*site, epoch.says(promise.clone())));
+    }
+
+    /// Tells a client, or an operator, that it does not get what it asked for.
+    pub(super) fn refuse(&mut self, id: RequestId, error: TxnError) {
+        self.fx.answer(id, Answer::Failed(error));
+    }
+
+    /// Loads something from disk.
+    pub(super) fn load(&mut self, loading: Loading, load: Load) {
+        let token = self.name();
+        self.loads.insert(token, loading);
+        self.fx.load(token, load);
+    }
+
+    /// True if a timestamp issued now would be one that no other incarnation of this site issues; else the clock's bound is being raised for it.
+    pub(super) fn may_issue(&mut self) -> bool {
+        if let Some(bound) = self.shared.clock.renew(self.shared.now) {
+            self.write_bound(bound, Batch::new());
+        }
+        self.clock.may_issue()
+    }
+
+    /// Writes `batch` with a bound of the clock.
+    pub(super) fn write_bound(&mut self, bound: Timestamp, mut batch: Batch) {
+        put_ceiling(&mut batch, bound);
+        let token = self.name();
+        self.bounds.insert(token, bound);
+        self.fx.persist(batch).notify(token);
+    }
+
+    /// True if what `from` said in `epoch` is to be heard: only if this site is in the same one. Who is behind is sent what it missed.
+    pub(super) fn is_of_now(&mut self, from: SiteId, epoch: Epoch) -> bool {
+        let mine = self.configuration.epoch;
+        if epoch < mine {
+            let tick = self.ticks;
+            if self.peers.is_to_be_told(from, tick) {
+                let configuration = Box::new(self.configuration.clone());
+                self.send(from, Note::Decided { configuration });
+            }
+        } else if epoch > mine {
+            self.send(from, Note::Behind);
+        }
+        epoch == mine || epoch < mine && self.rules.breaks(Planted::OldEpochServed)
+    }
+}
+
+impl Shared {
+    /// What a site shares before its first step.
+    pub(super) fn new(me: SiteId, configuration: Configuration, config: Config) -> Shared {
+        Shared {
+            me,
+            rules: Rules::HOLD,
+            now: Time::ZERO,
+            ticks: 0,
+            configuration,
+            clock: ClockLease::new(config.ceiling_lead),
+            config,
+            peers: Peers::default(),
+            last_token: 0,
+            loads: BTreeMap::new(),
+            bounds: BTreeMap::new(),
+        }
+    }
+
+    /// Lists its tables.
+    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+        self.peers.tables(visit);
+        // A read each, and a page for each site that pulls.
+        visit(Table::new("loads", self.loads.len(), SESSIONS_MAX + SITES_MAX).resting_at(SITES_MAX));
+        visit(Table::new("ceilings", self.bounds.len(), CEILINGS_MAX).resting_at(1));
+    }
+
+    /// Another configuration is adopted.
+    pub(super) fn adopt(&mut self, next: Configuration) {
+        assert!(next.epoch > self.configuration.epoch, "epochs follow one another");
+        self.configuration = next;
+        self.peers.begin_epoch();
+    }
+
+    /// An earlier incarnation adopted this one.
+    pub(super) fn recover_configuration(&mut self, configuration: Configuration) {
+        self.configuration = configuration;
+    }
+
+    /// Earlier incarnations have left this bound of the clock. Timestamps are far more than questions, so that no incarnation gives a question
+    /// a name of one before it.
+    pub(super) fn recover_bound(&mut self, bound: Timestamp) {
+        self.clock = self.clock.recovered(bound);
+        self.last_token = self.last_token.max(bound.bits());
+    }
+
+    /// A name that nothing had before.
+    pub(super) fn name(&mut self) -> Token {
+        self.last_token += 1;
+        self.last_token
+    }
+
+    /// What a load was for.
+    pub(super) fn take_load(&mut self, token: Token) -> Loading {
+        self.loads.remove(&token).expect("only what was asked for is loaded")
+    }
+
+    /// A bound of the clock is on disk.
+    pub(super) fn on_bound(&mut self, token: Token) {
+        let bound = self.bounds.remove(&token).expect("only bounds ask for that");
+        self.clock.on_durable(bound);
+    }
+
+    /// A timestamp above all that were issued or observed.
+    pub(super) fn timestamp(&mut self) -> Timestamp {
+        self.clock.now(self.now)
+    }
+
+    /// A new timestamp, which [may](Context::may_issue) be issued.
+    pub(super) fn issue(&mut self) -> Timestamp {
+        self.clock.issue(self.now).expect("it may issue one")
+    }
+
+    /// Later timestamps lie above `at`, also those of a later incarnation.
+    pub(super) fn observe(&mut self, at: Timestamp, batch: &mut Batch) {
+        self.clock.observe(at);
+        if let Some(bound) = self.clock.cover(at) {
+            put_ceiling(batch, bound);
+        }
+    }
+
+    /// True if the site takes part in its configuration.
+    pub(super) fn is_member(&self) -> bool {
+        self.configuration.bases.contains_key(&self.me)
+    }
+
+    /// Why a site that takes no part serves nobody.
+    pub(super) fn stranger(&self) -> TxnError {
+        TxnError::Unavailable(format!(
+            "site {} takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)",
+            self.me
+        ))
+    }
+
+    /// The sites heard of lately, members or not.
+    pub(super) fn heard(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.peers.heard_since(self.lately())
+    }
+
+    /// The sites that are up, as far as this one knows, members or not.
+    pub(super) fn reachable(&self) -> BTreeSet<SiteId> {
+        self.peers.answered_since(self.lately()).chain([self.me]).collect()
+    }
+
+    /// The members that are up, as far as this one knows.
+    pub(super) fn up(&self) -> BTreeSet<SiteId> {
+        let mut up = self.reachable();
+        up.retain(|site| self.configuration.bases.contains_key(site));
+        up
+    }
+
+    /// The tick since which whoever is not silent was heard.
+    fn lately(&self) -> u64 {
+        self.ticks.saturating_sub(self.config.silent_ticks)
+    }
+}
