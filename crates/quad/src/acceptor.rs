@@ -80,9 +80,9 @@ impl Acceptor {
         self.sealed.as_ref().map(|sealed| sealed.began)
     }
 
-    /// What it has counted of changes.
-    pub(super) fn tally(&self) -> Tally {
-        Tally { sealed: self.seals, copied: 0, changes: self.changes.clone(), since: self.adopted }
+    /// What was counted of changes at a site that got so many rows from others.
+    pub(super) fn tally(&self, copied: u64) -> Tally {
+        Tally { sealed: self.seals, copied, changes: self.changes.clone(), since: self.adopted }
     }
 
     /// A mover has the epoch end.
@@ -203,4 +203,77 @@ fn way_out(asked: Goal, tries: u64, cx: &Shared) -> Goal {
     let mut ways: Vec<Goal> = ways.into_iter().filter(can).collect();
     ways.dedup_by(|one, other| one.quorums == other.quorums && one.lost == other.lost);
     if ways.is_empty() { asked } else { ways.swap_remove((tries - 1) as usize % ways.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Epoch;
+    use super::super::config::Config;
+    use super::super::testing::{Bench, site};
+    use super::*;
+
+    fn ballot(number: u64, leader: u16) -> Ballot {
+        Ballot { number, leader: site(leader) }
+    }
+
+    /// What follows from a seal.
+    fn seal(bench: &mut Bench, acceptor: &mut Acceptor, ballot: Ballot) -> (Option<Vote>, Vec<String>) {
+        let (replica, reconciler) = (Replica::default(), Reconciler::default());
+        let goal = Goal::of(Bench::new(3, 3, Config::default()).shared.configuration.quorums, "a test's");
+        let near = NearAcceptor { replica: &replica, reconciler: &reconciler };
+        let vote = bench.step(|cx| acceptor.on_seal(ballot.leader, ballot, goal, &near, cx));
+        (vote, bench.lines())
+    }
+
+    #[test]
+    fn a_promise_holds_and_service_stops_with_the_first() {
+        let (mut bench, mut acceptor) = (Bench::new(2, 3, Config::default()), Acceptor::default());
+        let vote = seal(&mut bench, &mut acceptor, ballot(2, 1)).0.expect("it is the first");
+        assert!(vote.stops_serving && acceptor.is_sealed());
+        assert_eq!((vote.to, vote.promise.to_string(), vote.batch.ops.len()), (site(1), "sealed 2@r1.0: holds e0, 0 unsettled".into(), 1));
+        let (vote, lines) = seal(&mut bench, &mut acceptor, ballot(1, 2));
+        assert!(vote.is_none());
+        assert_eq!(lines, ["to r2.0: e1 outbid by 2@r1.0"]);
+        let vote = seal(&mut bench, &mut acceptor, ballot(3, 2)).0.expect("it is a higher one");
+        assert!(!vote.stops_serving, "it has stopped already");
+        assert_eq!(acceptor.tally(0).sealed, 1);
+    }
+
+    #[test]
+    fn what_was_accepted_is_reported_with_the_next_promise() {
+        let (mut bench, mut acceptor) = (Bench::new(2, 3, Config::default()), Acceptor::default());
+        let next = Configuration { epoch: Epoch(2), ..bench.shared.configuration.clone() };
+        let vote = bench.step(|cx| acceptor.on_accept(site(1), ballot(1, 1), Box::new(next.clone()), cx)).expect("nothing is promised");
+        assert_eq!((vote.promise.to_string(), vote.stops_serving), ("accepted 1@r1.0".into(), true));
+        let vote = seal(&mut bench, &mut acceptor, ballot(2, 2)).0.expect("it is a higher one");
+        let Promise::Sealed { report, .. } = vote.promise else { panic!("{:?}", vote.promise) };
+        assert_eq!(report.accepted, Some((ballot(1, 1), Box::new(next))));
+    }
+
+    #[test]
+    fn who_takes_no_part_promises_nothing() {
+        let (mut bench, mut acceptor) = (Bench::new(2, 3, Config::default()), Acceptor::default());
+        bench.shared.me = site(7);
+        let (vote, lines) = seal(&mut bench, &mut acceptor, ballot(1, 1));
+        assert!(vote.is_none() && lines.is_empty() && !acceptor.is_sealed());
+    }
+
+    #[test]
+    fn a_change_is_taken_over_if_it_does_not_advance() {
+        let (mut bench, mut acceptor) = (Bench::new(2, 3, Config::default()), Acceptor::default());
+        seal(&mut bench, &mut acceptor, ballot(1, 1));
+        let mut takes_over = |ticks, advances: bool| {
+            bench.shared.ticks += ticks;
+            (1..3).for_each(|n| bench.shared.peers.answer(site(n), bench.shared.ticks, Vec::new()));
+            if advances {
+                acceptor.on_advances(ballot(1, 1), bench.shared.ticks);
+            }
+            bench.step(|cx| acceptor.tick(cx)).map(|goal| goal.cause)
+        };
+        let patience = Config::default().sealed_ticks;
+        assert_eq!(takes_over(patience - 1, true), None);
+        assert_eq!(takes_over(patience - 1, false), None);
+        assert_eq!(takes_over(1, false), Some(Cause::Operator), "what was asked for");
+        assert_eq!(takes_over(patience, false), Some(Cause::Resumed), "then what there is");
+    }
 }

@@ -30,7 +30,7 @@ pub struct Explanation {
     pub plan: Option<Plan>,
     /// Transactions that wait for an outcome here, or are decided and not known to all.
     pub unresolved: usize,
-    /// What was counted in this life of the site.
+    /// What was counted in this incarnation of the site.
     pub tally: Tally,
     /// How full its tables and queues are.
     pub tables: Vec<Table>,

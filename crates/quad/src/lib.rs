@@ -36,22 +36,28 @@
 //!    once it is sealed.
 //! 9. A configuration comes into being only when one of its write quorums holds all that was acknowledged or shown before.
 //!
+//! A role is a struct that alone changes its state; its methods take what arrives and the context of the step, and return what they want
+//! of another role.
+//!
 //! | file | role |
 //! |---|---|
-//! | `message.rs` | what is said |
+//! | `message.rs` | what sites say to one another |
+//! | `request.rs` | what clients and operators ask |
 //! | `records.rs` | what is kept on disk |
-//! | `site.rs` | the actor: dispatch, recovery, who is up |
+//! | `site.rs` | the actor: dispatch, recovery, the end of an epoch |
+//! | `context.rs` | what the roles of a site share, and what each may touch in a step |
+//! | `peers.rs` | who is up |
 //! | `gateway/` | a client's transaction: quorums, newest versions, the two rounds |
 //! | `replica.rs` | locks, sessions, prepared transactions |
 //! | `quorums/` | which sites are asked |
 //! | `configuration.rs` | epochs, and which sets of sites make a change safe |
 //! | `mover.rs`, `acceptor.rs` | a change: who brings it about; who seals, accepts and adopts |
-//! | `reconcile.rs` | difference objects: a site gets what it lacks |
+//! | `reconcile.rs`, `source.rs` | difference objects: a site gets what it lacks; what it tells others |
 //! | `monitor.rs`, `manager.rs` | what is measured; which change is due |
 //! | `links.rs` | who is fit to be a core while links are cut |
 //! | `leaving.rs` | a site leaves, as an operator says |
 //! | `explanation.rs`, `administration.rs` | what a site says of all that to operators, and what they may change |
-//! | `unnamed.rs` | what waits for the ceiling of timestamps |
+//! | `unnamed.rs` | what waits for the clock's bound on disk |
 //! | `burden.rs` | work for others that keeps a site busy, to try the rest out |
 
 mod acceptor;

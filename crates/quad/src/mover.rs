@@ -69,6 +69,12 @@ enum Stage {
     },
 }
 
+impl Attempt {
+    fn enter(&mut self, stage: Stage, tick: u64) {
+        (self.stage, self.since) = (stage, tick);
+    }
+}
+
 impl Mover {
     /// True if it attempts a change.
     pub(super) fn is_busy(&self) -> bool {
@@ -116,6 +122,11 @@ impl Mover {
         self.urge(cx);
     }
 
+    /// The attempt, if it is in this ballot.
+    fn attempt_in(&mut self, ballot: Ballot) -> Option<&mut Attempt> {
+        self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot)
+    }
+
     /// Says what the attempt's stage has to say, to those who have not answered.
     fn urge(&self, cx: &mut Context<'_>) {
         let Some(attempt) = &self.attempt else { return };
@@ -149,7 +160,7 @@ impl Mover {
 
     pub(super) fn on_sealed(&mut self, from: SiteId, ballot: Ballot, report: Report, cx: &mut Context<'_>) {
         let epoch = cx.configuration.epoch;
-        let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
+        let Some(attempt) = self.attempt_in(ballot) else { return };
         if !matches!(attempt.stage, Stage::Sealing) {
             return;
         }
@@ -160,14 +171,13 @@ impl Mover {
             return;
         }
         if let Some(configuration) = to_propose_again(attempt.reports.values().filter_map(|report| report.accepted.as_ref())) {
-            attempt.stage = Stage::Accepting { configuration: configuration.clone(), accepted: BTreeSet::new() };
-            attempt.since = cx.ticks;
+            let stage = Stage::Accepting { configuration: configuration.clone(), accepted: BTreeSet::new() };
+            attempt.enter(stage, cx.ticks);
         } else if cx.configuration.may_be_left(&sealed, &attempt.goal.lost) {
             let anchor = attempt.reports.iter().find(|(_, report)| report.holds >= epoch).map(|(site, _)| *site);
             // Those who hold all are a write quorum, which those who are sealed meet.
             let anchor = anchor.expect("one of the sealed sites holds all that was committed before this epoch");
-            attempt.stage = Stage::Reconciling { anchor, done: BTreeSet::new(), pages: BTreeMap::new() };
-            attempt.since = cx.ticks;
+            attempt.enter(Stage::Reconciling { anchor, done: BTreeSet::new(), pages: BTreeMap::new() }, cx.ticks);
         } else {
             return;
         }
@@ -175,21 +185,20 @@ impl Mover {
     }
 
     pub(super) fn on_reconciled(&mut self, from: SiteId, ballot: Ballot, cx: &mut Context<'_>) {
-        let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
+        let Some(attempt) = self.attempt_in(ballot) else { return };
         let Stage::Reconciling { done, .. } = &mut attempt.stage else { return };
         done.insert(from);
         if !carries(&attempt.goal.quorums, done) {
             return;
         }
         let next = successor(&cx.configuration, &attempt.goal, &attempt.reports, done);
-        attempt.stage = Stage::Accepting { configuration: Box::new(next), accepted: BTreeSet::new() };
-        attempt.since = cx.ticks;
+        attempt.enter(Stage::Accepting { configuration: Box::new(next), accepted: BTreeSet::new() }, cx.ticks);
         self.urge(cx);
     }
 
     /// Somebody has got so many pages. All hear of it, so that nobody takes an attempt over that advances.
     pub(super) fn on_advances(&mut self, from: SiteId, ballot: Ballot, pages: u64, cx: &mut Context<'_>) {
-        let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
+        let Some(attempt) = self.attempt_in(ballot) else { return };
         let Stage::Reconciling { pages: known, .. } = &mut attempt.stage else { return };
         let known = known.entry(from).or_default();
         if pages <= *known {
@@ -205,7 +214,7 @@ impl Mover {
     }
 
     pub(super) fn on_accepted(&mut self, from: SiteId, ballot: Ballot, cx: &mut Context<'_>) {
-        let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot) else { return };
+        let Some(attempt) = self.attempt_in(ballot) else { return };
         let Stage::Accepting { configuration, accepted } = &mut attempt.stage else { return };
         accepted.insert(from);
         if !cx.configuration.is_quorate(accepted, &attempt.goal.lost) {
@@ -286,5 +295,106 @@ fn successor(old: &Configuration, goal: &Goal, reports: &BTreeMap<SiteId, Report
         cores: goal.cores.unwrap_or(old.cores),
         cause: goal.cause,
         why: goal.why.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Config;
+    use super::super::testing::{Bench, site};
+    use super::*;
+
+    /// A mover that wants all three sites to be cores.
+    fn moves() -> (Bench, Mover, Ballot) {
+        let (mut bench, mut mover) = (Bench::new(2, 3, Config::default()), Mover::default());
+        let goal = Goal::of(Bench::new(3, 3, Config::default()).shared.configuration.quorums, "a test's");
+        bench.step(|cx| mover.change(goal, Some(7), &Acceptor::default(), cx));
+        (bench, mover, Ballot { number: 1, leader: site(0) })
+    }
+
+    fn report() -> Report {
+        Report { accepted: None, holds: Epoch::FIRST, clock: Timestamp::from_bits(5), unsettled: Vec::new() }
+    }
+
+    #[test]
+    fn a_change_seals_reconciles_and_is_accepted() {
+        let (mut bench, mut mover, ballot) = moves();
+        assert_eq!(bench.lines(), ["to r0.0: e1 seal 1@r0.0", "to r1.0: e1 seal 1@r0.0", "to r2.0: e1 seal 1@r0.0"]);
+        bench.step(|cx| mover.on_sealed(site(2), ballot, report(), cx));
+        bench.step(|cx| mover.on_sealed(site(1), ballot, report(), cx));
+        assert_eq!(bench.lines().len(), 0, "its own seal is not on disk yet");
+        bench.step(|cx| mover.on_sealed(site(0), ballot, report(), cx));
+        assert_eq!(
+            bench.lines(),
+            [
+                "to r0.0: e1 reconcile 1@r0.0 with 3, from r0.0",
+                "to r1.0: e1 reconcile 1@r0.0 with 3, from r0.0",
+                "to r2.0: e1 reconcile 1@r0.0 with 3, from r0.0"
+            ]
+        );
+        bench.step(|cx| mover.on_advances(site(2), ballot, 1, cx));
+        bench.step(|cx| mover.on_advances(site(2), ballot, 1, cx));
+        assert_eq!(bench.lines(), ["to r1.0: e1 advances 1@r0.0: 1 pages", "to r2.0: e1 advances 1@r0.0: 1 pages"], "once for each page");
+        (0..2).for_each(|n| bench.step(|cx| mover.on_reconciled(site(n), ballot, cx)));
+        assert_eq!(bench.lines().len(), 0, "site 2 is to be a core");
+        bench.step(|cx| mover.on_reconciled(site(2), ballot, cx));
+        assert_eq!(
+            bench.lines(),
+            [
+                "to r0.0: e1 accept 1@r0.0: e2: cores r0.0 r1.0 r2.0; members r0.0 r1.0 r2.0; holders r0.0 r1.0 r2.0; 0 carried",
+                "to r1.0: e1 accept 1@r0.0: e2: cores r0.0 r1.0 r2.0; members r0.0 r1.0 r2.0; holders r0.0 r1.0 r2.0; 0 carried",
+                "to r2.0: e1 accept 1@r0.0: e2: cores r0.0 r1.0 r2.0; members r0.0 r1.0 r2.0; holders r0.0 r1.0 r2.0; 0 carried"
+            ]
+        );
+        bench.step(|cx| mover.on_accepted(site(0), ballot, cx));
+        bench.step(|cx| mover.on_accepted(site(2), ballot, cx));
+        assert_eq!(
+            bench.lines(),
+            [
+                "to r0.0: e2 decided e2: cores r0.0 r1.0 r2.0; members r0.0 r1.0 r2.0; holders r0.0 r1.0 r2.0; 0 carried",
+                "to r1.0: e2 decided e2: cores r0.0 r1.0 r2.0; members r0.0 r1.0 r2.0; holders r0.0 r1.0 r2.0; 0 carried",
+                "to r2.0: e2 decided e2: cores r0.0 r1.0 r2.0; members r0.0 r1.0 r2.0; holders r0.0 r1.0 r2.0; 0 carried"
+            ]
+        );
+        let next = Configuration { epoch: Epoch(2), ..Bench::new(3, 3, Config::default()).shared.configuration };
+        bench.shared.adopt(next);
+        bench.step(|cx| mover.end_attempt(cx));
+        assert_eq!(bench.lines(), ["answer 7: Done"]);
+    }
+
+    #[test]
+    fn what_a_sealed_site_has_accepted_is_proposed_again() {
+        let (mut bench, mut mover, ballot) = moves();
+        let other = Configuration { epoch: Epoch(2), why: "another's".into(), ..bench.shared.configuration.clone() };
+        let accepted = Some((Ballot { number: 0, leader: site(1) }, Box::new(other)));
+        bench.lines();
+        bench.step(|cx| mover.on_sealed(site(1), ballot, Report { accepted, ..report() }, cx));
+        bench.step(|cx| mover.on_sealed(site(0), ballot, report(), cx));
+        assert_eq!(
+            bench.lines(),
+            [
+                "to r0.0: e1 accept 1@r0.0: e2: cores r0.0 r1.0; members r0.0 r1.0 r2.0; holders ; 0 carried",
+                "to r1.0: e1 accept 1@r0.0: e2: cores r0.0 r1.0; members r0.0 r1.0 r2.0; holders ; 0 carried",
+                "to r2.0: e1 accept 1@r0.0: e2: cores r0.0 r1.0; members r0.0 r1.0 r2.0; holders ; 0 carried"
+            ]
+        );
+    }
+
+    #[test]
+    fn who_is_outbid_gives_up_and_tells_its_operator() {
+        let (mut bench, mut mover, _) = moves();
+        bench.lines();
+        bench.step(|cx| mover.on_outbid(Ballot { number: 4, leader: site(1) }, cx));
+        assert_eq!(bench.lines(), ["answer 7: failed: another site changes the configuration; the change may yet come about"]);
+        assert!(!mover.is_busy());
+    }
+
+    #[test]
+    fn no_attempt_is_made_that_cannot_get_on() {
+        let (mut bench, mut mover) = (Bench::new(2, 3, Config::default()), Mover::default());
+        bench.shared.ticks = 100;
+        let goal = Goal::of(bench.shared.configuration.quorums.clone(), "a test's");
+        bench.step(|cx| mover.change(goal, Some(7), &Acceptor::default(), cx));
+        assert_eq!(bench.lines(), ["answer 7: failed: the quorums cannot be changed without more of their sites; missing: r1.0, r2.0"]);
     }
 }

@@ -27,7 +27,7 @@
 //!
 //! Invariants: what is copied was settled, so that it stays true whichever attempt prevails; a source that serves a change is
 //! sealed, so that what it says is all; what a source tells is on its disk, so that it stays so over a crash; a copy is as new as what was
-//! listed, or newer; a site says that it is reconciled once all it got is on disk; a question has a name that no life of the site gives to
+//! listed, or newer; a site says that it is reconciled once all it got is on disk; a question has a name that no incarnation of the site gives to
 //! another one.
 
 use super::config::{CATCH_UP_TRIES, DIFFERENCES_PAGE, EPOCHS_KEPT_MAX, SESSIONS_MAX};
@@ -58,8 +58,8 @@ pub(super) struct Reconciler {
 struct Pulling {
     /// All that was committed before this epoch.
     before: Epoch,
-    /// The mover who waits for it; none: the site catches up by itself.
-    mover: Option<(SiteId, Ballot)>,
+    /// The attempt whose mover waits for it; none: the site catches up by itself.
+    attempt: Option<Ballot>,
     /// Who is asked: by this attempt, or by the site itself.
     sources: BTreeSet<SiteId>,
     /// How far each source has been got that was ever asked for this.
@@ -170,16 +170,16 @@ impl Reconciler {
     pub(super) fn begin_epoch(&mut self, cx: &mut Context<'_>) {
         self.prune(cx);
         let holds = self.base.holds;
-        self.pulling = self.pulling.take().filter(|pulling| pulling.mover.is_none() && pulling.before > holds);
+        self.pulling = self.pulling.take().filter(|pulling| pulling.attempt.is_none() && pulling.before > holds);
         self.catch_up(cx);
     }
 
-    pub(super) fn on_reconcile(&mut self, from: SiteId, ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId>, cx: &mut Context<'_>) {
+    pub(super) fn on_reconcile(&mut self, ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId>, cx: &mut Context<'_>) {
         let epoch = cx.configuration.epoch;
         let before = epoch.next();
-        if let Some(Pulling { mover: Some((_, known)), pages, .. }) = self.pulling.as_ref().filter(|pulling| pulling.before == before) {
+        if let Some(Pulling { attempt: Some(known), pages, .. }) = self.pulling.as_ref().filter(|pulling| pulling.before == before) {
             if *known == ballot {
-                cx.send(from, Note::Advances { ballot, pages: *pages });
+                cx.send(ballot.leader, Note::Advances { ballot, pages: *pages });
                 return self.finish_if_pulled(cx);
             }
             if *known > ballot {
@@ -187,9 +187,9 @@ impl Reconciler {
             }
         }
         let since = |site: &SiteId| if *site == anchor { self.base.holds.min(epoch) } else { epoch };
-        let plan: Vec<(SiteId, Epoch)> = sources.iter().filter(|site| **site != cx.me).map(|site| (*site, since(site))).collect();
-        let plan = if cx.rules.breaks(Planted::ActivatedUnreconciled) { Vec::new() } else { plan };
-        self.pull(before, Some((from, ballot)), plan, cx);
+        let missing: BTreeMap<SiteId, Epoch> = sources.iter().filter(|site| **site != cx.me).map(|site| (*site, since(site))).collect();
+        let missing = if cx.rules.breaks(Planted::ActivatedUnreconciled) { BTreeMap::new() } else { missing };
+        self.pull(before, Some(ballot), missing, cx);
     }
 
     /// Gets what it missed of the epochs before this one, if it missed something and is not at it already.
@@ -201,15 +201,16 @@ impl Reconciler {
         let holders: Vec<SiteId> = cx.configuration.holders().filter(|site| *site != cx.me && up.contains(site)).collect();
         if let Some(source) = holders.get(cx.ticks as usize % holders.len().max(1)) {
             cx.fx.count("quad.catches_up");
-            self.pull(cx.configuration.epoch, None, vec![(*source, self.base.holds)], cx);
+            self.pull(cx.configuration.epoch, None, BTreeMap::from([(*source, self.base.holds)]), cx);
         }
     }
 
-    fn pull(&mut self, before: Epoch, mover: Option<(SiteId, Ballot)>, plan: Vec<(SiteId, Epoch)>, cx: &mut Context<'_>) {
-        let earlier = self.pulling.take().filter(|pulling| pulling.before == before && pulling.mover.is_some());
+    /// Gets what was committed before that epoch: of each source what it lacks from an epoch on.
+    fn pull(&mut self, before: Epoch, attempt: Option<Ballot>, missing: BTreeMap<SiteId, Epoch>, cx: &mut Context<'_>) {
+        let earlier = self.pulling.take().filter(|pulling| pulling.before == before && pulling.attempt.is_some());
         let (mut pulls, copied, pages) = earlier.map_or_else(Default::default, |earlier| (earlier.pulls, earlier.copied, earlier.pages));
-        let sources: BTreeSet<SiteId> = plan.iter().map(|(source, _)| *source).collect();
-        for (source, since) in plan {
+        let sources: BTreeSet<SiteId> = missing.keys().copied().collect();
+        for (source, since) in missing {
             // What it was asked for from an earlier epoch on is more than enough.
             if pulls.get(&source).is_none_or(|progress| progress.since > since) {
                 let number = cx.name();
@@ -217,7 +218,7 @@ impl Reconciler {
                     .insert(source, Progress { since, after: Cursor::Start, is_done: false, number, page: None, told: cx.ticks, again: 0 });
             }
         }
-        let pulling = Pulling { before, mover, sources, pulls, copied, pages };
+        let pulling = Pulling { before, attempt, sources, pulls, copied, pages };
         let left: Vec<SiteId> = pulling.left().collect();
         self.pulling = Some(pulling);
         for source in left {
@@ -340,7 +341,7 @@ impl Reconciler {
             return self.ask_source(from, cx);
         }
         // The anchor has told all that is older than the epoch that ends, and need not be asked for it again, whoever is the anchor then.
-        if pulling.mover.is_some() && progress.since.next() < pulling.before {
+        if pulling.attempt.is_some() && progress.since.next() < pulling.before {
             self.base.holds = self.base.holds.max(Epoch(pulling.before.0 - 1));
             self.put_base(&mut batch);
         }
@@ -351,8 +352,8 @@ impl Reconciler {
     /// If all is here: the mover hears of it, or the site itself holds so much from now on.
     fn finish_if_pulled(&mut self, cx: &mut Context<'_>) {
         let Some(pulling) = self.pulling.as_ref().filter(|pulling| pulling.left().next().is_none()) else { return };
-        let Pulling { before, mover, copied, .. } = *pulling;
-        if mover.is_none() {
+        let Pulling { before, attempt, copied, .. } = *pulling;
+        if attempt.is_none() {
             self.base.holds = before;
             self.pulling = None;
         }
@@ -361,8 +362,8 @@ impl Reconciler {
         }
         let mut batch = Batch::new();
         self.put_base(&mut batch);
-        match mover {
-            Some((mover, ballot)) => cx.promise(batch, mover, Promise::Reconciled { ballot, copied }),
+        match attempt {
+            Some(ballot) => cx.promise(batch, ballot.leader, Promise::Reconciled { ballot, copied }),
             None => drop(cx.fx.persist(batch)),
         }
     }
@@ -379,7 +380,7 @@ impl Reconciler {
             (progress.told, progress.again) = (ticks, progress.again + 1);
             is_silent |= progress.again > CATCH_UP_TRIES;
         }
-        if pulling.mover.is_none() && is_silent {
+        if pulling.attempt.is_none() && is_silent {
             self.pulling = None;
             return self.catch_up(cx);
         }
@@ -408,5 +409,80 @@ impl Reconciler {
         if goes_on {
             self.prune(cx);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Config;
+    use super::super::testing::{Bench, site, txn};
+    use super::*;
+
+    const BALLOT: Ballot = Ballot { number: 1, leader: SiteId::new(1, 0) };
+
+    /// A site that is to hold all of the first epoch, which sites 1 and 2 know.
+    fn reconciles() -> (Bench, Reconciler) {
+        let mut bench = Bench::new(2, 3, Config::default());
+        let mut reconciler = Reconciler::new(Base { holds: Epoch::FIRST, kept: Epoch(0) });
+        bench.step(|cx| reconciler.on_reconcile(BALLOT, site(1), BTreeSet::from([0, 1, 2].map(site)), cx));
+        (bench, reconciler)
+    }
+
+    /// What follows from what `from` tells of the row `k`, of which there is no version here.
+    fn hears(bench: &mut Bench, reconciler: &mut Reconciler, from: u16, entries: Vec<Difference>) -> Vec<String> {
+        let number = reconciler.pulling.as_ref().expect("it pulls").pulls[&site(from)].number;
+        let own = entries.iter().map(|entry| Row { key: entry.key.clone(), version: Timestamp::ZERO, value: None }).collect();
+        let page = Differences { number, entries, next: None, whole: false };
+        bench.step(|cx| reconciler.on_differences(site(from), page.clone(), cx));
+        bench.step(|cx| reconciler.on_compared(site(from), page, Loaded::Rows { rows: own, more: false }, cx));
+        bench.lines()
+    }
+
+    #[test]
+    fn a_site_is_reconciled_once_all_that_it_lacked_is_on_disk() {
+        let (mut bench, mut reconciler) = reconciles();
+        assert_eq!(bench.lines(), ["to r1.0: e1 pull 1: e1 to before e2", "to r2.0: e1 pull 2: e1 to before e2"]);
+        let entry = Difference { key: "k".into(), version: Timestamp::from_bits(5), epoch: Epoch::FIRST };
+        assert_eq!(hears(&mut bench, &mut reconciler, 1, vec![entry]), ["load versions k", "to r1.0: e1 fetch 1: 1"]);
+        let number = reconciler.pulling.as_ref().expect("it pulls").pulls[&site(1)].number;
+        let copy = Row { key: "k".into(), version: Timestamp::from_bits(5), value: None };
+        bench.step(|cx| reconciler.on_copies(site(1), number, vec![copy], cx));
+        assert_eq!(bench.lines(), ["sync +k +difference"]);
+        assert_eq!(
+            hears(&mut bench, &mut reconciler, 2, Vec::new()),
+            ["load versions", "sync", "sync +base; then to r1.0: e1 reconciled 1@r1.0: 1 copied"]
+        );
+        assert_eq!((reconciler.copied(), reconciler.holds()), (1, Epoch::FIRST), "it holds more once that is decided");
+    }
+
+    #[test]
+    fn a_source_that_does_not_answer_is_asked_again() {
+        let (mut bench, mut reconciler) = reconciles();
+        hears(&mut bench, &mut reconciler, 1, Vec::new());
+        bench.shared.ticks = bench.shared.config.doubt_ticks;
+        bench.step(|cx| reconciler.tick(cx));
+        assert_eq!(bench.lines(), ["to r2.0: e1 pull 2: e1 to before e2"]);
+    }
+
+    #[test]
+    fn commits_that_may_not_count_are_put_aside() {
+        let (mut bench, mut reconciler) = reconciles();
+        bench.lines();
+        let number = reconciler.pulling.as_ref().expect("it pulls").pulls[&site(1)].number;
+        let commit = CommitRecord { txn: txn(5, 1), at: Timestamp::from_bits(7), writes: vec![("k".into(), None)] };
+        bench.step(|cx| reconciler.on_commits(site(1), number, vec![commit.clone()], None, cx));
+        assert_eq!(bench.lines(), ["sync +aside"]);
+        let mut batch = Batch::new();
+        assert_eq!(reconciler.take_aside(&mut batch).into_values().collect::<Vec<_>>(), [commit]);
+        assert_eq!(batch.ops.len(), 1, "nor are they kept aside any longer");
+    }
+
+    #[test]
+    fn who_lacks_the_past_catches_up_from_one_that_holds_it() {
+        let (mut bench, mut reconciler) = (Bench::new(2, 3, Config::default()), Reconciler::default());
+        bench.step(|cx| reconciler.tick(cx));
+        assert_eq!(bench.lines(), ["to r1.0: e1 pull 1: e0 to before e1"]);
+        assert_eq!(hears(&mut bench, &mut reconciler, 1, Vec::new()), ["load versions", "sync", "sync +base"]);
+        assert_eq!(reconciler.holds(), Epoch::FIRST);
     }
 }

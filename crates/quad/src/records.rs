@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`PREPARED`] | transaction | [`PreparedRecord`]: what it holds and writes here, until the outcome |
 //! | [`DECISIONS`] | transaction | [`DecisionRecord`]: that it commits, until all who are prepared know |
-//! | [`CEILING`] | empty | no timestamp above it was issued or seen by any life of this site |
+//! | [`CEILING`] | empty | no timestamp above it was issued or seen by any incarnation of this site |
 //! | [`ACCEPTOR`] | empty | [`AcceptorRecord`]: that the epoch is sealed, and what this site has promised and accepted of the next one |
 //! | [`CONFIGURATION`] | empty | [`Configuration`]: the latest that this site has adopted |
 //! | [`BASE`] | empty | [`Base`]: how much of the past is here |

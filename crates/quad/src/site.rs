@@ -6,9 +6,9 @@
 use super::acceptor::{Acceptor, NearAcceptor, Vote};
 use super::burden::Burdened;
 use super::config::{COLLECT_EVERY, Config, RECOVERY_PAGE};
-use super::configuration::{Carried, Configuration, Cores, Epoch, Goal, Stamped};
+use super::configuration::{Carried, Configuration, Cores, Epoch, Stamped};
 use super::context::{Asked, Context, Loading, Shared, Timer};
-use super::explanation::{Explanation, SiteFacts, Tally};
+use super::explanation::{Explanation, SiteFacts};
 use super::gateway::Gateway;
 use super::leaving::without;
 use super::manager::with_cores;
@@ -117,7 +117,7 @@ impl Site {
             planner: up.first().copied(),
             plan,
             unresolved: self.unresolved(),
-            tally: Tally { copied: roles.reconciler.copied(), ..roles.acceptor.tally() },
+            tally: roles.acceptor.tally(roles.reconciler.copied()),
             tables: self.list_tables(),
         }
     }
@@ -272,7 +272,7 @@ impl Roles {
                 self.cast(vote, cx);
             }
             Note::Outbid { ballot } => self.mover.on_outbid(ballot, cx),
-            Note::Reconcile { ballot, anchor, sources } => self.reconciler.on_reconcile(from, ballot, anchor, sources, cx),
+            Note::Reconcile { ballot, anchor, sources } => self.reconciler.on_reconcile(ballot, anchor, sources, cx),
             Note::Advances { ballot, pages } if ballot.leader == cx.me => self.mover.on_advances(from, ballot, pages, cx),
             Note::Advances { ballot, .. } => self.acceptor.on_advances(ballot, cx.ticks),
             Note::Accept { ballot, configuration } => {
@@ -368,32 +368,22 @@ impl Roles {
         self.gateway.on_request(id, request, &self.acceptor, cx);
     }
 
-    /// An operator wants another configuration, if it can be and is not there.
-    fn on_goal(&mut self, id: RequestId, goal: Result<Option<Goal>, String>, cx: &mut Context<'_>) {
+    fn on_admin(&mut self, id: RequestId, asked: Admin, cx: &mut Context<'_>) {
+        let goal = match asked {
+            Admin::Change(goal) => Ok(Some(goal)),
+            Admin::Leave(leave) => without(leave, cx.me, self.monitor.situation(cx), &cx.configuration).map(Some),
+            Admin::Cores(cores) => with_cores(cores, self.monitor.situation(cx), &cx.configuration),
+            Admin::Join => {
+                self.monitor.join();
+                Ok(None)
+            }
+            Admin::Burden(burden) => return self.burdened.on_burden(id, burden, cx),
+            Admin::Explain => unreachable!("the site explains itself"),
+        };
         match goal {
             Ok(Some(goal)) => self.mover.change(goal, Some(id), &self.acceptor, cx),
             Ok(None) => cx.fx.answer(id, Answer::Done),
             Err(flaw) => cx.refuse(id, TxnError::Invalid(flaw)),
-        }
-    }
-
-    fn on_admin(&mut self, id: RequestId, asked: Admin, cx: &mut Context<'_>) {
-        match asked {
-            Admin::Change(goal) => self.on_goal(id, Ok(Some(goal)), cx),
-            Admin::Leave(leave) => {
-                let goal = without(leave, cx.me, self.monitor.situation(cx), &cx.configuration);
-                self.on_goal(id, goal.map(Some), cx);
-            }
-            Admin::Cores(cores) => {
-                let goal = with_cores(cores, self.monitor.situation(cx), &cx.configuration);
-                self.on_goal(id, goal, cx);
-            }
-            Admin::Join => {
-                self.monitor.join();
-                cx.fx.answer(id, Answer::Done);
-            }
-            Admin::Burden(burden) => self.burdened.on_burden(id, burden, cx),
-            Admin::Explain => unreachable!("the site explains itself"),
         }
     }
 }

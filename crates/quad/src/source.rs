@@ -131,3 +131,45 @@ fn answer(asked: Asked, promise: Promise, cx: &mut Context<'_>) {
 fn page_rows(cx: &Shared) -> usize {
     cx.config.page_rows.clamp(1, DIFFERENCES_PAGE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Config;
+    use super::super::testing::{Bench, site};
+    use super::*;
+
+    /// What follows from a pull of what was written in the first epoch, by a site that is in `asked_in`.
+    fn pulled(is_sealed: bool, kept: Epoch, asked_in: Epoch) -> Vec<String> {
+        let mut bench = Bench::new(2, 3, Config::default());
+        let source = Source { base: Base { holds: Epoch::FIRST, kept }, replica: &Replica::default(), is_sealed };
+        let pull = Pull { number: 1, since: Epoch::FIRST, before: Epoch(2), after: Cursor::Start };
+        bench.step(|cx| source.on_pull(site(1), asked_in, pull, cx));
+        bench.lines()
+    }
+
+    #[test]
+    fn of_an_epoch_that_goes_on_nothing_is_told() {
+        assert_eq!(pulled(false, Epoch(0), Epoch::FIRST).len(), 0);
+        assert_eq!(pulled(true, Epoch(0), Epoch(2)).len(), 0, "what was carried into the next one is not known here");
+        assert_eq!(pulled(true, Epoch(0), Epoch::FIRST), ["load differences"]);
+    }
+
+    #[test]
+    fn whoever_knows_no_differences_goes_through_all_rows() {
+        let lines = pulled(true, Epoch(2), Epoch::FIRST);
+        assert!(lines[0].starts_with("load ScanStamps"), "{lines:?}");
+    }
+
+    #[test]
+    fn differences_are_answered_with_the_versions_that_are_here() {
+        let mut bench = Bench::new(2, 3, Config::default());
+        let source = Source { base: Base::default(), replica: &Replica::default(), is_sealed: true };
+        let asked = Asked { by: site(1), number: 3 };
+        let records = vec![(difference_key(Epoch::FIRST, &"k".into()).into(), Vec::new().into())];
+        bench.step(|cx| source.on_differences_loaded(asked, Epoch(2), Loaded::Records { records, more: false }, cx));
+        assert_eq!(bench.lines(), ["load versions k"]);
+        let row = rhumb_core::Row { key: "k".into(), version: Timestamp::from_bits(5), value: None };
+        bench.step(|cx| source.on_versions_loaded(asked, vec![Epoch::FIRST], None, Loaded::Rows { rows: vec![row], more: false }, cx));
+        assert_eq!(bench.lines(), ["sync; then to r1.0: e1 differences 3: 1"]);
+    }
+}

@@ -6,8 +6,9 @@ use super::configuration::Configuration;
 use super::context::{Context, Shared};
 use super::quorums::Quorums;
 use super::records::{ACCEPTOR, ASIDE, BASE, CEILING, CONFIGURATION, DECISIONS, DIFFERENCES, PREPARED};
-use rhumb_core::actor::{Effect, Gated, Op, Space};
-use rhumb_core::{Effects, SiteId, Span, Time, Timestamp, TxnId};
+use super::request::Answer;
+use rhumb_core::actor::{Effect, Gated, Load, Op, Space};
+use rhumb_core::{Effects, Key, SiteId, Span, Time, Timestamp, TxnId};
 
 /// The site `r<n>.0`.
 pub(super) fn site(n: u16) -> SiteId {
@@ -60,18 +61,40 @@ fn line(effect: &Effect<Site>) -> String {
     match effect {
         Effect::Send { to, note } => format!("to {to}: {note}"),
         Effect::SetTimer { timer, after } => format!("timer {timer:?} after {after}"),
-        Effect::Load { load, .. } => format!("load {load:?}"),
-        Effect::Answer { id, answer } => format!("answer {id}: {answer:?}"),
+        Effect::Load { load, .. } => match load {
+            Load::Get { keys, .. } => format!("load rows {}", listed(keys)),
+            Load::Stamps { keys } => format!("load versions {}", listed(keys)).trim_end().to_owned(),
+            Load::Records { space, .. } => format!("load {}s", name(*space)),
+            other => format!("load {other:?}"),
+        },
+        Effect::Answer { id, answer } => format!("answer {id}: {}", said(answer)),
         Effect::Persist { batch, then, .. } => {
             let then = then.iter().map(|gated| match gated {
                 Gated::Send { to, promise } => format!("; then to {to}: {promise}"),
-                Gated::Answer { id, answer } => format!("; then answer {id}: {answer:?}"),
+                Gated::Answer { id, answer } => format!("; then answer {id}: {}", said(answer)),
             });
             let ops: Vec<String> = batch.ops.iter().map(op).collect();
-            format!("sync {}{}", ops.join(" "), then.collect::<String>())
+            ["sync", &ops.join(" ")].join(" ").trim_end().to_owned() + &then.collect::<String>()
         }
         Effect::Collect(_) | Effect::Count(_) | Effect::Trace(_) => String::new(),
     }
+}
+
+fn said(answer: &Answer) -> String {
+    match answer {
+        Answer::Began { txn } => format!("began {txn}"),
+        Answer::Rows { rows, .. } => {
+            let rows: Vec<String> = rows.iter().map(|row| format!("{}@{}", row.key, row.version)).collect();
+            format!("rows {}", rows.join(" "))
+        }
+        Answer::Committed(committed) => format!("committed after {} trips", committed.trips),
+        Answer::Failed(error) => format!("failed: {error}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn listed(keys: &[Key]) -> String {
+    keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ")
 }
 
 fn op(op: &Op) -> String {

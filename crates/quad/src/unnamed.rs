@@ -83,3 +83,29 @@ fn bytes(said: &Note) -> usize {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Config;
+    use super::super::testing::{Bench, site, txn};
+    use super::*;
+    use rhumb_core::{Span, Timestamp};
+
+    #[test]
+    fn whoever_has_no_name_waits_while_the_clock_is_beyond_its_bound() {
+        let (mut bench, mut queue) = (Bench::new(2, 3, Config::default()), UnnamedQueue::default());
+        let begin = Request::Begin { mode: ReadMode::Locking };
+        let read = Note::Read { txn: txn(5, 1), number: 1, query: Query::Keys(vec!["k".into()]) };
+        assert!(!bench.step(|cx| queue.delays_begin(&begin, cx) || queue.delays_session(&read, &Replica::default(), cx)));
+        let ahead = Timestamp::from_time(bench.shared.now).plus(Span::from_secs(60));
+        bench.shared.clock.observe(ahead);
+        assert!(bench.step(|cx| queue.delays_begin(&begin, cx)));
+        assert_eq!(bench.lines(), ["sync +ceiling"], "which is being raised");
+        assert!(bench.step(|cx| queue.delays_session(&read, &Replica::default(), cx)));
+        assert_eq!(bench.lines().len(), 0, "once");
+        let said = bench.shared.configuration.epoch.says(read.clone());
+        (0..UNNAMED_MAX).for_each(|_| queue.push(Unnamed::Session(site(1), said.clone())));
+        assert!(!bench.step(|cx| queue.delays_session(&read, &Replica::default(), cx)), "there is no room");
+        assert_eq!((queue.bytes, queue.take().len(), queue.bytes), (UNNAMED_MAX, UNNAMED_MAX, 0));
+    }
+}

@@ -1,11 +1,21 @@
 //! A site as a gateway: its clients' transactions, from the first read to the second round.
 //!
+//! ```text
+//!   idle ── get, scan ──▶ reading ── Rows of the whole read quorum ──▶ idle
+//!    │                      │ another session, or none: the client hears that it cannot go on
+//!    ├── commit of nothing ──▶ confirming ── Confirmed by all that it read from ──▶ answered
+//!    └── commit ──▶ preparing ── Prepared by all ──▶ decided, on disk ── Committed by the write quorum ──▶ answered
+//!                                                                     └─ Committed by all ──▶ forgotten
+//! ```
+//!
 //! Invariants: a decision to commit is on disk before anybody hears of it, and stays there until all who prepared know; what is not
 //! decided did not happen, so that a gateway without a decision answers *abort*; a client is told *committed* once the whole write
 //! quorum has the commit on disk.
 
 mod commit;
 mod reads;
+#[cfg(test)]
+mod tests;
 
 use super::acceptor::Acceptor;
 use super::config::{OPEN_MAX, READ_KEYS_BYTES_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
