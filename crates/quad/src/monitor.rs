@@ -33,20 +33,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is measured at a site, and heard from others.
 #[derive(Debug, Default)]
 pub(super) struct Monitor {
-    /// The shortest round trip to each site in the running period, microseconds.
-    rtt_micros: BTreeMap<SiteId, u64>,
-    /// The configuration changed in it.
-    changing: bool,
+    /// The running one.
+    period: Period,
     /// What had committed before it.
     committed: Commits,
-    /// Which one that is; none before the first tick.
-    period: Option<Period>,
-    /// Transactions in progress, summed over the ticks of it.
-    in_progress: u64,
-    /// Percent of the capacity that work for others took up, likewise.
-    burden: u64,
-    /// What it sent itself.
-    own: OwnPings,
     rows: RowCount,
     heard: BTreeMap<SiteId, Heard>,
     /// The epoch that it has seen last.
@@ -110,14 +100,24 @@ pub(super) struct Activity {
 
 /// A period. All sites end theirs at the same times, by their clocks: ticks wait for the processor, so that a period counted in them would
 /// be the longer the busier its site is. A clock that jumps ends one early.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Default)]
 struct Period {
-    /// Counted from the clock's zero.
-    number: u64,
+    /// Counted from the clock's zero; none before the first tick.
+    number: Option<u64>,
     /// Ticks of it so far.
     ticks: u64,
     /// It has been measured from its beginning.
     is_whole: bool,
+    /// The configuration changed in it.
+    changing: bool,
+    /// Transactions in progress, summed over its ticks.
+    in_progress: u64,
+    /// Percent of the capacity that work for others took up, likewise.
+    burden: u64,
+    /// What the site sent itself.
+    own: OwnPings,
+    /// The shortest round trip to each site, microseconds.
+    rtt_micros: BTreeMap<SiteId, u64>,
 }
 
 /// What was heard of a site.
@@ -167,7 +167,7 @@ impl Monitor {
     /// Another configuration is there: nothing is due any more.
     pub(super) fn begin_epoch(&mut self) {
         self.due = Due::default();
-        self.changing = true;
+        self.period.changing = true;
     }
 
     /// This site asks to become a member, until it is one.
@@ -180,15 +180,15 @@ impl Monitor {
             let hears = cx.reachable().into_iter().collect();
             cx.send(from, Note::Pong { sent, hears });
         } else if let Some(took) = took(sent, cx.now) {
-            let OwnPings { count, sum, least } = self.own;
-            self.own = OwnPings { count: count + 1, sum: sum + took, least: if count == 0 { took } else { took.min(least) } };
+            let OwnPings { count, sum, least } = self.period.own;
+            self.period.own = OwnPings { count: count + 1, sum: sum + took, least: if count == 0 { took } else { took.min(least) } };
         }
     }
 
     pub(super) fn on_pong(&mut self, from: SiteId, sent: Time, cx: &Shared) {
         if let Some(took) = took(sent, cx.now) {
             let micros = took.as_micros();
-            self.rtt_micros.entry(from).and_modify(|least| *least = micros.min(*least)).or_insert(micros);
+            self.period.rtt_micros.entry(from).and_modify(|least| *least = micros.min(*least)).or_insert(micros);
         }
     }
 
@@ -230,20 +230,20 @@ impl Monitor {
             (self.epoch, self.since) = (cx.configuration.epoch, cx.ticks);
         }
         self.count_on(cx);
-        self.changing |= activity.sealed;
-        self.in_progress += activity.in_progress as u64;
-        self.burden += activity.burden_percent;
         cx.send(cx.me, Note::Ping { sent: cx.now });
         let number = cx.now.as_micros() / adaptation.period.as_micros().max(1);
-        let period = self.period.get_or_insert(Period { number, ticks: 0, is_whole: false });
+        let period = &mut self.period;
+        period.changing |= activity.sealed;
+        period.in_progress += activity.in_progress as u64;
+        period.burden += activity.burden_percent;
         period.ticks += 1;
-        if period.number != number {
-            let ended = std::mem::replace(period, Period { number, ticks: 0, is_whole: true });
+        if *period.number.get_or_insert(number) != number {
+            let ended = std::mem::replace(period, Period { number: Some(number), is_whole: true, ..Period::default() });
             self.end_period(ended, activity, &adaptation, cx);
         }
         // Reports of the last period have come by then.
         let settled = (ticks_of_a_period(cx, &adaptation) / 2).min(cx.config.silent_ticks);
-        let is_settled = self.period.is_some_and(|period| period.is_whole && period.ticks == settled);
+        let is_settled = self.period.is_whole && self.period.ticks == settled;
         if is_settled || cx.ticks.is_multiple_of(cx.config.silent_ticks) {
             return self.change_due(activity, is_settled, cx);
         }
@@ -251,9 +251,7 @@ impl Monitor {
     }
 
     fn end_period(&mut self, ended: Period, activity: Activity, adaptation: &Adaptation, cx: &mut Context<'_>) {
-        let in_progress = std::mem::take(&mut self.in_progress);
-        let (ticks, burden) = (ended.ticks, std::mem::take(&mut self.burden));
-        let own = std::mem::take(&mut self.own);
+        let Period { ticks, is_whole, changing, in_progress, burden, own, rtt_micros, .. } = ended;
         let before = std::mem::replace(&mut self.committed, activity.committed);
         let measured = Measured {
             load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + burden * 10_000 / ticks).min(LOAD_MAX_PPM),
@@ -264,10 +262,10 @@ impl Monitor {
             rows: self.rows.known,
             written: activity.written,
             caught_up: activity.caught_up,
-            changing: std::mem::take(&mut self.changing),
-            rtt_micros: std::mem::take(&mut self.rtt_micros),
+            changing,
+            rtt_micros,
         };
-        if ended.is_whole && cx.is_member() {
+        if is_whole && cx.is_member() {
             cx.send_members(&Note::Measured { measured });
         }
     }

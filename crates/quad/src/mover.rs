@@ -83,34 +83,40 @@ impl Mover {
 
     /// An operator, or this site itself, wants another configuration.
     pub(super) fn change(&mut self, goal: Goal, id: Option<RequestId>, acceptor: &Acceptor, cx: &mut Context<'_>) {
-        let up = cx.reachable();
-        let flaw = goal.flaw(&cx.configuration).map(TxnError::Invalid);
-        let flaw = flaw.or_else(|| {
-            let busy = || TxnError::Unavailable("the configuration is being changed already".into());
-            self.is_changing(id.is_some(), acceptor, cx).then(busy)
-        });
-        let flaw = flaw.or_else(|| (!cx.is_member()).then(|| cx.stranger()));
-        // Rather no attempt than one that interrupts whoever is in reach and then does not get on.
-        let flaw =
-            flaw.or_else(|| (!cx.configuration.may_be_left(&up, &goal.lost)).then(|| cannot_leave(&cx.configuration, &up, &goal.lost)));
-        let flaw = flaw.or_else(|| {
-            let silent = || TxnError::Unavailable("too few cores of the new configuration are in reach".into());
-            (!carries(&goal.quorums, &up)).then(silent)
-        });
-        match (flaw, id) {
-            (Some(flaw), Some(id)) => cx.refuse(id, flaw),
-            (Some(flaw), None) => cx.fx.trace(|| format!("no change: {flaw}")),
+        match (self.refusal(&goal, id, acceptor, cx), id) {
+            (Some(refusal), Some(id)) => cx.refuse(id, refusal),
+            (Some(refusal), None) => cx.fx.trace(|| format!("no change: {refusal}")),
             (None, id) => self.attempt(goal, id, acceptor, cx),
+        }
+    }
+
+    /// Why `goal` is not attempted now, if it is not.
+    fn refusal(&self, goal: &Goal, id: Option<RequestId>, acceptor: &Acceptor, cx: &Shared) -> Option<TxnError> {
+        let (old, up) = (&cx.configuration, cx.reachable());
+        let unavailable = |why: &str| Some(TxnError::Unavailable(why.into()));
+        if let Some(flaw) = goal.flaw(old) {
+            Some(TxnError::Invalid(flaw))
+        } else if self.is_changing(id, acceptor, cx) {
+            unavailable("the configuration is being changed already")
+        } else if !cx.is_member() {
+            Some(cx.stranger())
+        } else if !old.may_be_left(&up, &goal.lost) {
+            // Rather no attempt than one that interrupts whoever is in reach and then does not get on.
+            Some(cannot_leave(old, &up, &goal.lost))
+        } else if !carries(&goal.quorums, &up) {
+            unavailable("too few cores of the new configuration are in reach")
+        } else {
+            None
         }
     }
 
     /// True if a change is under way that another one is not to disturb. Where one has not come about for long, an operator may ask for
     /// another: what an attempt of this site itself aims at is a guess.
-    fn is_changing(&self, by_operator: bool, acceptor: &Acceptor, cx: &Shared) -> bool {
+    fn is_changing(&self, id: Option<RequestId>, acceptor: &Acceptor, cx: &Shared) -> bool {
         let for_long = acceptor.sealed_since().is_none_or(|began| cx.ticks >= began + cx.config.sealed_ticks);
         let asked = self.attempt.as_ref().is_some_and(|attempt| attempt.id.is_some());
         let is_idle = !acceptor.is_sealed() && self.attempt.is_none();
-        !(is_idle || by_operator && for_long && !asked)
+        !(is_idle || id.is_some() && for_long && !asked)
     }
 
     /// Begins an attempt, in a ballot above all that this site knows.

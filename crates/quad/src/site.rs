@@ -30,6 +30,9 @@ use rhumb_core::{Batch, Effects, Inspect, Rules, SiteId, Table, Time, Timestamp}
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
+/// What a site reads after a start, in this order.
+const RECOVERED: [Space; 7] = [CEILING, CONFIGURATION, BASE, ACCEPTOR, DECISIONS, PREPARED, ASIDE];
+
 /// One site: its roles, and what they share.
 #[derive(Debug)]
 pub struct Site {
@@ -137,15 +140,11 @@ impl Roles {
                 _ => self.reconciler.restore_aside(sound(bytes)),
             }
         }
-        match (space, records.last()) {
-            (_, Some((last, _))) if more => recover(space, [last, &[0][..]].concat(), cx),
-            (CEILING, _) => recover(CONFIGURATION, Vec::new(), cx),
-            (CONFIGURATION, _) => recover(BASE, Vec::new(), cx),
-            (BASE, _) => recover(ACCEPTOR, Vec::new(), cx),
-            (ACCEPTOR, _) => recover(DECISIONS, Vec::new(), cx),
-            (DECISIONS, _) => recover(PREPARED, Vec::new(), cx),
-            (PREPARED, _) => recover(ASIDE, Vec::new(), cx),
-            _ => self.begin_to_serve(cx),
+        let mut later = RECOVERED.iter().skip_while(|other| **other != space).skip(1);
+        match (records.last(), later.next()) {
+            (Some((last, _)), _) if more => recover(space, [last, &[0][..]].concat(), cx),
+            (_, Some(next)) => recover(*next, Vec::new(), cx),
+            (_, None) => self.begin_to_serve(cx),
         }
     }
 
@@ -433,7 +432,7 @@ impl Actor for Site {
             }
             Input::Start => {
                 cx.fx.set_timer(Timer::Tick, cx.shared.config.tick);
-                recover(CEILING, Vec::new(), cx);
+                recover(RECOVERED[0], Vec::new(), cx);
             }
             Input::Loaded { token, loaded } => self.roles.on_loaded(token, loaded, cx),
             Input::Persisted { token } => self.roles.on_bound(token, cx),
