@@ -6,7 +6,7 @@
 //! A transaction names its stream ([`coordinator_of`](super::stream_id::coordinator_of)), so those alike are looked for in one.
 
 use super::epoch::Epoch;
-use super::message::{Entry, Forwarded};
+use super::message::{Entry, Forwarded, Identifier};
 use super::stream_id::StreamId;
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_core::actor::RequestId;
@@ -15,7 +15,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Where a transaction stands: the stream, the entry's place in it, and the place in its batch.
-pub(super) type Spot = (StreamId, u64, u16);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Spot {
+    pub(super) stream: StreamId,
+    pub(super) index: u64,
+    pub(super) place: u16,
+}
+
+/// Where a transaction goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) stream: StreamId,
+    /// Who alone can seal it.
+    pub(super) to: SiteId,
+    /// The last epoch in which it may be sealed.
+    pub(super) until: Epoch,
+    /// The last entry of the stream that was chosen before it went.
+    pub(super) after: u64,
+}
+
+/// The epoch of an entry, and who sealed it.
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    epoch: Epoch,
+    author: SiteId,
+}
 
 /// A transaction on its way by another coordinator.
 #[derive(Debug)]
@@ -24,13 +48,7 @@ pub(super) struct Away {
     pub(super) transaction: Arc<Transaction>,
     /// The tick in which it came.
     pub(super) since: u64,
-    pub(super) stream: StreamId,
-    /// Who alone can seal it.
-    pub(super) to: SiteId,
-    /// The last epoch in which it may be sealed.
-    pub(super) until: Epoch,
-    /// The last entry of the stream that was chosen before it went.
-    pub(super) after: u64,
+    pub(super) way: Way,
     /// Where it stands, if that is what the stream has there.
     said: Vec<Spot>,
 }
@@ -40,7 +58,7 @@ pub(super) struct Away {
 struct Alike {
     names: BTreeSet<Forwarded>,
     /// Where entries that count have one of them, of which epoch, and who sealed it. Since the first of those names went.
-    seen: BTreeMap<Spot, (Epoch, SiteId)>,
+    seen: BTreeMap<Spot, Entered>,
 }
 
 /// All that is on its way. Who comes later has the higher name.
@@ -54,15 +72,20 @@ pub(super) struct Aways {
 }
 
 impl Away {
-    /// A client's transaction that came in tick `since`, and goes to be sealed in `stream` up to epoch `until`; entries up to place
-    /// `after` cannot hold it.
-    pub(super) fn new(id: RequestId, transaction: Transaction, since: u64, stream: StreamId, to: SiteId, until: Epoch, after: u64) -> Away {
-        Away { id, transaction: Arc::new(transaction), since, stream, to, until, after, said: Vec::new() }
+    /// A client's transaction that came in tick `since`.
+    pub(super) fn new(id: RequestId, transaction: Transaction, since: u64, way: Way) -> Away {
+        Away { id, transaction: Arc::new(transaction), since, way, said: Vec::new() }
+    }
+
+    /// The first place where it can stand.
+    fn first_spot(&self) -> Spot {
+        Spot { stream: self.way.stream, index: self.way.after + 1, place: 0 }
     }
 
     /// True if it may be what that coordinator sealed there.
-    fn may_be(&self, spot: Spot, epoch: Epoch, author: SiteId) -> bool {
-        self.to == author && epoch <= self.until && spot.0 == self.stream && spot.1 > self.after
+    fn may_be(&self, spot: Spot, entered: Entered) -> bool {
+        let Way { stream, to, until, after } = self.way;
+        to == entered.author && entered.epoch <= until && spot.stream == stream && spot.index > after
     }
 }
 
@@ -96,8 +119,8 @@ impl Aways {
 
     /// `by` says that it has sealed it in the entry at place `index` of its stream, at this place of the batch.
     pub(super) fn say(&mut self, by: SiteId, name: Forwarded, index: u64, place: u16) {
-        if let Some(away) = self.by_name.get_mut(&name).filter(|away| away.to == by) {
-            let spot = (away.stream, index, place);
+        if let Some(away) = self.by_name.get_mut(&name).filter(|away| away.way.to == by) {
+            let spot = Spot { stream: away.way.stream, index, place };
             away.said.push(spot);
             self.said.insert(spot, name);
         }
@@ -111,8 +134,8 @@ impl Aways {
         let mut said = Vec::new();
         for (place, transaction) in (0..).zip(&entry.batch) {
             let Some(alike) = self.alike.get_mut(transaction) else { continue };
-            let spot = (stream, index, place);
-            alike.seen.insert(spot, (entry.epoch, entry.author));
+            let spot = Spot { stream, index, place };
+            alike.seen.insert(spot, Entered { epoch: entry.epoch, author: entry.author });
             said.extend(self.said.get(&spot));
         }
         said
@@ -120,18 +143,18 @@ impl Aways {
 
     /// Where a transaction stands, once its coordinator has said so and the stream has it there: the epoch and the place in the batch.
     /// It is on its way no more.
-    pub(super) fn find(&mut self, name: Forwarded) -> Option<(Away, Epoch, u16)> {
+    pub(super) fn find(&mut self, name: Forwarded) -> Option<(Away, Identifier)> {
         let away = self.by_name.get(&name)?;
         let alike = self.alike.get_mut(&away.transaction).expect("what is on its way is like itself");
         let found = away.said.iter().find_map(|spot| {
-            let (epoch, author) = *alike.seen.get(spot)?;
-            away.may_be(*spot, epoch, author).then_some((*spot, epoch))
+            let entered = *alike.seen.get(spot)?;
+            away.may_be(*spot, entered).then_some((*spot, entered.epoch))
         });
         let (spot, epoch) = found?;
         // It is this one, and no other one.
         alike.seen.remove(&spot);
         let away = self.remove(name).expect("it was just there");
-        Some((away, epoch, spot.2))
+        Some((away, Identifier { epoch, stream: spot.stream, place: spot.place }))
     }
 
     /// Removes those of which `is_over` holds, in the order of names, and says of each whether it may have been sealed.
@@ -140,8 +163,7 @@ impl Aways {
         let over: Vec<Forwarded> = self.by_name.iter().filter(|(_, away)| is_over(away)).map(|(name, _)| *name).collect();
         let may_be = |away: &Away| {
             let seen = &self.alike[&away.transaction].seen;
-            let since = (away.stream, away.after + 1, 0)..=(away.stream, u64::MAX, u16::MAX);
-            seen.range(since).any(|(spot, (epoch, author))| away.may_be(*spot, *epoch, *author))
+            seen.range(away.first_spot()..).any(|(spot, entered)| away.may_be(*spot, *entered))
         };
         let sealed: Vec<bool> = over.iter().map(|name| may_be(&self.by_name[name])).collect();
         over.into_iter().map(|name| self.remove(name).expect("it was just there")).zip(sealed).collect()
@@ -159,7 +181,7 @@ impl Aways {
         alike.names.remove(&name);
         match alike.names.first() {
             None => drop(self.alike.remove(&away.transaction)),
-            Some(first) => alike.seen = alike.seen.split_off(&(away.stream, self.by_name[first].after + 1, 0)),
+            Some(first) => alike.seen = alike.seen.split_off(&self.by_name[first].first_spot()),
         }
         Some(away)
     }

@@ -9,9 +9,10 @@
 //! leaves no value behind to take back.
 
 use super::message::Identifier;
+pub use super::partition::server_of;
 use super::resolver::Resolver;
 use rhumb_commit::one_shot::footprint::Footprint;
-use rhumb_core::{Key, work};
+use rhumb_core::work;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One chain server, for one epoch.
@@ -22,13 +23,6 @@ pub struct ChainServer {
     precommitted: BTreeSet<Identifier>,
     /// Came by, and must come after others that have not yet.
     waiting: BTreeSet<Identifier>,
-}
-
-/// The server that a key belongs to, of so many: FNV-1a of its bytes.
-pub fn server_of(key: &Key, servers: u16) -> u16 {
-    let hash = key.0.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    // FNV's low bits are weak for short keys; fold the high half in.
-    ((hash ^ (hash >> 32)) % u64::from(servers)) as u16
 }
 
 impl ChainServer {

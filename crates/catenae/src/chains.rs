@@ -147,10 +147,7 @@ impl Site {
         match part.come(visit) {
             Arrival::Passes => self.cross_next(crossing, visit, fx),
             Arrival::Claims(open) if crossing.coordinator == self.me => self.on_claim(crossing, visit, open, fx),
-            Arrival::Claims(open) => {
-                let Visit { transaction, server } = visit;
-                fx.send(crossing.coordinator, Note::Claim { crossing, transaction, server, open });
-            }
+            Arrival::Claims(open) => fx.send(crossing.coordinator, Note::Claim { crossing, visit, open }),
             Arrival::Nothing => {}
         }
     }
@@ -159,10 +156,9 @@ impl Site {
     pub(super) fn on_claim(&mut self, crossing: Crossing, visit: Visit, open: Vec<Identifier>, fx: &mut Effects<Site>) {
         let Some(resolution) = self.resolution(crossing, visit.transaction) else { return };
         for grant in resolution.claim(visit, open) {
-            let Visit { transaction, server } = grant;
-            match self.site_of(server) {
+            match self.site_of(grant.server) {
                 site if site == self.me => self.on_granted(crossing, grant, fx),
-                site => fx.send(site, Note::Granted { crossing, transaction, server }),
+                site => fx.send(site, Note::Granted { crossing, visit: grant }),
             }
         }
     }
@@ -191,7 +187,7 @@ impl Site {
         let Some(own) = footprints.and_then(|footprints| footprints.get(&transaction)) else { return };
         let next = (0..from.server).rev().find(|server| chain::passes(own, *server, self.config.chain_servers));
         match next {
-            Some(server) => fx.send(self.site_of(server), Note::Cross { crossing, transaction, server }),
+            Some(server) => fx.send(self.site_of(server), Note::Cross { crossing, visit: Visit { transaction, server } }),
             None if crossing.coordinator == self.me => self.on_through(crossing, transaction),
             None => fx.send(crossing.coordinator, Note::Through { crossing, transaction }),
         }
@@ -228,5 +224,5 @@ impl Site {
 }
 
 fn visit_next(me: SiteId, visit: Visit, fx: &mut Effects<Site>) {
-    fx.send(me, Note::Visit { transaction: visit.transaction, server: visit.server });
+    fx.send(me, Note::Visit(visit));
 }

@@ -28,16 +28,15 @@
 //! Whom a transaction is forwarded to hangs on the stream's ballot; whoever it is, no promise hangs on it. If another region leads the
 //! stream, the client's site carries the transaction itself.
 
-use super::away::{Away, Aways};
+use super::away::{Away, Aways, Way};
 use super::config::{FORWARD_EPOCHS, FORWARD_EPOCHS_MAX, FORWARDED_BYTES_MAX, FORWARDED_MAX, QUEUE_MAX};
 use super::desk::{Asked, Asker};
 use super::epoch::Epoch;
-use super::message::{Answer, Forwarded, Identifier, Note};
+use super::message::{Answer, Forward, Forwarded, Note};
 use super::planted::Planted;
 use super::site::Site;
 use super::stream::Found;
 use super::stream_id::{StreamId, coordinator_of};
-use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::{Effects, SiteId, Table, work};
 use std::collections::BTreeMap;
@@ -96,9 +95,9 @@ impl Site {
             let Asked { transaction, since, .. } = asked;
             let until = self.ending().max(self.streams[stream].view().last_epoch()).plus(FORWARD_EPOCHS);
             fx.count("catenae.forwarded");
-            fx.send(leader, Note::Forward { stream, name, until, transaction: transaction.clone() });
-            let after = self.streams[stream].view().chosen();
-            self.forwarding.away.insert(name, Away::new(id, transaction, since, stream, leader, until, after));
+            fx.send(leader, Note::Forward(Forward { stream, name, until, transaction: transaction.clone() }));
+            let way = Way { stream, to: leader, until, after: self.streams[stream].view().chosen() };
+            self.forwarding.away.insert(name, Away::new(id, transaction, since, way));
             return;
         }
         let here = if self.streams[stream].leads() { stream } else { self.own() };
@@ -107,15 +106,8 @@ impl Site {
     }
 
     /// Another site of the region forwards a transaction.
-    pub(super) fn on_forward(
-        &mut self,
-        site: SiteId,
-        stream: StreamId,
-        name: Forwarded,
-        until: Epoch,
-        transaction: Transaction,
-        fx: &mut Effects<Site>,
-    ) {
+    pub(super) fn on_forward(&mut self, site: SiteId, forward: Forward, fx: &mut Effects<Site>) {
+        let Forward { stream, name, until, transaction } = forward;
         let covered = self.streams[stream].view().covered();
         let is_new = !self.forwarding.taken.contains_key(&(stream, site, name));
         let is_new = is_new || self.rules.breaks(Planted::ForwardedTwice);
@@ -149,9 +141,8 @@ impl Site {
     /// If it is known where a forwarded transaction stands, it is answered once it runs. If that is heard too late, what came of it is
     /// gone: what it returned is kept for nobody else.
     fn find_one(&mut self, name: Forwarded, fx: &mut Effects<Site>) {
-        let Some((Away { id, since, stream, .. }, epoch, place)) = self.forwarding.away.find(name) else { return };
-        let identifier = Identifier { epoch, stream, place };
-        if epoch <= self.epochs.execution && self.ledger.footprint(identifier).is_none() {
+        let Some((Away { id, since, .. }, identifier)) = self.forwarding.away.find(name) else { return };
+        if identifier.epoch <= self.epochs.execution && self.ledger.footprint(identifier).is_none() {
             fx.count("catenae.sealed_late");
             let why = "it ran before its coordinator had said that it would";
             return fx.answer(id, Answer::Failed(TxnError::Unknown(why.into())));
@@ -180,9 +171,9 @@ impl Site {
     fn take_back_forwarded(&mut self, stream: StreamId, fx: &mut Effects<Site>) {
         let covered = self.streams[stream].view().covered();
         let (by_timer, ticks) = (self.rules.breaks(Planted::TakenBackByTimer), self.ticks);
-        let is_over = |away: &Away| away.until <= covered;
+        let is_over = |away: &Away| away.way.until <= covered;
         let is_over = |away: &Away| is_over(away) || by_timer && ticks > away.since + 4;
-        let back = self.forwarding.away.remove_if(|away| away.stream == stream && is_over(away));
+        let back = self.forwarding.away.remove_if(|away| away.way.stream == stream && is_over(away));
         for (Away { id, transaction, since, .. }, may_run) in back.into_iter().rev() {
             if may_run {
                 fx.answer(id, Answer::Failed(TxnError::Unknown("the coordinator that had it was lost".into())));

@@ -76,6 +76,7 @@ pub mod ledger;
 #[cfg(test)]
 mod lone;
 pub mod message;
+mod partition;
 pub mod planted;
 mod reads;
 pub mod records;

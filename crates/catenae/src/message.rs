@@ -52,6 +52,15 @@ pub struct Entry {
     pub orders: Vec<Order>,
 }
 
+/// A visit of a transaction to a chain server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Visit {
+    /// Which transaction.
+    pub transaction: Identifier,
+    /// Which server.
+    pub server: u16,
+}
+
 /// One run of an epoch's chains over the sites of a region. What belongs to an earlier one is not minded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Crossing {
@@ -70,6 +79,19 @@ pub struct Forwarded {
     pub number: u64,
 }
 
+/// A forwarded transaction: run it, if you seal it in `stream` and in no epoch after `until`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Forward {
+    /// The stream of its namespace.
+    pub stream: StreamId,
+    /// How the site that forwards it calls it.
+    pub name: Forwarded,
+    /// The last epoch in which it may be sealed.
+    pub until: Epoch,
+    /// What to run.
+    pub transaction: Transaction,
+}
+
 /// How far a site has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Progress {
@@ -84,7 +106,7 @@ pub struct Progress {
 #[allow(missing_docs)] // the variants are documented; their fields are named after the types above
 pub enum Note {
     /// A transaction goes to the next chain server of its backward pass.
-    Visit { transaction: Identifier, server: u16 },
+    Visit(Visit),
     /// I have the stream up to `after`; what comes then? Answered by [`Note::Chosen`] in any case.
     Pull { stream: StreamId, after: u64 },
     /// To who pulls: these entries, from `first` on, are chosen, as many as fit a page, or none that is known here; ask again for `more`.
@@ -94,15 +116,15 @@ pub enum Note {
     /// Acceptor: another ballot is promised.
     Refused { stream: StreamId, promised: Ballot },
     /// A transaction goes to the next chain server of its backward pass, on any site of the region.
-    Cross { crossing: Crossing, transaction: Identifier, server: u16 },
+    Cross { crossing: Crossing, visit: Visit },
     /// Chain server to resolver: a transaction has come, and meets these here, which have not pre-committed. May it be next?
-    Claim { crossing: Crossing, transaction: Identifier, server: u16, open: Vec<Identifier> },
+    Claim { crossing: Crossing, visit: Visit, open: Vec<Identifier> },
     /// Resolver to chain server: a transaction may pre-commit.
-    Granted { crossing: Crossing, transaction: Identifier, server: u16 },
+    Granted { crossing: Crossing, visit: Visit },
     /// Chain server to coordinator: a transaction is at the end of its backward pass.
     Through { crossing: Crossing, transaction: Identifier },
-    /// To the coordinator of its namespace: run this, if you seal it in `stream` and in no epoch after `until`.
-    Forward { stream: StreamId, name: Forwarded, until: Epoch, transaction: Transaction },
+    /// To the coordinator of its namespace.
+    Forward(Forward),
 }
 
 /// A message that promises something durable.
@@ -209,6 +231,13 @@ impl fmt::Display for Identifier {
     }
 }
 
+impl fmt::Display for Visit {
+    /// `e7.r1.0 server 3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} server {}", self.transaction, self.server)
+    }
+}
+
 impl fmt::Display for Crossing {
     /// `r0.0@1.500000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -253,15 +282,17 @@ impl fmt::Display for Entry {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Note::Visit { transaction, server } => write!(f, "Visit {transaction} server {server}"),
-            Note::Cross { crossing, transaction, server } => write!(f, "Cross {crossing} {transaction} server {server}"),
-            Note::Claim { crossing, transaction, server, open } => {
-                write!(f, "Claim {crossing} {transaction} server {server} before")?;
+            Note::Visit(visit) => write!(f, "Visit {visit}"),
+            Note::Cross { crossing, visit } => write!(f, "Cross {crossing} {visit}"),
+            Note::Claim { crossing, visit, open } => {
+                write!(f, "Claim {crossing} {visit} before")?;
                 open.iter().try_for_each(|other| write!(f, " {other}"))
             }
-            Note::Granted { crossing, transaction, server } => write!(f, "Granted {crossing} {transaction} server {server}"),
+            Note::Granted { crossing, visit } => write!(f, "Granted {crossing} {visit}"),
             Note::Through { crossing, transaction } => write!(f, "Through {crossing} {transaction}"),
-            Note::Forward { stream, name, until, transaction } => write!(f, "Forward {stream} {name} until {until} {transaction}"),
+            Note::Forward(Forward { stream, name, until, transaction }) => {
+                write!(f, "Forward {stream} {name} until {until} {transaction}")
+            }
             Note::Pull { stream, after } => write!(f, "Pull {stream} after #{after}"),
             Note::Chosen { stream, first, entries, more } => {
                 write!(f, "Chosen {stream}{}{}", Listed(*first, entries), if *more { " …" } else { "" })

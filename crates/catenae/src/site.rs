@@ -18,7 +18,6 @@ use super::planted::Planted;
 use super::reads::{Reads, Serving, Wanted};
 use super::recovery::Recovery;
 use super::runs::{Run, Runs};
-use super::speculation::Visit;
 use super::stream_id::{self, PerStream, StreamId};
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Collect, RequestId, Token};
@@ -233,17 +232,17 @@ impl Site {
 
     fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
         match note {
-            Note::Visit { transaction, server } => self.on_visit(Visit { transaction, server }, fx),
-            Note::Cross { crossing, transaction, server } => self.on_cross(crossing, Visit { transaction, server }, fx),
-            Note::Claim { crossing, transaction, server, open } => self.on_claim(crossing, Visit { transaction, server }, open, fx),
-            Note::Granted { crossing, transaction, server } => self.on_granted(crossing, Visit { transaction, server }, fx),
+            Note::Visit(visit) => self.on_visit(visit, fx),
+            Note::Cross { crossing, visit } => self.on_cross(crossing, visit, fx),
+            Note::Claim { crossing, visit, open } => self.on_claim(crossing, visit, open, fx),
+            Note::Granted { crossing, visit } => self.on_granted(crossing, visit, fx),
             Note::Through { crossing, transaction } => self.on_through(crossing, transaction),
             // That keeps nobody awake: over a wide area entries are overtaken by word of them, so that somebody always asks.
             Note::Pull { stream, after } => self.tell_stream(stream, Event::Pull { from, after }, fx),
             Note::Chosen { stream, first, entries, more } => self.tell_stream(stream, Event::Chosen { from, first, entries, more }, fx),
             Note::Prepare { stream, ballot, after } => self.tell_stream(stream, Event::Prepare { from, ballot, after }, fx),
             Note::Refused { stream, promised } => self.tell_stream(stream, Event::Refused(promised), fx),
-            Note::Forward { stream, name, until, transaction } => self.on_forward(from, stream, name, until, transaction, fx),
+            Note::Forward(forward) => self.on_forward(from, forward, fx),
         }
     }
 

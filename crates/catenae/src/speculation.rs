@@ -6,6 +6,7 @@
 
 use super::chain::{self, ChainServer};
 use super::epoch::Epoch;
+pub use super::message::Visit;
 use super::message::{Identifier, Order};
 use super::resolver::Resolver;
 use rhumb_commit::one_shot::footprint::Footprint;
@@ -13,15 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Conflicts of an epoch: by transaction, those that it conflicts with. Symmetric; transactions without conflict are left out.
 pub type Conflicts = BTreeMap<Identifier, BTreeSet<Identifier>>;
-
-/// A visit to make: a transaction goes to a chain server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Visit {
-    /// Which transaction.
-    pub transaction: Identifier,
-    /// Which server.
-    pub server: u16,
-}
 
 /// An epoch's chains under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

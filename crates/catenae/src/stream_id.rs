@@ -9,7 +9,7 @@
 //!
 //! Streams of different numbers share no acceptor and no ballot, so whatever happens to one is nothing to another.
 
-use super::chain;
+use super::partition::server_of;
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_core::{Ballot, Key, RegionId, SiteId, Topology};
 use serde::{Deserialize, Serialize};
@@ -17,22 +17,36 @@ use std::fmt;
 use std::ops::{Index, IndexMut};
 
 /// Regions that can have streams.
-pub const STREAM_REGIONS_MAX: usize = 1 << REGION_BITS;
+pub const STREAM_REGIONS_MAX: usize = 1 << u8::BITS;
 /// Bytes of a key that name its namespace: in a database, those of the database and the table.
 pub const NAMESPACE_BYTES: usize = 8;
 
-const REGION_BITS: u32 = 8;
-
-/// A stream: which region's, and which of that region's. The first stream of a region is written as the region is, on disk and on the
-/// wire.
+/// A stream: which region's, and which of that region's. On disk and on the wire it is a number of two bytes, that of the region for
+/// the first stream of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct StreamId(u16);
+#[serde(from = "u16", into = "u16")]
+pub struct StreamId {
+    number: u8,
+    region: u8,
+}
+
+impl From<u16> for StreamId {
+    fn from(written: u16) -> StreamId {
+        StreamId::from_be_bytes(written.to_be_bytes())
+    }
+}
+
+impl From<StreamId> for u16 {
+    fn from(stream: StreamId) -> u16 {
+        u16::from_be_bytes(stream.to_be_bytes())
+    }
+}
 
 impl StreamId {
     /// Stream `number` of `region`.
     pub const fn new(region: RegionId, number: u16) -> StreamId {
         assert!((region.0 as usize) < STREAM_REGIONS_MAX && (number as usize) < STREAM_REGIONS_MAX, "streams are numbered in two bytes");
-        StreamId(number << REGION_BITS | region.0)
+        StreamId { number: number as u8, region: region.0 as u8 }
     }
 
     /// The first stream of `region`, where its votes stand.
@@ -42,22 +56,23 @@ impl StreamId {
 
     /// As it is written on disk.
     pub const fn to_be_bytes(self) -> [u8; 2] {
-        self.0.to_be_bytes()
+        [self.number, self.region]
     }
 
     /// The stream that is written so.
     pub const fn from_be_bytes(bytes: [u8; 2]) -> StreamId {
-        StreamId(u16::from_be_bytes(bytes))
+        let [number, region] = bytes;
+        StreamId { number, region }
     }
 
     /// Whose it is.
     pub const fn region(self) -> RegionId {
-        RegionId(self.0 % STREAM_REGIONS_MAX as u16)
+        RegionId(self.region as u16)
     }
 
     /// Which of its region's.
     pub const fn number(self) -> u16 {
-        self.0 >> REGION_BITS
+        self.number as u16
     }
 
     /// True for the first stream of a region.
@@ -97,7 +112,7 @@ pub fn coordinator_of(transaction: &Transaction, coordinators: u16) -> u16 {
     let first = operations.iter().find(|operation| operation.writes()).or(operations.first());
     let key = first.and_then(|operation| operation.key().or_else(|| operation.range().map(|(range, _)| &range.start)));
     let namespace = |key: &Key| Key(key.0.slice(..key.0.len().min(NAMESPACE_BYTES)));
-    key.map_or(0, |key| chain::server_of(&namespace(key), coordinators))
+    key.map_or(0, |key| server_of(&namespace(key), coordinators))
 }
 
 /// One of something for each stream.

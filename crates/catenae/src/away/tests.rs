@@ -19,17 +19,22 @@ fn entry(author: SiteId, epoch: u64, batch: Vec<Transaction>) -> Entry {
     Entry { author, epoch: Epoch(epoch), batch, orders: vec![] }
 }
 
+/// On its way since an entry, up to epoch 40.
+fn way(after: u64) -> Way {
+    Way { stream: STREAM, to: OTHER, until: Epoch(40), after }
+}
+
 /// On their way since entry 4, up to epoch 40: a transaction on each of these keys.
 fn away(keys: &[u64]) -> Aways {
     let mut aways = Aways::default();
     for (number, key) in (0..).zip(keys) {
-        aways.insert(name(number), Away::new(number, add(*key), 0, STREAM, OTHER, Epoch(40), 4));
+        aways.insert(name(number), Away::new(number, add(*key), 0, way(4)));
     }
     aways
 }
 
 fn found(aways: &mut Aways, number: u64) -> Option<(RequestId, Epoch, u16)> {
-    aways.find(name(number)).map(|(away, epoch, place)| (away.id, epoch, place))
+    aways.find(name(number)).map(|(away, identifier)| (away.id, identifier.epoch, identifier.place))
 }
 
 #[test]
@@ -87,9 +92,9 @@ fn what_is_known_to_be_another_one_is_not_taken_for_this_one() {
 fn what_was_seen_is_forgotten_with_those_that_it_may_have_been() {
     let mut aways = away(&[7]);
     aways.see(STREAM, 5, &entry(OTHER, 9, vec![add(7)]));
-    aways.insert(name(1), Away::new(1, add(7), 0, STREAM, OTHER, Epoch(40), 5));
+    aways.insert(name(1), Away::new(1, add(7), 0, way(5)));
     aways.see(STREAM, 6, &entry(OTHER, 10, vec![add(7)]));
     assert_eq!(aways.alike[&add(7)].seen.len(), 2);
     assert!(aways.remove_if(|away| away.id == 0)[0].1);
-    assert_eq!(aways.alike[&add(7)].seen.keys().collect::<Vec<_>>(), [&(STREAM, 6, 0)]);
+    assert_eq!(aways.alike[&add(7)].seen.keys().collect::<Vec<_>>(), [&Spot { stream: STREAM, index: 6, place: 0 }]);
 }

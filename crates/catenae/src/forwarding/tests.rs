@@ -3,7 +3,7 @@
 use super::*;
 use crate::lone::{Lone, Said, answer};
 use crate::message::Promise;
-use rhumb_commit::one_shot::operation::Operation;
+use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::RegionId;
 
 const FIRST: SiteId = SiteId::new(0, 0);
@@ -20,7 +20,7 @@ fn of_second() -> Transaction {
 /// The forwarded transactions in what was said.
 fn forwarded(said: &[Said]) -> Vec<(Forwarded, Epoch)> {
     let forward = |said: &Said| match said {
-        Said::Note(SECOND, Note::Forward { stream: STREAM, name, until, .. }) => Some((*name, *until)),
+        Said::Note(SECOND, Note::Forward(Forward { stream: STREAM, name, until, .. })) => Some((*name, *until)),
         _ => None,
     };
     said.iter().filter_map(forward).collect()
@@ -40,7 +40,7 @@ fn where_a_transaction_is_sealed_is_told_before_the_entry_that_has_it() {
     let mut second = Lone::new(SECOND);
     let name = Forwarded { life: Epoch(1), number: 1 };
     let until = second.sealed().plus(FORWARD_EPOCHS);
-    second.hear_note(FIRST, Note::Forward { stream: STREAM, name, until, transaction: of_second() });
+    second.hear_note(FIRST, Note::Forward(Forward { stream: STREAM, name, until, transaction: of_second() }));
     let said = second.end_epoch();
     let told = |promise: fn(&Promise) -> bool| {
         said.iter().position(|said| matches!(said, Said::Promise(FIRST, of) if promise(of))).expect("it is told")
