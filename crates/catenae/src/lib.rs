@@ -60,14 +60,14 @@
 mod access;
 pub mod administration;
 pub mod agreement;
-mod away;
+mod asked;
 mod backlog;
 pub mod chain;
 mod chains;
 mod config;
+mod context;
 mod coordinator;
 pub mod crossing;
-mod desk;
 pub mod epoch;
 mod epochs;
 pub mod fetch;
@@ -76,18 +76,18 @@ pub mod ledger;
 #[cfg(test)]
 mod lone;
 pub mod message;
+mod nearby;
 mod partition;
 pub mod planted;
 mod reads;
 pub mod records;
-mod recovery;
-mod replication;
 pub mod resolver;
 mod runs;
 mod site;
 pub mod speculation;
 pub mod stream;
 pub mod stream_id;
+mod streams;
 pub mod validation;
 
 pub use config::{ChainSites, Config, Durability};

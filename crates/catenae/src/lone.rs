@@ -3,11 +3,12 @@
 use super::config::{Config, Durability};
 use super::epoch::Epoch;
 use super::message::{Answer, Entry, Note, Promise, Request};
+use super::planted::Planted;
 use super::site::{Site, Timer};
-use super::stream_id::StreamId;
+use super::stream_id::{self, StreamId};
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_core::actor::{Effect, Gated, RequestId, Token};
-use rhumb_core::{Actor, Batch, Body, Effects, Input, Load, SiteId, Span, Time, Topology};
+use rhumb_core::{Actor, Batch, Body, Effects, Input, Inspect, Load, Rules, SiteId, Span, Time, Topology};
 use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -25,6 +26,10 @@ pub enum Said {
 /// A site of three regions with two coordinators each. What a region has on its own disk counts.
 pub struct Lone {
     pub site: Site,
+    me: SiteId,
+    topology: Arc<Topology>,
+    config: Config,
+    rules: Rules<Planted>,
     store: Store<MemoryEngine>,
     now: Time,
     /// How many entries each stream has, as far as the site has heard.
@@ -50,7 +55,11 @@ impl Lone {
         let config = Config { epoch: EPOCH, ..config };
         let store = Store::open(MemoryEngine::new()).expect("a new store");
         let mut lone = Lone {
-            site: Site::new(me, topology, config),
+            site: Site::new(me, Arc::clone(&topology), config.clone()),
+            me,
+            topology,
+            config,
+            rules: Rules::HOLD,
             store,
             now: Time::from_micros(1_000_000),
             said: BTreeMap::new(),
@@ -64,15 +73,13 @@ impl Lone {
 
     /// The same by other rules.
     #[cfg(feature = "planted")]
-    pub fn with_rules(mut self, rules: rhumb_core::Rules<super::planted::Planted>) -> Lone {
-        self.site.rules = rules;
-        self
+    pub fn with_rules(self, rules: Rules<Planted>) -> Lone {
+        Lone { site: self.site.with_rules(rules), rules, ..self }
     }
 
     /// It crashes, and starts again with its disk.
     pub fn restart(&mut self) {
-        let rules = self.site.rules;
-        self.site = Site::new(self.site.me, Arc::clone(&self.site.topology), self.site.config.clone()).with_rules(rules);
+        self.site = Site::new(self.me, Arc::clone(&self.topology), self.config.clone()).with_rules(self.rules);
         self.step(Input::Start);
         assert!(self.site.is_serving());
     }
@@ -170,8 +177,19 @@ impl Lone {
 
     /// All other streams but `without` say that they have nothing up to `epoch`.
     pub fn hear_nothing_of_others(&mut self, epoch: Epoch, without: &[StreamId]) -> Vec<Said> {
-        let ids: Vec<StreamId> = self.site.stream_ids().filter(|id| *id != self.site.own() && !without.contains(id)).collect();
-        ids.into_iter().flat_map(|id| self.hear_entry(id, epoch, Vec::new())).collect()
+        let own = StreamId::new(self.me.region, self.me.shard);
+        let ids = stream_id::all(&self.topology, self.config.coordinators).filter(|id| *id != own && !without.contains(id));
+        ids.flat_map(|id| self.hear_entry(id, epoch, Vec::new())).collect()
+    }
+
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// How full one of its tables is.
+    pub fn table(&self, name: &str) -> usize {
+        let tables = self.site.list_tables();
+        tables.iter().find(|table| table.name == name).expect("it has such a table").size
     }
 
     /// The last epoch that it has sealed.

@@ -1,15 +1,9 @@
 //! The rules that a test may break, most of them as the paper has it printed, and what is done instead: the simulator must catch each. In
 //! the product all [rules](rhumb_core::rules) hold.
 
-use super::agreement::Agreement;
-use super::epoch::Epoch;
-use super::fetch::Fetch;
-use super::message::{Answer, Entry, Identifier};
-use super::site::{Job, Site};
+use super::message::Identifier;
 use super::stream_id::StreamId;
-use rhumb_commit::one_shot::execution;
-use rhumb_commit::one_shot::operation::Transaction;
-use rhumb_core::{Effects, Loaded, RegionId, Rules};
+use rhumb_core::RegionId;
 use std::cmp::Ordering;
 
 /// A way to break a rule.
@@ -68,69 +62,6 @@ impl Planted {
     ];
     /// Those that need several coordinators in a region.
     pub const FORWARDING: [Planted; 2] = [Planted::TakenBackByTimer, Planted::ForwardedTwice];
-}
-
-impl Site {
-    /// The same site by other rules.
-    pub fn with_rules(mut self, rules: Rules<Planted>) -> Site {
-        self.rules = rules;
-        if rules.breaks(Planted::AnsweredAtHome) {
-            let own = self.own();
-            self.streams[own] = Agreement::new(own, 1);
-        }
-        self
-    }
-
-    /// Answers those transactions of an own entry that nothing known here conflicts with, whatever is still to come.
-    pub(super) fn answer_by_timing(&mut self, stream: StreamId, entry: &Entry, fx: &mut Effects<Site>) {
-        for (place, transaction) in (0..).zip(&entry.batch) {
-            let identifier = Identifier { epoch: entry.epoch, stream, place };
-            let footprint = transaction.footprint();
-            let alone = !self.known_batches().any(|other| other != transaction && other.footprint().conflicts(&footprint));
-            if alone && footprint.ranges.is_empty() && self.ledger.is_free(&footprint) {
-                let at = entry.epoch.timestamp(self.config.epoch, 0);
-                self.go_on_early(identifier, transaction.clone(), Fetch::new(at.previous(), footprint.keys.into_keys().collect(), []), fx);
-            }
-        }
-    }
-
-    /// All transactions that are agreed on and not scheduled.
-    fn known_batches(&self) -> impl Iterator<Item = &Transaction> {
-        self.epochs.contents.values().flat_map(|content| content.batches.values().flatten())
-    }
-
-    /// Runs a transaction before its place is known.
-    fn go_on_early(&mut self, identifier: Identifier, transaction: Transaction, mut fetch: Fetch, fx: &mut Effects<Site>) {
-        let Some(load) = fetch.next_load() else { return };
-        let token = self.job(Job::Early { identifier, transaction, fetch });
-        fx.load(token, load);
-    }
-
-    /// Answers it.
-    pub(super) fn on_early_loaded(
-        &mut self,
-        identifier: Identifier,
-        transaction: &Transaction,
-        mut fetch: Fetch,
-        loaded: Loaded,
-        fx: &mut Effects<Site>,
-    ) {
-        fetch.take(loaded);
-        let rows = fetch.finish().0.into_iter().map(|row| (row.key.clone(), row)).collect();
-        if let Some(id) = self.take_request(identifier) {
-            let at = identifier.epoch.timestamp(self.config.epoch, 0);
-            fx.answer(id, Answer::Ran { at, outcome: execution::evaluate(transaction, rows, vec![]).0 });
-        }
-    }
-
-    /// The last epoch of which all batches are here, but for those of regions that have been silent for long.
-    pub(super) fn complete_by_timer(&self) -> Epoch {
-        let patient = |stream: &Agreement| {
-            let covered = stream.view().covered();
-            if stream.silent() > self.config.tolerance_epochs { covered.max(self.coordinator.epoch()) } else { covered }
-        };
-        self.streams.iter().map(patient).min().unwrap_or_default()
-    }
 }
 
 /// An order of identifiers that differs from region to region.

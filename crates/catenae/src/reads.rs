@@ -7,15 +7,16 @@
 //!   in an epoch that all regions had sealed, this one too; so it lies before that epoch. No clock is trusted in this.
 
 use super::config::WAITING_READS_MAX;
+use super::context::{Context, Job, Shared};
 use super::epoch::Epoch;
+use super::epochs::Epochs;
 use super::fetch::Fetch;
 use super::message::Answer;
 use super::planted::Planted;
-use super::site::{Job, Site};
 use rhumb_commit::one_shot::Freshness;
 use rhumb_commit::transaction::{READ_BYTES_MAX, TxnError};
-use rhumb_core::actor::RequestId;
-use rhumb_core::{Effects, Key, KeyRange, Loaded, Table, Timestamp, work};
+use rhumb_core::actor::{RequestId, Token};
+use rhumb_core::{Key, KeyRange, Loaded, Table, Timestamp, work};
 use std::collections::BTreeMap;
 
 /// What a client reads.
@@ -37,133 +38,133 @@ pub(super) struct Read {
     since: u64,
 }
 
-/// Reads that wait for an epoch to be settled.
-#[derive(Debug, Default)]
-pub(super) struct Reads {
-    waiting: BTreeMap<Epoch, Vec<Read>>,
-    count: usize,
-}
-
 /// A read that is being served.
 #[derive(Debug)]
-pub(super) struct Serving {
+struct Serving {
     id: RequestId,
     fetch: Fetch,
 }
 
-impl Reads {
-    /// Lists what waits.
-    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("reads", self.count, WAITING_READS_MAX));
-    }
+/// Reads that wait for an epoch to be settled, and those that are being served.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    waiting: BTreeMap<Epoch, Vec<Read>>,
+    /// How many wait.
+    count: usize,
+    serving: BTreeMap<Token, Serving>,
+}
 
-    /// Gives up those of `reads`, which count as waiting, that have waited since `deadline`.
-    pub(super) fn give_up(&mut self, reads: &mut Vec<Read>, deadline: u64, fx: &mut Effects<Site>) {
-        self.count -= give_up(reads, deadline, fx);
+impl Read {
+    /// Who reads.
+    pub(super) fn id(&self) -> RequestId {
+        self.id
     }
 }
 
-impl Site {
-    /// A client reads.
-    pub(super) fn on_read(&mut self, id: RequestId, wanted: Wanted, freshness: Freshness, fx: &mut Effects<Site>) {
-        let at = if let Freshness::At(at) = freshness { Some(at) } else { None };
-        let read = Read { id, wanted, at, since: self.ticks };
-        if self.reads.count >= WAITING_READS_MAX && freshness != Freshness::Settled {
-            let full = format!("{WAITING_READS_MAX} reads wait already");
-            return fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
-        }
-        match freshness {
-            Freshness::Settled => self.serve(read, fx),
-            Freshness::At(at) if at < self.kept() => fx.answer(id, not_kept(at)),
-            Freshness::After(at) | Freshness::At(at) => {
-                let epoch = Epoch(at.time().as_micros() / self.config.epoch.as_micros());
-                if epoch > self.epochs.settled {
-                    self.stay_awake();
-                }
-                self.reads.count += 1;
-                self.read_once_settled(epoch, read, fx);
-            }
-            Freshness::Strict if self.only_stands_by() => self.refuse(id, fx),
-            Freshness::Strict if self.rules.breaks(Planted::StrictByClock) => {
-                self.reads.count += 1;
-                self.read_once_settled(Epoch::ended_by(self.now, self.config.epoch), read, fx);
-            }
-            Freshness::Strict => {
-                self.stay_awake();
-                self.reads.count += 1;
-                self.read_strictly(read);
-            }
-        }
+impl Reads {
+    /// Lists what waits; strict reads whose epoch is not agreed on are `elsewhere`.
+    pub(super) fn tables(&self, elsewhere: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("reads", self.count + elsewhere, WAITING_READS_MAX));
     }
 
     /// True if no read waits.
-    pub(super) fn no_read_waits(&self) -> bool {
-        self.reads.count == 0
+    pub(super) fn are_idle(&self) -> bool {
+        self.count == 0
     }
 
-    /// The first moment of which all versions are kept here.
-    fn kept(&self) -> Timestamp {
-        Epoch(self.epochs.settled.0.saturating_sub(self.config.keep_epochs)).snapshot(self.config.epoch)
+    /// True if as many reads wait as may, so many of them `elsewhere`.
+    pub(super) fn are_full(&self, elsewhere: usize) -> bool {
+        self.count + elsewhere >= WAITING_READS_MAX
     }
 
-    /// Serves a read once `epoch` is settled. It counts as waiting.
-    pub(super) fn read_once_settled(&mut self, epoch: Epoch, read: Read, fx: &mut Effects<Site>) {
-        self.reads.waiting.entry(epoch).or_default().push(read);
-        self.serve_reads(fx);
+    /// A client reads. Returns a strict read: the coordinator is to seal an epoch for it.
+    pub(super) fn on_read(
+        &mut self,
+        id: RequestId,
+        wanted: Wanted,
+        freshness: Freshness,
+        epochs: &Epochs,
+        cx: &mut Context<'_>,
+    ) -> Option<Read> {
+        let at = if let Freshness::At(at) = freshness { Some(at) } else { None };
+        let read = Read { id, wanted, at, since: cx.ticks };
+        match freshness {
+            Freshness::Settled => self.serve(read, epochs, cx),
+            Freshness::At(at) if at < kept(epochs, cx) => cx.fx.answer(id, not_kept(at)),
+            Freshness::After(at) | Freshness::At(at) => {
+                let epoch = Epoch(at.time().as_micros() / cx.config.epoch.as_micros());
+                if epoch > epochs.settled() {
+                    cx.stay_awake();
+                }
+                self.await_settled(epoch, read, epochs, cx);
+            }
+            Freshness::Strict => return Some(read),
+        }
+        None
+    }
+
+    /// Serves a read once `epoch` is settled.
+    pub(super) fn await_settled(&mut self, epoch: Epoch, read: Read, epochs: &Epochs, cx: &mut Context<'_>) {
+        self.count += 1;
+        self.waiting.entry(epoch).or_default().push(read);
+        self.on_settled(epochs, cx);
     }
 
     /// Serves the reads that need wait no longer.
-    pub(super) fn serve_reads(&mut self, fx: &mut Effects<Site>) {
-        let later = self.reads.waiting.split_off(&self.epochs.settled.plus(1));
-        for read in std::mem::replace(&mut self.reads.waiting, later).into_values().flatten() {
-            self.reads.count -= 1;
-            self.serve(read, fx);
+    pub(super) fn on_settled(&mut self, epochs: &Epochs, cx: &mut Context<'_>) {
+        let later = self.waiting.split_off(&epochs.settled().plus(1));
+        for read in std::mem::replace(&mut self.waiting, later).into_values().flatten() {
+            self.count -= 1;
+            self.serve(read, epochs, cx);
         }
     }
 
     /// Gives up reads that have waited since `deadline`.
-    pub(super) fn expire_reads(&mut self, deadline: u64, fx: &mut Effects<Site>) {
-        work::add(self.reads.count);
-        for reads in self.reads.waiting.values_mut() {
-            self.reads.count -= give_up(reads, deadline, fx);
+    pub(super) fn expire(&mut self, elsewhere: usize, deadline: u64, cx: &mut Context<'_>) {
+        work::add(self.count + elsewhere);
+        for reads in self.waiting.values_mut() {
+            self.count -= give_up(reads, deadline, cx);
         }
-        self.reads.waiting.retain(|_, reads| !reads.is_empty());
+        self.waiting.retain(|_, reads| !reads.is_empty());
     }
 
-    fn serve(&mut self, read: Read, fx: &mut Effects<Site>) {
+    fn serve(&mut self, read: Read, epochs: &Epochs, cx: &mut Context<'_>) {
         let Read { id, wanted: Wanted { keys, ranges, reverse }, at, .. } = read;
-        let at = at.unwrap_or_else(|| self.epochs.settled.snapshot(self.config.epoch));
-        let at = match self.rules.breaks(Planted::ReadsUnsettled) {
-            true => self.epochs.execution.max(self.epochs.settled).snapshot(self.config.epoch),
+        let at = at.unwrap_or_else(|| epochs.settled().snapshot(cx.config.epoch));
+        let at = match cx.rules.breaks(Planted::ReadsUnsettled) {
+            true => epochs.execution().max(epochs.settled()).snapshot(cx.config.epoch),
             false => at,
         };
-        self.go_on_serving(Serving { id, fetch: Fetch::new(at, keys, ranges).reversed(reverse).up_to(READ_BYTES_MAX) }, fx);
+        self.go_on(Serving { id, fetch: Fetch::new(at, keys, ranges).reversed(reverse).up_to(READ_BYTES_MAX) }, cx);
     }
 
-    fn go_on_serving(&mut self, mut serving: Serving, fx: &mut Effects<Site>) {
+    fn go_on(&mut self, mut serving: Serving, cx: &mut Context<'_>) {
         match serving.fetch.next_load() {
-            Some(load) => {
-                let token = self.job(Job::Read(serving));
-                fx.load(token, load);
-            }
+            Some(load) => drop(self.serving.insert(cx.load(Job::Read, load), serving)),
             None => {
                 let (at, more) = (serving.fetch.at(), serving.fetch.is_cut());
                 let (rows, ranges) = serving.fetch.finish();
-                fx.answer(serving.id, Answer::Rows { at, rows, ranges, more });
+                cx.fx.answer(serving.id, Answer::Rows { at, rows, ranges, more });
             }
         }
     }
 
     /// Rows of a read that is being served. Versions may have been collected since the load before this one, or before this one was
     /// carried out; never beyond what is kept now.
-    pub(super) fn on_read_loaded(&mut self, mut serving: Serving, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_loaded(&mut self, token: Token, loaded: Loaded, epochs: &Epochs, cx: &mut Context<'_>) {
+        let mut serving = self.serving.remove(&token).expect("it is being served");
         let at = serving.fetch.at();
-        if at < self.kept() {
-            return fx.answer(serving.id, not_kept(at));
+        if at < kept(epochs, cx) {
+            return cx.fx.answer(serving.id, not_kept(at));
         }
         serving.fetch.take(loaded);
-        self.go_on_serving(serving, fx);
+        self.go_on(serving, cx);
     }
+}
+
+/// The first moment of which all versions are kept here.
+fn kept(epochs: &Epochs, cx: &Shared) -> Timestamp {
+    Epoch(epochs.settled().0.saturating_sub(cx.config.keep_epochs)).snapshot(cx.config.epoch)
 }
 
 fn not_kept(at: Timestamp) -> Answer {
@@ -171,10 +172,10 @@ fn not_kept(at: Timestamp) -> Answer {
 }
 
 /// Answers those of `reads` that have waited since `deadline`, and says how many they are.
-fn give_up(reads: &mut Vec<Read>, deadline: u64, fx: &mut Effects<Site>) -> usize {
+pub(super) fn give_up(reads: &mut Vec<Read>, deadline: u64, cx: &mut Context<'_>) -> usize {
     let late = reads.extract_if(.., |read| read.since <= deadline);
     let why = "the epoch that the read waits for was not settled in this region in time";
-    late.map(|read| fx.answer(read.id, Answer::Failed(TxnError::Unavailable(why.into())))).count()
+    late.map(|read| cx.fx.answer(read.id, Answer::Failed(TxnError::Unavailable(why.into())))).count()
 }
 
 #[cfg(test)]

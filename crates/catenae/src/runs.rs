@@ -1,96 +1,173 @@
-//! Runs: transactions whose place is known and that wait for nothing any more read their rows, change them and are settled.
+//! Runs: transactions whose place is known and that wait for nothing any more read their rows, change them and are settled; clients that
+//! asked for them are answered.
+//!
+//! ```text
+//!   agreed on ──▶ registered in the ledger ──▶ ready ──▶ loads its rows, page by page ──▶ writes, and the answer ──▶ settled
+//! ```
 //!
 //! What runs hold of rows is bounded: by [`RUN_LOADS_MAX`] loads under way, and by [`RUN_BYTES_MAX`] bytes of rows. Beyond that runs
 //! wait in their order, those that have begun before the others; one always goes on, so that it ends and makes room. Beyond
 //! the bound comes only what loads under way bring, and what that one run reads. When a run is made changes nothing about what it
 //! reads or writes: it reads as of its own timestamp.
 
+use super::asked::Agreed;
+use super::backlog::Backlog;
 use super::config::{RUN_BYTES_MAX, RUN_LOADS_MAX};
+use super::context::{Context, Job};
+use super::epoch::Epoch;
 use super::fetch::Fetch;
+use super::ledger::Ledger;
 use super::message::{Answer, Identifier};
-use super::site::{Job, Site};
+use super::speculation::Conflicts;
 use rhumb_commit::one_shot::execution::{self, Outcome, Rejection};
-use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Loaded, Table, Timestamp, work};
-use std::collections::VecDeque;
+use rhumb_commit::one_shot::footprint::Footprint;
+use rhumb_commit::one_shot::operation::Transaction;
+use rhumb_commit::transaction::TxnError;
+use rhumb_core::actor::{RequestId, Token};
+use rhumb_core::{Batch, Loaded, Table, Timestamp, work};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A transaction that is being run.
 #[derive(Debug)]
-pub(super) struct Run {
+struct Run {
     identifier: Identifier,
     depth: u64,
     at: Timestamp,
     fetch: Fetch,
 }
 
-/// The runs under way.
+/// A client of this site whose transaction is agreed on.
+#[derive(Debug)]
+struct Client {
+    id: RequestId,
+    /// The tick in which it came.
+    since: u64,
+}
+
+/// A transaction that is answered before its place is known, as only a broken rule has it.
+#[derive(Debug)]
+struct Early {
+    identifier: Identifier,
+    transaction: Transaction,
+    fetch: Fetch,
+}
+
+/// What is agreed on and not settled, and the runs under way.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
+    backlog: Backlog,
+    ledger: Ledger,
+    clients: BTreeMap<Identifier, Client>,
     /// Have begun, and wait for room to read more.
     waiting: VecDeque<Run>,
-    /// Loads under way.
-    loading: usize,
+    loading: BTreeMap<Token, Run>,
     /// Bytes of the rows that runs under way have read.
     bytes: usize,
+    early: BTreeMap<Token, Early>,
 }
 
 impl Runs {
-    /// Lists what runs.
-    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("runs.loading", self.loading, RUN_LOADS_MAX));
+    /// What is agreed on and not settled, counted.
+    pub(super) fn backlog(&self) -> &Backlog {
+        &self.backlog
+    }
+
+    /// The same, to be changed by tests.
+    #[cfg(test)]
+    pub(super) fn backlog_mut(&mut self) -> &mut Backlog {
+        &mut self.backlog
+    }
+
+    /// What waits for what.
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// True if all that is registered is settled, and no client waits.
+    pub(super) fn are_idle(&self) -> bool {
+        self.ledger.is_empty() && self.clients.is_empty()
+    }
+
+    /// Lists its tables; `transactions_max` at the most are agreed on and not settled.
+    pub(super) fn tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
+        self.ledger.tables(transactions_max, visit);
+        visit(Table::new("runs.loading", self.loading.len(), RUN_LOADS_MAX));
         visit(Table::new("runs.waiting", self.waiting.len(), RUN_LOADS_MAX));
     }
 
-    fn have_room(&self) -> bool {
-        self.loading == 0 || (self.loading < RUN_LOADS_MAX && self.bytes < RUN_BYTES_MAX)
+    /// Clients whose transactions are agreed on.
+    pub(super) fn clients(&self) -> usize {
+        self.clients.len()
     }
-}
 
-impl Site {
+    /// A batch is agreed on.
+    pub(super) fn agree(&mut self, batch: &[Transaction]) {
+        self.backlog.add(batch);
+    }
+
+    /// A client's transaction is agreed on.
+    pub(super) fn await_run(&mut self, Agreed { identifier, client, since }: Agreed) {
+        self.clients.insert(identifier, Client { id: client, since });
+    }
+
+    /// Takes the transactions of the next epoch, see [`Ledger::register`].
+    pub(super) fn register(&mut self, transactions: Vec<(Identifier, Transaction)>) -> Conflicts {
+        self.ledger.register(transactions)
+    }
+
+    /// Gives a transaction its place, see [`Ledger::place`].
+    pub(super) fn place(&mut self, identifier: Identifier, predecessors: BTreeSet<Identifier>) {
+        self.ledger.place(identifier, predecessors);
+    }
+
+    /// All up to `epoch` is settled.
+    pub(super) fn forget(&mut self, epoch: Epoch) {
+        self.ledger.forget(epoch);
+    }
+
+    fn have_room(&self) -> bool {
+        self.loading.is_empty() || (self.loading.len() < RUN_LOADS_MAX && self.bytes < RUN_BYTES_MAX)
+    }
+
     /// Runs what waits for nothing any more, as far as there is room.
-    pub(super) fn run_ready(&mut self, fx: &mut Effects<Site>) {
-        while self.runs.have_room() {
-            let Some(run) = self.runs.waiting.pop_front().or_else(|| self.next_ready()) else { return };
-            self.go_on_running(run, fx);
+    pub(super) fn run_ready(&mut self, cx: &mut Context<'_>) {
+        while self.have_room() {
+            let Some(run) = self.waiting.pop_front().or_else(|| self.next_ready(cx)) else { return };
+            self.go_on(run, cx);
         }
     }
 
-    fn next_ready(&mut self) -> Option<Run> {
+    fn next_ready(&mut self, cx: &Context<'_>) -> Option<Run> {
         let (identifier, depth, transaction) = self.ledger.take_ready()?;
-        let at = identifier.epoch.timestamp(self.config.epoch, depth);
+        let at = identifier.epoch.timestamp(cx.config.epoch, depth);
         Some(Run { identifier, depth, at, fetch: Fetch::of(transaction, at.previous()) })
     }
 
-    fn go_on_running(&mut self, mut run: Run, fx: &mut Effects<Site>) {
+    fn go_on(&mut self, mut run: Run, cx: &mut Context<'_>) {
         match run.fetch.next_load() {
-            Some(load) => {
-                self.runs.loading += 1;
-                let token: Token = self.job(Job::Run(run));
-                fx.load(token, load);
-            }
-            None => self.finish_run(run, fx),
+            Some(load) => drop(self.loading.insert(cx.load(Job::Run, load), run)),
+            None => self.finish(run, cx),
         }
     }
 
     /// Rows of a transaction that is being run.
-    pub(super) fn on_run_loaded(&mut self, mut run: Run, loaded: Loaded, fx: &mut Effects<Site>) {
+    pub(super) fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
+        let mut run = self.loading.remove(&token).expect("it is being run");
         let before = run.fetch.bytes();
         run.fetch.take(loaded);
-        self.runs.loading -= 1;
-        self.runs.bytes += run.fetch.bytes() - before;
+        self.bytes += run.fetch.bytes() - before;
         match run.fetch.is_complete() {
-            true => self.finish_run(run, fx),
-            false => self.runs.waiting.push_front(run),
+            true => self.finish(run, cx),
+            false => self.waiting.push_front(run),
         }
-        self.run_ready(fx);
-        self.settle(fx);
+        self.run_ready(cx);
     }
 
-    fn finish_run(&mut self, run: Run, fx: &mut Effects<Site>) {
+    fn finish(&mut self, run: Run, cx: &mut Context<'_>) {
         let Run { identifier, depth, at, fetch } = run;
-        self.runs.bytes -= fetch.bytes();
+        self.bytes -= fetch.bytes();
         let transaction = self.ledger.settle(identifier, depth);
-        self.epochs.backlog.remove(&transaction);
+        self.backlog.remove(&transaction);
         let exceeds = fetch.exceeds();
         let (rows, scans) = fetch.finish();
         work::add(rows.len() + transaction.operations.len());
@@ -99,15 +176,46 @@ impl Site {
             true => (Outcome::Rejected(Rejection::TooMuchRead), Vec::new()),
             false => execution::evaluate(&transaction, rows, scans),
         };
-        fx.agree("transaction", identifier, &(at, &writes));
+        cx.fx.agree("transaction", identifier, &(at, &writes));
         if !writes.is_empty() {
             let mut batch = Batch::new();
             writes.into_iter().for_each(|(key, value)| batch.put_version(key, at, value));
-            fx.persist(batch);
+            cx.fx.persist(batch);
         }
-        fx.trace(|| format!("{identifier} runs at {at}"));
-        if let Some(id) = self.take_request(identifier) {
-            fx.answer(id, Answer::Ran { at, outcome });
+        cx.fx.trace(|| format!("{identifier} runs at {at}"));
+        if let Some(client) = self.clients.remove(&identifier) {
+            cx.fx.answer(client.id, Answer::Ran { at, outcome });
+        }
+    }
+
+    /// Tells clients that have waited since `deadline` that their transactions are agreed on and not run.
+    pub(super) fn expire(&mut self, deadline: u64, cx: &mut Context<'_>) {
+        work::add(self.clients.len());
+        for (_, client) in self.clients.extract_if(.., |_, client| client.since <= deadline) {
+            cx.fx.answer(client.id, Answer::Failed(TxnError::Unknown("it is agreed on, but not settled in time".into())));
+        }
+    }
+
+    /// A broken rule: runs a transaction before its place is known, if nothing that is not settled conflicts with it.
+    pub(super) fn run_early(&mut self, identifier: Identifier, transaction: &Transaction, footprint: Footprint, cx: &mut Context<'_>) {
+        if !footprint.ranges.is_empty() || !self.ledger.is_free(&footprint) {
+            return;
+        }
+        let at = identifier.epoch.timestamp(cx.config.epoch, 0);
+        let mut fetch = Fetch::new(at.previous(), footprint.keys.into_keys().collect(), []);
+        if let Some(load) = fetch.next_load() {
+            self.early.insert(cx.load(Job::Early, load), Early { identifier, transaction: transaction.clone(), fetch });
+        }
+    }
+
+    /// A broken rule: answers it.
+    pub(super) fn on_early_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
+        let Early { identifier, transaction, mut fetch } = self.early.remove(&token).expect("it is being run");
+        fetch.take(loaded);
+        let rows = fetch.finish().0.into_iter().map(|row| (row.key.clone(), row)).collect();
+        if let Some(client) = self.clients.remove(&identifier) {
+            let at = identifier.epoch.timestamp(cx.config.epoch, 0);
+            cx.fx.answer(client.id, Answer::Ran { at, outcome: execution::evaluate(&transaction, rows, vec![]).0 });
         }
     }
 }

@@ -71,8 +71,19 @@ pub struct Moment {
 pub struct Sealed {
     /// The entry.
     pub entry: Entry,
-    /// Other sites' transactions in it, by name and place in the batch.
-    pub forwarded: Vec<(SiteId, Forwarded, u16)>,
+    /// Other sites' transactions in it.
+    pub forwarded: Vec<Sealing>,
+}
+
+/// A transaction of another site in an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealing {
+    /// Who has forwarded it.
+    pub site: SiteId,
+    /// By that name.
+    pub name: Forwarded,
+    /// Its place in the batch.
+    pub place: u16,
 }
 
 /// What an acceptor that promises says of what it has accepted: all of it, or a part.

@@ -4,7 +4,7 @@
 //! acknowledgement speaks for all entries up to the last one. Entries go out in messages of a page each, bounded in bytes. Who finds that
 //! something is missing [asks for it](super::pulling).
 
-use super::{Agreement, Cx, Effect, Sealed};
+use super::{Agreement, Cx, Effect, Sealed, Sealing};
 use crate::config::REPEATED_BYTES_MAX;
 use crate::epoch::Epoch;
 use crate::message::{Entry, Note, Promise};
@@ -18,7 +18,7 @@ impl Agreement {
         let index = self.stream.end() + 1;
         let new = self.stream.accept(ballot, index, [sealed.entry]).expect("a leader's ballot is the promised one");
         assert_eq!(new, [index], "a leader's entries follow one another");
-        let before = sealed.forwarded.into_iter().map(|(site, name, place)| (site, Promise::Sealed { name, index, place }));
+        let before = sealed.forwarded.into_iter().map(|Sealing { site, name, place }| (site, Promise::Sealed { name, index, place }));
         self.say(new, before.collect(), cx, out);
     }
 

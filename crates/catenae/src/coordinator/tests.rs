@@ -3,9 +3,10 @@
 use super::*;
 use crate::config::{BACKLOG_MAX, BATCH_MAX};
 use crate::lone::{Lone, Said, answer};
-use crate::message::{Note, Promise, Request};
+use crate::message::{Answer, Note, Promise, Request};
 use rhumb_commit::one_shot::Freshness;
-use rhumb_commit::one_shot::operation::Operation;
+use rhumb_commit::one_shot::operation::{Operation, Transaction};
+use rhumb_core::actor::RequestId;
 use rhumb_core::{RegionId, SiteId};
 
 const ME: SiteId = SiteId::new(0, 0);
@@ -49,7 +50,7 @@ fn while_too_much_waits_a_site_asks_only_for_more_of_what_all_wait_for() {
     let mut site = Lone::new(ME);
     let begin = site.sealed();
     site.hear_entry(TALKS, begin, Vec::new());
-    site.site.epochs.backlog.add(&vec![read(0); BACKLOG_MAX]);
+    site.site.backlog_mut().add(&vec![read(0); BACKLOG_MAX]);
     // Of both streams it has missed entries.
     for (stream, index) in [(TALKS, 3), (SILENT, 2)] {
         let entries = vec![Entry { author: stream.head(), epoch: begin.plus(index), batch: Vec::new(), orders: Vec::new() }];
@@ -65,7 +66,7 @@ fn while_too_much_waits_a_site_asks_only_for_more_of_what_all_wait_for() {
         pulled
     };
     assert_eq!(pulled(site.end_epoch()), [SILENT]);
-    (0..BACKLOG_MAX).for_each(|_| site.site.epochs.backlog.remove(&read(0)));
+    (0..BACKLOG_MAX).for_each(|_| site.site.backlog_mut().remove(&read(0)));
     assert_eq!(pulled(site.end_epoch()), [TALKS], "what it did not ask for it asks for then");
 }
 
@@ -76,7 +77,7 @@ fn while_a_stream_stands_still_the_way_of_a_bounded_number_of_epochs_is_measured
         site.ask(id, Request::Read { keys: vec!["k".into()], ranges: vec![], reverse: false, freshness: Freshness::Strict });
         site.end_epoch();
     }
-    assert_eq!(site.site.coordinator.ended.len(), MEASURED_MAX);
+    assert_eq!(site.table("coordinator.ended"), MEASURED_MAX);
 }
 
 #[test]
@@ -87,8 +88,8 @@ fn the_way_of_an_epoch_that_nobody_waits_for_any_more_is_not_measured() {
     let mut site = Lone::with(ME, config);
     site.run(1, read(0));
     site.end_epoch();
-    assert_eq!(site.site.coordinator.ended.len(), 1);
+    assert_eq!(site.table("coordinator.ended"), 1);
     let said = site.end_epochs(deadline + 1);
     assert!(matches!(answer(&said, 1), Some(Answer::Failed(TxnError::Unknown(_)))));
-    assert_eq!(site.site.coordinator.ended.len(), 0);
+    assert_eq!(site.table("coordinator.ended"), 0);
 }

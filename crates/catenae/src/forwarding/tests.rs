@@ -3,6 +3,7 @@
 use super::*;
 use crate::lone::{Lone, Said, answer};
 use crate::message::Promise;
+use crate::stream_id::coordinator_of;
 use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::RegionId;
 

@@ -76,9 +76,9 @@ fn what_does_not_come_to_be_known_as_chosen_is_asked_for() {
 fn chosen_after_restart(mut site: Lone) -> u64 {
     site.hear_note(THIRD, Note::Chosen { stream: TALKS, first: 1, entries: vec![entry(5), entry(6)], more: false });
     site.restart();
-    assert_eq!(site.site.streams[TALKS].view().chosen(), 2);
+    assert_eq!(site.site.stream(TALKS).chosen(), 2);
     site.hear(OTHER, Promise::Epoch { stream: TALKS, ballot: TALKS.first_ballot(), first: 3, entries: vec![entry(7)] });
-    site.site.streams[TALKS].view().chosen()
+    site.site.stream(TALKS).chosen()
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn what_there_is_no_room_for_is_asked_for_later() {
     site.hear_entry(TALKS, begin, Vec::new());
     let read: Transaction = Operation::Read { key: "k".into() }.into();
     let waiting = vec![read; FLOODED_FACTOR * BACKLOG_MAX];
-    site.site.epochs.backlog.add(&waiting);
+    site.site.backlog_mut().add(&waiting);
     let said = site.hear_entry(TALKS, begin.plus(1), Vec::new());
-    assert_eq!((said, site.site.streams[TALKS].view().end()), (vec![], 1), "it is not taken, and nobody is told that it is held");
+    assert_eq!((said, site.site.stream(TALKS).end()), (vec![], 1), "it is not taken, and nobody is told that it is held");
     assert_eq!(pulls(&site.end_epoch()), []);
-    waiting.iter().for_each(|transaction| site.site.epochs.backlog.remove(transaction));
+    waiting.iter().for_each(|transaction| site.site.backlog_mut().remove(transaction));
     assert_eq!(pulls(&site.end_epoch()), [(OTHER, 1)]);
 }
 

@@ -46,7 +46,7 @@ fn found_silent(mut site: Lone) -> BTreeSet<StreamId> {
     let begin = site.sealed();
     site.hear_entry(TALKS, begin, Vec::new());
     let read: Transaction = Operation::Read { key: "k".into() }.into();
-    site.site.epochs.backlog.add(&vec![read; BACKLOG_MAX]);
+    site.site.backlog_mut().add(&vec![read; BACKLOG_MAX]);
     prepared(&site.end_epochs(10 * TOLERANCE)).into_iter().map(|(stream, _)| stream).collect()
 }
 
@@ -60,14 +60,14 @@ fn who_does_not_ask_for_more_of_a_stream_does_not_find_it_silent() {
 #[test]
 fn each_false_alarm_doubles_the_patience_with_a_stream() {
     let mut site = site();
-    let (begin, rank) = (site.sealed(), SILENT.rank(ME, &site.site.topology));
+    let (begin, rank) = (site.sealed(), SILENT.rank(ME, site.topology()));
     site.hear_entry(TALKS, begin, Vec::new());
     // Epochs until this site wants to pass over the third region, which then takes its stream back at once.
     let mut alarm = || {
-        let waited = (1..=100 * TOLERANCE).find(|_| prepared(&site.end_epoch()).iter().any(|(stream, _)| *stream == SILENT));
-        let round = site.site.streams[SILENT].seat.round + 1;
-        site.hear_note(THIRD, Note::Prepare { stream: SILENT, ballot: Ballot { number: round, leader: THIRD }, after: 0 });
-        waited.expect("it is silent")
+        let (waited, asked) = asks_for(SILENT, &mut site);
+        let ballot = Ballot { number: asked.number + 1, leader: THIRD };
+        site.hear_note(THIRD, Note::Prepare { stream: SILENT, ballot, after: 0 });
+        waited
     };
     let first = alarm();
     assert_eq!([alarm(), alarm()], [2, 4].map(|patience| patience * TOLERANCE * rank + 1), "the first took {first}");
@@ -87,12 +87,12 @@ fn each_false_alarm_doubles_the_patience_with_a_stream() {
     assert_eq!(alarms.patience(TOLERANCE), TOLERANCE, "no false alarm for long");
 }
 
-/// Epochs until a site asks for promises on its region's stream, and the ballot at which it does.
-fn asks_for_own(site: &mut Lone) -> (u64, Ballot) {
+/// Epochs until a site asks for promises on a stream, and the ballot at which it does.
+fn asks_for(stream: StreamId, site: &mut Lone) -> (u64, Ballot) {
     let mut asked = None;
     let waited = (1..=100 * TOLERANCE).find(|_| {
         asked = site.end_epoch().into_iter().find_map(|said| match said {
-            Said::Note(_, Note::Prepare { stream: OWN, ballot, .. }) => Some(ballot),
+            Said::Note(_, Note::Prepare { stream: of, ballot, .. }) if of == stream => Some(ballot),
             _ => None,
         });
         asked.is_some()
@@ -106,7 +106,7 @@ fn waits_of_outbid(mut site: Lone, other: SiteId) -> [u64; 7] {
     let begin = site.sealed().0.max(100);
     site.hear_entry(TALKS, Epoch(begin), Vec::new());
     [1, 2, 3, 4, 5, 6, 7].map(|place| {
-        let (waited, ballot) = asks_for_own(&mut site);
+        let (waited, ballot) = asks_for(OWN, &mut site);
         let promised = Ballot { number: ballot.number + 1, leader: other };
         site.hear_note(OTHER, Note::Refused { stream: OWN, promised });
         site.hear_note(OTHER, Note::Chosen { stream: OWN, first: place, entries: vec![entry(other, begin + place)], more: false });

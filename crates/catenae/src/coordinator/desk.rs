@@ -1,49 +1,18 @@
 //! What a site has in hand for one stream of its region: what is asked and not sealed, and what is sealed and not known to be chosen.
 
-use super::config::{BATCH_MAX, FORWARD_EPOCHS_MAX, QUEUE_BYTES_MAX, QUEUE_MAX, VOTES_BYTES_MAX};
-use super::epoch::Epoch;
-use super::message::{Answer, Forwarded, Order};
-use super::reads::Read;
-use super::site::Site;
-use rhumb_commit::one_shot::operation::Transaction;
-use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::RequestId;
+use crate::asked::{Asked, Asker};
+use crate::config::{BATCH_MAX, FORWARD_EPOCHS_MAX, QUEUE_BYTES_MAX, QUEUE_MAX, VOTES_BYTES_MAX};
+use crate::epoch::Epoch;
+use crate::message::Order;
+use crate::reads::Read;
 use rhumb_core::record::encoded_bytes;
-use rhumb_core::{Effects, SiteId};
 use std::collections::{BTreeMap, VecDeque};
-
-/// A transaction to be run.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) by: Asker,
-    pub(super) transaction: Transaction,
-    /// The tick in which it came.
-    pub(super) since: u64,
-    /// It is not forwarded: it has been already, and was taken back or comes from another site.
-    pub(super) stays: bool,
-}
-
-/// Who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asker {
-    /// A client of this site.
-    Client(RequestId),
-    /// Another site of the region, which forwards what a client of its own asks.
-    Site {
-        /// Which site.
-        site: SiteId,
-        /// What it calls the transaction.
-        name: Forwarded,
-        /// The last epoch in which it may be sealed.
-        until: Epoch,
-    },
-}
 
 /// What a site has sealed and does not know to be chosen or lost.
 #[derive(Debug)]
 pub(super) struct Sealed {
-    /// Each with its place in the batch.
-    pub(super) asked: Vec<(u16, Asked)>,
+    /// By its place in the batch.
+    pub(super) asked: BTreeMap<u16, Asked>,
     pub(super) reads: Vec<Read>,
     pub(super) orders: Vec<Order>,
 }
@@ -110,20 +79,11 @@ pub(super) struct Desk {
     pub(super) resumed: Epoch,
 }
 
-impl Asked {
-    /// Tells a client that it failed. Another site finds out by itself.
-    pub(super) fn fail(self, error: TxnError, fx: &mut Effects<Site>) {
-        if let Asker::Client(id) = self.by {
-            fx.answer(id, Answer::Failed(error));
-        }
-    }
-
-    /// True unless it was forwarded for other epochs than this one.
-    fn belongs_in(&self, epoch: Epoch) -> bool {
-        match self.by {
-            Asker::Client(_) => true,
-            Asker::Site { until, .. } => epoch <= until && until <= epoch.plus(FORWARD_EPOCHS_MAX),
-        }
+/// True unless it was forwarded for other epochs than this one.
+fn belongs_in(asked: &Asked, epoch: Epoch) -> bool {
+    match asked.by {
+        Asker::Client(_) => true,
+        Asker::Site { until, .. } => epoch <= until && until <= epoch.plus(FORWARD_EPOCHS_MAX),
     }
 }
 
@@ -146,8 +106,8 @@ impl Desk {
             rest.is_some()
         };
         while batch.len() < BATCH_MAX {
-            let Some(next) = self.queue.pop_if(|asked| !asked.belongs_in(epoch) || fits(asked)) else { break };
-            if next.belongs_in(epoch) {
+            let Some(next) = self.queue.pop_if(|asked| !belongs_in(asked, epoch) || fits(asked)) else { break };
+            if belongs_in(&next, epoch) {
                 batch.push(next);
             }
         }

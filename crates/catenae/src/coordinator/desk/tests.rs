@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{BATCH_BYTES_MAX, ENTRY_BYTES_MAX};
 use crate::message::{Entry, Identifier};
 use crate::stream_id::StreamId;
-use rhumb_commit::one_shot::operation::{Operation, TXN_BYTES_MAX};
+use rhumb_commit::one_shot::operation::{Operation, TXN_BYTES_MAX, Transaction};
 use rhumb_core::fields::{By, Change};
 use rhumb_core::{Key, RegionId, Value};
 

@@ -3,11 +3,11 @@
 //! Transactions alike stand together, so an entry is gone through once, however many are on their way. Which of those alike it is that
 //! an entry holds only the word of its coordinator tells, which comes before the entry or after it.
 //!
-//! A transaction names its stream ([`coordinator_of`](super::stream_id::coordinator_of)), so those alike are looked for in one.
+//! A transaction names its stream ([`coordinator_of`](crate::stream_id::coordinator_of)), so those alike are looked for in one.
 
-use super::epoch::Epoch;
-use super::message::{Entry, Forwarded, Identifier};
-use super::stream_id::StreamId;
+use crate::epoch::Epoch;
+use crate::message::{Entry, Forwarded, Identifier};
+use crate::stream_id::StreamId;
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, work};

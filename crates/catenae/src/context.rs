@@ -1,0 +1,159 @@
+//! What the roles of a site share, and all that a role may touch besides its own state: the time, the configuration, the rules, whether
+//! the site is awake, and the effects of the step.
+
+use super::config::Config;
+use super::epoch::Epoch;
+use super::planted::Planted;
+use super::stream_id::{self, StreamId};
+use crate::Site;
+use rhumb_commit::one_shot::operation::Transaction;
+use rhumb_core::actor::Token;
+use rhumb_core::{Effects, Load, Rules, SiteId, Time, Topology};
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// What a load or a persist is for. The role that asked keeps the rest under its token.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Job {
+    /// A part of what earlier lives left.
+    Recover,
+    /// Entries of a stream are durable here.
+    Held(StreamId),
+    /// Entries of a stream that another site misses.
+    Pulled(StreamId),
+    /// Rows of a transaction.
+    Run,
+    /// Rows of a transaction that is answered before its place is known, as only a broken rule has it.
+    Early,
+    /// Rows of a read.
+    Read,
+}
+
+/// What the roles of a site share.
+pub(super) struct Shared {
+    pub(super) me: SiteId,
+    pub(super) topology: Arc<Topology>,
+    pub(super) config: Config,
+    pub(super) rules: Rules<Planted>,
+    /// This site's clock at the present step.
+    pub(super) now: Time,
+    /// Ends of epochs in this life.
+    pub(super) ticks: u64,
+    /// The highest epoch that another coordinator has sealed.
+    heard: Epoch,
+    /// The tick until which the site is not quiet.
+    awake_until: u64,
+    jobs: BTreeMap<Token, Job>,
+    next_token: Token,
+}
+
+/// What a role may touch in a step.
+pub(super) struct Context<'a> {
+    pub(super) shared: &'a mut Shared,
+    pub(super) fx: &'a mut Effects<Site>,
+}
+
+impl Deref for Context<'_> {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        self.shared
+    }
+}
+
+impl DerefMut for Context<'_> {
+    fn deref_mut(&mut self) -> &mut Shared {
+        self.shared
+    }
+}
+
+impl Context<'_> {
+    /// Loads something from disk.
+    pub(super) fn load(&mut self, job: Job, load: Load) -> Token {
+        let token = self.token(job);
+        self.fx.load(token, load);
+        token
+    }
+}
+
+impl Shared {
+    /// What the site `me` shares before its first step.
+    pub(super) fn new(me: SiteId, topology: Arc<Topology>, config: Config) -> Shared {
+        Shared {
+            me,
+            topology,
+            config,
+            rules: Rules::HOLD,
+            now: Time::ZERO,
+            ticks: 0,
+            heard: Epoch::NONE,
+            awake_until: 0,
+            jobs: BTreeMap::new(),
+            next_token: 0,
+        }
+    }
+
+    /// All streams.
+    pub(super) fn streams(&self) -> impl Iterator<Item = StreamId> + use<> {
+        stream_id::all(&self.topology, self.config.coordinators)
+    }
+
+    /// This site's own stream; that which it stands by for if it has none.
+    pub(super) fn own(&self) -> StreamId {
+        StreamId::new(self.me.region, self.me.shard % self.config.coordinators)
+    }
+
+    /// The stream of this region that a transaction belongs to.
+    pub(super) fn stream_of(&self, transaction: &Transaction) -> StreamId {
+        StreamId::new(self.me.region, stream_id::coordinator_of(transaction, self.config.coordinators))
+    }
+
+    /// All sites but this one.
+    pub(super) fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
+        let me = self.me;
+        self.topology.sites().filter(move |site| *site != me)
+    }
+
+    /// The last epoch that has ended by this site's clock.
+    pub(super) fn ended(&self) -> Epoch {
+        Epoch::ended_by(self.now, self.config.epoch)
+    }
+
+    /// The highest epoch that another coordinator has sealed.
+    pub(super) fn heard(&self) -> Epoch {
+        self.heard
+    }
+
+    /// Another coordinator has sealed `epoch`.
+    pub(super) fn hear_of(&mut self, epoch: Epoch) {
+        self.heard = self.heard.max(epoch);
+    }
+
+    /// Something was asked or told: this site is not quiet for a while.
+    pub(super) fn stay_awake(&mut self) {
+        self.awake_until = self.ticks.saturating_add(self.config.linger_epochs);
+    }
+
+    /// True if something was asked or told lately.
+    pub(super) fn is_awake(&self) -> bool {
+        self.ticks < self.awake_until
+    }
+
+    /// Names a load or a persist.
+    pub(super) fn token(&mut self, job: Job) -> Token {
+        self.next_token += 1;
+        self.jobs.insert(self.next_token, job);
+        self.next_token
+    }
+
+    /// What a load or a persist was for.
+    pub(super) fn take_job(&mut self, token: Token) -> Job {
+        self.jobs.remove(&token).expect("every load and persist that is told of was asked for by this life")
+    }
+
+    /// Loads and persists under way.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.len()
+    }
+}

@@ -1,0 +1,229 @@
+//! The streams of all regions at one site: what has been agreed on, how far every site has come with it, and what is kept on disk of it.
+//!
+//! Each stream is an [`Agreement`], a machine of its own; this role tells them events, gives them disk and network, and passes on what
+//! concerns other roles: an entry is chosen, more may be executed, a stream was taken over. It recovers them when a life begins
+//! (`recovery.rs`).
+//!
+//! Invariants: an event of a write or a load comes back to the stream that asked for it; entries are removed from disk once every site has
+//! settled them and said so from its disk.
+
+mod recovery;
+
+pub(super) use recovery::Recovered;
+
+use super::agreement::{Agreement, Cx, Effect, Event, Pulled};
+use super::config::{AHEAD_MAX, COLLECT_EVERY, FLOODED_FACTOR, PAGE_BYTES_MAX, PAGE_ENTRIES_MAX, TRUNCATE_PAGE, UNCHOSEN_MAX};
+use super::context::{Context, Job, Shared};
+use super::epoch::Epoch;
+use super::message::{Progress, Promise};
+use super::planted::Planted;
+use super::records;
+use super::stream::Stream;
+use super::stream_id::{PerStream, StreamId};
+use recovery::Recovery;
+use rhumb_core::actor::{Collect, Token};
+use rhumb_core::{Ballot, Batch, Load, Loaded, RegionId, SiteId, Table};
+use std::collections::BTreeMap;
+
+/// How many epochs pass before a site writes down again how far it has come.
+const PROGRESS_EVERY: u64 = 64;
+/// The same where it is quiet.
+const PROGRESS_EVERY_QUIET: u64 = 512;
+
+/// Entries on their way to disk.
+#[derive(Debug)]
+struct Written {
+    ballot: Ballot,
+    /// Up to this place they are durable then.
+    upto: u64,
+}
+
+/// The streams at a site.
+#[derive(Debug)]
+pub(super) struct Streams {
+    agreements: PerStream<Agreement>,
+    /// How far each site has come, as it last said.
+    progress: BTreeMap<SiteId, Progress>,
+    written: BTreeMap<Token, Written>,
+    /// Entries that other sites miss, on their way from disk.
+    pulled: BTreeMap<Token, Pulled>,
+    /// What is read next of what earlier lives left; none once all is read.
+    recovery: Option<Recovery>,
+}
+
+impl Streams {
+    /// All streams, before anything is read of them.
+    pub(super) fn new(cx: &Shared) -> Streams {
+        let failures = cx.config.durability.failures(cx.topology.region_count());
+        Streams {
+            agreements: PerStream::new(&cx.topology, cx.config.coordinators, |id| Agreement::new(id, failures + 1)),
+            progress: BTreeMap::new(),
+            written: BTreeMap::new(),
+            pulled: BTreeMap::new(),
+            recovery: Some(Recovery::Promises),
+        }
+    }
+
+    /// The same, where a broken rule lets the word of one region suffice in `stream`.
+    pub(super) fn agreed_alone(&mut self, stream: StreamId) {
+        self.agreements[stream] = Agreement::new(stream, 1);
+    }
+
+    /// What is agreed on in a stream, as far as this site knows.
+    pub(super) fn view(&self, id: StreamId) -> &Stream {
+        self.agreements[id].view()
+    }
+
+    /// True if this site says what comes next in a stream.
+    pub(super) fn leads(&self, id: StreamId) -> bool {
+        self.agreements[id].leads()
+    }
+
+    /// True for the leader of the region's first stream, where its votes stand.
+    pub(super) fn speaks_for(&self, region: RegionId) -> bool {
+        self.leads(StreamId::first(region))
+    }
+
+    /// True for a secondary coordinator that has nothing to say.
+    pub(super) fn only_stands_by(&self, cx: &Shared) -> bool {
+        cx.me.shard >= cx.config.coordinators && !self.leads(cx.own())
+    }
+
+    /// The stream in which this site carries what belongs to `stream` of its region: that one if it leads it, or its own.
+    pub(super) fn carrier(&self, stream: StreamId, cx: &Shared) -> StreamId {
+        if self.leads(stream) { stream } else { cx.own() }
+    }
+
+    /// True if entries on their way say no more than that epochs have ended.
+    pub(super) fn say_nothing_new(&self) -> bool {
+        self.agreements.iter().all(|stream| stream.view().says_nothing_new())
+    }
+
+    /// The last epoch of which all batches are here. This site has sealed those up to `sealed`.
+    pub(super) fn complete(&self, sealed: Epoch, cx: &Shared) -> Epoch {
+        let covered = |stream: &Agreement| {
+            let covered = stream.view().covered();
+            let is_abandoned = stream.silent() > cx.config.tolerance_epochs && cx.rules.breaks(Planted::AbandonedByTimer);
+            if is_abandoned { covered.max(sealed) } else { covered }
+        };
+        self.agreements.iter().map(covered).min().unwrap_or_default()
+    }
+
+    /// Entries of all streams that are kept in memory.
+    pub(super) fn kept(&self) -> usize {
+        self.agreements.iter().map(|stream| stream.view().kept()).sum()
+    }
+
+    /// Lists its tables.
+    pub(super) fn tables(&self, cx: &Shared, visit: &mut dyn FnMut(Table)) {
+        let (sites, streams) = (cx.topology.sites().count(), self.agreements.iter().count());
+        let ahead = FLOODED_FACTOR * AHEAD_MAX as usize + PAGE_ENTRIES_MAX;
+        // Entries go once their epochs are settled and progress is told.
+        let settled = PROGRESS_EVERY_QUIET as usize + UNCHOSEN_MAX as usize;
+        visit(Table::new("streams", self.kept(), streams * (ahead + settled)).resting_at(streams * settled));
+        visit(Table::new("takeovers", self.agreements.iter().map(Agreement::held).sum(), streams * (ahead + settled)));
+        visit(Table::new("progress", self.progress.len(), sites).stays());
+    }
+
+    /// Tells the agreement on a stream of an event. Returns what it wants done, to be [carried out](Streams::carry_out) in this order.
+    pub(super) fn on(&mut self, id: StreamId, event: Event, cx: &Shared) -> Vec<Effect> {
+        let cx = Cx { me: cx.me, topology: &cx.topology, config: &cx.config, tick: cx.ticks, rules: cx.rules };
+        self.agreements[id].on(event, &cx)
+    }
+
+    /// Does what the agreement on a stream wants done with disk and network.
+    pub(super) fn carry_out(&mut self, id: StreamId, effect: Effect, cx: &mut Context<'_>) {
+        match effect {
+            Effect::Send { to, note } => cx.fx.send(to, note),
+            Effect::Persist { batch, then, durable } => {
+                let token = durable.map(|(ballot, upto)| {
+                    let token = cx.token(Job::Held(id));
+                    self.written.insert(token, Written { ballot, upto });
+                    token
+                });
+                let mut persist = cx.fx.persist(batch);
+                if let Some(token) = token {
+                    persist = persist.notify(token);
+                }
+                for (to, promise) in then {
+                    persist = persist.send(to, promise);
+                }
+            }
+            Effect::Load(pulled) => {
+                let from = records::entry_key(id, pulled.after + 1).into();
+                let load = Load::Records { space: records::ENTRIES, from, limit: PAGE_ENTRIES_MAX, bytes: PAGE_BYTES_MAX };
+                self.pulled.insert(cx.load(Job::Pulled(id), load), pulled);
+            }
+            Effect::Heard(epoch) => cx.hear_of(epoch),
+            Effect::Count(event) => cx.fx.count(event),
+            Effect::Chosen(_) | Effect::TookOver | Effect::Advanced | Effect::HasMore(_) => unreachable!("other roles do that"),
+        }
+    }
+
+    /// Entries are durable here.
+    pub(super) fn durable(&mut self, token: Token) -> Event {
+        let Written { ballot, upto } = self.written.remove(&token).expect("it was written");
+        Event::Durable { ballot, upto }
+    }
+
+    /// Entries that another site misses are read.
+    pub(super) fn loaded(&mut self, token: Token, loaded: Loaded) -> Event {
+        Event::Loaded { pulled: self.pulled.remove(&token).expect("it was asked for"), loaded }
+    }
+
+    /// Another site says how far it has come.
+    pub(super) fn hear_progress(&mut self, from: SiteId, progress: Progress) {
+        self.progress.insert(from, progress);
+    }
+
+    /// At the end of an epoch, where all up to `settled` is settled: removes what nobody needs any more, and says now and then how far this
+    /// site has come.
+    pub(super) fn clean_up(&mut self, settled: Epoch, is_quiet: bool, cx: &mut Context<'_>) {
+        self.truncate(cx);
+        if cx.ticks.is_multiple_of(if is_quiet { PROGRESS_EVERY_QUIET } else { PROGRESS_EVERY }) {
+            self.send_progress(settled, cx);
+        }
+        if cx.ticks.is_multiple_of(COLLECT_EVERY) {
+            self.collect(settled, cx);
+        }
+    }
+
+    /// Writes down how far this site has come, and tells the others.
+    fn send_progress(&mut self, settled: Epoch, cx: &mut Context<'_>) {
+        let entries = self.agreements.iter_mut().map(|stream| stream.settle(settled)).collect();
+        let progress = Progress { settled, entries };
+        let mut batch = Batch::new();
+        records::put_progress(&mut batch, &progress);
+        let others = cx.others();
+        let mut persist = cx.fx.persist(batch);
+        for to in others {
+            persist = persist.send(to, Promise::Settled { progress: progress.clone() });
+        }
+        self.progress.insert(cx.me, progress);
+    }
+
+    /// Removes entries that every site has settled, a few at a time.
+    fn truncate(&mut self, cx: &mut Context<'_>) {
+        if self.progress.len() < cx.topology.sites().count() {
+            return;
+        }
+        let mut batch = Batch::new();
+        for (place, stream) in self.agreements.iter_mut().enumerate() {
+            let settled = self.progress.values().map(|progress| progress.entries[place].0).min().unwrap_or(0);
+            stream.truncate(settled, TRUNCATE_PAGE, &mut batch);
+        }
+        if !batch.ops.is_empty() {
+            cx.fx.persist(batch);
+        }
+    }
+
+    /// Drops versions that no reader can ask for.
+    fn collect(&self, settled: Epoch, cx: &mut Context<'_>) {
+        let config = &cx.shared.config;
+        let horizon = |epoch: Epoch| Epoch(epoch.0.saturating_sub(config.keep_epochs)).snapshot(config.epoch);
+        let everywhere = cx.topology.sites().map(|site| self.progress.get(&site).map_or(Epoch::NONE, |progress| progress.settled));
+        let deletions = horizon(everywhere.min().unwrap_or_default());
+        let horizon = horizon(settled);
+        cx.fx.collect(Collect { horizon, deletions });
+    }
+}
