@@ -101,99 +101,36 @@ pub struct Part {
 
 /// What happens to an agreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the variants are documented; their fields are those of the messages
 pub enum Event {
     /// All that earlier incarnations left is read.
     Start,
     /// An epoch ends; `sealed` is what the region says then, if the site leads the stream of its own region and has anything to say.
-    EndOfEpoch {
-        /// How the site fares.
-        moment: Moment,
-        /// What a leader says.
-        sealed: Option<Sealed>,
-    },
+    EndOfEpoch { moment: Moment, sealed: Option<Sealed> },
     /// After every end of an epoch: it is time to ask for what is missing, if the site `takes_more`.
-    LookForGaps {
-        /// It asks for what it misses.
-        takes_more: bool,
-    },
+    LookForGaps { takes_more: bool },
     /// This site, which has taken over, says that the region has nothing up to that epoch.
     PassOver(Epoch),
     /// The site wants to know of that one what comes next.
     Ask(SiteId),
     /// What was written down with [`Effect::Persist`] is durable.
-    Durable {
-        /// At this ballot.
-        ballot: Ballot,
-        /// Up to this place.
-        upto: u64,
-    },
-    /// [`Promise::Epoch`] arrives.
-    Epoch {
-        /// Who leads.
-        from: SiteId,
-        /// At which ballot.
-        ballot: Ballot,
-        /// The place of the first entry.
-        first: u64,
-        /// What it says.
-        entries: Vec<Entry>,
-        /// There is no room for it here.
-        is_flooded: bool,
-    },
+    Durable { ballot: Ballot, upto: u64 },
+    /// [`Promise::Epoch`] arrives. If the site `is_flooded`, there is no room for it.
+    Epoch { from: SiteId, ballot: Ballot, first: u64, entries: Vec<Entry>, is_flooded: bool },
     /// [`Promise::Held`] arrives.
-    Held {
-        /// Who holds it.
-        from: SiteId,
-        /// At which ballot.
-        ballot: Ballot,
-        /// Up to which place.
-        upto: u64,
-    },
+    Held { from: SiteId, ballot: Ballot, upto: u64 },
     /// [`Note::Prepare`] arrives.
-    Prepare {
-        /// Who wants to lead.
-        from: SiteId,
-        /// At which ballot.
-        ballot: Ballot,
-        /// It has what is chosen up to here.
-        after: u64,
-    },
+    Prepare { from: SiteId, ballot: Ballot, after: u64 },
     /// [`Note::Refused`] arrives: that ballot is promised.
     Refused(Ballot),
     /// [`Promise::Promised`] arrives.
-    Promised {
-        /// Who promises.
-        from: SiteId,
-        /// Which ballot.
-        ballot: Ballot,
-        /// What it has accepted.
-        part: Part,
-    },
+    Promised { from: SiteId, ballot: Ballot, part: Part },
     /// [`Note::Pull`] arrives.
-    Pull {
-        /// Who misses entries.
-        from: SiteId,
-        /// After which place.
-        after: u64,
-    },
+    Pull { from: SiteId, after: u64 },
     /// The records of [`Effect::Load`] are read.
-    Loaded {
-        /// For whom.
-        pulled: Pulled,
-        /// The records.
-        loaded: Loaded,
-    },
+    Loaded { pulled: Pulled, loaded: Loaded },
     /// [`Note::Chosen`] arrives.
-    Chosen {
-        /// Who tells.
-        from: SiteId,
-        /// The place of the first entry.
-        first: u64,
-        /// What is chosen.
-        entries: Vec<Entry>,
-        /// There are more.
-        more: bool,
-    },
+    Chosen { from: SiteId, first: u64, entries: Vec<Entry>, more: bool },
 }
 
 /// Entries that a site misses, and that are chosen.
@@ -209,23 +146,13 @@ pub struct Pulled {
 
 /// What an agreement wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // likewise
 pub enum Effect {
     /// Send a message that promises nothing.
-    Send {
-        /// To whom.
-        to: SiteId,
-        /// What.
-        note: Note,
-    },
-    /// Write, and once that is durable send what waits for it, and tell it by [`Event::Durable`].
-    Persist {
-        /// What to write; nothing, if the messages wait for what was written before.
-        batch: Batch,
-        /// What waits for it.
-        then: Vec<(SiteId, Promise)>,
-        /// The ballot and the place that are durable then.
-        durable: Option<(Ballot, u64)>,
-    },
+    Send { to: SiteId, note: Note },
+    /// Write `batch`, and once that is durable send `then` what waits for it, and tell the agreement by [`Event::Durable`] what is `durable`. An
+    /// empty batch: the messages wait for what was written before.
+    Persist { batch: Batch, then: Vec<(SiteId, Promise)>, durable: Option<(Ballot, u64)> },
     /// Load a page of entries; [`Event::Loaded`] follows.
     Load(Pulled),
     /// The coordinator of the stream's region has sealed that epoch.

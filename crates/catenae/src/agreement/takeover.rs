@@ -57,6 +57,17 @@ enum Lead {
     },
 }
 
+/// What a ballot that is heard of means to a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// No higher one is heard of by that.
+    Nothing,
+    /// It is higher than all before.
+    Higher,
+    /// It ends what this site leads or asks for.
+    Outbid,
+}
+
 /// A site's seat at a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seat {
@@ -175,19 +186,19 @@ impl Seat {
         self.silent
     }
 
-    /// A ballot is heard of: who leads at a lower one does no more. Returns whether it is news, and whether that happens.
-    fn step_down_below(&mut self, ballot: Ballot) -> (bool, bool) {
+    /// A ballot is heard of: who leads at a lower one does no more.
+    fn hear_ballot(&mut self, ballot: Ballot) -> Heard {
         let is_higher = ballot.number > self.round;
         self.round = self.round.max(ballot.number);
         let leads_at = match self.lead {
             Lead::Follower => None,
             Lead::Preparing { ballot, .. } | Lead::Behind { ballot, .. } | Lead::Leader { ballot } => Some(ballot),
         };
-        let steps_down = leads_at.is_some_and(|at| at < ballot);
-        if steps_down {
+        if leads_at.is_some_and(|at| at < ballot) {
             self.lead = Lead::Follower;
+            return Heard::Outbid;
         }
-        (is_higher || steps_down, steps_down)
+        if is_higher { Heard::Higher } else { Heard::Nothing }
     }
 
     /// True while this site and another may yet take the stream from each other.
@@ -206,16 +217,15 @@ impl Agreement {
     /// A ballot is heard of, in whatever message: no secondary is asked for promises, so it may hear by a refusal alone that its
     /// coordinator is back.
     pub(super) fn hear_ballot(&mut self, ballot: Ballot, cx: &Cx<'_>) {
-        let (is_news, steps_down) = self.seat.step_down_below(ballot);
-        if steps_down {
-            self.seat.outbid = Some(cx.tick);
+        match self.seat.hear_ballot(ballot) {
+            Heard::Nothing => return,
+            Heard::Higher => {}
+            Heard::Outbid => self.seat.outbid = Some(cx.tick),
         }
-        if is_news {
-            // Whoever asks is given the time to succeed.
-            self.seat.silent = 0;
-        }
+        // Whoever asks is given the time to succeed.
+        self.seat.silent = 0;
         let is_back = ballot.leader != cx.me && self.id.rank(ballot.leader, cx.topology) == 0;
-        if is_news && is_back {
+        if is_back {
             self.seat.alarms.hear(cx.tick, cx.config.tolerance_epochs);
         }
     }
