@@ -12,8 +12,8 @@ use super::context::{Context, Shared};
 use super::crossing::{Arrival, Part, Resolution};
 use super::epoch::Epoch;
 use super::epochs::{Epochs, Scheduled};
+use super::log::Log;
 use super::message::{Crossing, Identifier, Note, Order, Visit};
-use super::nearby::Near;
 use super::planted::Planted;
 use super::speculation::Speculation;
 use super::stream_id::StreamId;
@@ -60,20 +60,21 @@ impl Chains {
 
     /// All batches of an epoch are here: sends its conflicting transactions on their chains, and takes up the visits that came before that.
     /// Returns this region's vote, if that is the end of them.
-    pub(super) fn on_scheduled(&mut self, epoch: Epoch, near: &Near<'_>, cx: &mut Context<'_>) -> Option<Order> {
-        let mut vote = self.begin(epoch, near, cx);
+    pub(super) fn on_scheduled(&mut self, epoch: Epoch, log: &Log, cx: &mut Context<'_>) -> Option<Order> {
+        let mut vote = self.begin(epoch, log, cx);
         for (crossing, visit) in self.early.remove(&epoch).unwrap_or_default() {
-            vote = self.on_cross(crossing, visit, near.epochs, cx).or(vote);
+            vote = self.on_cross(crossing, visit, &log.epochs, cx).or(vote);
         }
         vote
     }
 
     /// Sends the conflicting transactions of a scheduled epoch on their chains, if this region's vote is still to come and this site
     /// is to make it.
-    fn begin(&mut self, epoch: Epoch, near: &Near<'_>, cx: &mut Context<'_>) -> Option<Order> {
-        let Scheduled { conflicts, footprints } = near.epochs.scheduled(epoch).filter(|scheduled| !scheduled.conflicts.is_empty())?;
-        let has_vote = near.epochs.has_vote(epoch, cx.me.region) || self.has_voted(epoch);
-        if has_vote || !near.streams.speaks_for(cx.me.region) || !votes_in_time(epoch, near, cx) {
+    fn begin(&mut self, epoch: Epoch, log: &Log, cx: &mut Context<'_>) -> Option<Order> {
+        let Scheduled { conflicts, footprints } = log.epochs.scheduled(epoch).filter(|scheduled| !scheduled.conflicts.is_empty())?;
+        let has_voted = self.epochs.get(&epoch).is_some_and(|chains| chains.has_voted);
+        let has_vote = has_voted || log.epochs.has_vote(epoch, cx.me.region);
+        if has_vote || !log.streams.speaks_for(cx.me.region) || !votes_in_time(epoch, log, cx) {
             return None;
         }
         let servers = cx.config.chain_servers;
@@ -90,35 +91,27 @@ impl Chains {
         chains.running = Some(Running::Crossing { crossing, resolution: Resolution::begin(epoch, conflicts), since: cx.ticks });
         let mut vote = None;
         for &transaction in conflicts.keys() {
-            vote = self.cross_next(crossing, Visit { transaction, server: servers }, near.epochs, cx).or(vote);
+            vote = self.cross_next(crossing, Visit { transaction, server: servers }, &log.epochs, cx).or(vote);
         }
         vote
     }
 
-    fn has_voted(&self, epoch: Epoch) -> bool {
-        self.epochs.get(&epoch).is_some_and(|chains| chains.has_voted)
-    }
-
     /// At the end of an epoch: begins chains that this site has to run since it speaks for the region, and those again that have not
     /// ended in time. Returns the votes of those that end at once.
-    pub(super) fn on_end_of_epoch(&mut self, near: &Near<'_>, cx: &mut Context<'_>) -> Vec<Order> {
-        let settled = near.epochs.settled();
+    pub(super) fn on_end_of_epoch(&mut self, log: &Log, cx: &mut Context<'_>) -> Vec<Order> {
+        let settled = log.epochs.settled();
         self.early.retain(|epoch, _| *epoch > settled);
-        let mut due = Vec::new();
-        for epoch in near.epochs.undecided().filter(|epoch| !self.has_voted(*epoch)) {
-            match self.epochs.get(&epoch).and_then(|chains| chains.running.as_ref()) {
-                None => due.push((epoch, false)),
-                Some(Running::Crossing { since, .. }) if cx.ticks - since > CHAINS_PATIENCE_TICKS => due.push((epoch, true)),
-                Some(_) => {}
-            }
-        }
         let mut votes = Vec::new();
-        for (epoch, is_late) in due {
-            if is_late {
-                cx.fx.count("catenae.crossing_lost");
-                self.alone_until = cx.ticks + CHAINS_ALONE_TICKS;
+        for epoch in log.epochs.undecided() {
+            match self.epochs.get(&epoch).and_then(|chains| chains.running.as_ref()) {
+                None => {}
+                Some(Running::Crossing { since, .. }) if cx.ticks - since > CHAINS_PATIENCE_TICKS => {
+                    cx.fx.count("catenae.crossing_lost");
+                    self.alone_until = cx.ticks + CHAINS_ALONE_TICKS;
+                }
+                Some(_) => continue,
             }
-            votes.extend(self.begin(epoch, near, cx));
+            votes.extend(self.begin(epoch, log, cx));
         }
         votes
     }
@@ -233,8 +226,8 @@ impl Chains {
 }
 
 /// True if a vote on `epoch` would still count.
-fn votes_in_time(epoch: Epoch, near: &Near<'_>, cx: &Shared) -> bool {
-    let covered = near.streams.view(StreamId::first(cx.me.region)).covered();
+fn votes_in_time(epoch: Epoch, log: &Log, cx: &Shared) -> bool {
+    let covered = log.streams.view(StreamId::first(cx.me.region)).covered();
     covered < epoch.plus(cx.config.window_epochs) || cx.rules.breaks(Planted::LateVoteCounts)
 }
 

@@ -1,6 +1,7 @@
 //! What the roles of a site share, and all that a role may touch besides its own state: the time, the configuration, the rules, whether
 //! the site is awake, and the effects of the step.
 
+use super::agreement::Pulled;
 use super::config::Config;
 use super::epoch::Epoch;
 use super::planted::Planted;
@@ -8,20 +9,20 @@ use super::stream_id::{self, StreamId};
 use crate::Site;
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_core::actor::Token;
-use rhumb_core::{Effects, Load, Rules, SiteId, Time, Topology};
+use rhumb_core::{Ballot, Effects, Load, Rules, SiteId, Time, Topology};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// What a load or a persist is for. The role that asked keeps the rest under its token.
+/// What a load or a persist is for. Roles keep what they do with it under its token.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Job {
     /// A part of what earlier lives left.
     Recover,
-    /// Entries of a stream are durable here.
-    Held(StreamId),
+    /// Entries of a stream are durable here, that leader's up to a place.
+    Held { id: StreamId, ballot: Ballot, upto: u64 },
     /// Entries of a stream that another site misses.
-    Pulled(StreamId),
+    Pulled { id: StreamId, pulled: Pulled },
     /// Rows of a transaction.
     Run,
     /// Rows of a transaction that is answered before its place is known, as only a broken rule has it.
@@ -97,6 +98,12 @@ impl Shared {
     /// All streams.
     pub(super) fn streams(&self) -> impl Iterator<Item = StreamId> + use<> {
         stream_id::all(&self.topology, self.config.coordinators)
+    }
+
+    /// The streams of this region that belong to other coordinators.
+    pub(super) fn streams_of_others(&self) -> impl Iterator<Item = StreamId> + use<> {
+        let own = self.own();
+        self.streams().filter(move |id| id.region() == own.region() && *id != own)
     }
 
     /// This site's own stream; that which it stands by for if it has none.

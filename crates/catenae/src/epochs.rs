@@ -10,21 +10,18 @@
 //! the same, and a site that restarts may simply do it again: it reads as of the transaction's timestamp, and writes the
 //! same versions.
 
-use super::asked::Agreed;
-use super::backlog::Backlog;
 use super::context::{Context, Shared};
 use super::epoch::Epoch;
+use super::ledger::Ledger;
 use super::message::{Entry, Identifier};
 use super::planted::{Planted, local_order};
-use super::runs::Runs;
 use super::speculation::Conflicts;
 use super::stream_id::StreamId;
 use super::streams::Streams;
 use super::validation::{Execution, Verdict, Votes};
 use rhumb_commit::one_shot::footprint::Footprint;
 use rhumb_commit::one_shot::operation::Transaction;
-use rhumb_core::actor::Token;
-use rhumb_core::{Loaded, RegionId, Table, work};
+use rhumb_core::{RegionId, Table, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is agreed on of an epoch.
@@ -38,8 +35,6 @@ struct Content {
     footprints: BTreeMap<Identifier, Footprint>,
     /// So many votes have been judged.
     judged: usize,
-    /// All of them have their place.
-    is_placed: bool,
 }
 
 /// The conflicting transactions of an epoch whose batches are all here.
@@ -47,6 +42,13 @@ struct Content {
 pub(super) struct Scheduled<'a> {
     pub(super) conflicts: &'a Conflicts,
     pub(super) footprints: &'a BTreeMap<Identifier, Footprint>,
+}
+
+/// The place of a transaction: after exactly these of its epoch that conflict with it.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) identifier: Identifier,
+    pub(super) predecessors: BTreeSet<Identifier>,
 }
 
 /// The epochs that are not settled.
@@ -61,7 +63,6 @@ pub(super) struct Epochs {
     execution: Epoch,
     /// All up to it is settled.
     settled: Epoch,
-    runs: Runs,
 }
 
 impl Epochs {
@@ -75,30 +76,9 @@ impl Epochs {
         self.settled
     }
 
-    /// What is agreed on and not settled.
-    pub(super) fn backlog(&self) -> &Backlog {
-        self.runs.backlog()
-    }
-
-    /// The same, to be changed by tests.
-    #[cfg(test)]
-    pub(super) fn backlog_mut(&mut self) -> &mut Backlog {
-        self.runs.backlog_mut()
-    }
-
-    /// Clients whose transactions are agreed on.
-    pub(super) fn clients(&self) -> usize {
-        self.runs.clients()
-    }
-
-    /// True if nothing is known of an epoch that is not settled, and no client waits for a transaction to be run.
+    /// True if nothing is known of an epoch that is not settled.
     pub(super) fn are_idle(&self) -> bool {
-        self.contents.is_empty() && self.runs.are_idle()
-    }
-
-    /// True if a transaction has run.
-    pub(super) fn has_run(&self, identifier: Identifier) -> bool {
-        identifier.epoch <= self.execution && self.runs.ledger().footprint(identifier).is_none()
+        self.contents.is_empty()
     }
 
     /// The conflicting transactions of an epoch, once it is scheduled.
@@ -114,29 +94,17 @@ impl Epochs {
 
     /// The epochs whose conflicting transactions wait for votes.
     pub(super) fn undecided(&self) -> impl Iterator<Item = Epoch> {
-        let undecided = |content: &Content| content.conflicts.is_some() && !content.is_placed;
-        self.contents.iter().inspect(|_| work::add(1)).filter(move |(_, content)| undecided(content)).map(|(epoch, _)| *epoch)
+        self.contents.keys().inspect(|_| work::add(1)).filter(|epoch| self.undecided.contains(epoch)).copied()
     }
 
-    /// Lists its tables.
-    pub(super) fn tables(&self, epochs_max: usize, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
+    /// Lists its table.
+    pub(super) fn tables(&self, epochs_max: usize, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("epochs", self.contents.len(), epochs_max));
-        visit(Table::new("backlog", self.backlog().len(), transactions_max));
-    }
-
-    /// Lists the tables of what is run.
-    pub(super) fn run_tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
-        self.runs.tables(transactions_max, visit);
     }
 
     /// An earlier life had settled all up to `settled`.
     pub(super) fn resume(&mut self, settled: Epoch) {
         (self.settled, self.execution) = (settled, settled);
-    }
-
-    /// A client's transaction is agreed on.
-    pub(super) fn await_run(&mut self, agreed: Agreed) {
-        self.runs.await_run(agreed);
     }
 
     /// An entry is chosen, and counts.
@@ -152,7 +120,6 @@ impl Epochs {
             }
         }
         if !entry.batch.is_empty() && entry.epoch > self.settled {
-            self.runs.agree(&entry.batch);
             self.contents.entry(entry.epoch).or_default().batches.insert(id, entry.batch);
         }
     }
@@ -170,8 +137,8 @@ impl Epochs {
         due
     }
 
-    /// All batches of an epoch are here: registers its transactions, and finds those that conflict.
-    pub(super) fn schedule(&mut self, epoch: Epoch, cx: &mut Context<'_>) {
+    /// Takes the batches of an epoch, which are all here: its transactions in the order of their identifiers.
+    pub(super) fn take_batches(&mut self, epoch: Epoch) -> Vec<(Identifier, Transaction)> {
         let content = self.contents.get_mut(&epoch).expect("it was just listed");
         let mut transactions = Vec::new();
         for (&stream, batch) in &mut content.batches {
@@ -179,29 +146,31 @@ impl Epochs {
             transactions.extend(named);
         }
         work::add(transactions.len());
-        let conflicts = self.runs.register(transactions);
+        transactions
+    }
+
+    /// The transactions of an epoch are registered, of which these conflict with one another.
+    pub(super) fn schedule(&mut self, epoch: Epoch, conflicts: Conflicts, ledger: &Ledger, cx: &mut Context<'_>) {
+        let content = self.contents.get_mut(&epoch).expect("it was just listed");
         if !conflicts.is_empty() {
             cx.fx.count("catenae.conflicting_epoch");
+            self.undecided.insert(epoch);
         }
         let footprint = |identifier: &Identifier| {
-            let footprint = self.runs.ledger().footprint(*identifier).expect("what conflicts is not settled");
+            let footprint = ledger.footprint(*identifier).expect("what conflicts is not settled");
             (*identifier, footprint.clone())
         };
         content.footprints = conflicts.keys().map(footprint).collect();
-        content.is_placed = conflicts.is_empty();
-        if !content.is_placed {
-            self.undecided.insert(epoch);
-        }
         content.conflicts = Some(conflicts);
     }
 
-    /// Gives transactions their places as far as votes have decided.
-    pub(super) fn judge(&mut self, streams: &Streams, cx: &mut Context<'_>) {
+    /// The places that votes have decided on and that transactions do not have yet.
+    pub(super) fn judge(&mut self, streams: &Streams, ledger: &Ledger, cx: &mut Context<'_>) -> Vec<Place> {
         self.close_votes(streams, cx);
         // What votes decide changes with another vote only.
         let has_more = |epoch: &&Epoch| self.contents.get(*epoch).is_some_and(|content| content.judged < content.votes.count());
         let open: Vec<Epoch> = self.undecided.iter().inspect(|_| work::add(1)).filter(has_more).copied().collect();
-        open.into_iter().for_each(|epoch| self.judge_epoch(epoch, cx));
+        open.into_iter().flat_map(|epoch| self.judge_epoch(epoch, ledger, cx)).collect()
     }
 
     /// A region whose first stream has passed the window of an epoch has no vote on it any more.
@@ -215,9 +184,8 @@ impl Epochs {
         }
     }
 
-    /// Gives their place to those transactions of an epoch on which the votes have decided.
-    fn judge_epoch(&mut self, epoch: Epoch, cx: &mut Context<'_>) {
-        let content = self.contents.get_mut(&epoch).expect("it was just listed");
+    fn judge_epoch(&mut self, epoch: Epoch, ledger: &Ledger, cx: &mut Context<'_>) -> Vec<Place> {
+        let content = self.contents.get_mut(&epoch).expect("what is undecided is not settled");
         content.judged = content.votes.count();
         let conflicts = content.conflicts.as_ref().expect("it is scheduled");
         let (me, regions) = (cx.me.region, cx.topology.region_count());
@@ -225,68 +193,39 @@ impl Epochs {
             true => content.votes.verdicts_by(conflicts, regions, Execution::of_direct),
             false => content.votes.verdicts(conflicts, regions),
         };
-        for (&identifier, verdict) in &verdicts {
-            if self.runs.ledger().is_placed(identifier) {
-                continue;
-            }
+        let open = conflicts.keys().filter(|identifier| !ledger.is_placed(**identifier)).count();
+        let mut places = Vec::new();
+        for (&identifier, verdict) in verdicts.iter().filter(|(identifier, _)| !ledger.is_placed(**identifier)) {
             let comes_before = |other: Identifier| match cx.rules.breaks(Planted::FailedInLocalOrder) {
                 true => local_order(other, identifier, me, regions).is_lt(),
                 false => other < identifier,
             };
             if let Some(predecessors) = verdict.predecessors(&conflicts[&identifier], &verdicts, comes_before) {
                 cx.fx.count(if *verdict == Verdict::Failed { "catenae.failed_speculation" } else { "catenae.chosen" });
-                self.runs.place(identifier, predecessors);
+                places.push(Place { identifier, predecessors });
             }
         }
         work::add(verdicts.len() + conflicts.len());
-        content.is_placed = conflicts.keys().all(|identifier| self.runs.ledger().is_placed(*identifier));
-        if content.is_placed {
+        if places.len() == open {
             self.undecided.remove(&epoch);
         }
+        places
     }
 
-    /// Runs what waits for nothing any more, as far as there is room.
-    pub(super) fn run(&mut self, cx: &mut Context<'_>) {
-        self.runs.run_ready(cx);
-    }
-
-    /// Rows of a transaction that is being run.
-    pub(super) fn on_run_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
-        self.runs.on_loaded(token, loaded, cx);
-    }
-
-    /// Moves on what is settled. Returns the last epoch that is, if that is news.
-    pub(super) fn settle(&mut self) -> Option<Epoch> {
-        let first = self.runs.ledger().first_unsettled().map_or(Epoch(u64::MAX), Epoch::previous);
-        let settled = self.execution.min(first);
+    /// Moves on what is settled: all before `first_unsettled`. Returns the last epoch that is, if that is news.
+    pub(super) fn settle(&mut self, first_unsettled: Option<Epoch>) -> Option<Epoch> {
+        let settled = self.execution.min(first_unsettled.map_or(Epoch(u64::MAX), Epoch::previous));
         if settled <= self.settled {
             return None;
         }
         self.settled = settled;
         self.contents = self.contents.split_off(&settled.plus(1));
         self.undecided = self.undecided.split_off(&settled.plus(1));
-        self.runs.forget(settled);
         Some(settled)
     }
 
-    /// Tells clients that have waited since `deadline` that their transactions are agreed on and not run.
-    pub(super) fn expire(&mut self, deadline: u64, cx: &mut Context<'_>) {
-        self.runs.expire(deadline, cx);
-    }
-
-    /// A broken rule: answers those transactions of an own entry that nothing known here conflicts with, whatever is still to come.
-    pub(super) fn answer_by_timing(&mut self, stream: StreamId, entry: &Entry, cx: &mut Context<'_>) {
-        for (place, transaction) in (0..).zip(&entry.batch) {
-            let footprint = transaction.footprint();
-            let mut known = self.contents.values().flat_map(|content| content.batches.values().flatten());
-            if !known.any(|other| other != transaction && other.footprint().conflicts(&footprint)) {
-                self.runs.run_early(Identifier { epoch: entry.epoch, stream, place }, transaction, footprint, cx);
-            }
-        }
-    }
-
-    /// A broken rule: rows of such a transaction.
-    pub(super) fn on_early_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
-        self.runs.on_early_loaded(token, loaded, cx);
+    /// All transactions that are agreed on and not scheduled.
+    pub(super) fn unscheduled(&self) -> impl Iterator<Item = &Transaction> {
+        self.contents.values().flat_map(|content| content.batches.values().flatten())
     }
 }

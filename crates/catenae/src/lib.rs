@@ -73,10 +73,10 @@ mod epochs;
 pub mod fetch;
 mod forwarding;
 pub mod ledger;
+mod log;
 #[cfg(test)]
 mod lone;
 pub mod message;
-mod nearby;
 mod partition;
 pub mod planted;
 mod reads;

@@ -54,13 +54,6 @@ pub(super) struct Reads {
     serving: BTreeMap<Token, Serving>,
 }
 
-impl Read {
-    /// Who reads.
-    pub(super) fn id(&self) -> RequestId {
-        self.id
-    }
-}
-
 impl Reads {
     /// Lists what waits; strict reads whose epoch is not agreed on are `elsewhere`.
     pub(super) fn tables(&self, elsewhere: usize, visit: &mut dyn FnMut(Table)) {
@@ -72,9 +65,13 @@ impl Reads {
         self.count == 0
     }
 
-    /// True if as many reads wait as may, so many of them `elsewhere`.
-    pub(super) fn are_full(&self, elsewhere: usize) -> bool {
-        self.count + elsewhere >= WAITING_READS_MAX
+    /// # Errors
+    /// If as many reads wait as may, so many of them `elsewhere`.
+    pub(super) fn check_room(&self, elsewhere: usize) -> Result<(), TxnError> {
+        if self.count + elsewhere >= WAITING_READS_MAX {
+            return Err(TxnError::Unavailable(format!("{WAITING_READS_MAX} reads wait already")));
+        }
+        Ok(())
     }
 
     /// A client reads. Returns a strict read: the coordinator is to seal an epoch for it.

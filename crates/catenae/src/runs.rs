@@ -15,17 +15,18 @@ use super::backlog::Backlog;
 use super::config::{RUN_BYTES_MAX, RUN_LOADS_MAX};
 use super::context::{Context, Job};
 use super::epoch::Epoch;
+use super::epochs::{Epochs, Place};
 use super::fetch::Fetch;
 use super::ledger::Ledger;
-use super::message::{Answer, Identifier};
+use super::message::{Answer, Entry, Identifier};
 use super::speculation::Conflicts;
+use super::stream_id::StreamId;
 use rhumb_commit::one_shot::execution::{self, Outcome, Rejection};
-use rhumb_commit::one_shot::footprint::Footprint;
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{RequestId, Token};
 use rhumb_core::{Batch, Loaded, Table, Timestamp, work};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// A transaction that is being run.
 #[derive(Debug)]
@@ -90,14 +91,11 @@ impl Runs {
 
     /// Lists its tables; `transactions_max` at the most are agreed on and not settled.
     pub(super) fn tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("coordinator.running", self.clients.len(), transactions_max));
+        visit(Table::new("backlog", self.backlog.len(), transactions_max));
         self.ledger.tables(transactions_max, visit);
         visit(Table::new("runs.loading", self.loading.len(), RUN_LOADS_MAX));
         visit(Table::new("runs.waiting", self.waiting.len(), RUN_LOADS_MAX));
-    }
-
-    /// Clients whose transactions are agreed on.
-    pub(super) fn clients(&self) -> usize {
-        self.clients.len()
     }
 
     /// A batch is agreed on.
@@ -105,9 +103,10 @@ impl Runs {
         self.backlog.add(batch);
     }
 
-    /// A client's transaction is agreed on.
-    pub(super) fn await_run(&mut self, Agreed { identifier, client, since }: Agreed) {
-        self.clients.insert(identifier, Client { id: client, since });
+    /// Transactions of clients are agreed on.
+    pub(super) fn await_runs(&mut self, agreed: impl IntoIterator<Item = Agreed>) {
+        let clients = agreed.into_iter().map(|Agreed { identifier, client, since }| (identifier, Client { id: client, since }));
+        self.clients.extend(clients);
     }
 
     /// Takes the transactions of the next epoch, see [`Ledger::register`].
@@ -115,8 +114,8 @@ impl Runs {
         self.ledger.register(transactions)
     }
 
-    /// Gives a transaction its place, see [`Ledger::place`].
-    pub(super) fn place(&mut self, identifier: Identifier, predecessors: BTreeSet<Identifier>) {
+    /// Gives a transaction its place.
+    pub(super) fn place(&mut self, Place { identifier, predecessors }: Place) {
         self.ledger.place(identifier, predecessors);
     }
 
@@ -196,15 +195,20 @@ impl Runs {
         }
     }
 
-    /// A broken rule: runs a transaction before its place is known, if nothing that is not settled conflicts with it.
-    pub(super) fn run_early(&mut self, identifier: Identifier, transaction: &Transaction, footprint: Footprint, cx: &mut Context<'_>) {
-        if !footprint.ranges.is_empty() || !self.ledger.is_free(&footprint) {
-            return;
-        }
-        let at = identifier.epoch.timestamp(cx.config.epoch, 0);
-        let mut fetch = Fetch::new(at.previous(), footprint.keys.into_keys().collect(), []);
-        if let Some(load) = fetch.next_load() {
-            self.early.insert(cx.load(Job::Early, load), Early { identifier, transaction: transaction.clone(), fetch });
+    /// A broken rule: runs those transactions of an own entry that nothing known here conflicts with, whatever is still to come.
+    pub(super) fn run_early(&mut self, stream: StreamId, entry: &Entry, epochs: &Epochs, cx: &mut Context<'_>) {
+        for (place, transaction) in (0..).zip(&entry.batch) {
+            let footprint = transaction.footprint();
+            let alone = !epochs.unscheduled().any(|other| other != transaction && other.footprint().conflicts(&footprint));
+            if !alone || !footprint.ranges.is_empty() || !self.ledger.is_free(&footprint) {
+                continue;
+            }
+            let identifier = Identifier { epoch: entry.epoch, stream, place };
+            let at = entry.epoch.timestamp(cx.config.epoch, 0);
+            let mut fetch = Fetch::new(at.previous(), footprint.keys.into_keys().collect(), []);
+            if let Some(load) = fetch.next_load() {
+                self.early.insert(cx.load(Job::Early, load), Early { identifier, transaction: transaction.clone(), fetch });
+            }
         }
     }
 

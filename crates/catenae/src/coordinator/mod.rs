@@ -23,16 +23,16 @@ use super::config::{
     AHEAD_MAX, BATCH_BYTES_MAX, BATCH_MAX, FORWARD_EPOCHS_MAX, FORWARDED_MAX, MEASURED_MAX, QUEUE_MAX, STUCK_TICKS, UNCHOSEN_BYTES_MAX,
     UNCHOSEN_MAX, WAITING_READS_MAX,
 };
-use super::context::Context;
+use super::context::{Context, Shared};
 use super::epoch::Epoch;
+use super::log::Log;
 use super::message::{Entry, Identifier, Order, Settling};
-use super::nearby::Near;
 use super::planted::Planted;
 use super::reads::{self, Read};
 use super::stream_id::StreamId;
 use desk::{Desk, Sealed};
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::{RegionId, SiteId, Table, Time, work};
+use rhumb_core::{RegionId, Table, Time, work};
 use std::collections::BTreeMap;
 
 /// The coordinator of a site: what its clients ask, until it is agreed on.
@@ -108,14 +108,14 @@ impl Coordinator {
 
     /// # Errors
     /// What a client is told whose transaction is not taken.
-    pub(super) fn check_room(&self, near: &Near<'_>, cx: &mut Context<'_>) -> Result<(), TxnError> {
+    pub(super) fn check_room(&self, log: &Log, cx: &mut Context<'_>) -> Result<(), TxnError> {
         if self.desks.iter().any(|desk| desk.queue.is_full()) {
             cx.fx.count("catenae.queue_full");
             return Err(TxnError::Unavailable("too many transactions wait for the end of an epoch already. Try again later".into()));
         }
-        if near.holds_clients_back(cx) {
+        if log.holds_clients_back(cx) {
             cx.fx.count("catenae.backlog_full");
-            return Err(TxnError::Unavailable(near.why_too_much_waits(cx)));
+            return Err(TxnError::Unavailable(log.why_too_much_waits(cx)));
         }
         Ok(())
     }
@@ -159,15 +159,15 @@ impl Coordinator {
     }
 
     /// Seals the epoch that ends now in a stream that this site leads, if there is a new one and not too many are under way.
-    pub(super) fn seal(&mut self, id: StreamId, moment: &Moment, near: &Near<'_>, cx: &mut Context<'_>) -> Option<Saying> {
-        let stream = near.streams.view(id);
+    pub(super) fn seal(&mut self, id: StreamId, moment: &Moment, log: &Log, cx: &mut Context<'_>) -> Option<Saying> {
+        let stream = log.streams.view(id);
         let epoch = self.next_epoch(id, stream.last_epoch(), moment, cx)?;
         let is_unheard = stream.end() - stream.chosen() >= UNCHOSEN_MAX || stream.unchosen_bytes() >= UNCHOSEN_BYTES_MAX;
         if is_unheard || moment.is_far_ahead {
             cx.fx.count("catenae.too_far_ahead");
             return None;
         }
-        let room = if near.epochs.backlog().is_full() { 0 } else { BATCH_BYTES_MAX };
+        let room = if log.runs.backlog().is_full() { 0 } else { BATCH_BYTES_MAX };
         let room = if cx.rules.breaks(Planted::BatchUnbounded) { usize::MAX } else { room };
         let window = if cx.rules.breaks(Planted::LateVoteCounts) { u64::MAX } else { cx.config.window_epochs };
         let desk = self.desk(id);
@@ -213,8 +213,8 @@ impl Coordinator {
     }
 
     /// An entry of a stream of this region is chosen and counts. What of it this site has sealed is agreed on.
-    pub(super) fn confirm(&mut self, id: StreamId, entry: &Entry, me: SiteId) -> Option<Confirmed> {
-        let sealed = if entry.author == me { self.desk(id).sealed.remove(&entry.epoch) } else { None }?;
+    pub(super) fn confirm(&mut self, id: StreamId, entry: &Entry, cx: &Shared) -> Option<Confirmed> {
+        let sealed = if entry.author == cx.me { self.desk(id).sealed.remove(&entry.epoch) } else { None }?;
         let agreed = sealed.asked.into_iter().filter_map(|(place, asked)| match asked.by {
             Asker::Client(client) => {
                 let identifier = Identifier { epoch: entry.epoch, stream: id, place };

@@ -53,6 +53,15 @@ pub(super) struct Away {
     said: Vec<Spot>,
 }
 
+/// What becomes by its name of a transaction that was removed.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// An entry that counts may hold it.
+    MayRun(Away),
+    /// None does, nor will.
+    NeverRuns(Away),
+}
+
 /// Transactions that are the same.
 #[derive(Debug, Default)]
 struct Alike {
@@ -157,8 +166,8 @@ impl Aways {
         Some((away, Identifier { epoch, stream: spot.stream, place: spot.place }))
     }
 
-    /// Removes those of which `is_over` holds, in the order of names, and says of each whether it may have been sealed.
-    pub(super) fn remove_if(&mut self, is_over: impl Fn(&Away) -> bool) -> Vec<(Away, bool)> {
+    /// Removes those of which `is_over` holds, in the order of names.
+    pub(super) fn remove_if(&mut self, is_over: impl Fn(&Away) -> bool) -> Vec<Left> {
         work::add(self.by_name.len());
         let over: Vec<Forwarded> = self.by_name.iter().filter(|(_, away)| is_over(away)).map(|(name, _)| *name).collect();
         let may_be = |away: &Away| {
@@ -166,7 +175,8 @@ impl Aways {
             seen.range(away.first_spot()..).any(|(spot, entered)| away.may_be(*spot, *entered))
         };
         let sealed: Vec<bool> = over.iter().map(|name| may_be(&self.by_name[name])).collect();
-        over.into_iter().map(|name| self.remove(name).expect("it was just there")).zip(sealed).collect()
+        let removed = over.into_iter().map(|name| self.remove(name).expect("it was just there"));
+        removed.zip(sealed).map(|(away, may_run)| if may_run { Left::MayRun(away) } else { Left::NeverRuns(away) }).collect()
     }
 
     fn remove(&mut self, name: Forwarded) -> Option<Away> {

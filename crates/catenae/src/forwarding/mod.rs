@@ -35,12 +35,11 @@ use super::config::{FORWARD_EPOCHS, FORWARDED_BYTES_MAX, FORWARDED_MAX, QUEUE_MA
 use super::context::Context;
 use super::coordinator::Coordinator;
 use super::epoch::Epoch;
-use super::epochs::Epochs;
+use super::log::Log;
 use super::message::{Answer, Entry, Forward, Forwarded, Note};
 use super::planted::Planted;
 use super::stream_id::StreamId;
-use super::streams::Streams;
-use away::{Away, Aways, Way};
+use away::{Away, Aways, Left, Way};
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::{SiteId, Table, work};
 use std::collections::BTreeMap;
@@ -91,17 +90,11 @@ impl Forwarding {
         Some(Forwarded { life, number: self.last })
     }
 
-    /// Sends what a client asks to the coordinator of its namespace's `stream`, if that is at another site of the region. Returns it if this
+    /// Sends what a client asks to the coordinator of its namespace, if that is at another site of the region. Returns it if this
     /// site is to carry it. The present epoch is `ending`.
-    pub(super) fn forward(
-        &mut self,
-        asked: Asked,
-        stream: StreamId,
-        streams: &Streams,
-        ending: Epoch,
-        cx: &mut Context<'_>,
-    ) -> Option<Asked> {
-        let view = streams.view(stream);
+    pub(super) fn forward(&mut self, asked: Asked, log: &Log, ending: Epoch, cx: &mut Context<'_>) -> Option<Asked> {
+        let stream = cx.stream_of(&asked.transaction);
+        let view = log.streams.view(stream);
         let to = view.promised().leader;
         let is_elsewhere = stream != cx.own() && to.region == cx.me.region && to != cx.me;
         let (Asker::Client(id), true) = (asked.by, is_elsewhere && !asked.stays) else { return Some(asked) };
@@ -119,14 +112,14 @@ impl Forwarding {
         &mut self,
         site: SiteId,
         forward: Forward,
-        streams: &Streams,
+        log: &Log,
         coordinator: &Coordinator,
         cx: &mut Context<'_>,
     ) -> Option<Asked> {
         let Forward { stream, name, until, transaction } = forward;
         let taken = Taken { stream, site, name };
         let is_new = !self.taken.contains_key(&taken) || cx.rules.breaks(Planted::ForwardedTwice);
-        let may_seal = streams.leads(stream) && coordinator.takes_forwarded(stream, until, streams.view(stream).covered());
+        let may_seal = log.streams.leads(stream) && coordinator.takes_forwarded(stream, until, log.streams.view(stream).covered());
         if !(is_new && may_seal && self.taken.len() < QUEUE_MAX) {
             cx.fx.count("catenae.not_taken");
             return None;
@@ -143,25 +136,25 @@ impl Forwarding {
         name: Forwarded,
         index: u64,
         place: u16,
-        epochs: &Epochs,
+        log: &Log,
         cx: &mut Context<'_>,
     ) -> Option<Agreed> {
         self.away.say(by, name, index, place);
-        self.find(name, epochs, cx)
+        self.find(name, log, cx)
     }
 
     /// An entry of a stream of this region is chosen and counts. Returns the transactions in it that this site has forwarded and that are
     /// known to stand there.
-    pub(super) fn on_chosen(&mut self, stream: StreamId, index: u64, entry: &Entry, epochs: &Epochs, cx: &mut Context<'_>) -> Vec<Agreed> {
+    pub(super) fn on_chosen(&mut self, stream: StreamId, index: u64, entry: &Entry, log: &Log, cx: &mut Context<'_>) -> Vec<Agreed> {
         let said = self.away.see(stream, index, entry);
-        said.into_iter().filter_map(|name| self.find(name, epochs, cx)).collect()
+        said.into_iter().filter_map(|name| self.find(name, log, cx)).collect()
     }
 
     /// If it is known where a forwarded transaction stands, it is answered once it runs. If that is heard too late, what came of it is
     /// gone: what it returned is kept for nobody else.
-    fn find(&mut self, name: Forwarded, epochs: &Epochs, cx: &mut Context<'_>) -> Option<Agreed> {
+    fn find(&mut self, name: Forwarded, log: &Log, cx: &mut Context<'_>) -> Option<Agreed> {
         let (Away { id, since, .. }, identifier) = self.away.find(name)?;
-        if epochs.has_run(identifier) {
+        if log.has_run(identifier) {
             cx.fx.count("catenae.sealed_late");
             let why = "it ran before its coordinator had said that it would";
             cx.fx.answer(id, Answer::Failed(TxnError::Unknown(why.into())));
@@ -171,33 +164,35 @@ impl Forwarding {
     }
 
     /// At the end of an epoch: forgets the names of transactions of others that no epoch is left to.
-    pub(super) fn forget_past(&mut self, streams: &Streams) {
+    pub(super) fn forget_past(&mut self, log: &Log) {
         work::add(self.taken.len());
-        self.taken.retain(|taken, until| *until > streams.view(taken.stream).covered());
+        self.taken.retain(|taken, until| *until > log.streams.view(taken.stream).covered());
     }
 
     /// Takes back what was forwarded and can run no more by its name, as `stream` covers all epochs that were left to it: the last that went
     /// first. This site carries it then.
-    pub(super) fn take_back(&mut self, stream: StreamId, streams: &Streams, cx: &mut Context<'_>) -> Vec<Asked> {
-        let covered = streams.view(stream).covered();
+    pub(super) fn take_back(&mut self, stream: StreamId, log: &Log, cx: &mut Context<'_>) -> Vec<Asked> {
+        let covered = log.streams.view(stream).covered();
         let by_timer = cx.rules.breaks(Planted::TakenBackByTimer);
         let ticks = cx.ticks;
         let is_over = |away: &Away| away.way.until <= covered || by_timer && ticks > away.since + 4;
         let over = self.away.remove_if(|away| away.way.stream == stream && is_over(away));
-        let back = over.into_iter().rev().filter_map(|(Away { id, transaction, since, .. }, may_run)| {
-            if may_run {
+        let back = over.into_iter().rev().filter_map(|left| match left {
+            Left::MayRun(Away { id, .. }) => {
                 cx.fx.answer(id, Answer::Failed(TxnError::Unknown("the coordinator that had it was lost".into())));
-                return None;
+                None
             }
-            cx.fx.count("catenae.taken_back");
-            Some(Asked { by: Asker::Client(id), transaction: Arc::unwrap_or_clone(transaction), since, stays: true })
+            Left::NeverRuns(Away { id, transaction, since, .. }) => {
+                cx.fx.count("catenae.taken_back");
+                Some(Asked { by: Asker::Client(id), transaction: Arc::unwrap_or_clone(transaction), since, stays: true })
+            }
         });
         back.collect()
     }
 
     /// Tells clients that have waited since `deadline` that the outcome is unknown.
     pub(super) fn expire(&mut self, deadline: u64, cx: &mut Context<'_>) {
-        for (away, _) in self.away.remove_if(|away| away.since <= deadline) {
+        for Left::MayRun(away) | Left::NeverRuns(away) in self.away.remove_if(|away| away.since <= deadline) {
             let why = "the coordinator that it was forwarded to has not confirmed it in time";
             cx.fx.answer(away.id, Answer::Failed(TxnError::Unknown(why.into())));
         }

@@ -4,14 +4,13 @@
 //! concerns other roles: an entry is chosen, more may be executed, a stream was taken over. It recovers them when a life begins
 //! (`recovery.rs`).
 //!
-//! Invariants: an event of a write or a load comes back to the stream that asked for it; entries are removed from disk once every site has
-//! settled them and said so from its disk.
+//! Invariant: entries are removed from disk once every site has settled them and said so from its disk.
 
 mod recovery;
 
 pub(super) use recovery::Recovered;
 
-use super::agreement::{Agreement, Cx, Effect, Event, Pulled};
+use super::agreement::{Agreement, Cx, Effect, Event};
 use super::config::{AHEAD_MAX, COLLECT_EVERY, FLOODED_FACTOR, PAGE_BYTES_MAX, PAGE_ENTRIES_MAX, TRUNCATE_PAGE, UNCHOSEN_MAX};
 use super::context::{Context, Job, Shared};
 use super::epoch::Epoch;
@@ -21,8 +20,8 @@ use super::records;
 use super::stream::Stream;
 use super::stream_id::{PerStream, StreamId};
 use recovery::Recovery;
-use rhumb_core::actor::{Collect, Token};
-use rhumb_core::{Ballot, Batch, Load, Loaded, RegionId, SiteId, Table};
+use rhumb_core::actor::Collect;
+use rhumb_core::{Batch, Load, RegionId, SiteId, Table};
 use std::collections::BTreeMap;
 
 /// How many epochs pass before a site writes down again how far it has come.
@@ -30,23 +29,12 @@ const PROGRESS_EVERY: u64 = 64;
 /// The same where it is quiet.
 const PROGRESS_EVERY_QUIET: u64 = 512;
 
-/// Entries on their way to disk.
-#[derive(Debug)]
-struct Written {
-    ballot: Ballot,
-    /// Up to this place they are durable then.
-    upto: u64,
-}
-
 /// The streams at a site.
 #[derive(Debug)]
 pub(super) struct Streams {
     agreements: PerStream<Agreement>,
     /// How far each site has come, as it last said.
     progress: BTreeMap<SiteId, Progress>,
-    written: BTreeMap<Token, Written>,
-    /// Entries that other sites miss, on their way from disk.
-    pulled: BTreeMap<Token, Pulled>,
     /// What is read next of what earlier lives left; none once all is read.
     recovery: Option<Recovery>,
 }
@@ -58,8 +46,6 @@ impl Streams {
         Streams {
             agreements: PerStream::new(&cx.topology, cx.config.coordinators, |id| Agreement::new(id, failures + 1)),
             progress: BTreeMap::new(),
-            written: BTreeMap::new(),
-            pulled: BTreeMap::new(),
             recovery: Some(Recovery::Promises),
         }
     }
@@ -87,11 +73,6 @@ impl Streams {
     /// True for a secondary coordinator that has nothing to say.
     pub(super) fn only_stands_by(&self, cx: &Shared) -> bool {
         cx.me.shard >= cx.config.coordinators && !self.leads(cx.own())
-    }
-
-    /// The stream in which this site carries what belongs to `stream` of its region: that one if it leads it, or its own.
-    pub(super) fn carrier(&self, stream: StreamId, cx: &Shared) -> StreamId {
-        if self.leads(stream) { stream } else { cx.own() }
     }
 
     /// True if entries on their way say no more than that epochs have ended.
@@ -125,50 +106,10 @@ impl Streams {
         visit(Table::new("progress", self.progress.len(), sites).stays());
     }
 
-    /// Tells the agreement on a stream of an event. Returns what it wants done, to be [carried out](Streams::carry_out) in this order.
+    /// Tells the agreement on a stream of an event. Returns what it wants done, to be [carried out](carry_out) in this order.
     pub(super) fn on(&mut self, id: StreamId, event: Event, cx: &Shared) -> Vec<Effect> {
         let cx = Cx { me: cx.me, topology: &cx.topology, config: &cx.config, tick: cx.ticks, rules: cx.rules };
         self.agreements[id].on(event, &cx)
-    }
-
-    /// Does what the agreement on a stream wants done with disk and network.
-    pub(super) fn carry_out(&mut self, id: StreamId, effect: Effect, cx: &mut Context<'_>) {
-        match effect {
-            Effect::Send { to, note } => cx.fx.send(to, note),
-            Effect::Persist { batch, then, durable } => {
-                let token = durable.map(|(ballot, upto)| {
-                    let token = cx.token(Job::Held(id));
-                    self.written.insert(token, Written { ballot, upto });
-                    token
-                });
-                let mut persist = cx.fx.persist(batch);
-                if let Some(token) = token {
-                    persist = persist.notify(token);
-                }
-                for (to, promise) in then {
-                    persist = persist.send(to, promise);
-                }
-            }
-            Effect::Load(pulled) => {
-                let from = records::entry_key(id, pulled.after + 1).into();
-                let load = Load::Records { space: records::ENTRIES, from, limit: PAGE_ENTRIES_MAX, bytes: PAGE_BYTES_MAX };
-                self.pulled.insert(cx.load(Job::Pulled(id), load), pulled);
-            }
-            Effect::Heard(epoch) => cx.hear_of(epoch),
-            Effect::Count(event) => cx.fx.count(event),
-            Effect::Chosen(_) | Effect::TookOver | Effect::Advanced | Effect::HasMore(_) => unreachable!("other roles do that"),
-        }
-    }
-
-    /// Entries are durable here.
-    pub(super) fn durable(&mut self, token: Token) -> Event {
-        let Written { ballot, upto } = self.written.remove(&token).expect("it was written");
-        Event::Durable { ballot, upto }
-    }
-
-    /// Entries that another site misses are read.
-    pub(super) fn loaded(&mut self, token: Token, loaded: Loaded) -> Event {
-        Event::Loaded { pulled: self.pulled.remove(&token).expect("it was asked for"), loaded }
     }
 
     /// Another site says how far it has come.
@@ -225,5 +166,30 @@ impl Streams {
         let deletions = horizon(everywhere.min().unwrap_or_default());
         let horizon = horizon(settled);
         cx.fx.collect(Collect { horizon, deletions });
+    }
+}
+
+/// Does what the agreement on a stream wants done with disk and network.
+pub(super) fn carry_out(id: StreamId, effect: Effect, cx: &mut Context<'_>) {
+    match effect {
+        Effect::Send { to, note } => cx.fx.send(to, note),
+        Effect::Persist { batch, then, durable } => {
+            let token = durable.map(|(ballot, upto)| cx.token(Job::Held { id, ballot, upto }));
+            let mut persist = cx.fx.persist(batch);
+            if let Some(token) = token {
+                persist = persist.notify(token);
+            }
+            for (to, promise) in then {
+                persist = persist.send(to, promise);
+            }
+        }
+        Effect::Load(pulled) => {
+            let from = records::entry_key(id, pulled.after + 1).into();
+            let load = Load::Records { space: records::ENTRIES, from, limit: PAGE_ENTRIES_MAX, bytes: PAGE_BYTES_MAX };
+            cx.load(Job::Pulled { id, pulled }, load);
+        }
+        Effect::Heard(epoch) => cx.hear_of(epoch),
+        Effect::Count(event) => cx.fx.count(event),
+        Effect::Chosen(_) | Effect::TookOver | Effect::Advanced | Effect::HasMore(_) => unreachable!("other roles do that"),
     }
 }
