@@ -241,3 +241,6 @@ fn part_of_site(Scheduled { conflicts, footprints }: Scheduled<'_>, cx: &Shared)
 fn site_of(server: u16, cx: &Shared) -> SiteId {
     SiteId { region: cx.me.region, shard: server % cx.topology.shard_count() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -229,3 +229,6 @@ impl Epochs {
         self.contents.values().flat_map(|content| content.batches.values().flatten())
     }
 }
+
+#[cfg(test)]
+mod tests;

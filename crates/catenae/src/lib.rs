@@ -38,23 +38,26 @@
 //! | `message.rs` | what is said |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor: dispatch, the timer of epochs |
-//! | `recovery.rs` | from disk to serving |
-//! | `coordinator.rs`, `desk.rs` | a region's requests, sealed epoch by epoch |
-//! | `forwarding.rs`, `away.rs` | the same where a region has several coordinators: to the one of a transaction's namespace |
-//! | `stream_id.rs` | which streams there are, who leads them, which namespaces they carry |
-//! | `stream.rs` | what a region says, as agreed on: one site's view |
+//! | `context.rs` | what the roles of a site share, and what each may touch in a step |
+//! | `log.rs` | streams, epochs and runs, as other roles see them; how much may wait on the way |
+//! | `streams/` | all streams at a site: disk and network for their agreements, progress, from disk to serving |
 //! | `agreement/mod.rs` | the agreement on one stream at one site, as a machine: events in, effects out |
 //! | `agreement/replication.rs` | keeping streams alike |
 //! | `agreement/pulling.rs` | what is missing, and who is asked for it; catching up |
 //! | `agreement/takeover.rs` | who leads a stream; passing over a silent region; the secondary coordinator |
-//! | `replication.rs` | what the machines of a site are told, and what is done about their effects |
-//! | `epochs.rs`, `backlog.rs` | from agreed batches to settled epochs, and how much may wait on the way |
+//! | `stream.rs` | what a region says, as agreed on: one site's view |
+//! | `stream_id.rs` | which streams there are, who leads them, which namespaces they carry |
+//! | `coordinator/` | a region's requests, sealed epoch by epoch |
+//! | `forwarding/` | the same where a region has several coordinators: to the one of a transaction's namespace |
+//! | `asked.rs` | a transaction on its way from the client to the answer |
+//! | `epochs.rs` | from agreed batches to settled epochs |
+//! | `validation.rs` | votes, fingerprints, verdicts |
+//! | `runs.rs` | what is ready is run, a bounded part of it at once |
+//! | `ledger.rs`, `access.rs`, `backlog.rs` | what waits for what until it is settled, and how much that is |
+//! | `chains.rs` | a region's chains: on one site or on all, and what to do if they do not end |
 //! | `chain.rs`, `resolver.rs`, `speculation.rs` | transaction chains: servers, implicit dependencies, one epoch's run on one site |
 //! | `crossing.rs` | the same over all sites of a region |
-//! | `chains.rs` | which of the two, and what to do if it does not end |
-//! | `validation.rs` | votes, fingerprints, verdicts |
-//! | `ledger.rs`, `access.rs` | what waits for what until it is settled |
-//! | `runs.rs` | what is ready is run, a bounded part of it at once |
+//! | `partition.rs` | which chain server a key belongs to, and which coordinator a namespace |
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
 
 mod access;
@@ -62,6 +65,8 @@ pub mod administration;
 pub mod agreement;
 mod asked;
 mod backlog;
+#[cfg(test)]
+mod bench;
 pub mod chain;
 mod chains;
 mod config;

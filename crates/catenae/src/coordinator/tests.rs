@@ -1,9 +1,10 @@
 //! One site seals an epoch: what it says first, and what its clients are told.
 
 use super::*;
+use crate::bench::Bench;
 use crate::config::{BACKLOG_MAX, BATCH_MAX};
 use crate::lone::{Lone, Said, answer};
-use crate::message::{Answer, Note, Promise, Request};
+use crate::message::{Answer, Forwarded, Note, Promise, Request};
 use rhumb_commit::one_shot::Freshness;
 use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::actor::RequestId;
@@ -92,4 +93,70 @@ fn the_way_of_an_epoch_that_nobody_waits_for_any_more_is_not_measured() {
     let said = site.end_epochs(deadline + 1);
     assert!(matches!(answer(&said, 1), Some(Answer::Failed(TxnError::Unknown(_)))));
     assert_eq!(site.table("coordinator.ended"), 0);
+}
+
+/// This site's stream, and a moment in which epoch 7 ends.
+const OWN: StreamId = StreamId::first(RegionId(0));
+const MOMENT: Moment = Moment { due: Epoch(7), takes_more: true, is_far_ahead: false, is_quiet: false };
+
+/// A coordinator with a client's transaction in its queue, one that another site has forwarded, and a strict read.
+fn coordinator_with_requests(bench: &mut Bench) -> Coordinator {
+    let mut coordinator = Coordinator::new(2);
+    let name = Forwarded { life: Epoch(1), number: 1 };
+    let site = Asker::Site { site: SiteId::new(0, 1), name, until: Epoch(9) };
+    for by in [Asker::Client(1), site] {
+        coordinator.queue(Asked { by, transaction: read(0), since: 0, stays: false }, OWN);
+    }
+    let wanted = crate::reads::Wanted { keys: vec![], ranges: vec![], reverse: false };
+    let log = bench.log();
+    let read = bench.quietly(|cx| crate::reads::Reads::default().on_read(2, wanted, Freshness::Strict, &log.epochs, cx));
+    coordinator.read_strictly(read.expect("an epoch is to be sealed for it"), OWN);
+    coordinator
+}
+
+#[test]
+fn what_waits_is_sealed_and_agreed_on_by_its_place_in_the_batch() {
+    let mut bench = Bench::new(ME);
+    let log = bench.log();
+    let mut coordinator = coordinator_with_requests(&mut bench);
+    coordinator.vote(RegionId(0), [Order { epoch: Epoch(5), sequence: vec![] }]);
+    let sealed = bench.quietly(|cx| coordinator.seal(OWN, &MOMENT, &log, cx)).expect("there is a new epoch");
+    assert_eq!((sealed.entry.author, sealed.entry.epoch, sealed.entry.batch.len(), sealed.entry.orders.len()), (ME, Epoch(7), 2, 1));
+    assert_eq!(sealed.forwarded.iter().map(|sealing| (sealing.site, sealing.place)).collect::<Vec<_>>(), [(SiteId::new(0, 1), 1)]);
+    assert_eq!((coordinator.epoch(), coordinator.reads(), coordinator.is_idle()), (Epoch(7), 1, false));
+    assert_eq!(bench.quietly(|cx| coordinator.seal(OWN, &MOMENT, &log, cx)), None, "an epoch is sealed once");
+    let Confirmed { agreed, reads } = bench.quietly(|cx| coordinator.confirm(OWN, &sealed.entry, cx)).expect("this site has sealed it");
+    let identifier = Identifier { epoch: Epoch(7), stream: OWN, place: 0 };
+    assert_eq!((agreed, reads.len()), (vec![Agreed { identifier, client: 1, since: 0 }], 1));
+    bench.quietly(|cx| coordinator.take_back_lost(OWN, Epoch(7), cx));
+    assert!(coordinator.is_idle());
+    coordinator.measure_settling(Epoch(7), Time::from_micros(5));
+    assert_eq!(coordinator.settling().epochs, 1);
+}
+
+#[test]
+fn what_is_sealed_in_vain_is_sealed_again_before_all_that_came_later() {
+    let mut bench = Bench::new(ME);
+    let log = bench.log();
+    let mut coordinator = coordinator_with_requests(&mut bench);
+    bench.quietly(|cx| coordinator.seal(OWN, &MOMENT, &log, cx)).expect("there is a new epoch");
+    coordinator.queue(Asked { by: Asker::Client(3), transaction: read(3), since: 0, stays: false }, OWN);
+    assert_eq!(bench.effects(|cx| coordinator.take_back_lost(OWN, Epoch(7), cx)), ["count catenae.lost_batch"]);
+    let moment = Moment { due: Epoch(8), ..MOMENT };
+    let sealed = bench.quietly(|cx| coordinator.seal(OWN, &moment, &log, cx)).expect("there is a new epoch");
+    assert_eq!(sealed.entry.batch, [read(0), read(0), read(3)]);
+}
+
+#[test]
+fn clients_are_told_what_is_known_when_they_have_waited_too_long() {
+    let mut bench = Bench::new(ME);
+    let log = bench.log();
+    let mut coordinator = coordinator_with_requests(&mut bench);
+    bench.quietly(|cx| coordinator.seal(OWN, &MOMENT, &log, cx)).expect("there is a new epoch");
+    coordinator.queue(Asked { by: Asker::Client(3), transaction: read(3), since: 0, stays: false }, OWN);
+    let told = bench.effects(|cx| coordinator.expire(0, false, cx));
+    let in_doubt = TxnError::Unknown("the other regions have not confirmed it in time".into());
+    assert_eq!((told.len(), told[1].as_str()), (3, format!("answer 1: {in_doubt}").as_str()), "what was not sealed first: {told:?}");
+    assert!(told[0].starts_with("answer 3: ") && told[2].starts_with("answer 2: "));
+    assert!(coordinator.is_idle());
 }

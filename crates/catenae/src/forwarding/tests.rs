@@ -1,8 +1,11 @@
 //! One site forwards a transaction, and takes it back.
 
 use super::*;
+use crate::agreement::Event;
+use crate::bench::{Bench, entry};
+use crate::config::FORWARD_EPOCHS_MAX;
 use crate::lone::{Lone, Said, answer};
-use crate::message::Promise;
+use crate::message::{Identifier, Promise};
 use crate::stream_id::coordinator_of;
 use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::RegionId;
@@ -84,4 +87,56 @@ fn what_is_taken_back_is_carried_by_its_own_site_and_runs_once() {
     let Some(Answer::Ran { outcome, .. }) = answer(&said, 7) else { panic!("{said:?}") };
     assert_eq!(*outcome, rhumb_commit::one_shot::execution::Outcome::Done(vec![rhumb_commit::one_shot::execution::Output::Number(1)]));
     assert_eq!(said.iter().filter(|said| matches!(said, Said::Answer(7, _))).count(), 1);
+}
+
+#[test]
+fn the_role_forwards_what_another_coordinator_leads_and_takes_it_back_once_it_can_run_no_more() {
+    let mut bench = Bench::new(FIRST);
+    let mut log = bench.log();
+    let mut forwarding = Forwarding::default();
+    let asked = || Asked { by: Asker::Client(7), transaction: of_second(), since: 0, stays: false };
+    assert!(bench.quietly(|cx| forwarding.forward(asked(), &log, Epoch(3), cx)).is_some(), "it has no name yet");
+    forwarding.has_spoken(Epoch(2));
+    let (carried, effects) = bench.act(|cx| forwarding.forward(asked(), &log, Epoch(3), cx));
+    let until = Epoch(3).plus(FORWARD_EPOCHS);
+    assert!(carried.is_none());
+    assert_eq!(effects, ["count catenae.forwarded".into(), format!("to r0.1: Forward r0/1 e2#1 until {until} {}", of_second())]);
+    assert!(bench.quietly(|cx| forwarding.take_back(STREAM, &log, cx)).is_empty(), "epochs are left to it");
+    let entries = vec![entry(STREAM, until.0, Vec::new())];
+    let epoch = Event::Epoch { from: SECOND, ballot: STREAM.first_ballot(), first: 1, entries, is_flooded: false };
+    bench.act(|cx| log.streams.on(STREAM, epoch, cx));
+    let (back, effects) = bench.act(|cx| forwarding.take_back(STREAM, &log, cx));
+    assert!(matches!(back[..], [Asked { by: Asker::Client(7), stays: true, .. }]), "{back:?}");
+    assert_eq!(effects, ["count catenae.taken_back"]);
+    assert!(forwarding.is_idle());
+}
+
+#[test]
+fn the_role_finds_its_transaction_where_both_the_coordinator_and_the_stream_have_it() {
+    let mut bench = Bench::new(FIRST);
+    let log = bench.log();
+    let mut forwarding = Forwarding::default();
+    forwarding.has_spoken(Epoch(2));
+    let asked = Asked { by: Asker::Client(7), transaction: of_second(), since: 0, stays: false };
+    bench.act(|cx| forwarding.forward(asked, &log, Epoch(3), cx));
+    let name = Forwarded { life: Epoch(2), number: 1 };
+    assert_eq!(bench.quietly(|cx| forwarding.on_sealed(SECOND, name, 1, 0, &log, cx)), None);
+    let chosen = entry(STREAM, 4, vec![of_second()]);
+    let identifier = Identifier { epoch: Epoch(4), stream: STREAM, place: 0 };
+    let agreed = vec![Agreed { identifier, client: 7, since: 0 }];
+    assert_eq!(bench.quietly(|cx| forwarding.on_chosen(STREAM, 1, &chosen, &log, cx)), agreed);
+    assert_eq!(bench.quietly(|cx| forwarding.on_sealed(SECOND, name, 1, 0, &log, cx)), None, "it is on its way no more");
+}
+
+#[test]
+fn the_role_takes_what_is_forwarded_to_it_once() {
+    let mut bench = Bench::new(SECOND);
+    let log = bench.log();
+    let (mut forwarding, coordinator) = (Forwarding::default(), Coordinator::new(2));
+    let until = Epoch(FORWARD_EPOCHS_MAX + 1);
+    let forward = || Forward { stream: STREAM, name: Forwarded { life: Epoch(2), number: 1 }, until, transaction: of_second() };
+    let mut take = |forward| bench.act(|cx| forwarding.on_forward(FIRST, forward, &log, &coordinator, cx));
+    assert_eq!(take(Forward { until: until.previous(), ..forward() }).1, ["count catenae.not_taken"], "an earlier life may have sealed it");
+    assert!(matches!(take(forward()), (Some(Asked { by: Asker::Site { site: FIRST, .. }, .. }), effects) if effects.is_empty()));
+    assert_eq!(take(forward()).1, ["count catenae.not_taken"]);
 }

@@ -1,11 +1,11 @@
 //! Reads of several pages, and what is collected between two of them.
 
+use super::*;
+use crate::bench::Bench;
 use crate::config::Config;
 use crate::lone::{Lone, Said, answer};
-use crate::message::{Answer, Request};
-use rhumb_commit::one_shot::Freshness;
-use rhumb_commit::transaction::{READ_BYTES_MAX, TxnError};
-use rhumb_core::{Batch, Key, KeyRange, RegionId, SiteId, Timestamp, Value};
+use crate::message::Request;
+use rhumb_core::{Batch, RegionId, Row, SiteId, Value};
 
 /// A site that keeps four epochs, with more rows than a page has.
 fn site() -> Lone {
@@ -84,4 +84,44 @@ fn a_strict_read_fails_in_time_if_the_others_do_not_confirm_its_epoch() {
     let said = lone.end_epochs(2);
     assert!(matches!(answer(&said, 7), Some(Answer::Failed(TxnError::Unavailable(_)))), "{said:?}");
     assert_eq!(lone.table("reads"), 0);
+}
+
+fn wanted() -> Wanted {
+    Wanted { keys: vec![key(0)], ranges: vec![], reverse: false }
+}
+
+#[test]
+fn the_role_serves_what_is_settled_at_once_and_has_an_epoch_sealed_for_a_strict_read() {
+    let mut bench = Bench::new(SiteId::new(0, 0));
+    let epochs = bench.log().epochs;
+    let mut reads = Reads::default();
+    let at = Epoch::NONE.snapshot(Lone::config().epoch);
+    let (strict, effects) = bench.act(|cx| reads.on_read(7, wanted(), Freshness::Settled, &epochs, cx));
+    assert_eq!((strict.is_none(), effects), (true, vec![format!("load 1: {} at {at}", key(0))]));
+    let rows = vec![Row { key: key(0), version: Timestamp::ZERO, value: None }];
+    let loaded = Loaded::Rows { rows, more: false };
+    assert_eq!(bench.effects(|cx| reads.on_loaded(1, loaded, &epochs, cx)), [format!("answer 7: 1 rows at {at}")]);
+    assert!(bench.quietly(|cx| reads.on_read(8, wanted(), Freshness::Strict, &epochs, cx)).is_some());
+    assert!(reads.are_idle());
+}
+
+#[test]
+fn the_role_keeps_a_read_until_its_epoch_is_settled_or_gives_it_up_in_time() {
+    let mut bench = Bench::new(SiteId::new(0, 0));
+    let mut epochs = bench.log().epochs;
+    let mut reads = Reads::default();
+    let length = Lone::config().epoch;
+    let at = Epoch(1).timestamp(length, 0);
+    for id in [7, 8] {
+        bench.quietly(|cx| {
+            cx.ticks = id;
+            reads.on_read(id, wanted(), Freshness::After(at), &epochs, cx)
+        });
+    }
+    let why = "the epoch that the read waits for was not settled in this region in time";
+    assert_eq!(bench.effects(|cx| reads.expire(0, 7, cx)), [format!("answer 7: {}", TxnError::Unavailable(why.into()))]);
+    epochs.complete(Epoch(1));
+    assert_eq!(epochs.settle(None), Some(Epoch(1)));
+    let snapshot = Epoch(1).snapshot(length);
+    assert_eq!(bench.effects(|cx| reads.on_settled(&epochs, cx)), [format!("load 1: {} at {snapshot}", key(0))]);
 }

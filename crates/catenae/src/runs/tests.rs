@@ -1,12 +1,11 @@
 //! How many transactions read their rows at once.
 
-use crate::config::{RUN_BYTES_MAX, RUN_LOADS_MAX};
+use super::*;
+use crate::bench::{Bench, add, identifier};
 use crate::lone::{Lone, answer};
-use crate::message::Answer;
-use rhumb_commit::one_shot::execution::VALUES_BYTES_MAX;
-use rhumb_commit::one_shot::execution::{Outcome, Rejection};
-use rhumb_commit::one_shot::operation::{Operation, Transaction};
-use rhumb_core::{Batch, Key, KeyRange, RegionId, SiteId, Timestamp, Value};
+use rhumb_commit::one_shot::execution::{Output, VALUES_BYTES_MAX};
+use rhumb_commit::one_shot::operation::Operation;
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Value};
 
 const TRANSACTIONS: u64 = 100;
 
@@ -106,4 +105,40 @@ fn a_transaction_reads_a_bounded_number_of_bytes_and_is_rejected_beyond() {
     for operations in [all(|key| Operation::Delete { key }), vec![unchanged]] {
         assert!(matches!(run(operations).0, Outcome::Done(_)));
     }
+}
+
+const STREAM: StreamId = StreamId::first(RegionId(0));
+
+/// What a load of key `k` finds at epoch 1, of which nothing was there before.
+fn nothing_there() -> Loaded {
+    Loaded::Rows { rows: vec![Row { key: "k".into(), version: Timestamp::ZERO, value: None }], more: false }
+}
+
+#[test]
+fn the_role_loads_writes_and_answers_and_those_that_wait_follow() {
+    let mut bench = Bench::new(SiteId::new(0, 0));
+    let mut log = bench.log_with(STREAM, vec![add(&["k"])]);
+    let runs = &mut log.runs;
+    bench.quietly(|_| runs.await_runs([Agreed { identifier: identifier(STREAM, 0), client: 7, since: 0 }]));
+    let next = Identifier { epoch: Epoch(2), ..identifier(STREAM, 0) };
+    runs.agree(&[add(&["k"])]);
+    assert!(runs.register(vec![(next, add(&["k"]))]).is_empty(), "of another epoch");
+    let at = Epoch(1).timestamp(Lone::config().epoch, 0);
+    assert_eq!(bench.effects(|cx| runs.run_ready(cx)), [format!("load 1: k at {}", at.previous())]);
+    let later = Epoch(2).timestamp(Lone::config().epoch, 0);
+    let ran = Outcome::Done(vec![Output::Number(1)]);
+    let expected = ["write: 1 ops".to_string(), format!("answer 7: ran at {at}: {ran:?}"), format!("load 2: k at {}", later.previous())];
+    assert_eq!(bench.effects(|cx| runs.on_loaded(1, nothing_there(), cx)), expected);
+    assert_eq!((runs.backlog().len(), runs.ledger().first_unsettled()), (1, Some(Epoch(2))));
+    assert_eq!(bench.effects(|cx| runs.on_loaded(2, nothing_there(), cx)), ["write: 1 ops"], "nobody here asked for it");
+    assert!(runs.are_idle() && runs.backlog().len() == 0);
+}
+
+#[test]
+fn the_role_tells_clients_that_have_waited_too_long_that_the_outcome_is_unknown() {
+    let mut bench = Bench::new(SiteId::new(0, 0));
+    let mut runs = bench.log_with(STREAM, vec![add(&["k"])]).runs;
+    runs.await_runs([0, 1].map(|place| Agreed { identifier: identifier(STREAM, place), client: place.into(), since: place.into() }));
+    let unknown = TxnError::Unknown("it is agreed on, but not settled in time".into());
+    assert_eq!(bench.effects(|cx| runs.expire(0, cx)), [format!("answer 0: {unknown}")]);
 }

@@ -193,3 +193,6 @@ pub(super) fn carry_out(id: StreamId, effect: Effect, cx: &mut Context<'_>) {
         Effect::Chosen(_) | Effect::TookOver | Effect::Advanced | Effect::HasMore(_) => unreachable!("other roles do that"),
     }
 }
+
+#[cfg(test)]
+mod tests;

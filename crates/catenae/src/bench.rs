@@ -1,0 +1,126 @@
+//! A bench for one role alone: what its site shares, and the exact effects of each step as lines.
+
+use super::config::Config;
+use super::context::{Context, Shared};
+use super::epoch::Epoch;
+use super::epochs::Epochs;
+use super::log::Log;
+use super::lone::Lone;
+use super::message::{Answer, Entry, Identifier};
+use super::runs::Runs;
+use super::stream_id::StreamId;
+use super::streams::Streams;
+use rhumb_commit::one_shot::operation::{Operation, Transaction};
+use rhumb_core::actor::{Effect, Gated, RequestId};
+use rhumb_core::{Effects, Load, SiteId, Topology};
+use std::sync::Arc;
+
+/// What the roles of a site of three regions share.
+pub struct Bench(Shared);
+
+impl Bench {
+    /// At the site `me`, where each region has two coordinators.
+    pub fn new(me: SiteId) -> Bench {
+        Bench::with(me, Lone::config())
+    }
+
+    /// The same with other settings.
+    pub fn with(me: SiteId, config: Config) -> Bench {
+        Bench(Shared::new(me, Arc::new(Topology::new(["a", "b", "c"].map(String::from).to_vec(), 2)), config))
+    }
+
+    /// Has a role act: what it returns, and its effects.
+    pub fn act<T>(&mut self, act: impl FnOnce(&mut Context<'_>) -> T) -> (T, Vec<String>) {
+        let mut fx = Effects::new(false);
+        let returned = act(&mut Context { shared: &mut self.0, fx: &mut fx });
+        (returned, fx.take().iter().map(line).collect())
+    }
+
+    /// The effects alone.
+    pub fn effects(&mut self, act: impl FnOnce(&mut Context<'_>)) -> Vec<String> {
+        self.act(act).1
+    }
+
+    /// What is returned alone; there are no effects.
+    pub fn quietly<T>(&mut self, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let (returned, effects) = self.act(act);
+        assert_eq!(effects, [""; 0]);
+        returned
+    }
+
+    /// The log of the site as it begins, where every coordinator leads its stream.
+    pub fn log(&mut self) -> Log {
+        let mut log = Log { streams: Streams::new(&self.0), epochs: Epochs::default(), runs: Runs::default() };
+        for id in self.0.streams() {
+            assert_eq!(log.streams.on(id, super::agreement::Event::Start, &self.0), []);
+        }
+        log
+    }
+
+    /// The same, where these transactions of stream `id` are all of epoch 1, and scheduled.
+    pub fn log_with(&mut self, id: StreamId, batch: Vec<Transaction>) -> Log {
+        let mut log = self.log();
+        self.act(|cx| {
+            log.take_entry(id, entry(id, 1, batch), cx);
+            assert_eq!(log.epochs.complete(Epoch(1)), [Epoch(1)]);
+            log.schedule(Epoch(1), cx);
+        });
+        log
+    }
+}
+
+/// An entry of the head of a stream, without votes.
+pub fn entry(id: StreamId, epoch: u64, batch: Vec<Transaction>) -> Entry {
+    Entry { author: id.head(), epoch: Epoch(epoch), batch, orders: Vec::new() }
+}
+
+/// A transaction of epoch 1.
+pub fn identifier(stream: StreamId, place: u16) -> Identifier {
+    Identifier { epoch: Epoch(1), stream, place }
+}
+
+/// Adds one to each of these keys.
+pub fn add(keys: &[&str]) -> Transaction {
+    Transaction::new(keys.iter().map(|key| Operation::Add { key: (*key).into(), amount: 1 }).collect())
+}
+
+fn line(effect: &Effect<super::Site>) -> String {
+    match effect {
+        Effect::Send { to, note } => format!("to {to}: {note}"),
+        Effect::SetTimer { after, .. } => format!("timer after {after}"),
+        Effect::Load { token, load } => format!("load {token}: {}", what(load)),
+        Effect::Persist { batch, token, then } => {
+            let token = token.map_or(String::new(), |token| format!(" {token}"));
+            let then: Vec<String> = then.iter().map(gated).collect();
+            format!("write{token}: {} ops{}", batch.ops.len(), then.concat())
+        }
+        Effect::Answer { id, answer } => answered(*id, answer),
+        Effect::Collect(collect) => format!("collect up to {}, deletions up to {}", collect.horizon, collect.deletions),
+        Effect::Count(event) => format!("count {event}"),
+        Effect::Trace(line) => line.clone(),
+    }
+}
+
+fn gated(gated: &Gated<super::Site>) -> String {
+    match gated {
+        Gated::Send { to, promise } => format!(", then to {to}: {promise}"),
+        Gated::Answer { id, answer } => format!(", then {}", answered(*id, answer)),
+    }
+}
+
+fn answered(id: RequestId, answer: &Answer) -> String {
+    match answer {
+        Answer::Ran { at, outcome } => format!("answer {id}: ran at {at}: {outcome:?}"),
+        Answer::Rows { at, rows, .. } => format!("answer {id}: {} rows at {at}", rows.len()),
+        Answer::Failed(error) => format!("answer {id}: {error}"),
+        Answer::Admin(_) => format!("answer {id}: status"),
+    }
+}
+
+fn what(load: &Load) -> String {
+    match load {
+        Load::Get { keys, at, .. } => format!("{} at {at}", keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+        Load::Records { space, from, .. } => format!("records of {} from {from:?}", space.0),
+        other => format!("{other:?}"),
+    }
+}
