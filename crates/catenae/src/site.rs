@@ -21,7 +21,7 @@ use super::epoch::Epoch;
 use super::epochs::Epochs;
 use super::forwarding::Forwarding;
 use super::log::Log;
-use super::message::{Admin, Answer, Note, Promise, Request, Status};
+use super::message::{Admin, Answer, Note, Order, Promise, Request, Status};
 use super::planted::Planted;
 use super::reads::{Reads, Wanted};
 use super::runs::Runs;
@@ -188,7 +188,7 @@ impl Roles {
             self.reads.await_settled(cx.ended(), read, &self.log.epochs, cx);
         } else {
             cx.stay_awake();
-            self.coordinator.read_strictly(read, cx.own());
+            self.coordinator.desk_mut(cx.own()).read_strictly(read);
         }
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Roles {
         let ending = self.ending(cx);
         if let Some(asked) = self.forwarding.forward(asked, &self.log, ending, cx) {
             let stream = self.log.carrier(&asked.transaction, cx);
-            self.coordinator.queue(asked, stream);
+            self.coordinator.desk_mut(stream).queue(asked);
         }
     }
 
@@ -235,10 +235,15 @@ impl Roles {
             Note::Forward(forward) => {
                 let stream = forward.stream;
                 let asked = self.forwarding.on_forward(from, forward, &self.log, &self.coordinator, cx);
-                return asked.into_iter().for_each(|asked| self.coordinator.queue(asked, stream));
+                return asked.into_iter().for_each(|asked| self.coordinator.desk_mut(stream).queue(asked));
             }
         };
-        self.coordinator.vote(cx.me.region, vote);
+        self.vote(vote, cx);
+    }
+
+    /// Votes of this region stand in its first stream.
+    fn vote(&mut self, votes: impl IntoIterator<Item = Order>, cx: &Shared) {
+        self.coordinator.desk_mut(StreamId::first(cx.me.region)).vote(votes);
     }
 
     fn on_promise(&mut self, from: SiteId, promise: Promise, cx: &mut Context<'_>) {
@@ -287,7 +292,7 @@ impl Roles {
     fn serve(&mut self, cx: &mut Context<'_>) {
         for id in cx.streams() {
             if id.region() == cx.me.region {
-                self.coordinator.resume(id, self.log.streams.view(id).last_epoch());
+                self.coordinator.desk_mut(id).resume(self.log.streams.view(id).last_epoch());
             }
             self.on_stream(id, Event::Start, cx);
         }
@@ -318,7 +323,7 @@ impl Roles {
         work::add(1 + entry.batch.len());
         cx.fx.agree("entry", format_args!("{id}/{index}"), &entry);
         if id.region() == cx.me.region {
-            if !void && let Some(Confirmed { agreed, reads }) = self.coordinator.confirm(id, &entry, cx) {
+            if !void && let Some(Confirmed { agreed, reads }) = self.coordinator.desk_mut(id).confirm(id, &entry, cx) {
                 if id == cx.own() {
                     self.forwarding.has_spoken(entry.epoch);
                 }
@@ -344,7 +349,7 @@ impl Roles {
         for epoch in self.log.complete(self.coordinator.epoch(), cx) {
             self.log.schedule(epoch, cx);
             let vote = self.chains.on_scheduled(epoch, &self.log, cx);
-            self.coordinator.vote(cx.me.region, vote);
+            self.vote(vote, cx);
         }
         self.log.judge(cx);
         self.log.runs.run_ready(cx);
@@ -365,10 +370,10 @@ impl Roles {
         wait_for_end_of_epoch(cx);
         cx.streams().for_each(|id| self.speak(id, cx));
         if cx.me.shard > 0 && !self.log.streams.speaks_for(cx.me.region) {
-            self.coordinator.forget_votes(cx.me.region);
+            self.coordinator.desk_mut(StreamId::first(cx.me.region)).forget_votes();
         }
         let votes = self.chains.on_end_of_epoch(&self.log, cx);
-        self.coordinator.vote(cx.me.region, votes);
+        self.vote(votes, cx);
         for id in cx.streams() {
             let takes_more = self.log.takes_more(id);
             self.on_stream(id, Event::LookForGaps { takes_more }, cx);
@@ -394,10 +399,10 @@ impl Roles {
     fn take_back(&mut self, stream: StreamId, cx: &mut Context<'_>) {
         for asked in self.forwarding.take_back(stream, &self.log, cx) {
             let stream = self.log.carrier(&asked.transaction, cx);
-            self.coordinator.queue_first(asked, stream);
+            self.coordinator.desk_mut(stream).queue_first(asked);
         }
         if !self.log.streams.leads(stream) {
-            self.coordinator.withdraw(stream).for_each(|asked| self.direct(asked, cx));
+            self.coordinator.desk_mut(stream).withdraw().for_each(|asked| self.direct(asked, cx));
         }
     }
 
