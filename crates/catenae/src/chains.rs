@@ -25,9 +25,16 @@ use std::collections::BTreeMap;
 struct EpochChains {
     running: Option<Running>,
     /// Its servers in a run over several sites.
-    part: Option<(Crossing, Part)>,
+    part: Option<PartOfRun>,
     /// This site has made the region's vote.
     has_voted: bool,
+}
+
+/// The chain servers of this site in a run over several.
+#[derive(Debug)]
+struct PartOfRun {
+    crossing: Crossing,
+    part: Part,
 }
 
 /// A run that this site decides.
@@ -144,11 +151,11 @@ impl Chains {
             return None;
         };
         let part = &mut self.epochs.entry(epoch).or_default().part;
-        if part.as_ref().is_none_or(|(known, _)| known.began < crossing.began) {
-            *part = Some((crossing, part_of_site(scheduled, cx)));
+        if part.as_ref().is_none_or(|known| known.crossing.began < crossing.began) {
+            *part = Some(PartOfRun { crossing, part: part_of_site(scheduled, cx) });
         }
-        let (_, part) = part.as_mut().filter(|(known, _)| *known == crossing)?;
-        match part.come(visit) {
+        let known = part.as_mut().filter(|known| known.crossing == crossing)?;
+        match known.part.come(visit) {
             Arrival::Passes => self.cross_next(crossing, visit, epochs, cx),
             Arrival::Claims(open) if crossing.coordinator == cx.me => self.on_claim(crossing, visit, open, epochs, cx),
             Arrival::Claims(open) => {
@@ -181,8 +188,8 @@ impl Chains {
     /// A transaction may be next at a chain server of this site. Returns this region's vote if that ends the chains.
     pub(super) fn on_granted(&mut self, crossing: Crossing, visit: Visit, epochs: &Epochs, cx: &mut Context<'_>) -> Option<Order> {
         let chains = self.epochs.get_mut(&visit.transaction.epoch)?;
-        let (_, part) = chains.part.as_mut().filter(|(known, _)| *known == crossing)?;
-        if part.grant(visit) { self.cross_next(crossing, visit, epochs, cx) } else { None }
+        let known = chains.part.as_mut().filter(|known| known.crossing == crossing)?;
+        if known.part.grant(visit) { self.cross_next(crossing, visit, epochs, cx) } else { None }
     }
 
     /// A transaction is at the end of its backward pass. Returns this region's vote if that ends the chains.

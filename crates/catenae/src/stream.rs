@@ -40,12 +40,33 @@ pub struct Stream {
     unchosen_bytes: usize,
     /// The epoch of the last chosen entry that is not void.
     covered: Epoch,
-    /// What each acceptor holds for certain: up to which place it agrees with a ballot's leader.
-    held: BTreeMap<SiteId, (Ballot, u64)>,
-    /// Entries beyond those held were heard of: what the leader of a ballot said up to a place, and who has that.
-    heard: Option<(Ballot, u64, SiteId)>,
-    /// The last place that is chosen as far as others tell, and who has it.
-    chosen_elsewhere: Option<(u64, SiteId)>,
+    /// What each acceptor holds for certain.
+    held: BTreeMap<SiteId, Extent>,
+    /// Entries beyond those held were heard of.
+    heard: Option<Heard>,
+    /// The last place that is chosen as far as others tell.
+    chosen_elsewhere: Option<Elsewhere>,
+}
+
+/// What the leader of a ballot said, up to a place. One of a higher ballot is the higher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Extent {
+    ballot: Ballot,
+    upto: u64,
+}
+
+/// Who has what a leader said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Heard {
+    said: Extent,
+    holder: SiteId,
+}
+
+/// Who knows entries to be chosen up to a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Elsewhere {
+    upto: u64,
+    holder: SiteId,
 }
 
 /// An entry, and how it stands here.
@@ -165,16 +186,17 @@ impl Stream {
     /// Who holds entries that are missing here, as far as is heard. What was said at a ballot that is outdone need not be missing; what is
     /// chosen is, whatever ballots come after it.
     pub fn gap(&self) -> Option<SiteId> {
-        let said = self.heard.filter(|(ballot, upto, _)| *ballot >= self.promised && *upto > self.chosen && *upto > self.agrees(*ballot));
+        let is_missing = |said: Extent| said.ballot >= self.promised && said.upto > self.chosen && said.upto > self.agrees(said.ballot);
+        let said = self.heard.filter(|heard| is_missing(heard.said));
         let chosen = self.chosen_elsewhere.filter(|_| self.is_behind());
-        said.map(|(_, _, holder)| holder).or(chosen.map(|(_, holder)| holder))
+        said.map(|heard| heard.holder).or(chosen.map(|elsewhere| elsewhere.holder))
     }
 
     /// Site `holder` has what the leader of `ballot` said, up to `upto`.
     pub fn hear(&mut self, holder: SiteId, ballot: Ballot, upto: u64) {
-        let is_news = self.heard.is_none_or(|(other, place, _)| (other, place) < (ballot, upto));
-        if is_news && ballot >= self.promised && upto > self.agrees(ballot) {
-            self.heard = Some((ballot, upto, holder));
+        let said = Extent { ballot, upto };
+        if self.heard.is_none_or(|heard| heard.said < said) && ballot >= self.promised && upto > self.agrees(ballot) {
+            self.heard = Some(Heard { said, holder });
         }
     }
 
@@ -290,21 +312,22 @@ impl Stream {
 
     /// Acceptor `site` holds what the leader of `ballot` said, up to `upto`, durably.
     pub fn holds(&mut self, site: SiteId, ballot: Ballot, upto: u64) {
-        let held = self.held.entry(site).or_insert((ballot, upto));
-        *held = (*held).max((ballot, upto));
+        let said = Extent { ballot, upto };
+        let held = self.held.entry(site).or_insert(said);
+        *held = said.max(*held);
         self.hear_chosen(site, self.chosen_at(ballot));
     }
 
     /// Site `site` knows entries to be chosen up to `upto`.
     pub fn hear_chosen(&mut self, site: SiteId, upto: u64) {
-        if upto > self.chosen_elsewhere.map_or(0, |(known, _)| known) {
-            self.chosen_elsewhere = Some((upto, site));
+        if upto > self.chosen_elsewhere.map_or(0, |elsewhere| elsewhere.upto) {
+            self.chosen_elsewhere = Some(Elsewhere { upto, holder: site });
         }
     }
 
     /// Up to where entries are known to be chosen, here or elsewhere.
     pub fn known_chosen(&self) -> u64 {
-        self.chosen_elsewhere.map_or(0, |(upto, _)| upto).max(self.chosen)
+        self.chosen_elsewhere.map_or(0, |elsewhere| elsewhere.upto).max(self.chosen)
     }
 
     /// True if entries are chosen that are not even accepted here.
@@ -314,8 +337,8 @@ impl Stream {
 
     /// Up to where entries are chosen at `ballot`, by what acceptors say that they hold. A leader that is one of them holds what others hold.
     fn chosen_at(&self, ballot: Ballot) -> u64 {
-        let others = self.held.iter().filter(|(site, (held, _))| *held == ballot && **site != ballot.leader);
-        let mut upto: Vec<u64> = others.map(|(_, (_, upto))| *upto).collect();
+        let others = self.held.iter().filter(|(site, held)| held.ballot == ballot && **site != ballot.leader);
+        let mut upto: Vec<u64> = others.map(|(_, held)| held.upto).collect();
         upto.sort_unstable_by(|a, b| b.cmp(a));
         let needed = self.quorum - usize::from(self.id.is_accepted_by(ballot.leader));
         needed.checked_sub(1).and_then(|last| upto.get(last)).copied().unwrap_or(0)
@@ -326,7 +349,7 @@ impl Stream {
         let index = self.chosen + 1;
         let Accepted { said: (standing, entry), bytes } = self.entries.get(&index)?;
         if let Standing::Accepted(ballot) = standing
-            && self.held.values().filter(|(held, upto)| held == ballot && *upto >= index).count() < self.quorum
+            && self.held.values().filter(|held| held.ballot == *ballot && held.upto >= index).count() < self.quorum
         {
             return None;
         }

@@ -20,25 +20,39 @@ use rhumb_core::{Batch, Loaded, SiteId};
 /// What a site has asked others of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Pulling {
-    /// Who is to answer, and the tick in which it was asked.
-    asked: Option<(SiteId, u64)>,
+    asked: Option<Question>,
     /// Questions so far: who is asked in turn.
     turn: usize,
-    /// The last place known to be chosen, and since which tick.
-    chosen: (u64, u64),
+    chosen: Reached,
+}
+
+/// A question that is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Question {
+    to: SiteId,
+    /// The tick in which it was asked.
+    since: u64,
+}
+
+/// The last place known to be chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Reached {
+    upto: u64,
+    /// The tick since which it is that.
+    since: u64,
 }
 
 impl Pulling {
     /// True if a site has been asked and may still answer.
     fn waits_for_answer(&self, cx: &Cx<'_>) -> bool {
-        self.asked.is_some_and(|(_, since)| cx.tick - since < cx.config.tolerance_epochs)
+        self.asked.is_some_and(|question| cx.tick - question.since < cx.config.tolerance_epochs)
     }
 }
 
 impl Agreement {
     /// That site has answered, if it was asked.
     pub(super) fn take_answer(&mut self, from: SiteId) {
-        self.pulling.asked = self.pulling.asked.filter(|(asked, _)| *asked != from);
+        self.pulling.asked = self.pulling.asked.filter(|question| question.to != from);
     }
 
     /// Asks for what is missing, if something is.
@@ -56,17 +70,19 @@ impl Agreement {
         }
         out.push(Effect::Count("catenae.pulled"));
         let after = self.stream.chosen();
-        self.pulling = Pulling { asked: Some((to, cx.tick)), turn: self.pulling.turn + 1, chosen: (after, cx.tick) };
+        let since = cx.tick;
+        let asked = Some(Question { to, since });
+        self.pulling = Pulling { asked, turn: self.pulling.turn + 1, chosen: Reached { upto: after, since } };
         out.push(Effect::Send { to, note: Note::Pull { stream: self.id, after } });
     }
 
     /// Who is to be asked for what is missing, if something is.
     fn whom_to_ask(&mut self, takes_more: bool, cx: &Cx<'_>) -> Option<SiteId> {
         let (stream, pulling) = (&self.stream, &mut self.pulling);
-        if pulling.chosen.0 != stream.chosen() || stream.end() == stream.chosen() {
-            pulling.chosen = (stream.chosen(), cx.tick);
+        if pulling.chosen.upto != stream.chosen() || stream.end() == stream.chosen() {
+            pulling.chosen = Reached { upto: stream.chosen(), since: cx.tick };
         }
-        let is_stuck = cx.tick - pulling.chosen.1 >= cx.config.tolerance_epochs / 2;
+        let is_stuck = cx.tick - pulling.chosen.since >= cx.config.tolerance_epochs / 2;
         // Who did not answer is not asked again before the others.
         let is_lost = pulling.asked.is_some();
         let turn = pulling.turn;
