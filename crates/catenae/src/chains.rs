@@ -5,6 +5,8 @@
 //! lost, or a site with it. Nothing is asked for twice: a run that does not end in time is begun again by the coordinator alone,
 //! whose messages to itself are not lost, and so are the runs of the epochs that follow, for a while. What comes out is a vote all the
 //! same, only later; at the worst the region has none on that epoch.
+//!
+//! Invariants: this site makes one vote on an epoch, at the most; nothing here is durable, and nothing but that vote follows from it.
 
 use super::chain;
 use super::config::{CHAINS_ALONE_TICKS, CHAINS_PATIENCE_TICKS, ChainSites, EARLY_VISITS_MAX};

@@ -9,6 +9,9 @@
 //! counts (it stands in an entry at most `window_epochs` later), and so every place and every value. Hence all regions settle
 //! the same, and a site that restarts may simply do it again: it reads as of the transaction's timestamp, and writes the
 //! same versions.
+//!
+//! Invariants: an epoch is scheduled once, when all batches of it and of those before are here; it is settled once all its transactions, and
+//! those of the epochs before, have run; a place once given never changes.
 
 use super::context::{Context, Shared};
 use super::epoch::Epoch;

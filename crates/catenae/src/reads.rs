@@ -5,6 +5,9 @@
 //! * `At(moment)`: as of then, once that moment's epoch is settled here. Whoever was served at a snapshot asks so for more of it.
 //! * `Strict`: once an epoch is settled that this site seals after the read began. Whatever was answered before, anywhere, lies
 //!   in an epoch that all regions had sealed, this one too; so it lies before that epoch. No clock is trusted in this.
+//!
+//! Invariants: what a read shows is settled here, and all versions that it may need are kept when it is answered; no more than
+//! [`WAITING_READS_MAX`] wait at once.
 
 use super::config::WAITING_READS_MAX;
 use super::context::{Context, Job, Shared};

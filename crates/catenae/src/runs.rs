@@ -9,6 +9,9 @@
 //! wait in their order, those that have begun before the others; one always goes on, so that it ends and makes room. Beyond
 //! the bound comes only what loads under way bring, and what that one run reads. When a run is made changes nothing about what it
 //! reads or writes: it reads as of its own timestamp.
+//!
+//! Invariants: a transaction runs once, after all that come before it; whoever asked for it here is answered once, when it has run or when it
+//! has waited too long.
 
 use super::asked::Agreed;
 use super::backlog::Backlog;

@@ -1,8 +1,8 @@
 //! The coordinator of a region: takes its clients' transactions, and at the end of each epoch says what came in.
 //!
 //! ```text
-//!   client ──▶ queue ── end of epoch ──▶ sealed ── chosen ──▶ running ── settled ──▶ answered
-//!                ▲                          │
+//!   client ──▶ queue ── end of epoch ──▶ sealed ── chosen ──▶ agreed on ── run ──▶ answered
+//!                ▲                          │                        (runs.rs)
 //!                └── another entry covers the epoch: lost, for certain ──┘
 //! ```
 //!
@@ -14,6 +14,9 @@
 //! The *coordinator epoch* is the last one sealed. The *execution epoch* is the last whose batches are all here
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
 //! is executed; an offset beyond the delay tolerance starts a [takeover](super::agreement).
+//!
+//! Invariants: a site seals an epoch of a stream once; a transaction is in a queue, in one sealed batch, or agreed on; it goes back from a
+//! sealed batch to its queue only when the stream covers the epoch without that batch.
 
 mod desk;
 
