@@ -27,7 +27,7 @@ use super::stream_id::StreamId;
 use rhumb_commit::one_shot::execution::{self, Outcome, Rejection};
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::{RequestId, Token};
+use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Loaded, Table, Timestamp, work};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -38,14 +38,6 @@ struct Run {
     depth: u64,
     at: Timestamp,
     fetch: Fetch,
-}
-
-/// A client of this site whose transaction is agreed on.
-#[derive(Debug)]
-struct Client {
-    id: RequestId,
-    /// The tick in which it came.
-    since: u64,
 }
 
 /// A transaction that is answered before its place is known, as only a broken rule has it.
@@ -61,7 +53,8 @@ struct Early {
 pub(super) struct Runs {
     backlog: Backlog,
     ledger: Ledger,
-    clients: BTreeMap<Identifier, Client>,
+    /// Of clients of this site, who wait for them to be run.
+    awaited: BTreeMap<Identifier, Agreed>,
     /// Have begun, and wait for room to read more.
     waiting: VecDeque<Run>,
     loading: BTreeMap<Token, Run>,
@@ -89,13 +82,11 @@ impl Runs {
 
     /// True if all that is registered is settled, and no client waits.
     pub(super) fn are_idle(&self) -> bool {
-        self.ledger.is_empty() && self.clients.is_empty()
+        self.ledger.is_empty() && self.awaited.is_empty()
     }
 
     /// Lists its tables; `transactions_max` at the most are agreed on and not settled.
     pub(super) fn tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("coordinator.running", self.clients.len(), transactions_max));
-        visit(Table::new("backlog", self.backlog.len(), transactions_max));
         self.ledger.tables(transactions_max, visit);
         visit(Table::new("runs.loading", self.loading.len(), RUN_LOADS_MAX));
         visit(Table::new("runs.waiting", self.waiting.len(), RUN_LOADS_MAX));
@@ -108,8 +99,12 @@ impl Runs {
 
     /// Transactions of clients are agreed on.
     pub(super) fn await_runs(&mut self, agreed: impl IntoIterator<Item = Agreed>) {
-        let clients = agreed.into_iter().map(|Agreed { identifier, client, since }| (identifier, Client { id: client, since }));
-        self.clients.extend(clients);
+        self.awaited.extend(agreed.into_iter().map(|agreed| (agreed.identifier, agreed)));
+    }
+
+    /// How many of them have not run.
+    pub(super) fn awaited(&self) -> usize {
+        self.awaited.len()
     }
 
     /// Takes the transactions of the next epoch, see [`Ledger::register`].
@@ -185,16 +180,16 @@ impl Runs {
             cx.fx.persist(batch);
         }
         cx.fx.trace(|| format!("{identifier} runs at {at}"));
-        if let Some(client) = self.clients.remove(&identifier) {
-            cx.fx.answer(client.id, Answer::Ran { at, outcome });
+        if let Some(Agreed { client, .. }) = self.awaited.remove(&identifier) {
+            cx.fx.answer(client, Answer::Ran { at, outcome });
         }
     }
 
     /// Tells clients that have waited since `deadline` that their transactions are agreed on and not run.
     pub(super) fn expire(&mut self, deadline: u64, cx: &mut Context<'_>) {
-        work::add(self.clients.len());
-        for (_, client) in self.clients.extract_if(.., |_, client| client.since <= deadline) {
-            cx.fx.answer(client.id, Answer::Failed(TxnError::Unknown("it is agreed on, but not settled in time".into())));
+        work::add(self.awaited.len());
+        for (_, late) in self.awaited.extract_if(.., |_, agreed| agreed.since <= deadline) {
+            cx.fx.answer(late.client, Answer::Failed(TxnError::Unknown("it is agreed on, but not settled in time".into())));
         }
     }
 
@@ -220,9 +215,9 @@ impl Runs {
         let Early { identifier, transaction, mut fetch } = self.early.remove(&token).expect("it is being run");
         fetch.take(loaded);
         let rows = fetch.finish().0.into_iter().map(|row| (row.key.clone(), row)).collect();
-        if let Some(client) = self.clients.remove(&identifier) {
+        if let Some(Agreed { client, .. }) = self.awaited.remove(&identifier) {
             let at = identifier.epoch.timestamp(cx.config.epoch, 0);
-            cx.fx.answer(client.id, Answer::Ran { at, outcome: execution::evaluate(&transaction, rows, vec![]).0 });
+            cx.fx.answer(client, Answer::Ran { at, outcome: execution::evaluate(&transaction, rows, vec![]).0 });
         }
     }
 }

@@ -430,11 +430,13 @@ impl Inspect for Site {
         // One batch of each stream may come on top of those after which no more is taken.
         let transactions_max = FLOODED_FACTOR * BACKLOG_MAX + streams * BATCH_MAX * PAGE_ENTRIES_MAX;
         roles.coordinator.tables(visit);
+        visit(Table::new("coordinator.running", roles.log.runs.awaited(), transactions_max));
         roles.forwarding.tables(visit);
         roles.log.runs.tables(transactions_max, visit);
         roles.chains.tables(visit);
         roles.reads.tables(roles.coordinator.reads(), visit);
         roles.log.epochs.tables(streams * (FLOODED_FACTOR * AHEAD_MAX as usize + PAGE_ENTRIES_MAX), visit);
+        visit(Table::new("backlog", roles.log.runs.backlog().len(), transactions_max));
         roles.log.streams.tables(shared, visit);
         let loads = RUN_LOADS_MAX + WAITING_READS_MAX + sites * streams;
         let unchosen = streams * UNCHOSEN_MAX as usize;
