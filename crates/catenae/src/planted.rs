@@ -1,5 +1,5 @@
-//! The rules that a test may break, most of them as the paper has it printed, and what is done instead: the simulator must catch each. In
-//! the product all [rules](rhumb_core::rules) hold.
+//! The rules that a test may break, most of them as the paper has it printed: the simulator must catch each. What is done instead stands with
+//! the role that enforces the rule. In the product all [rules](rhumb_core::rules) hold.
 
 use super::message::Identifier;
 use super::stream_id::StreamId;
