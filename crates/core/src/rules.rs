@@ -2,7 +2,7 @@
 //!
 //! A test that cannot fail shows nothing. So each rule that keeps a promise has a name, the point that enforces it asks [`Rules::breaks`],
 //! and some test must fail while that rule is broken: a seed of the simulator, a scenario or a model. The names are an enum of each
-//! protocol, `Planted`, in its `planted.rs`, beside what a broken rule does instead.
+//! protocol, `Planted`, in its `planted.rs`; what a broken rule does instead stands there, or with the role that it concerns.
 //!
 //! In the product all rules hold: [`Rules`] has no field there, [`Rules::breaks`] is the constant `false`, and what a broken rule would do
 //! falls away when it is compiled. Only the feature `planted`, which no product build has, can make rules that are broken.
