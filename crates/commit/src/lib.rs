@@ -3,6 +3,7 @@
 
 pub mod buffer;
 pub mod clock_lease;
+pub mod error;
 pub mod interactive;
 pub mod locks;
 pub mod one_shot;

@@ -8,13 +8,13 @@
 //! These are the traits; the node implements them over the site's actor, so that nothing above knows which commit
 //! protocol answers.
 
+pub use crate::error::TxnError;
 use crate::one_shot::execution::{Output, Rejection};
 use crate::one_shot::operation::Operation;
 use async_trait::async_trait;
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use thiserror::Error;
 
 /// How a transaction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,58 +70,6 @@ pub struct Committed {
     pub at: Timestamp,
     /// The wide-area round trips that it waited for, reads and commit together.
     pub trips: u32,
-}
-
-/// Why a read or a commit did not succeed.
-#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TxnError {
-    /// Another transaction was in the way. Nothing was committed; running the transaction again may succeed
-    /// (SQLSTATE 40001).
-    #[error("could not serialize access: {0}")]
-    Conflict(String),
-    /// So few regions can be reached that no majority is left. Nothing was committed (SQLSTATE 57P03).
-    #[error("{0}")]
-    Unavailable(String),
-    /// The commit was sent, but its outcome could not be learnt in time: it may have happened or may yet happen
-    /// (SQLSTATE 40003).
-    #[error("the outcome of the commit is unknown: {0}")]
-    Unknown(String),
-    /// A named bound was exceeded (SQLSTATE 54000).
-    #[error("{0}")]
-    TooLarge(String),
-    /// The request makes no sense in this transaction, such as a write in a read-only one (SQLSTATE 25006).
-    #[error("{0}")]
-    Invalid(String),
-    /// The timestamp asked for lies in the future or before the versions still kept (SQLSTATE 22023).
-    #[error("{0}")]
-    OutOfRange(String),
-    /// The protocol has no such thing (SQLSTATE 0A000).
-    #[error("{0}")]
-    Unsupported(String),
-    /// A read waited for longer than its client [lets it](Transaction::bound_waits) (SQLSTATE 55P03).
-    #[error("{0}")]
-    LockTimeout(String),
-}
-
-impl TxnError {
-    /// True if nothing was committed and the same transaction, run again, may succeed.
-    pub fn is_retryable(&self) -> bool {
-        matches!(self, TxnError::Conflict(_))
-    }
-
-    /// The same error in other words.
-    pub fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> TxnError {
-        let (TxnError::Conflict(text)
-        | TxnError::Unavailable(text)
-        | TxnError::Unknown(text)
-        | TxnError::TooLarge(text)
-        | TxnError::Invalid(text)
-        | TxnError::OutOfRange(text)
-        | TxnError::Unsupported(text)
-        | TxnError::LockTimeout(text)) = &mut self;
-        *text = reword(text);
-        self
-    }
 }
 
 /// What a region holds.

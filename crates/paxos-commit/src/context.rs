@@ -4,7 +4,7 @@ use super::config::{CLOCK_LEAD, Config};
 use super::planted::Planted;
 use super::reading::Reading;
 use super::records;
-use super::site::Site;
+use crate::Site;
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::placement::Regions;
 use rhumb_core::actor::Token;

@@ -1,20 +1,12 @@
 //! Concurrency control of one replica: which attempts may go on, and which hold what they need to be voted for.
 
 use super::config::Concurrency;
+pub(super) use super::locking::Change;
 use super::locking::Locking;
 use super::optimistic::Optimistic;
 use rhumb_commit::one_shot::footprint::Footprint;
 use rhumb_commit::votes::Refusal;
 use rhumb_core::TxnId;
-
-/// What a call changed for some attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// It may read.
-    Ready(TxnId),
-    /// It has lost what it held, and waits again.
-    Wounded(TxnId),
-}
 
 /// The one or the other.
 #[derive(Debug)]

@@ -1,12 +1,20 @@
 //! Two-phase locking: an attempt waits until it holds all its locks here, and keeps them until its outcome is known here. An older
 //! attempt takes over what a younger one holds that was not voted for yet; the younger one waits again.
 
-use super::control::Change;
 use rhumb_commit::one_shot::footprint::Footprint;
 use rhumb_commit::votes::Refusal;
 use rhumb_commit::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
 use rhumb_core::TxnId;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What a call changed for some attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It may read.
+    Ready(TxnId),
+    /// It has lost what it held, and waits again.
+    Wounded(TxnId),
+}
 
 /// The lock table, and what each attempt in it needs.
 #[derive(Debug, Default)]

@@ -32,14 +32,12 @@
 //! promise raises the write floor and the clock bound on disk first; a peer's promise counts only once its log is taken over
 //! to its end.
 
-use super::cohort::Cohort;
 use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
 use super::context::{Context, Local, Shared};
 use super::message::{LogEntry, LogHead, LogPage, Note, Part, Promise, Pulled};
-use super::mover::Mover;
-use super::nearby::NearCatchUp;
 use super::records::{LOG, LogRecord, Number};
-use super::site::Pending;
+use crate::pending::{Closed, Pending, PulledLog};
+use crate::views::{CatchUpView, CohortView, MoverView, NearCatchUp};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::Refusal;
 use rhumb_core::{Batch, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, record, work};
@@ -102,14 +100,6 @@ pub(super) enum Found {
     Awaited,
 }
 
-/// A peer that pulls the log after `after`, and what this replica could promise then.
-#[derive(Debug)]
-pub(super) struct PulledLog {
-    pub(super) to: SiteId,
-    pub(super) after: u64,
-    pub(super) closed: Closed,
-}
-
 /// What the log lists after `after`, up to `end`.
 struct Heads {
     after: u64,
@@ -147,11 +137,6 @@ impl CatchUp {
         let peer = self.peers.entry(region).or_default();
         peer.cursor = cursor;
         peer.saved = cursor;
-    }
-
-    /// How far the log of the peer in `region` is taken over.
-    pub(super) fn cursor(&self, region: RegionId) -> u64 {
-        self.peers.get(&region).map_or(0, |peer| peer.cursor)
     }
 
     /// Another placement is adopted; up to `safe` all is known. What is promised beyond that, a replica that votes now promises anew once it
@@ -201,28 +186,7 @@ impl CatchUp {
     }
 }
 
-/// Up to where a replica can promise to commit nothing more, and the epoch in which it was settled then, if it was.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Closed {
-    upto: Timestamp,
-    in_epoch: Option<u64>,
-}
-
 impl CatchUp {
-    /// May what is written come next, if it is a placement? Whom it makes active must be settled in this epoch; whom it declares lost does
-    /// not vote for it.
-    pub(super) fn check_placement(&self, cx: &Shared, part: &Part) -> Result<(), Refusal> {
-        let Some(next) = part.placement() else { return Ok(()) };
-        if next.declares_lost().contains(cx.me.region) {
-            return Err(Refusal::StaleConfiguration);
-        }
-        let unsettled = |region: &RegionId| self.settled(*region) < cx.placement.epoch;
-        match next.voters.without(cx.placement.voters).iter().find(unsettled) {
-            Some(region) => Err(Refusal::CopyIncomplete(region)),
-            None => Ok(()),
-        }
-    }
-
     /// An earlier life has dropped the log up to here.
     pub(super) fn recover_truncated(&mut self, upto: u64) {
         self.truncated = upto;
@@ -237,25 +201,6 @@ impl CatchUp {
         }
         let stood = stood.front().filter(|(at, _)| *at <= then).map_or(Timestamp::ZERO, |(_, clock)| *clock);
         Timestamp::from_time(then).max(stood)
-    }
-
-    /// Every commit at or below it is applied here. What the voters of this epoch promise says nothing of an attempt of an earlier one that is
-    /// in doubt here: they may have its rows by a log or a copy, and not in the logs that are read here.
-    pub(super) fn safe(&self, cohort: &Cohort, mover: &Mover, cx: &Shared) -> Timestamp {
-        if !mover.is_settled(cx) {
-            return self.safe_before;
-        }
-        let voters = cx.placement.voters;
-        let closed = |region| self.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed);
-        let mut closed: Vec<Timestamp> = voters.iter().map(closed).collect();
-        closed.sort_unstable_by(|a, b| b.cmp(a));
-        let closed = closed[voters.majority() - 1].max(self.safe_before);
-        cohort.lowest_promised_before(cx.placement.epoch).map_or(closed, |lowest| closed.min(lowest.previous()))
-    }
-
-    /// True if the log of a region that has stopped is not taken over to its end.
-    pub(super) fn lags_behind_stop(&self, mover: &Mover, region: RegionId, cx: &Shared) -> bool {
-        region != cx.me.region && self.cursor(region) < mover.stopped_log_end(region)
     }
 
     /// A tick has passed.
@@ -540,6 +485,40 @@ fn decode_log(record: &(bytes::Bytes, bytes::Bytes)) -> Option<(u64, LogRecord)>
     let (key, bytes) = record;
     let seq = u64::from_be_bytes(key.as_ref().try_into().ok()?);
     Some((seq, record::decode(bytes).expect("a record of the log decodes")))
+}
+
+impl CatchUpView for CatchUp {
+    fn cursor(&self, region: RegionId) -> u64 {
+        self.peers.get(&region).map_or(0, |peer| peer.cursor)
+    }
+
+    fn check_placement(&self, cx: &Shared, part: &Part) -> Result<(), Refusal> {
+        let Some(next) = part.placement() else { return Ok(()) };
+        if next.declares_lost().contains(cx.me.region) {
+            return Err(Refusal::StaleConfiguration);
+        }
+        let unsettled = |region: &RegionId| self.settled(*region) < cx.placement.epoch;
+        match next.voters.without(cx.placement.voters).iter().find(unsettled) {
+            Some(region) => Err(Refusal::CopyIncomplete(region)),
+            None => Ok(()),
+        }
+    }
+
+    fn lags_behind_stop(&self, mover: &dyn MoverView, region: RegionId, cx: &Shared) -> bool {
+        region != cx.me.region && self.cursor(region) < mover.stopped_log_end(region)
+    }
+
+    fn safe(&self, cohort: &dyn CohortView, mover: &dyn MoverView, cx: &Shared) -> Timestamp {
+        if !mover.is_settled(cx) {
+            return self.safe_before;
+        }
+        let voters = cx.placement.voters;
+        let closed = |region| self.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.closed);
+        let mut closed: Vec<Timestamp> = voters.iter().map(closed).collect();
+        closed.sort_unstable_by(|a, b| b.cmp(a));
+        let closed = closed[voters.majority() - 1].max(self.safe_before);
+        cohort.lowest_promised_before(cx.placement.epoch).map_or(closed, |lowest| closed.min(lowest.previous()))
+    }
 }
 
 #[cfg(test)]

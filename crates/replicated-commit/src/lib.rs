@@ -36,10 +36,11 @@
 //! |---|---|
 //! | `message.rs` | what is said |
 //! | `records.rs` | what is kept on disk |
-//! | `site.rs` | the actor: its timers, what it waits for from its disk |
+//! | `site.rs` | the actor |
 //! | `roles.rs` | which role handles what arrives; what concerns several roles of a site |
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
-//! | `nearby.rs` | what each role sees of the others of its site |
+//! | `views.rs` | what each role shows to the others of its site |
+//! | `pending.rs` | what a site waits for: timers, its disk |
 //! | `recovery.rs` | from disk to serving |
 //! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
 //! | `gateway/handoff.rs` | a commit run from a better place |
@@ -64,8 +65,8 @@ mod gateway;
 mod measure;
 pub mod message;
 mod mover;
-mod nearby;
 mod peers;
+mod pending;
 pub mod planted;
 pub mod records;
 mod recovery;
@@ -74,8 +75,9 @@ mod roles;
 mod site;
 #[cfg(test)]
 mod testing;
+mod views;
 
 pub use config::Config;
-pub use measure::Measured;
-pub use message::{Admin, Answer, Note, Promise, Request, Status};
-pub use site::{Site, Timer};
+pub use message::{Admin, Answer, Measured, Note, Promise, Request, Status};
+pub use pending::{ReadRetry, Timer};
+pub use site::Site;

@@ -4,9 +4,8 @@
 //! Rates forget: what happened a minute ago counts a third.
 
 use super::context::{Context, Shared};
-use super::message::Note;
+use super::message::{Measured, Note};
 use rhumb_core::{RegionId, SiteId, Span};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Ticks between two tellings.
@@ -15,17 +14,6 @@ const TELL_TICKS: u64 = 4;
 const FORGETS: u64 = 128;
 /// The fixed point of rates, in parts of an event per tick.
 const SCALE: u64 = 1 << 20;
-
-/// What a site has measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measured {
-    /// Round trips to the sites of its shard in other regions, as far as known.
-    pub rtts: Vec<(RegionId, Span)>,
-    /// Commits that its clients asked for, in thousandths a second.
-    pub commits_milli: u64,
-    /// Reads and scans of transactions that were to commit, likewise.
-    pub reads_milli: u64,
-}
 
 /// Events a tick, in the fixed point.
 #[derive(Clone, Copy, Debug, Default)]

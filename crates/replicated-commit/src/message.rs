@@ -1,14 +1,13 @@
 //! What sites say to each other, and what clients ask their gateway. Every message has one compact `Display`, used by
 //! traces, logs and golden files.
 
-use super::measure::Measured;
-use super::records::PreparedRecord;
+use super::config::PAGE_BYTES_MAX;
 use crate::resolution::{Round, Testimony};
 use rhumb_commit::interactive;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::transaction::{Committed, TxnError};
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
-use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Table, Time, Timestamp, TxnId, Value};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Span, Table, Time, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -369,6 +368,19 @@ pub struct CopyPage {
     pub epoch: u64,
 }
 
+/// Cuts rows in the order of their keys off where they would make too long a message; tells if it did. One row always stays.
+pub(super) fn cut_to_size(rows: &mut Vec<Row>) -> bool {
+    let mut bytes = 0;
+    let fitting = rows.iter().take_while(|row| {
+        bytes += row.bytes();
+        bytes <= PAGE_BYTES_MAX
+    });
+    let keep = fitting.count().max(1);
+    let cut = keep < rows.len();
+    rows.truncate(keep);
+    cut
+}
+
 /// A message that promises nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the variants are documented; their fields are named after the types above
@@ -505,6 +517,26 @@ impl Voted {
     pub fn coordinator(&self) -> SiteId {
         SiteId { region: self.region, shard: self.meta.coordinator }
     }
+}
+
+/// A prepared attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreparedRecord {
+    /// Which.
+    pub meta: Meta,
+    /// Its locks and writes in this shard.
+    pub part: Part,
+}
+
+/// What a site has measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Round trips to the sites of its shard in other regions, as far as known.
+    pub rtts: Vec<(RegionId, Span)>,
+    /// Commits that its clients asked for, in thousandths a second.
+    pub commits_milli: u64,
+    /// Reads and scans of transactions that were to commit, likewise.
+    pub reads_milli: u64,
 }
 
 /// An attempt that a replica is in doubt about.

@@ -11,7 +11,8 @@
 //!
 //! Records are encoded with postcard; the version of the data folder covers their format.
 
-use super::message::{Attempt, Meta, Part};
+pub use super::message::PreparedRecord;
+use super::message::{Attempt, Meta};
 use crate::resolution::Acceptor;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Decision, Vote};
@@ -43,15 +44,6 @@ pub struct VoteRecord {
     pub decision: Option<Decision>,
     /// What it has promised and accepted in its resolution.
     pub acceptor: Acceptor,
-}
-
-/// A prepared attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PreparedRecord {
-    /// Which.
-    pub meta: Meta,
-    /// Its locks and writes in this shard.
-    pub part: Part,
 }
 
 /// A commit in the log.

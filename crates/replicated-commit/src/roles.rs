@@ -10,19 +10,19 @@ use super::cohort::{Cohort, PreparedHere};
 use super::config::FETCH_PAGE;
 use super::context::{Context, Local, Shared};
 use super::coordinator::{Coordinator, Proposal};
-use super::gateway::{Gateway, ReadRetry, Reader, ScanRequest};
+use super::gateway::{Gateway, Reader, ScanRequest};
 use super::measure::Measures;
 use super::message::{
     ABORTED, ATTEMPT, Admin, Answer, Attempt, CopyPage, Inquiry, LogEntry, LogHead, LogPage, Meta, Note, Part, Ping, Promise, Pulled,
     Request, Status, Stopped,
 };
 use super::mover::{CopyRequest, Mover, Step};
-use super::nearby::{NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use super::peers::Closed;
 use super::planted::Planted;
 use super::records::{CARRIED, NUMBERS, Number, PLACEMENT, VOTES};
 use super::recovery::Recovery;
-use super::site::{Pending, Timer};
+use crate::pending::{Pending, ReadRetry, Timer};
+use crate::views::{CatchUpView, CohortView, CoordinatorView, GatewayView, MoverView, NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::transaction::TxnError;
 use rhumb_commit::votes::Decision;

@@ -3,59 +3,15 @@
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way. What its roles tell each other is
 //! handled at the end of the same step.
 
-use super::catch_up::PulledLog;
-use super::cohort::ReadJob;
 use super::config::{Config, TRANSACTIONS_MAX};
 use super::context::{Context, Shared};
-use super::gateway::ReadRetry;
-use super::message::{Admin, Answer, Attempt, CopyPage, Note, Promise, Request, Status};
+use super::message::{Admin, Answer, Note, Promise, Request, Status};
 use super::planted::Planted;
 use super::roles::Roles;
+use crate::pending::Timer;
 use rhumb_commit::placement::Placement;
-use rhumb_core::actor::Collect;
-use rhumb_core::{Actor, Body, Effects, Input, Inspect, Key, Rules, SiteId, Table, Time, Timestamp, Topology};
-use std::collections::BTreeSet;
+use rhumb_core::{Actor, Body, Effects, Input, Inspect, Rules, SiteId, Table, Time, Topology};
 use std::sync::Arc;
-
-/// The timers of a site.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// Look after what is overdue, ping, pull.
-    Tick,
-    /// Ask again for locks that were denied.
-    RetryRead(ReadRetry),
-}
-
-/// What a load or a persist is for.
-#[derive(Debug)]
-pub(super) enum Pending {
-    /// A page of records of an earlier life.
-    Recover,
-    /// The newest rows for a prepare.
-    Validate(Attempt),
-    /// The rows of an attempt that is carried here.
-    RowsOfCarried(Attempt),
-    /// The rows of an attempt that others have forgotten.
-    RowsOfForgotten(Attempt),
-    /// What was read by an attempt that is to be committed by assumption.
-    Examine(Attempt),
-    /// Rows for a read.
-    Read(ReadJob),
-    /// Heads of the log for a peer.
-    Log(PulledLog),
-    /// Log records whose rows a peer fetches.
-    FetchRecords { to: SiteId, seqs: BTreeSet<u64> },
-    /// Rows of log records for a peer.
-    FetchRows { to: SiteId, records: Vec<(u64, super::records::LogRecord)> },
-    /// Rows for a peer that copies all.
-    CopyRows { to: SiteId, from: Key, epoch: u64, collected: Timestamp },
-    /// The rows that are here already where these were copied.
-    CopiedRows(CopyPage),
-    /// The bound of the clock is on disk.
-    ClockBound(Timestamp),
-    /// How far versions are about to be collected is on disk.
-    Collect(Collect),
-}
 
 /// One site: its roles, and what they share.
 pub struct Site {

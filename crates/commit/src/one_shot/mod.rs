@@ -22,7 +22,7 @@ pub mod execution;
 pub mod footprint;
 pub mod operation;
 
-use crate::transaction::TxnError;
+use crate::error::TxnError;
 use execution::Outcome;
 use operation::Transaction;
 use rhumb_core::{Actor, Key, KeyRange, Row, Timestamp};

@@ -5,7 +5,7 @@
 //! key stand together and take effect in their order. A transaction in which any operation fails changes nothing.
 
 use super::footprint::Footprint;
-use crate::transaction::TxnError;
+use crate::error::TxnError;
 use rhumb_core::fields::Change;
 use rhumb_core::record::encoded_bytes;
 use rhumb_core::{Key, KeyRange, Timestamp, Value};

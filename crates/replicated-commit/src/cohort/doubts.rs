@@ -24,15 +24,14 @@
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
 //! known or its transaction has another attempt.
 
-use super::{Carried, Cohort, Entry, RowsOfDoubt, Stage};
+use super::{Carried, Cohort, Entry, Stage};
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
-use crate::message::{Attempt, Doubt, Meta, Note};
-use crate::mover::Stop;
-use crate::nearby::NearCohort;
+use crate::message::{Attempt, Meta, Note};
+use crate::pending::Pending;
 use crate::planted::Planted;
 use crate::records::{self, CARRIED, PREPARED, PreparedRecord};
-use crate::site::Pending;
+use crate::views::{NearCohort, RowsOfDoubt, Stop};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Vote};
 use rhumb_core::{Batch, Load, Loaded, RegionId, record, work};
@@ -40,7 +39,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 impl Cohort {
-    fn doubts_after(&self, cx: &Shared, after: Option<Attempt>) -> impl Iterator<Item = &Entry> {
+    pub(super) fn doubts_after(&self, cx: &Shared, after: Option<Attempt>) -> impl Iterator<Item = &Entry> {
         let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
         let entries = self.entries.range((begin, Bound::Unbounded)).map(|(_, entry)| entry);
         entries.filter(|entry| entry.meta.epoch < cx.placement.epoch && entry.is_promised())
@@ -74,27 +73,6 @@ impl Cohort {
 }
 
 impl Cohort {
-    /// True if this replica is in doubt about an attempt of an epoch before the present one.
-    pub(crate) fn has_doubts(&self, cx: &Shared) -> bool {
-        self.doubts_after(cx, None).next().is_some()
-    }
-
-    /// A page of them, as told to others. What they have read goes along: it lies below the timestamp above which the new epoch begins, and
-    /// needs no lock, but whoever is to assume that they committed has to look at it.
-    pub(crate) fn page_of_doubts(&self, cx: &Shared, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
-        let (mut page, mut bytes) = (Vec::new(), 0);
-        for entry in self.doubts_after(cx, after) {
-            let record = PreparedRecord { meta: entry.meta.clone(), part: entry.part.clone() };
-            let doubt = Doubt { record, carried: entry.as_carried().is_some() };
-            bytes += record::encoded_bytes(&doubt);
-            if bytes > PAGE_BYTES_MAX && !page.is_empty() {
-                return (page, true);
-            }
-            page.push(doubt);
-        }
-        (page, false)
-    }
-
     /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
     /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
     pub(crate) fn are_rows_absent(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> bool {

@@ -17,16 +17,13 @@ mod doubts;
 mod floors;
 mod reads;
 
-pub(crate) use reads::{ReadJob, cut_to_size};
-
-use crate::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
+use crate::config::{Config, PAGE_BYTES_MAX, TXN_ROWS_MAX, WAITING_READS_MAX};
 use crate::context::{Context, Shared};
-use crate::message::{ATTEMPT, Attempt, LogEntry, Meta, Note, Part, Promise, Voted};
-use crate::mover::Copied;
-use crate::nearby::NearCohort;
+use crate::message::{ATTEMPT, Attempt, Doubt, LogEntry, Meta, Note, Part, Promise, Voted};
+use crate::pending::{Pending, ReadJob};
 use crate::planted::{Planted, walk_locks};
 use crate::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
-use crate::site::Pending;
+use crate::views::{CohortView, Copied, NearCohort, Promised, RowsOfDoubt};
 use floors::Floors;
 use rhumb_commit::locks::{Locks, Strength};
 use rhumb_commit::timestamp_cache::TimestampCache;
@@ -58,18 +55,6 @@ pub(crate) struct Carried {
     pub(crate) rows: RowsOfDoubt,
 }
 
-/// Whether what an attempt writes that others are in doubt about is among the rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum RowsOfDoubt {
-    /// Nobody has looked.
-    #[default]
-    Unknown,
-    /// They are being looked for.
-    Awaited,
-    /// They are not here.
-    Absent,
-}
-
 #[derive(Debug)]
 pub(crate) enum Stage {
     /// What it read is being looked up.
@@ -96,6 +81,10 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn new(meta: Meta, part: Part, stage: Stage, since: Time) -> Entry {
         Entry { meta, part, stage, since, tally: Tally::default(), over: false }
+    }
+
+    fn promised(&self) -> Promised<'_> {
+        Promised { meta: &self.meta, part: &self.part }
     }
 
     /// True if its locks outlive everything but its outcome.
@@ -155,70 +144,9 @@ pub(crate) struct Cohort {
 }
 
 impl Cohort {
-    /// True if `attempt` holds locks here.
-    pub(crate) fn has_entry(&self, attempt: &Attempt) -> bool {
-        self.entries.contains_key(attempt)
-    }
-
-    /// The attempts that are prepared here, or carried.
-    pub(crate) fn promised(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.values().filter(|entry| entry.is_promised())
-    }
-
-    /// What `attempt` is, and has read and writes, if it is prepared here, or carried.
-    pub(crate) fn promised_entry(&self, attempt: &Attempt) -> Option<&Entry> {
-        self.entries.get(attempt).filter(|entry| entry.is_promised())
-    }
-
-    /// True if `attempt` was applied here, and that is not forgotten.
-    pub(crate) fn has_applied(&self, attempt: &Attempt) -> bool {
-        self.applied.contains(attempt)
-    }
-
-    /// True if `attempt` is left to its coordinator, another site.
-    pub(crate) fn is_bound(&self, attempt: &Attempt) -> bool {
-        self.bound.contains_key(attempt)
-    }
-
-    /// The highest commit timestamp prepared or applied here.
-    pub(crate) fn highest(&self) -> Timestamp {
-        self.highest
-    }
-
-    /// The highest commit timestamp, or floor, applied here.
-    pub(crate) fn highest_applied(&self) -> Timestamp {
-        self.highest_applied
-    }
-
-    /// Where the log ends.
-    pub(crate) fn log_end(&self) -> u64 {
-        self.log_end
-    }
-
-    /// Deletions up to here may be gone.
-    pub(crate) fn collected(&self) -> Timestamp {
-        self.collected
-    }
-
-    /// Nothing above it was read here.
-    pub(crate) fn read_upto(&self) -> Timestamp {
-        self.timestamp_cache.highest().max(self.collected)
-    }
-
     /// Nothing below it can be read any more.
     pub(crate) fn horizon(&self, cx: &Shared) -> Timestamp {
         Timestamp::from_time(cx.now.minus(cx.config.keep_versions)).max(self.collected)
-    }
-
-    /// The final votes on `attempt` that were heard here.
-    pub(crate) fn votes_heard(&self, attempt: &Attempt) -> impl Iterator<Item = (RegionId, Vote)> {
-        let heard = self.entries.get(attempt).into_iter().flat_map(|entry| entry.tally.final_votes());
-        heard.map(|(region, vote)| (region, vote.clone()))
-    }
-
-    /// The attempts that are prepared here, or carried, and write `key`.
-    pub(crate) fn promised_to_write(&self, key: &Key) -> impl Iterator<Item = &Entry> {
-        self.locks.exclusive_holders(key).filter_map(|txn| self.entry_of(txn)).filter(|entry| entry.is_promised())
     }
 
     /// Nothing that commits at or below `at` is prepared here any more.
@@ -312,7 +240,7 @@ impl Cohort {
 
     /// What `attempt` is, if this replica waits for its outcome: prepared, carried or bound.
     pub(crate) fn awaited_meta(&self, attempt: &Attempt) -> Option<&Meta> {
-        self.promised_entry(attempt).map(|entry| &entry.meta).or(self.bound.get(attempt))
+        self.promised_entry(attempt).map(|entry| entry.meta).or(self.bound.get(attempt))
     }
 }
 
@@ -337,23 +265,10 @@ impl Cohort {
         self.entries.range(of_txn(Timestamp::ZERO)..=of_txn(Timestamp::MAX)).next_back().map(|(_, entry)| entry)
     }
 
-    /// True if a later attempt of the same transaction is applied here.
-    pub(crate) fn has_applied_later(&self, attempt: &Attempt) -> bool {
-        let last = Attempt { txn: attempt.txn, made: Timestamp::MAX };
-        self.applied.range((Bound::Excluded(*attempt), Bound::Included(last))).next().is_some()
-    }
-
     /// The lowest commit timestamp that is prepared, or about to be, by an attempt made above `resting`.
     pub(crate) fn lowest_unresolved(&self, resting: Timestamp) -> Option<Timestamp> {
         work::add(self.entries.len());
         self.entries.values().filter(|entry| entry.meta.attempt.made > resting).map(|entry| entry.meta.at).min()
-    }
-
-    /// The lowest commit timestamp that is promised in an epoch before this one.
-    pub(crate) fn lowest_promised_before(&self, epoch: u64) -> Option<Timestamp> {
-        work::add(self.entries.len());
-        let is_old = |entry: &&Entry| entry.is_promised() && entry.meta.epoch < epoch;
-        self.entries.values().filter(is_old).map(|entry| entry.meta.at).min()
     }
 
     /// Has `job` wait for `txn`.
@@ -778,6 +693,87 @@ fn check_rows(meta: &Meta, part: &Part, newest: &[Row], timestamps_checked: bool
 pub(crate) fn check_range(read: &[(Key, Timestamp)], newest: &[Row]) -> Result<(), Refusal> {
     let known = |row: &Row| read.binary_search_by(|(key, _)| key.cmp(&row.key)).is_ok_and(|index| row.version <= read[index].1);
     if newest.iter().all(known) { Ok(()) } else { Err(Refusal::Stale) }
+}
+
+impl CohortView for Cohort {
+    fn collected(&self) -> Timestamp {
+        self.collected
+    }
+
+    fn has_applied(&self, attempt: &Attempt) -> bool {
+        self.applied.contains(attempt)
+    }
+
+    fn has_applied_later(&self, attempt: &Attempt) -> bool {
+        let last = Attempt { txn: attempt.txn, made: Timestamp::MAX };
+        self.applied.range((Bound::Excluded(*attempt), Bound::Included(last))).next().is_some()
+    }
+
+    fn has_entry(&self, attempt: &Attempt) -> bool {
+        self.entries.contains_key(attempt)
+    }
+
+    fn highest(&self) -> Timestamp {
+        self.highest
+    }
+
+    fn highest_applied(&self) -> Timestamp {
+        self.highest_applied
+    }
+
+    fn is_bound(&self, attempt: &Attempt) -> bool {
+        self.bound.contains_key(attempt)
+    }
+
+    fn log_end(&self) -> u64 {
+        self.log_end
+    }
+
+    fn read_upto(&self) -> Timestamp {
+        self.timestamp_cache.highest().max(self.collected)
+    }
+
+    fn votes_heard(&self, attempt: &Attempt) -> Vec<(RegionId, Vote)> {
+        let heard = self.entries.get(attempt).into_iter().flat_map(|entry| entry.tally.final_votes());
+        heard.map(|(region, vote)| (region, vote.clone())).collect()
+    }
+
+    fn lowest_promised_before(&self, epoch: u64) -> Option<Timestamp> {
+        work::add(self.entries.len());
+        let is_old = |entry: &&Entry| entry.is_promised() && entry.meta.epoch < epoch;
+        self.entries.values().filter(is_old).map(|entry| entry.meta.at).min()
+    }
+
+    fn promised(&self) -> Box<dyn Iterator<Item = Promised<'_>> + '_> {
+        Box::new(self.entries.values().filter(|entry| entry.is_promised()).map(Entry::promised))
+    }
+
+    fn promised_entry(&self, attempt: &Attempt) -> Option<Promised<'_>> {
+        self.entries.get(attempt).filter(|entry| entry.is_promised()).map(Entry::promised)
+    }
+
+    fn promised_to_write(&self, key: &Key) -> Vec<Promised<'_>> {
+        let holders = self.locks.exclusive_holders(key).filter_map(|txn| self.entry_of(txn));
+        holders.filter(|entry| entry.is_promised()).map(Entry::promised).collect()
+    }
+
+    fn has_doubts(&self, cx: &Shared) -> bool {
+        self.doubts_after(cx, None).next().is_some()
+    }
+
+    fn page_of_doubts(&self, cx: &Shared, after: Option<Attempt>) -> (Vec<Doubt>, bool) {
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for entry in self.doubts_after(cx, after) {
+            let record = PreparedRecord { meta: entry.meta.clone(), part: entry.part.clone() };
+            let doubt = Doubt { record, carried: entry.as_carried().is_some() };
+            bytes += record::encoded_bytes(&doubt);
+            if bytes > PAGE_BYTES_MAX && !page.is_empty() {
+                return (page, true);
+            }
+            page.push(doubt);
+        }
+        (page, false)
+    }
 }
 
 #[cfg(test)]

@@ -15,33 +15,12 @@
 use super::Cohort;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local};
-use crate::message::{Denial, How, Note, Query, Read, ReadId, Rows};
-use crate::nearby::NearCohort;
+use crate::message::{Denial, How, Note, Query, Read, Rows, cut_to_size};
+use crate::pending::{Pending, ReadJob};
 use crate::planted::Planted;
-use crate::site::Pending;
+use crate::views::NearCohort;
 use rhumb_commit::locks::Strength;
-use rhumb_core::{Key, KeyRange, Load, Loaded, Row, SiteId, Time, Timestamp, TxnId};
-
-/// A read on its way through a replica.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadJob {
-    from: SiteId,
-    read: ReadId,
-    /// The epoch in which its gateway asked.
-    epoch: u64,
-    txn: TxnId,
-    query: Query,
-    how: How,
-    pub(crate) since: Time,
-    /// The highest timestamp above the one asked for that was seen.
-    above: Timestamp,
-    /// True once `above` is known and the rows asked for are those at the timestamp.
-    at_timestamp: bool,
-    /// Where the newest versions of a range end that were looked at, if a limit cut them off.
-    upto: Option<Key>,
-    /// Of how many of the keys the newest versions were looked at, once they were.
-    looked_at: Option<usize>,
-}
+use rhumb_core::{Key, KeyRange, Load, Loaded, Row, SiteId, Timestamp, TxnId};
 
 impl Cohort {
     /// The transactions that hold a row of the query exclusively.
@@ -254,19 +233,6 @@ impl Cohort {
             self.serve_read(near, job, cx);
         }
     }
-}
-
-/// Cuts rows in the order of their keys off where they would make too long a message; tells if it did. One row always stays.
-pub(crate) fn cut_to_size(rows: &mut Vec<Row>) -> bool {
-    let mut bytes = 0;
-    let fitting = rows.iter().take_while(|row| {
-        bytes += row.bytes();
-        bytes <= PAGE_BYTES_MAX
-    });
-    let keep = fitting.count().max(1);
-    let cut = keep < rows.len();
-    rows.truncate(keep);
-    cut
 }
 
 /// The smaller of two ends, where there are any.

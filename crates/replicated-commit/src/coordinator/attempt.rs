@@ -9,10 +9,10 @@
 //!
 //! Its vote is apart from that: a region may vote and hear of the outcome in either order, or do only one of the two.
 
-use crate::cohort::RowsOfDoubt;
 use crate::message::{Meta, Part};
 use crate::records::{self, VOTES, VoteRecord};
 use crate::resolution::{Acceptor, Leader};
+use crate::views::RowsOfDoubt;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Tally, Vote};
 use rhumb_core::{Batch, RegionId, SiteId, Time, Timestamp, record};

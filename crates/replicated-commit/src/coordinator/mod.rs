@@ -25,13 +25,13 @@ mod resolving;
 
 pub(crate) use examination::Proposal;
 
+use crate::views::{CoordinatorView, NearCoordinator};
 use attempt::AttemptState;
 use examination::Examinations;
 
 use crate::config::{Config, FORGET_MAX, ORPHANS_MAX};
 use crate::context::{Context, Local, Shared};
 use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
-use crate::nearby::NearCoordinator;
 use crate::planted::Planted;
 use crate::records::{self, Number, VOTES, VoteRecord};
 use crate::resolution::Leader;
@@ -154,11 +154,6 @@ impl Coordinator {
         }
     }
 
-    /// No attempt made at or below it is prepared any more, nor remembered as applied.
-    pub(crate) fn forget_floor(&self, cx: &Shared) -> Timestamp {
-        Timestamp::from_time(cx.now.minus(cx.config.forget_after)).max(self.forgotten)
-    }
-
     /// A life begins, whose clock and those of all lives before have stood at `bound` at the most.
     pub(crate) fn begin_above(&mut self, bound: Timestamp) {
         self.closed = bound;
@@ -172,11 +167,6 @@ impl Coordinator {
     /// True if this region has neither voted on `attempt`, which it knows, nor heard how it ended.
     pub(crate) fn awaits_vote(&self, attempt: &Attempt) -> bool {
         self.attempts.get(attempt).is_some_and(|state| state.vote.is_none() && state.decision().is_none())
-    }
-
-    /// True if this region voted yes on `attempt` and has not heard that it aborted.
-    pub(crate) fn may_commit(&self, attempt: &Attempt) -> bool {
-        self.attempts.get(attempt).is_some_and(|state| state.has_yes() && state.decision() != Some(Decision::Aborted))
     }
 
     /// True if it is on record here that `attempt` committed.
@@ -1002,6 +992,20 @@ impl Coordinator {
         for region in meta.electorate.iter() {
             cx.fx.persist(Batch::new()).send(meta.coordinator_in(region), accepted.clone());
         }
+    }
+}
+
+impl CoordinatorView for Coordinator {
+    fn forget_floor(&self, cx: &Shared) -> Timestamp {
+        Timestamp::from_time(cx.now.minus(cx.config.forget_after)).max(self.forgotten)
+    }
+
+    fn may_commit(&self, attempt: &Attempt) -> bool {
+        self.attempts.get(attempt).is_some_and(|state| state.has_yes() && state.decision() != Some(Decision::Aborted))
+    }
+
+    fn lost_of(&self, cx: &Shared, meta: &Meta) -> Regions {
+        cx.declared_lost(meta).or(self.presumed_lost(&meta.attempt).and(meta.electorate).without(meta.declares_lost))
     }
 }
 

@@ -12,14 +12,13 @@
 //! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
 
 use super::Coordinator;
-use crate::cohort::RowsOfDoubt;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
 use crate::message::{ASSUMED, Answer, Attempt, Inquiry, Meta, Note, Part, Promise, Testified};
-use crate::nearby::NearCoordinator;
+use crate::pending::Pending;
 use crate::planted::Planted;
 use crate::resolution::{Leader, Round, Testimony, Verdict};
-use crate::site::Pending;
+use crate::views::{CoordinatorView, NearCoordinator, RowsOfDoubt};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
@@ -98,11 +97,6 @@ impl Coordinator {
         let all = Regions::first(cx.topology.region_count());
         let dead: Regions = all.iter().filter(|region| cx.is_lost(*region, meta) || gone(*region)).collect();
         all.without(dead).without(self.presumed_lost(&meta.attempt)).without(meta.declares_lost)
-    }
-
-    /// The regions of the electorate that are lost, as the placement says, an operator who is about to declare them so, or a round.
-    pub(crate) fn lost_of(&self, cx: &Shared, meta: &Meta) -> Regions {
-        cx.declared_lost(meta).or(self.presumed_lost(&meta.attempt).and(meta.electorate).without(meta.declares_lost))
     }
 
     /// Another attempt is in the way of the one that this site proposes to commit: it aborts in the next round.
@@ -362,7 +356,7 @@ impl Coordinator {
             return;
         }
         let key = Placement::key(cx.me.shard, &cx.topology);
-        let own = near.cohort.promised_to_write(&key).filter(|entry| entry.meta.coordinator == cx.me.shard);
+        let own = near.cohort.promised_to_write(&key).into_iter().filter(|entry| entry.meta.coordinator == cx.me.shard);
         let metas: Vec<Meta> = own.map(|entry| entry.meta.clone()).collect();
         for meta in metas {
             self.state_of_forgotten(cx, &meta);

@@ -50,7 +50,7 @@ pub(super) struct Committing {
     whose: Whose,
     parts: BTreeMap<u16, Part>,
     pub(super) meta: Meta,
-    tally: Tally,
+    pub(super) tally: Tally,
     /// `Withdraw` was sent.
     withdrawn: bool,
     /// Its region takes part in a resolution of it: this gateway counts no votes any more, and is told how that ends.
@@ -399,18 +399,6 @@ impl Gateway {
         if let Some(committing) = self.deciding(attempt) {
             committing.bound = true;
         }
-    }
-
-    /// The outcome, if it was concluded here.
-    pub(crate) fn decided(&self, attempt: &Attempt) -> Option<Decision> {
-        self.ended.get(attempt).copied().flatten()
-    }
-
-    /// The final votes that the gateway at this site has seen, if it is deciding `attempt`.
-    pub(crate) fn votes(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
-        let committing = self.txns.get(&attempt.txn).and_then(|state| state.committing.as_ref());
-        let seen = committing.filter(|committing| committing.meta.attempt == *attempt).map(|committing| &committing.tally);
-        seen.into_iter().flat_map(Tally::final_votes).map(|(region, vote)| (region, vote.clone())).collect()
     }
 
     fn remember(&mut self, attempt: Attempt, decision: Option<Decision>) {

@@ -8,17 +8,18 @@ mod commit;
 mod handoff;
 mod reads;
 
-pub(super) use reads::{ReadRetry, Reader, ScanRequest};
+pub(super) use reads::{Reader, ScanRequest};
 
 use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
 use super::measure::Workload;
 use super::message::{Answer, Attempt, Handoff, HandoffId, Note, ReadId};
 use crate::context::{Context, Shared};
+use crate::views::GatewayView;
 use commit::Committing;
 use handoff::{Handed, Taken};
 use reads::PendingRead;
 use rhumb_commit::transaction::{ReadMode, TxnError};
-use rhumb_commit::votes::Decision;
+use rhumb_commit::votes::{Decision, Tally, Vote};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Key, KeyRange, RegionId, SiteId, Table, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -225,6 +226,18 @@ impl Gateway {
             voters.len(),
             voters.majority(),
         )))
+    }
+}
+
+impl GatewayView for Gateway {
+    fn decided(&self, attempt: &Attempt) -> Option<Decision> {
+        self.ended.get(attempt).copied().flatten()
+    }
+
+    fn votes(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {
+        let committing = self.txns.get(&attempt.txn).and_then(|state| state.committing.as_ref());
+        let seen = committing.filter(|committing| committing.meta.attempt == *attempt).map(|committing| &committing.tally);
+        seen.into_iter().flat_map(Tally::final_votes).map(|(region, vote)| (region, vote.clone())).collect()
     }
 }
 

@@ -17,7 +17,7 @@ use super::{Gateway, RangeEvidence, Txn};
 use crate::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
 use crate::context::{Context, Shared};
 use crate::message::{Answer, Denial, How, Note, Query, Read, ReadId, Rows};
-use crate::site::Timer;
+use crate::pending::{ReadRetry, Timer};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
@@ -33,12 +33,6 @@ pub(crate) struct Reader {
     pub(crate) txn: TxnId,
     /// How.
     pub(crate) mode: ReadMode,
-}
-
-/// Asks again for the locks that were denied to a read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadRetry {
-    read: ReadId,
 }
 
 /// A scan as a client asks for it.

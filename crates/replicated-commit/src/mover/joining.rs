@@ -27,16 +27,13 @@
 //! Invariants: nothing is served from a copy that is not whole; a copy cut short by a crash begins anew.
 
 use super::Mover;
-use crate::cohort::cut_to_size;
 use crate::config::{COPY_PAGE, PAGE_BYTES_MAX};
 use crate::context::Context;
-use crate::message::{Attempt, CopyPage, Note, Promise};
-use crate::nearby::NearMover;
-use crate::records::PreparedRecord;
-use crate::site::Pending;
+use crate::message::{CopyPage, Note, Promise, cut_to_size};
+use crate::pending::Pending;
+use crate::views::{Copied, MoverView, NearMover};
 use rhumb_commit::placement::Regions;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
-use std::collections::BTreeSet;
 
 /// Rows that are here already and are compared with those of one page, at the most.
 const OWN_PAGE: usize = 2 * COPY_PAGE;
@@ -75,28 +72,6 @@ pub(crate) struct CopyRequest {
 
 fn all_from(from: Key) -> KeyRange {
     KeyRange { start: from, ..KeyRange::prefix(&[]) }
-}
-
-/// All rows of another replica are here.
-#[derive(Debug)]
-pub(crate) struct Copied {
-    /// They hold every commit of the epochs before this one.
-    pub(crate) epoch: u64,
-    /// The newest version copied.
-    pub(crate) newest: Timestamp,
-    /// No row copied has a floor above it.
-    pub(crate) highest: Timestamp,
-    /// Deletions up to here may be gone.
-    pub(crate) collected: Timestamp,
-    /// What that replica is in doubt about.
-    pub(crate) doubts: Vec<PreparedRecord>,
-}
-
-impl Copied {
-    /// The attempts that that replica is in doubt about.
-    pub(crate) fn attempts(&self) -> BTreeSet<Attempt> {
-        self.doubts.iter().map(|doubt| doubt.meta.attempt).collect()
-    }
 }
 
 impl Mover {

@@ -28,13 +28,13 @@
 
 mod joining;
 
-pub(crate) use joining::{Copied, CopyRequest};
+pub(crate) use joining::CopyRequest;
 
 use crate::context::{Context, Shared};
-use crate::message::{Attempt, Doubt, Note, Promise, Stopped};
-use crate::nearby::NearMover;
+use crate::message::{Attempt, Note, Promise, Stopped};
 use crate::planted::Planted;
 use crate::records::{PLACEMENT, PlacementRecord};
+use crate::views::{MoverView, NearMover, Stop};
 use joining::Join;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_core::{Batch, RegionId, SiteId, Table, Time, Timestamp, record};
@@ -42,25 +42,6 @@ use std::collections::BTreeMap;
 
 /// Messages that wait until this site is settled.
 const WAITING_MAX: usize = 8_192;
-
-/// What a replica has said when it had stopped.
-#[derive(Debug)]
-pub(crate) struct Stop {
-    settled: u64,
-    pub(crate) since: u64,
-    pub(crate) log_end: u64,
-    read_upto: Timestamp,
-    pub(crate) doubts: Vec<Doubt>,
-    /// It has said all that it is in doubt about.
-    whole: bool,
-}
-
-impl Stop {
-    /// The last attempt of which it has said that it is in doubt about it.
-    fn last(&self) -> Option<Attempt> {
-        self.doubts.last().map(|doubt| doubt.record.meta.attempt)
-    }
-}
 
 /// What comes next as a site moves on.
 pub(crate) enum Step {
@@ -114,34 +95,9 @@ impl Mover {
         cx.placement.since(self.settled).unwrap_or(&[])
     }
 
-    /// All regions of those electorates.
-    pub(crate) fn regions_before(&self, cx: &Shared) -> Regions {
-        self.electorates_before(cx).iter().fold(Regions::NONE, |all, electorate| all.or(*electorate))
-    }
-
-    /// True if this site may vote, promise and be read in the present epoch.
-    pub(crate) fn is_settled(&self, cx: &Shared) -> bool {
-        self.settled == cx.placement.epoch && self.copied
-    }
-
-    /// The epoch that this site is settled in, zero as long as not all rows are here.
-    pub(crate) fn settled(&self) -> u64 {
-        if self.copied { self.settled } else { 0 }
-    }
-
-    /// True if the rows are all here.
-    pub(crate) fn has_rows(&self) -> bool {
-        self.copied
-    }
-
     /// True if this site knew, then or later, every commit of the epochs before `epoch`.
     pub(crate) fn has_settled_in(&self, epoch: u64) -> bool {
         self.settled >= epoch
-    }
-
-    /// The epoch from which on the log of this site has all that it voted for.
-    pub(crate) fn since(&self) -> u64 {
-        self.since
     }
 
     /// True if the log of `region` may be taken over from wherever it begins.
@@ -152,16 +108,6 @@ impl Mover {
     /// The log of `region` is taken over from now on.
     pub(crate) fn has_entered(&mut self, region: RegionId) {
         self.enter = self.enter.without(region.into());
-    }
-
-    /// Where the log of a region ended that has stopped.
-    pub(crate) fn stopped_log_end(&self, region: RegionId) -> u64 {
-        self.stopped.get(&region).map_or(0, |stop| stop.log_end)
-    }
-
-    /// What the replica in `region` has said since it stopped, if that is all.
-    pub(crate) fn stop_of(&self, region: RegionId) -> Option<&Stop> {
-        self.stopped.get(&region).filter(|stop| stop.whole)
     }
 
     /// Looks at `note` again once this site is settled.
@@ -332,11 +278,6 @@ impl Mover {
         self.stopped.values().map(|stop| stop.read_upto).max().unwrap_or(Timestamp::ZERO)
     }
 
-    /// What those who have stopped, and said all, have said.
-    pub(crate) fn stops(&self) -> impl Iterator<Item = (RegionId, &Stop)> {
-        self.stopped.iter().filter(|(_, stop)| stop.whole).map(|(region, stop)| (*region, stop))
-    }
-
     /// This site settles in the present epoch, once `batch` is on disk, and keeps what others are in doubt about.
     pub(crate) fn settle(&mut self, batch: Batch, cx: &mut Context<'_>) {
         cx.fx.count("placement.settled");
@@ -354,6 +295,40 @@ impl Mover {
         let limit = cx.now.minus(cx.config.read_timeout);
         self.waiting.retain(|(_, since, _)| *since >= limit);
         self.settled >= cx.placement.epoch || self.request_stops(cx)
+    }
+}
+
+impl MoverView for Mover {
+    fn has_rows(&self) -> bool {
+        self.copied
+    }
+
+    fn is_settled(&self, cx: &Shared) -> bool {
+        self.settled == cx.placement.epoch && self.copied
+    }
+
+    fn settled(&self) -> u64 {
+        if self.copied { self.settled } else { 0 }
+    }
+
+    fn since(&self) -> u64 {
+        self.since
+    }
+
+    fn stop_of(&self, region: RegionId) -> Option<&Stop> {
+        self.stopped.get(&region).filter(|stop| stop.whole)
+    }
+
+    fn stops(&self) -> Box<dyn Iterator<Item = (RegionId, &Stop)> + '_> {
+        Box::new(self.stopped.iter().filter(|(_, stop)| stop.whole).map(|(region, stop)| (*region, stop)))
+    }
+
+    fn stopped_log_end(&self, region: RegionId) -> u64 {
+        self.stopped.get(&region).map_or(0, |stop| stop.log_end)
+    }
+
+    fn regions_before(&self, cx: &Shared) -> Regions {
+        self.electorates_before(cx).iter().fold(Regions::NONE, |all, electorate| all.or(*electorate))
     }
 }
 

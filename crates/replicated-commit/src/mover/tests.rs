@@ -1,7 +1,7 @@
 //! How a site moves from one placement to the next, step by step.
 
 use super::*;
-use crate::message::Meta;
+use crate::message::{Doubt, Meta};
 use crate::records::PreparedRecord;
 use crate::testing::{ME, R1, R2, Stage, ms, part};
 use rhumb_commit::placement::Change;
