@@ -1,4 +1,4 @@
-//! What SQL sees of QuAD: the transactions of [`client`](crate::client) over its actor, and the quorums.
+//! What SQL sees of QuAD: the transactions of [`client`] over its actor, and the quorums.
 
 use crate::client::{self, Serves, unexpected};
 use crate::reach::{Here, Reach};
