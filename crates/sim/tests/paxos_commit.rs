@@ -37,7 +37,7 @@ fn locking_holds_under_all_faults() {
 
 #[test]
 fn validation_holds_under_all_faults() {
-    let rare = ["paxos_commit.stale", "paxos_commit.locked", "paxos_commit.too_old", "paxos_commit.resolved_in_doubt"];
+    let rare = ["paxos_commit.stale", "paxos_commit.locked", "paxos_commit.timestamp_too_low", "paxos_commit.resolved_in_doubt"];
     hold(Concurrency::Optimistic, &rare);
 }
 
