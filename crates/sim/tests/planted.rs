@@ -1,9 +1,9 @@
 //! The tests are tested: every bug planted in the protocol, or in the driver below it, must be caught within a stated
-//! number of seeds. Most are by the first; the few that need a crash, a cut and a conflict to meet take hundreds, one more than a thousand.
+//! number of seeds. Most are by the first; the few that need a crash, a cut and a conflict to meet take hundreds.
 //!
-//! Three are left out. A site that has restarted refuses every timestamp at or below its ceiling, which hides from random
-//! schedules that it forgot a refusal (`RefusalNotDurable`); the scenario `a_refusal_outlives_a_crash` and the model in
-//! `crates/commit/tests` catch that. Another one needs a session of QuAD that is lost without its gateway hearing of it, and a
+//! Some are left out, which take more than random schedules have. A site that has restarted refuses every timestamp at or below its bound on
+//! disk, which hides that it forgot a refusal (`RefusalNotDurable`): scenarios of `rhumb-replicated-commit` catch that, and what else takes one
+//! crash, withdrawal or operator's word at the very moment. Another one needs a session of QuAD that is lost without its gateway hearing of it, and a
 //! write in between, which few seeds have (`SessionsIgnored`): `quad_moves/steps.rs` arranges just that. A copy of QuAD's is older than what
 //! was listed only if its source had also told before the sync (`OldCopiesTaken`): `quad_moves/unsynced.rs` breaks both rules.
 
@@ -19,7 +19,7 @@ use rhumb_sim::samya::Samya;
 use rhumb_sim::{Scenario, all_cores, run_seeds};
 
 /// Every planted bug is caught by one of so many seeds.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 1_000;
 
 fn first_caught(scenario: &impl Scenario) -> Option<(u64, String)> {
     // In slices, so that a bug caught early costs little.
@@ -43,8 +43,9 @@ fn assert_all_caught<B: Copy + std::fmt::Debug, S: Scenario>(bugs: impl IntoIter
 
 #[test]
 fn every_bug_planted_in_the_protocol_is_caught() {
-    // These are caught by scenarios of `rhumb-commit`: it takes one crash at the very moment, an operator's word, or messages held up just so.
-    let elsewhere = [Planted::RefusalNotDurable, Planted::DoubtsNotDurable, Planted::LostRefuses, Planted::FloorsIgnored];
+    // These are caught by scenarios of `rhumb-replicated-commit`.
+    let elsewhere =
+        [Planted::RefusalNotDurable, Planted::ProvisionalCounts, Planted::DoubtsNotDurable, Planted::LostRefuses, Planted::FloorsIgnored];
     let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
     assert_all_caught(bugs, |bug| {
         let replicas = match bug {

@@ -3,7 +3,7 @@
 
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{ReadMode, TxnError};
-use rhumb_core::{Body, RegionId, SiteId, Span};
+use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
 use rhumb_replicated_commit::Note;
 
 /// Long enough for a region in doubt to ask.
@@ -275,4 +275,41 @@ fn a_refusal_that_does_not_outlive_a_crash_is_caught() {
     for site in [R0, R1, R2] {
         assert_eq!(cluster.stored(site, "k").1, Some("2".into()), "what two of three regions had refused is committed");
     }
+}
+
+/// A region in doubt works a commit out while its gateway, cut off, takes the attempt back: at which timestamps the region, and the client's
+/// answer, have it.
+fn work_out_while_the_gateway_withdraws(mut cluster: Cluster) -> (Timestamp, Timestamp) {
+    cluster.hold(|envelope| envelope.is_vote());
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    let commit = cluster.commit(txn, &[("k", "1")]);
+    cluster.settle();
+    cluster.cut(RegionId(0));
+    // r1 asks r2, and hears of its yes; r2 hears nothing of r1 but the question.
+    cluster.hold(|envelope| envelope.from == R1 && !matches!(envelope.body, Body::Note(Note::AskVote { .. })));
+    cluster.advance(STUBBORNNESS);
+    let (worked_out, value) = cluster.stored(R1, "k");
+    assert_eq!(value, Some("1".into()));
+    cluster.heal();
+    cluster.advance(TICK);
+    cluster.let_go();
+    cluster.settle();
+    (worked_out, cluster.committed(commit).at)
+}
+
+#[test]
+fn a_yes_that_another_region_has_counted_is_firm() {
+    let (worked_out, told) = work_out_while_the_gateway_withdraws(Cluster::new(1, ""));
+    assert_eq!(worked_out, told);
+}
+
+/// The same schedule, with a bug: regions in doubt count a yes that is provisional still. The gateway has it withdrawn, and tries again.
+#[cfg(feature = "planted")]
+#[test]
+fn a_yes_that_is_counted_before_it_is_firm_is_caught() {
+    use rhumb_core::Rules;
+    use rhumb_replicated_commit::planted::Planted;
+    let cluster = Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::ProvisionalCounts)));
+    let (worked_out, told) = work_out_while_the_gateway_withdraws(cluster);
+    assert_ne!(worked_out, told, "an attempt that r1 has committed counts as aborted elsewhere");
 }

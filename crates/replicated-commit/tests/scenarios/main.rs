@@ -1,6 +1,6 @@
 //! Scenarios of Replicated Commit on the real actor, driven by hand: which messages are sent, in which order, what is on
 //! disk before each, and what clients are told. Each is recorded in `tests/golden/`, under the name of its test;
-//! `UPDATE_GOLDEN=1 cargo test -p rhumb-commit --test scenarios` records them anew.
+//! `UPDATE_GOLDEN=1 cargo test -p rhumb-replicated-commit --test scenarios` records them anew.
 
 mod bounds;
 mod commits;
