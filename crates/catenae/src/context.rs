@@ -9,8 +9,7 @@ use super::stream_id::{self, StreamId};
 use crate::Site;
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_core::actor::Token;
-use rhumb_core::{Ballot, Effects, Load, Rules, SiteId, Time, Topology};
-use std::collections::BTreeMap;
+use rhumb_core::{Ballot, Effects, Jobs, Load, Rules, SiteId, Time, Topology};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -45,8 +44,7 @@ pub(super) struct Shared {
     heard: Epoch,
     /// The tick until which the site is not quiet.
     awake_until: u64,
-    jobs: BTreeMap<Token, Job>,
-    next_token: Token,
+    pub(super) jobs: Jobs<Job>,
 }
 
 /// What a role may touch in a step.
@@ -72,7 +70,7 @@ impl DerefMut for Context<'_> {
 impl Context<'_> {
     /// Loads something from disk.
     pub(super) fn load(&mut self, job: Job, load: Load) -> Token {
-        let token = self.token(job);
+        let token = self.jobs.begin(job);
         self.fx.load(token, load);
         token
     }
@@ -90,8 +88,7 @@ impl Shared {
             ticks: 0,
             heard: Epoch::NONE,
             awake_until: 0,
-            jobs: BTreeMap::new(),
-            next_token: 0,
+            jobs: Jobs::default(),
         }
     }
 
@@ -145,22 +142,5 @@ impl Shared {
     /// True if something was asked or told lately.
     pub(super) fn is_awake(&self) -> bool {
         self.ticks < self.awake_until
-    }
-
-    /// Names a load or a persist.
-    pub(super) fn token(&mut self, job: Job) -> Token {
-        self.next_token += 1;
-        self.jobs.insert(self.next_token, job);
-        self.next_token
-    }
-
-    /// What a load or a persist was for.
-    pub(super) fn take_job(&mut self, token: Token) -> Job {
-        self.jobs.remove(&token).expect("every load and persist that is told of was asked for by this life")
-    }
-
-    /// Loads and persists under way.
-    pub(super) fn jobs(&self) -> usize {
-        self.jobs.len()
     }
 }

@@ -266,7 +266,7 @@ impl Roles {
     }
 
     fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
-        match cx.take_job(token) {
+        match cx.jobs.end(token) {
             Job::Recover => match self.log.streams.on_recovered(loaded, cx) {
                 Some(Recovered::Settled(settled)) => self.log.epochs.resume(settled),
                 Some(Recovered::All) => self.serve(cx),
@@ -284,7 +284,7 @@ impl Roles {
     }
 
     fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
-        let Job::Held { id, ballot, upto } = cx.take_job(token) else { unreachable!("only entries are waited for") };
+        let Job::Held { id, ballot, upto } = cx.jobs.end(token) else { unreachable!("only entries are waited for") };
         self.on_stream(id, Event::Durable { ballot, upto }, cx);
     }
 
@@ -440,7 +440,7 @@ impl Inspect for Site {
         roles.log.streams.tables(shared, visit);
         let loads = RUN_LOADS_MAX + WAITING_READS_MAX + sites * streams;
         let unchosen = streams * UNCHOSEN_MAX as usize;
-        visit(Table::new("jobs", shared.jobs(), loads + unchosen).resting_at(unchosen));
+        visit(Table::new("jobs", shared.jobs.count(), loads + unchosen).resting_at(unchosen));
     }
 }
 

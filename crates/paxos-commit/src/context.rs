@@ -7,9 +7,7 @@ use super::records;
 use crate::Site;
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::placement::Regions;
-use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Rules, SiteId, Time, Timestamp, Topology, TxnId};
-use std::collections::BTreeMap;
+use rhumb_core::{Batch, Effects, Jobs, Rules, SiteId, Time, Timestamp, Topology, TxnId};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -37,8 +35,7 @@ pub(super) struct Shared {
     pub(super) ticks: u64,
     pub(super) clock: ClockLease,
     pub(super) rules: Rules<Planted>,
-    jobs: BTreeMap<Token, Job>,
-    next_token: Token,
+    pub(super) jobs: Jobs<Job>,
 }
 
 /// What a role may touch in a step.
@@ -72,8 +69,7 @@ impl Shared {
             ticks: 0,
             clock: ClockLease::new(CLOCK_LEAD),
             rules: Rules::HOLD,
-            jobs: BTreeMap::new(),
-            next_token: 0,
+            jobs: Jobs::default(),
         }
     }
 
@@ -86,23 +82,6 @@ impl Shared {
     pub(super) fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
         let me = self.me;
         self.sites().filter(move |site| *site != me)
-    }
-
-    /// How many loads and persists are under way.
-    pub(super) fn jobs(&self) -> usize {
-        self.jobs.len()
-    }
-
-    /// Names a load or a persist.
-    pub(super) fn job(&mut self, job: Job) -> Token {
-        self.next_token += 1;
-        self.jobs.insert(self.next_token, job);
-        self.next_token
-    }
-
-    /// What a load or a persist was for.
-    pub(super) fn take_job(&mut self, token: Token) -> Job {
-        self.jobs.remove(&token).expect("every load and persist that is told of was asked for by this life")
     }
 
     /// A timestamp of now, by the hybrid clock.
@@ -132,7 +111,7 @@ impl Context<'_> {
         let Some(bound) = bound else { return };
         let mut batch = Batch::new();
         records::put_clock_bound(&mut batch, bound);
-        let token = self.job(Job::ClockBound(bound));
+        let token = self.jobs.begin(Job::ClockBound(bound));
         self.fx.persist(batch).notify(token);
     }
 }

@@ -145,7 +145,7 @@ impl Replica {
         match (reading.next(), round) {
             (Ok((reading, load)), _) => {
                 let is_range = matches!(load, rhumb_core::Load::Scan { .. });
-                let token = cx.job(Job::Read { txn, round, reading, is_range });
+                let token = cx.jobs.begin(Job::Read { txn, round, reading, is_range });
                 cx.fx.load(token, load);
             }
             (Err(found), Some(round)) => self.executed(txn, round, found, cx),

@@ -81,7 +81,7 @@ impl Roles {
     fn recover(&mut self, cx: &mut Context<'_>) {
         match self.recovery.next_load() {
             Some(load) => {
-                let token = cx.job(Job::Recover);
+                let token = cx.jobs.begin(Job::Recover);
                 cx.fx.load(token, load);
             }
             None => {
@@ -107,7 +107,7 @@ impl Roles {
     }
 
     fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
-        match cx.take_job(token) {
+        match cx.jobs.end(token) {
             Job::Read { txn, round, reading, is_range } => self.replica.on_read((txn, round, is_range), reading, loaded, cx),
             Job::Recover => self.on_recovered(loaded, cx),
             Job::ClockBound(_) => unreachable!("it is written, not loaded"),
@@ -115,7 +115,7 @@ impl Roles {
     }
 
     fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
-        let Job::ClockBound(bound) = cx.take_job(token) else { unreachable!("only bounds of the clock are waited for") };
+        let Job::ClockBound(bound) = cx.jobs.end(token) else { unreachable!("only bounds of the clock are waited for") };
         cx.clock.on_durable(bound);
         if !self.serving {
             self.serving = true;
@@ -173,7 +173,7 @@ impl Inspect for Site {
         let everywhere = self.shared.topology.region_count() * RUNNING_MAX;
         self.roles.coordinator.tables(visit);
         self.roles.replica.tables(everywhere, visit);
-        visit(Table::new("jobs", self.shared.jobs(), 2 * everywhere).resting_at(1));
+        visit(Table::new("jobs", self.shared.jobs.count(), 2 * everywhere).resting_at(1));
     }
 }
 

@@ -33,8 +33,8 @@ pub struct Config {
     pub waiting_ticks: u64,
     /// Rows of a page of a reconciliation: from 1 to `DIFFERENCES_PAGE`.
     pub page_rows: usize,
-    /// How far timestamps may run ahead of the ceiling's last write.
-    pub ceiling_lead: Span,
+    /// How far timestamps may run ahead of the last write of the clock's bound.
+    pub clock_lead: Span,
     /// How quorums follow what is measured; none: only an operator changes them.
     pub adaptation: Option<Adaptation>,
 }
@@ -85,7 +85,7 @@ impl Default for Config {
             orphaned_ticks: 12,
             waiting_ticks: 20,
             page_rows: DIFFERENCES_PAGE,
-            ceiling_lead: Span::from_secs(3),
+            clock_lead: Span::from_secs(3),
             adaptation: None,
         }
     }
@@ -138,7 +138,7 @@ pub const EPOCHS_KEPT_MAX: u64 = 32;
 pub const TOLD_AGAIN_TICKS: u64 = 4;
 /// Versions that nobody reads any more are dropped each time so many ticks have passed.
 pub const COLLECT_EVERY: u64 = 20;
-/// Ceilings on their way to disk: each is a step above the one before, which the clock has passed.
-pub const CEILINGS_MAX: usize = 2 * STEPS as usize;
+/// Bounds of the clock on their way to disk: each is a step above the one before, which the clock has passed.
+pub const CLOCK_BOUNDS_MAX: usize = 2 * STEPS as usize;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 1_000;

@@ -5,19 +5,19 @@
 //! that no answer to an earlier one is taken for an answer to this one.
 
 use super::Site;
-use super::config::{CEILINGS_MAX, Config, SESSIONS_MAX};
+use super::config::{CLOCK_BOUNDS_MAX, Config, SESSIONS_MAX};
 use super::configuration::{Configuration, Epoch};
 use super::message::{Cursor, Differences, Note, Promise};
 use super::peers::Peers;
 use super::planted::Planted;
 use super::quorums::SITES_MAX;
-use super::records::put_ceiling;
+use super::records::put_clock_bound;
 use super::request::Answer;
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::{Load, RequestId, Space, Token};
-use rhumb_core::{Batch, Effects, Rules, SiteId, Table, Time, Timestamp, TxnId};
-use std::collections::{BTreeMap, BTreeSet};
+use rhumb_core::actor::{Load, RequestId, Space};
+use rhumb_core::{Batch, Effects, Jobs, Rules, SiteId, Table, Time, Timestamp, TxnId};
+use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
 /// A timer of a site.
@@ -36,9 +36,11 @@ pub(super) struct Asked {
     pub(super) number: u64,
 }
 
-/// What a load is for.
+/// What a load or a persist is for.
 #[derive(Debug)]
-pub(super) enum Loading {
+pub(super) enum Job {
+    /// A bound of the clock is durable.
+    ClockBound(Timestamp),
     /// A read under locks.
     Read { txn: TxnId, number: u32, session: Timestamp },
     /// Records, after a start.
@@ -72,11 +74,8 @@ pub(super) struct Shared {
     pub(super) configuration: Configuration,
     pub(super) clock: ClockLease,
     pub(super) peers: Peers,
-    /// The last name given to a load, a write or a question.
-    last_token: Token,
-    loads: BTreeMap<Token, Loading>,
-    /// Bounds of the clock on their way to disk.
-    bounds: BTreeMap<Token, Timestamp>,
+    /// Questions have their names of it, too.
+    pub(super) jobs: Jobs<Job>,
 }
 
 /// What a role may touch in a step.
@@ -129,9 +128,8 @@ impl Context<'_> {
     }
 
     /// Loads something from disk.
-    pub(super) fn load(&mut self, loading: Loading, load: Load) {
-        let token = self.name();
-        self.loads.insert(token, loading);
+    pub(super) fn load(&mut self, job: Job, load: Load) {
+        let token = self.jobs.begin(job);
         self.fx.load(token, load);
     }
 
@@ -145,9 +143,8 @@ impl Context<'_> {
 
     /// Writes `batch` with a bound of the clock.
     pub(super) fn write_bound(&mut self, bound: Timestamp, mut batch: Batch) {
-        put_ceiling(&mut batch, bound);
-        let token = self.name();
-        self.bounds.insert(token, bound);
+        put_clock_bound(&mut batch, bound);
+        let token = self.jobs.begin(Job::ClockBound(bound));
         self.fx.persist(batch).notify(token);
     }
 
@@ -176,21 +173,18 @@ impl Shared {
             now: Time::ZERO,
             ticks: 0,
             configuration,
-            clock: ClockLease::new(config.ceiling_lead),
+            clock: ClockLease::new(config.clock_lead),
             config,
             peers: Peers::default(),
-            last_token: 0,
-            loads: BTreeMap::new(),
-            bounds: BTreeMap::new(),
+            jobs: Jobs::default(),
         }
     }
 
     /// Lists its tables.
     pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         self.peers.tables(visit);
-        // A read each, and a page for each site that pulls.
-        visit(Table::new("loads", self.loads.len(), SESSIONS_MAX + SITES_MAX).resting_at(SITES_MAX));
-        visit(Table::new("ceilings", self.bounds.len(), CEILINGS_MAX).resting_at(1));
+        // A read each, a page for each site that pulls, and bounds of the clock.
+        visit(Table::new("jobs", self.jobs.count(), SESSIONS_MAX + SITES_MAX + CLOCK_BOUNDS_MAX).resting_at(SITES_MAX + 1));
     }
 
     /// Another configuration is adopted.
@@ -209,24 +203,7 @@ impl Shared {
     /// a name of one before it.
     pub(super) fn recover_bound(&mut self, bound: Timestamp) {
         self.clock = self.clock.recovered(bound);
-        self.last_token = self.last_token.max(bound.bits());
-    }
-
-    /// A name that nothing had before.
-    pub(super) fn name(&mut self) -> Token {
-        self.last_token += 1;
-        self.last_token
-    }
-
-    /// What a load was for.
-    pub(super) fn take_load(&mut self, token: Token) -> Loading {
-        self.loads.remove(&token).expect("only what was asked for is loaded")
-    }
-
-    /// A bound of the clock is on disk.
-    pub(super) fn on_bound(&mut self, token: Token) {
-        let bound = self.bounds.remove(&token).expect("only bounds ask for that");
-        self.clock.on_durable(bound);
+        self.jobs.skip_to(bound.bits());
     }
 
     /// A timestamp above all that were issued or observed.
@@ -243,7 +220,7 @@ impl Shared {
     pub(super) fn observe(&mut self, at: Timestamp, batch: &mut Batch) {
         self.clock.observe(at);
         if let Some(bound) = self.clock.cover(at) {
-            put_ceiling(batch, bound);
+            put_clock_bound(batch, bound);
         }
     }
 

@@ -19,7 +19,7 @@
 
 use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, PAGE_BYTES_MAX, RTT_MAX};
 use super::configuration::{Cores, Epoch, Goal};
-use super::context::{Context, Loading, Shared};
+use super::context::{Context, Job, Shared};
 use super::explanation::{Role, SiteFacts};
 use super::gateway::Commits;
 use super::links::Ears;
@@ -361,7 +361,7 @@ impl Monitor {
             Some(last) => KeyRange::new(last.successor(), everything.end),
             None => everything,
         };
-        cx.load(Loading::Counted, Load::ScanStamps { range, limit: COUNTED_PAGE, bytes: PAGE_BYTES_MAX });
+        cx.load(Job::Counted, Load::ScanStamps { range, limit: COUNTED_PAGE, bytes: PAGE_BYTES_MAX });
     }
 
     pub(super) fn on_counted(&mut self, loaded: Loaded) {

@@ -32,7 +32,7 @@
 
 use super::config::{CATCH_UP_TRIES, DIFFERENCES_PAGE, EPOCHS_KEPT_MAX, SESSIONS_MAX};
 use super::configuration::{Configuration, Epoch};
-use super::context::{Context, Loading, Shared};
+use super::context::{Context, Job, Shared};
 use super::message::{Cursor, Difference, Differences, Note, Promise, Pull};
 use super::planted::Planted;
 use super::quorums::SITES_MAX;
@@ -213,7 +213,7 @@ impl Reconciler {
         for (source, since) in missing {
             // What it was asked for from an earlier epoch on is more than enough.
             if pulls.get(&source).is_none_or(|progress| progress.since > since) {
-                let number = cx.name();
+                let number = cx.jobs.fresh_token();
                 pulls
                     .insert(source, Progress { since, after: Cursor::Start, is_done: false, number, page: None, told: cx.ticks, again: 0 });
             }
@@ -251,7 +251,7 @@ impl Reconciler {
             let before = self.pulling.as_ref().expect("it was asked").before;
             self.base.kept = self.base.kept.max(before);
         }
-        cx.load(Loading::Compared { from, page }, Load::Stamps { keys });
+        cx.load(Job::Compared { from, page }, Load::Stamps { keys });
     }
 
     pub(super) fn on_compared(&mut self, from: SiteId, page: Differences, loaded: Loaded, cx: &mut Context<'_>) {
@@ -286,7 +286,7 @@ impl Reconciler {
             page.wanted.remove(&row.key);
         }
         let is_whole = page.wanted.is_empty();
-        progress.number = cx.name();
+        progress.number = cx.jobs.fresh_token();
         let mut batch = Batch::new();
         self.pulling.as_mut().expect("it was asked").copied += rows.len() as u64;
         self.copied += rows.len() as u64;
@@ -330,7 +330,7 @@ impl Reconciler {
         let pulling = self.pulling.as_mut().expect("there is a page");
         let progress = pulling.pulls.get_mut(&from).expect("there is a page");
         let Page { entries, next, .. } = progress.page.take().expect("there is a page");
-        progress.number = cx.name();
+        progress.number = cx.jobs.fresh_token();
         progress.is_done = next.is_none();
         progress.after = next.unwrap_or(Cursor::Start);
         for entry in entries.iter().filter(|entry| entry.epoch > Epoch(0)) {
@@ -392,7 +392,7 @@ impl Reconciler {
     /// Drops differences that no member asks for any more.
     fn prune(&self, cx: &mut Context<'_>) {
         let load = Load::Records { space: DIFFERENCES, from: Vec::new().into(), limit: DIFFERENCES_PAGE, bytes: usize::MAX };
-        cx.load(Loading::Old, load);
+        cx.load(Job::Old, load);
     }
 
     pub(super) fn on_old_loaded(&self, loaded: Loaded, cx: &mut Context<'_>) {

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`PREPARED`] | transaction | [`PreparedRecord`]: what it holds and writes here, until the outcome |
 //! | [`DECISIONS`] | transaction | [`DecisionRecord`]: that it commits, until all who are prepared know |
-//! | [`CEILING`] | empty | no timestamp above it was issued or seen by any incarnation of this site |
+//! | [`CLOCK_BOUND`] | empty | no timestamp above it was issued or seen by any incarnation of this site |
 //! | [`ACCEPTOR`] | empty | [`AcceptorRecord`]: that the epoch is sealed, and what this site has promised and accepted of the next one |
 //! | [`CONFIGURATION`] | empty | [`Configuration`]: the latest that this site has adopted |
 //! | [`BASE`] | empty | [`Base`]: how much of the past is here |
@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 pub const PREPARED: Space = Space(64);
 /// Decisions of this site as gateway.
 pub const DECISIONS: Space = Space(65);
-/// The ceiling of timestamps.
-pub const CEILING: Space = Space(66);
+/// The bound of the clock.
+pub const CLOCK_BOUND: Space = Space(66);
 /// The part in the consensus on the next configuration.
 pub const ACCEPTOR: Space = Space(67);
 /// The configuration.
@@ -132,9 +132,9 @@ pub fn txn_key(txn: TxnId) -> Vec<u8> {
     txn.to_be_bytes().to_vec()
 }
 
-/// Adds a ceiling to a batch.
-pub fn put_ceiling(batch: &mut Batch, ceiling: Timestamp) {
-    batch.put_record(CEILING, Vec::new(), encode(&ceiling));
+/// Adds a bound of the clock to a batch.
+pub fn put_clock_bound(batch: &mut Batch, bound: Timestamp) {
+    batch.put_record(CLOCK_BOUND, Vec::new(), encode(&bound));
 }
 
 #[cfg(test)]

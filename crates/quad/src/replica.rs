@@ -13,7 +13,7 @@
 
 use super::config::{ROWS_BYTES_MAX, SESSIONS_MAX};
 use super::configuration::{Carried, Cause, Goal};
-use super::context::{Context, Loading, Shared};
+use super::context::{Context, Job, Shared};
 use super::message::{Note, Promise, Query, Rows, TRANSACTION, fitting};
 use super::planted::Planted;
 use super::records::{CommitRecord, PREPARED, PreparedRecord, put_versions, txn_key};
@@ -257,8 +257,8 @@ impl Replica {
                         reverse: *reverse,
                     },
                 };
-                let loading = Loading::Read { txn, number, session: session.name };
-                cx.load(loading, load);
+                let job = Job::Read { txn, number, session: session.name };
+                cx.load(job, load);
             }
             What::Prepare { writes } => {
                 self.sessions.remove(&txn);

@@ -7,7 +7,7 @@ use super::acceptor::{Acceptor, NearAcceptor, Vote};
 use super::burden::Burdened;
 use super::config::{COLLECT_EVERY, Config, RECOVERY_PAGE};
 use super::configuration::{Carried, Configuration, Cores, Epoch, Stamped};
-use super::context::{Asked, Context, Loading, Shared, Timer};
+use super::context::{Asked, Context, Job, Shared, Timer};
 use super::explanation::{Explanation, SiteFacts};
 use super::gateway::Gateway;
 use super::leaving::without;
@@ -18,7 +18,7 @@ use super::mover::Mover;
 use super::planted::Planted;
 use super::quorums::Quorums;
 use super::reconcile::Reconciler;
-use super::records::{ACCEPTOR, ASIDE, BASE, Base, CEILING, CONFIGURATION, DECISIONS, PREPARED, put_versions};
+use super::records::{ACCEPTOR, ASIDE, BASE, Base, CLOCK_BOUND, CONFIGURATION, DECISIONS, PREPARED, put_versions};
 use super::replica::Replica;
 use super::request::{Admin, Answer, Request};
 use super::source::Source;
@@ -31,7 +31,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
 /// What a site reads after a start, in this order.
-const RECOVERED: [Space; 7] = [CEILING, CONFIGURATION, BASE, ACCEPTOR, DECISIONS, PREPARED, ASIDE];
+const RECOVERED: [Space; 7] = [CLOCK_BOUND, CONFIGURATION, BASE, ACCEPTOR, DECISIONS, PREPARED, ASIDE];
 
 /// One site: its roles, and what they share.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Roles {
         let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
         for (_, bytes) in &records {
             match space {
-                CEILING => cx.recover_bound(sound(bytes)),
+                CLOCK_BOUND => cx.recover_bound(sound(bytes)),
                 CONFIGURATION => cx.recover_configuration(sound(bytes)),
                 BASE => self.reconciler.restore(sound(bytes)),
                 ACCEPTOR => self.acceptor.restore(sound(bytes), cx.ticks),
@@ -160,22 +160,24 @@ impl Roles {
     }
 
     fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
-        match cx.take_load(token) {
-            Loading::Read { txn, number, session } => self.replica.on_read_loaded(txn, number, session, loaded, cx),
-            Loading::Recovery(space) => self.on_records(space, loaded, cx),
-            Loading::Differences { asked, before } => self.source().on_differences_loaded(asked, before, loaded, cx),
-            Loading::Versions { asked, epochs, next } => self.source().on_versions_loaded(asked, epochs, next, loaded, cx),
-            Loading::AllRows { asked, before } => self.source().on_all_rows_loaded(asked, before, loaded, cx),
-            Loading::Copies(asked) => self.source().on_copies_loaded(asked, loaded, cx),
-            Loading::Compared { from, page } => self.reconciler.on_compared(from, page, loaded, cx),
-            Loading::Old => self.reconciler.on_old_loaded(loaded, cx),
-            Loading::Counted => self.monitor.on_counted(loaded),
+        match cx.jobs.end(token) {
+            Job::Read { txn, number, session } => self.replica.on_read_loaded(txn, number, session, loaded, cx),
+            Job::Recovery(space) => self.on_records(space, loaded, cx),
+            Job::Differences { asked, before } => self.source().on_differences_loaded(asked, before, loaded, cx),
+            Job::Versions { asked, epochs, next } => self.source().on_versions_loaded(asked, epochs, next, loaded, cx),
+            Job::AllRows { asked, before } => self.source().on_all_rows_loaded(asked, before, loaded, cx),
+            Job::Copies(asked) => self.source().on_copies_loaded(asked, loaded, cx),
+            Job::Compared { from, page } => self.reconciler.on_compared(from, page, loaded, cx),
+            Job::Old => self.reconciler.on_old_loaded(loaded, cx),
+            Job::Counted => self.monitor.on_counted(loaded),
+            Job::ClockBound(_) => unreachable!("it is written, not loaded"),
         }
     }
 
     /// The clock's bound on disk has risen: what waited for a timestamp goes on.
-    fn on_bound(&mut self, token: Token, cx: &mut Context<'_>) {
-        cx.on_bound(token);
+    fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
+        let Job::ClockBound(bound) = cx.jobs.end(token) else { unreachable!("only bounds of the clock are waited for") };
+        cx.clock.on_durable(bound);
         self.is_serving = true;
         for unnamed in self.unnamed.take() {
             match unnamed {
@@ -389,7 +391,7 @@ impl Roles {
 
 /// Reads the records of earlier incarnations in a space, from a key on.
 fn recover(space: Space, from: Vec<u8>, cx: &mut Context<'_>) {
-    cx.load(Loading::Recovery(space), Load::Records { space, from: from.into(), limit: RECOVERY_PAGE, bytes: usize::MAX });
+    cx.load(Job::Recovery(space), Load::Records { space, from: from.into(), limit: RECOVERY_PAGE, bytes: usize::MAX });
 }
 
 /// What a record of this protocol says.
@@ -435,7 +437,7 @@ impl Actor for Site {
                 recover(RECOVERED[0], Vec::new(), cx);
             }
             Input::Loaded { token, loaded } => self.roles.on_loaded(token, loaded, cx),
-            Input::Persisted { token } => self.roles.on_bound(token, cx),
+            Input::Persisted { token } => self.roles.on_persisted(token, cx),
             Input::Timer(Timer::Tick) => self.roles.on_tick(cx),
             Input::Timer(Timer::Held(_)) => unreachable!("what was held is served in its place"),
             Input::Client { id, request: Request::Admin(asked) } => self.roles.on_admin(id, asked, cx),

@@ -6,7 +6,7 @@
 
 use super::config::{COPIES_BYTES_MAX, DIFFERENCES_PAGE, PAGE_BYTES_MAX};
 use super::configuration::Epoch;
-use super::context::{Asked, Context, Loading, Shared};
+use super::context::{Asked, Context, Job, Shared};
 use super::message::{Cursor, Difference, Differences, Promise, Pull, fitting};
 use super::planted::Planted;
 use super::records::{Base, CommitRecord, DIFFERENCES, difference_key, read_difference};
@@ -44,14 +44,14 @@ impl Source<'_> {
                 _ => everything,
             };
             let load = Load::ScanStamps { range, limit: page_rows(cx), bytes: PAGE_BYTES_MAX };
-            return cx.load(Loading::AllRows { asked, before }, load);
+            return cx.load(Job::AllRows { asked, before }, load);
         }
         let from_key = match after {
             Cursor::Difference(last) => [&last[..], &[0]].concat(),
             _ => difference_key(since, &Key::default()),
         };
         let load = Load::Records { space: DIFFERENCES, from: from_key.into(), limit: page_rows(cx), bytes: usize::MAX };
-        cx.load(Loading::Differences { asked, before }, load);
+        cx.load(Job::Differences { asked, before }, load);
     }
 
     pub(super) fn on_differences_loaded(&self, asked: Asked, before: Epoch, loaded: Loaded, cx: &mut Context<'_>) {
@@ -73,7 +73,7 @@ impl Source<'_> {
         let next = next.or_else(|| self.first_commit(before, cx));
         let keys = found.iter().map(|(_, key)| key.clone()).collect();
         let epochs = found.into_iter().map(|(epoch, _)| epoch).collect();
-        cx.load(Loading::Versions { asked, epochs, next }, Load::Stamps { keys });
+        cx.load(Job::Versions { asked, epochs, next }, Load::Stamps { keys });
     }
 
     pub(super) fn on_versions_loaded(&self, asked: Asked, epochs: Vec<Epoch>, next: Option<Cursor>, loaded: Loaded, cx: &mut Context<'_>) {
@@ -91,7 +91,7 @@ impl Source<'_> {
 
     pub(super) fn on_fetch(&self, asked: Asked, keys: Vec<Key>, cx: &mut Context<'_>) {
         if keys.len() <= DIFFERENCES_PAGE {
-            cx.load(Loading::Copies(asked), Load::Get { keys, at: Timestamp::MAX, bytes: COPIES_BYTES_MAX });
+            cx.load(Job::Copies(asked), Load::Get { keys, at: Timestamp::MAX, bytes: COPIES_BYTES_MAX });
         }
     }
 

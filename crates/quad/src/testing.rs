@@ -5,7 +5,7 @@ use super::config::Config;
 use super::configuration::Configuration;
 use super::context::{Context, Shared};
 use super::quorums::Quorums;
-use super::records::{ACCEPTOR, ASIDE, BASE, CEILING, CONFIGURATION, DECISIONS, DIFFERENCES, PREPARED};
+use super::records::{ACCEPTOR, ASIDE, BASE, CLOCK_BOUND, CONFIGURATION, DECISIONS, DIFFERENCES, PREPARED};
 use super::request::Answer;
 use rhumb_core::actor::{Effect, Gated, Load, Op, Space};
 use rhumb_core::{Effects, Key, SiteId, Span, Time, Timestamp, TxnId};
@@ -109,7 +109,7 @@ fn name(space: Space) -> &'static str {
     match space {
         PREPARED => "prepared",
         DECISIONS => "decision",
-        CEILING => "ceiling",
+        CLOCK_BOUND => "clock bound",
         ACCEPTOR => "acceptor",
         CONFIGURATION => "configuration",
         BASE => "base",

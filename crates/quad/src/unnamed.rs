@@ -1,6 +1,6 @@
 //! What waits until this site may issue a timestamp: transactions and sessions that have no name yet.
 //!
-//! A clock that hears of a timestamp beyond the ceiling on disk issues none before a higher one is there. That takes a sync, and who asks in the
+//! A clock that hears of a timestamp beyond its bound on disk issues none before a higher one is there. That takes a sync, and who asks in the
 //! meantime waits for it instead of being refused: a gateway whose clock is ahead would else stop its peers until their next ticks.
 //!
 //! Invariant: what waits here is bounded in number and in bytes; what finds no place is refused as if the site had no room for it.
@@ -100,7 +100,7 @@ mod tests {
         let ahead = Timestamp::from_time(bench.shared.now).plus(Span::from_secs(60));
         bench.shared.clock.observe(ahead);
         assert!(bench.step(|cx| queue.delays_begin(&begin, cx)));
-        assert_eq!(bench.lines(), ["sync +ceiling"], "which is being raised");
+        assert_eq!(bench.lines(), ["sync +clock bound"], "which is being raised");
         assert!(bench.step(|cx| queue.delays_session(&read, &Replica::default(), cx)));
         assert_eq!(bench.lines().len(), 0, "once");
         let said = bench.shared.configuration.epoch.says(read.clone());

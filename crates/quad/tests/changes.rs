@@ -360,7 +360,7 @@ fn a_site_that_starts_again_and_again_does_not_run_ahead_of_the_time() {
     let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
     let names: Vec<TxnId> = (0..20).map(|_| Life::begin(site(0), &disk).begins()).collect();
     assert!(names.is_sorted() && names[0] < names[19]);
-    assert!(names[19].began < NOW.plus(Config::default().ceiling_lead * 2), "{}", names[19].began);
+    assert!(names[19].began < NOW.plus(Config::default().clock_lead * 2), "{}", names[19].began);
 }
 
 #[test]

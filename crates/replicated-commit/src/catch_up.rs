@@ -36,7 +36,7 @@ use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAG
 use super::context::{Context, Local, Shared};
 use super::message::{LogEntry, LogHead, LogPage, Note, Part, Promise, Pulled};
 use super::records::{LOG, LogRecord, Number};
-use crate::pending::{Closed, Pending, PulledLog};
+use crate::pending::{Closed, Job, PulledLog};
 use crate::views::{CatchUpView, CohortView, MoverView, NearCatchUp};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::Refusal;
@@ -283,7 +283,7 @@ impl CatchUp {
         }
         let from_key = (after + 1).to_be_bytes().to_vec();
         cx.load(
-            Pending::Log(PulledLog { to: from, after, closed }),
+            Job::Log(PulledLog { to: from, after, closed }),
             Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: PAGE_BYTES_MAX },
         );
     }
@@ -355,7 +355,7 @@ impl CatchUp {
         let (Some(first), Some(last)) = (seqs.iter().min().copied(), seqs.iter().max().copied()) else { return };
         let limit = usize::try_from(last - first + 1).unwrap_or(LOG_PAGE).min(LOG_PAGE);
         cx.load(
-            Pending::FetchRecords { to: from, seqs: seqs.into_iter().collect() },
+            Job::FetchRecords { to: from, seqs: seqs.into_iter().collect() },
             Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit, bytes: PAGE_BYTES_MAX },
         );
     }
@@ -374,7 +374,7 @@ impl CatchUp {
             })
             .collect();
         let versions = wanted.iter().flat_map(|(_, record)| record.keys.iter().map(|key| (key.clone(), record.at))).collect();
-        cx.load(Pending::FetchRows { to, records: wanted }, Load::Versions { versions, bytes: ENTRY_BYTES_MAX });
+        cx.load(Job::FetchRows { to, records: wanted }, Load::Versions { versions, bytes: ENTRY_BYTES_MAX });
     }
 
     /// The rows of these records.

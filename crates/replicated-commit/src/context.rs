@@ -10,13 +10,13 @@ use super::peers::Peers;
 use super::planted::Planted;
 use super::records::Number;
 use crate::Site;
-use crate::pending::Pending;
+use crate::pending::Job;
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Decision, Outcome, Refusal, Tally};
 use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Effects, Load, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology};
-use std::collections::{BTreeMap, VecDeque};
+use rhumb_core::{Batch, Effects, Jobs, Load, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology};
+use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -54,8 +54,7 @@ pub(super) struct Shared {
     pub(super) life: Timestamp,
     pub(super) placement: Placement,
     pub(super) peers: Peers,
-    pending: BTreeMap<Token, Pending>,
-    next_token: Token,
+    pub(super) jobs: Jobs<Job>,
     /// What its roles tell each other, handled in this order before the step ends.
     inbox: VecDeque<Local>,
 }
@@ -145,8 +144,8 @@ impl Context<'_> {
     }
 
     /// Loads something from disk for `pending`.
-    pub(super) fn load(&mut self, pending: Pending, load: Load) -> Token {
-        let token = self.token(pending);
+    pub(super) fn load(&mut self, pending: Job, load: Load) -> Token {
+        let token = self.jobs.begin(pending);
         self.fx.load(token, load);
         token
     }
@@ -156,7 +155,7 @@ impl Context<'_> {
         let Some(bound) = bound else { return };
         let mut batch = Batch::new();
         Number::ClockBound.put(&mut batch, bound.bits());
-        let token = self.token(Pending::ClockBound(bound));
+        let token = self.jobs.begin(Job::ClockBound(bound));
         self.fx.persist(batch).notify(token);
     }
 
@@ -182,8 +181,7 @@ impl Shared {
             life: Timestamp::ZERO,
             placement,
             peers: Peers::default(),
-            pending: BTreeMap::new(),
-            next_token: 0,
+            jobs: Jobs::default(),
             inbox: VecDeque::new(),
         }
     }
@@ -193,7 +191,7 @@ impl Shared {
         let sites = self.topology.sites().count();
         visit(Table::new("peers", self.peers.len(), sites).stays());
         // A read each, and a page of the log or of rows for each replica that takes over.
-        visit(Table::new("loads", self.pending.len(), everywhere + sites).resting_at(2 * sites));
+        visit(Table::new("loads", self.jobs.count(), everywhere + sites).resting_at(2 * sites));
         visit(Table::new("inbox", self.inbox.len(), 0));
     }
 
@@ -205,18 +203,6 @@ impl Shared {
     /// The next of what the roles of this site tell each other.
     pub(super) fn next_local(&mut self) -> Option<Local> {
         self.inbox.pop_front()
-    }
-
-    /// Names a load or a persist.
-    pub(super) fn token(&mut self, pending: Pending) -> Token {
-        self.next_token += 1;
-        self.pending.insert(self.next_token, pending);
-        self.next_token
-    }
-
-    /// What a load or a persist was for.
-    pub(super) fn take_pending(&mut self, token: Token) -> Pending {
-        self.pending.remove(&token).expect("every load and persist that is told of was asked for by this life")
     }
 
     /// A timestamp of now, by the hybrid clock.

@@ -17,7 +17,7 @@ pub enum Timer {
 
 /// What a load or a persist is for.
 #[derive(Debug)]
-pub(super) enum Pending {
+pub(super) enum Job {
     /// A page of records of an earlier life.
     Recover,
     /// The newest rows for a prepare.

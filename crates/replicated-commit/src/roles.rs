@@ -21,7 +21,7 @@ use super::peers::Closed;
 use super::planted::Planted;
 use super::records::{CARRIED, NUMBERS, Number, PLACEMENT, VOTES};
 use super::recovery::Recovery;
-use crate::pending::{Pending, ReadRetry, Timer};
+use crate::pending::{Job, ReadRetry, Timer};
 use crate::views::{CatchUpView, CohortView, CoordinatorView, GatewayView, MoverView, NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::transaction::TxnError;
@@ -112,39 +112,39 @@ impl Roles {
 impl Roles {
     /// A write is durable.
     pub(super) fn on_persisted(&mut self, token: Token, cx: &mut Context<'_>) {
-        match cx.take_pending(token) {
-            Pending::ClockBound(bound) => {
+        match cx.jobs.end(token) {
+            Job::ClockBound(bound) => {
                 cx.clock.on_durable(bound);
                 self.gateway.on_bound(cx);
                 self.replicate(|cohort, near| cohort.serve_reads_below_bound(near, cx));
             }
-            Pending::Collect(collect) => cx.fx.collect(collect),
+            Job::Collect(collect) => cx.fx.collect(collect),
             other => unreachable!("nothing else asks to be told: {other:?}"),
         }
     }
 
     /// What was asked for is loaded.
     pub(super) fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
-        match cx.take_pending(token) {
-            Pending::Recover => self.on_recovered(loaded, cx),
-            Pending::Validate(attempt) => {
+        match cx.jobs.end(token) {
+            Job::Recover => self.on_recovered(loaded, cx),
+            Job::Validate(attempt) => {
                 let prepared = self.cohort.on_validation(attempt, token, loaded, cx);
                 self.on_prepared_here(prepared, cx);
             }
-            Pending::RowsOfCarried(attempt) => self.replicate(|cohort, near| cohort.on_rows_of_carried(near, attempt, loaded, cx)),
-            Pending::RowsOfForgotten(attempt) => {
+            Job::RowsOfCarried(attempt) => self.replicate(|cohort, near| cohort.on_rows_of_carried(near, attempt, loaded, cx)),
+            Job::RowsOfForgotten(attempt) => {
                 self.coordinate(|coordinator, near| coordinator.on_rows_of_forgotten(near, attempt, loaded, cx))
             }
-            Pending::Examine(attempt) => self.coordinate(|coordinator, near| coordinator.on_examined(near, attempt, token, loaded, cx)),
-            Pending::Read(job) => self.cohort.on_read_loaded(job, loaded, cx),
-            Pending::Log(pulled) => self.follow(|catch_up, near| catch_up.on_log_loaded(near, pulled, loaded, cx)),
-            Pending::FetchRecords { to, seqs } => self.catch_up.on_fetch_records(to, &seqs, loaded, cx),
-            Pending::FetchRows { to, records } => self.catch_up.on_fetch_rows(to, records, loaded, cx),
-            Pending::CopyRows { to, from, epoch, collected } => {
+            Job::Examine(attempt) => self.coordinate(|coordinator, near| coordinator.on_examined(near, attempt, token, loaded, cx)),
+            Job::Read(job) => self.cohort.on_read_loaded(job, loaded, cx),
+            Job::Log(pulled) => self.follow(|catch_up, near| catch_up.on_log_loaded(near, pulled, loaded, cx)),
+            Job::FetchRecords { to, seqs } => self.catch_up.on_fetch_records(to, &seqs, loaded, cx),
+            Job::FetchRows { to, records } => self.catch_up.on_fetch_rows(to, records, loaded, cx),
+            Job::CopyRows { to, from, epoch, collected } => {
                 self.move_on(|mover, near| mover.on_copy_loaded(near, to, CopyRequest { from, epoch, collected }, loaded, cx))
             }
-            Pending::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, cx),
-            Pending::ClockBound(_) | Pending::Collect(_) => unreachable!("these are written, not loaded"),
+            Job::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, cx),
+            Job::ClockBound(_) | Job::Collect(_) => unreachable!("these are written, not loaded"),
         }
     }
 
@@ -465,7 +465,7 @@ impl Roles {
         if let Some(deletions) = self.follow(|catch_up, near| catch_up.collects(near, cx)) {
             let mut batch = Batch::new();
             let collect = self.cohort.collect(deletions, &mut batch, cx);
-            let token = cx.token(Pending::Collect(collect));
+            let token = cx.jobs.begin(Job::Collect(collect));
             cx.fx.persist(batch).notify(token);
         }
     }
@@ -763,7 +763,7 @@ impl Roles {
         let Some(recovery) = &mut self.recovery else { unreachable!("a life recovers once") };
         match recovery.pages.next_load() {
             Some(load) => {
-                cx.load(Pending::Recover, load);
+                cx.load(Job::Recover, load);
             }
             None => {
                 let placement = recovery.placement.take();

@@ -174,7 +174,7 @@ pub(super) fn carry_out(id: StreamId, effect: Effect, cx: &mut Context<'_>) {
     match effect {
         Effect::Send { to, note } => cx.fx.send(to, note),
         Effect::Persist { batch, then, durable } => {
-            let token = durable.map(|(ballot, upto)| cx.token(Job::Held { id, ballot, upto }));
+            let token = durable.map(|(ballot, upto)| cx.jobs.begin(Job::Held { id, ballot, upto }));
             let mut persist = cx.fx.persist(batch);
             if let Some(token) = token {
                 persist = persist.notify(token);

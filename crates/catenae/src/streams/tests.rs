@@ -41,7 +41,7 @@ fn a_promise_waits_for_its_write_and_the_agreement_hears_of_it() {
     let held = Promise::Held { stream: STREAM, ballot: STREAM.first_ballot(), upto: 4 };
     let persist = Effect::Persist { batch: Batch::new(), then: vec![(SiteId::new(1, 0), held)], durable: Some((STREAM.first_ballot(), 4)) };
     assert_eq!(bench.effects(|cx| carry_out(STREAM, persist, cx)), ["write 1: 0 ops, then to r1.0: Held r0 0@r0.0 #4"]);
-    assert!(matches!(bench.quietly(|cx| cx.take_job(1)), Job::Held { id: STREAM, upto: 4, .. }));
+    assert!(matches!(bench.quietly(|cx| cx.jobs.end(1)), Job::Held { id: STREAM, upto: 4, .. }));
     let pull = Effect::Send { to: SiteId::new(1, 0), note: Note::Pull { stream: STREAM, after: 4 } };
     assert_eq!(bench.effects(|cx| carry_out(STREAM, pull, cx)), ["to r1.0: Pull r0 after #4"]);
 }

@@ -28,7 +28,7 @@ use super::{Carried, Cohort, Entry, Stage};
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
 use crate::message::{Attempt, Meta, Note};
-use crate::pending::Pending;
+use crate::pending::Job;
 use crate::planted::Planted;
 use crate::records::{self, CARRIED, PREPARED, PreparedRecord};
 use crate::views::{NearCohort, RowsOfDoubt, Stop};
@@ -87,7 +87,7 @@ impl Cohort {
             self.unprepare(attempt, cx);
             return false;
         }
-        cx.load(Pending::RowsOfCarried(attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        cx.load(Job::RowsOfCarried(attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
         false
     }
 }

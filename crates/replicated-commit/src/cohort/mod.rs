@@ -20,7 +20,7 @@ mod reads;
 use crate::config::{Config, PAGE_BYTES_MAX, TXN_ROWS_MAX, WAITING_READS_MAX};
 use crate::context::{Context, Shared};
 use crate::message::{ATTEMPT, Attempt, Doubt, LogEntry, Meta, Note, Part, Promise, Voted};
-use crate::pending::{Pending, ReadJob};
+use crate::pending::{Job, ReadJob};
 use crate::planted::{Planted, walk_locks};
 use crate::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use crate::views::{CohortView, Copied, NearCohort, Promised, RowsOfDoubt};
@@ -491,7 +491,7 @@ impl Cohort {
         } else {
             return self.promise(attempt, cx);
         };
-        validation.awaited = Some(cx.load(Pending::Validate(attempt), load));
+        validation.awaited = Some(cx.load(Job::Validate(attempt), load));
         None
     }
 

@@ -16,7 +16,7 @@ use super::Cohort;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local};
 use crate::message::{Denial, How, Note, Query, Read, Rows, cut_to_size};
-use crate::pending::{Pending, ReadJob};
+use crate::pending::{Job, ReadJob};
 use crate::planted::Planted;
 use crate::views::NearCohort;
 use rhumb_commit::locks::Strength;
@@ -164,7 +164,7 @@ impl Cohort {
                 Load::Scan { range: range.clone(), at, limit: *limit as usize, bytes: PAGE_BYTES_MAX, reverse: *reverse }
             }
         };
-        cx.load(Pending::Read(job), load);
+        cx.load(Job::Read(job), load);
     }
 
     pub(crate) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, cx: &mut Context<'_>) {

@@ -20,7 +20,7 @@ fn validating() -> (Stage, Meta) {
 
 fn found(stage: &mut Stage, meta: &Meta, versions: &[(&str, Timestamp)]) -> Vec<String> {
     let (attempt, token) = (meta.attempt, stage.token);
-    stage.shared.take_pending(token);
+    stage.shared.jobs.end(token);
     stage.replicate(|cohort, _, cx| cohort.on_validation(attempt, token, rows(versions), cx)).1
 }
 
@@ -70,7 +70,7 @@ fn the_only_cohort_of_an_attempt_leaves_its_batch_to_the_coordinator_of_the_same
     let attempt = meta.attempt;
     stage.replicate(|cohort, near, cx| cohort.on_prepare(near, meta, part(None, "w"), cx));
     let token = stage.token;
-    stage.shared.take_pending(token);
+    stage.shared.jobs.end(token);
     let (here, said) = stage.replicate(|cohort, _, cx| cohort.on_validation(attempt, token, rows(&[("w", ms(60))]), cx));
     let here = here.expect("prepared here");
     assert!(said.is_empty() && here.attempt == attempt && !here.batch.ops.is_empty(), "{said:?}");

@@ -16,7 +16,7 @@ use super::Coordinator;
 use crate::cohort::check_range;
 use crate::context::{Context, Shared};
 use crate::message::{Attempt, Meta, Note, Part, Promise, RangeCheck};
-use crate::pending::Pending;
+use crate::pending::Job;
 use crate::planted::Planted;
 use crate::resolution::Round;
 use crate::views::NearCoordinator;
@@ -145,7 +145,7 @@ impl Coordinator {
         } else {
             return self.end_examination(near, attempt, cx);
         };
-        examination.awaited = Some(cx.load(Pending::Examine(attempt), load));
+        examination.awaited = Some(cx.load(Job::Examine(attempt), load));
     }
 
     /// What is to be committed by assumption had read these rows.

@@ -15,7 +15,7 @@ use super::Coordinator;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
 use crate::message::{ASSUMED, Answer, Attempt, Inquiry, Meta, Note, Part, Promise, Testified};
-use crate::pending::Pending;
+use crate::pending::Job;
 use crate::planted::Planted;
 use crate::resolution::{Leader, Round, Testimony, Verdict};
 use crate::views::{CoordinatorView, NearCoordinator, RowsOfDoubt};
@@ -73,7 +73,7 @@ impl Coordinator {
             RowsOfDoubt::Unknown => state.rows = RowsOfDoubt::Awaited,
         }
         let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
-        cx.load(Pending::RowsOfForgotten(meta.attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
+        cx.load(Job::RowsOfForgotten(meta.attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
         false
     }
 

@@ -30,7 +30,7 @@ use super::Mover;
 use crate::config::{COPY_PAGE, PAGE_BYTES_MAX};
 use crate::context::Context;
 use crate::message::{CopyPage, Note, Promise, cut_to_size};
-use crate::pending::Pending;
+use crate::pending::Job;
 use crate::views::{Copied, MoverView, NearMover};
 use rhumb_commit::placement::Regions;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
@@ -148,7 +148,7 @@ impl Mover {
             return; // it asks again, here or elsewhere
         }
         let (epoch, collected) = (cx.placement.epoch, near.cohort.collected());
-        let token = cx.token(Pending::CopyRows { to, from: from.clone(), epoch, collected });
+        let token = cx.jobs.begin(Job::CopyRows { to, from: from.clone(), epoch, collected });
         cx.fx
             .load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
@@ -179,10 +179,7 @@ impl Mover {
         join.asked = cx.now;
         let end = page.next.clone().unwrap_or_else(|| all_from(Key::new(Vec::new())).end);
         let range = KeyRange::new(page.from.clone(), end);
-        cx.load(
-            Pending::CopiedRows(page),
-            Load::Scan { range, at: Timestamp::MAX, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX, reverse: false },
-        );
+        cx.load(Job::CopiedRows(page), Load::Scan { range, at: Timestamp::MAX, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
     /// What was here already in the range of a page: returns what is put there now. Goes on with the next page.
