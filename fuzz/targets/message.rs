@@ -4,10 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_commit::quad::{Stamped, message as quad};
-use rhumb_commit::{catenae::message as catenae, replicated_commit as commit};
 use rhumb_core::Body;
 use rhumb_node::runtime::{Wire, decode_message};
+use rhumb_quad::Stamped;
 use rhumb_quota::message as quota;
 use std::fmt::{Debug, Display};
 
@@ -24,8 +23,8 @@ where
 }
 
 fuzz_target!(|data: &[u8]| {
-    check::<commit::Note, commit::Promise>(data);
-    check::<catenae::Note, catenae::Promise>(data);
-    check::<Stamped<quad::Note>, Stamped<quad::Promise>>(data);
+    check::<rhumb_replicated_commit::Note, rhumb_replicated_commit::Promise>(data);
+    check::<rhumb_catenae::Note, rhumb_catenae::Promise>(data);
+    check::<Stamped<rhumb_quad::Note>, Stamped<rhumb_quad::Promise>>(data);
     check::<quota::Note, quota::Promise>(data);
 });

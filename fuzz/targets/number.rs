@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_commit::replicated_commit::records::Number;
 use rhumb_core::Batch;
 use rhumb_core::actor::Op;
+use rhumb_replicated_commit::records::Number;
 
 fuzz_target!(|record: (&[u8], &[u8])| {
     if let Some((number, value)) = Number::decode(record.0, record.1) {

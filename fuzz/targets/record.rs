@@ -4,11 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_commit::catenae::message::{Ballot, Entry, Progress};
-use rhumb_commit::catenae::records as catenae;
-use rhumb_commit::quad::{Configuration, records as quad};
-use rhumb_commit::replicated_commit::records::{LogRecord, PlacementRecord, PreparedRecord, VoteRecord};
+use rhumb_catenae::message::{Entry, Progress, Standing};
+use rhumb_catenae::records as catenae;
 use rhumb_core::record::{decode, encode};
+use rhumb_quad::{Configuration, records as quad};
+use rhumb_replicated_commit::records::{LogRecord, PlacementRecord, PreparedRecord, VoteRecord};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
 
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     check::<PreparedRecord>(data);
     check::<LogRecord>(data);
     check::<PlacementRecord>(data);
-    check::<(Ballot, Entry)>(data);
+    check::<(Standing, Entry)>(data);
     check::<Progress>(data);
     check::<quad::PreparedRecord>(data);
     check::<quad::DecisionRecord>(data);

@@ -34,7 +34,7 @@ fuzz_target!(|input: Input<'_>| {
     if sound(store.apply(&batch)).is_none() {
         return;
     }
-    let versions = Load::Versions { versions: vec![(start.clone(), at)] };
+    let versions = Load::Versions { versions: vec![(start.clone(), at)], bytes: usize::MAX };
     assert_eq!(sound(store.load(&versions)), Some(Loaded::Rows { rows: vec![row.clone()], more: false }));
     let get = Load::Get { keys: vec![start.clone()], at, bytes: usize::MAX };
     assert_eq!(sound(store.load(&get)), Some(Loaded::Rows { rows: vec![row], more: false }));
