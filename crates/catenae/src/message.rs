@@ -324,6 +324,20 @@ struct Listed<'a>(u64, &'a [Entry]);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (self.0..).zip(self.1).try_for_each(|(index, entry)| write!(f, " #{index} {entry}"))
+        // Not `self.0..`: a message may say any place, the last one there is among them.
+        (self.0..=u64::MAX).zip(self.1).try_for_each(|(index, entry)| write!(f, " #{index} {entry}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_any_place_are_printed() {
+        let entry = Entry { author: SiteId::new(1, 0), epoch: Epoch(3), batch: vec![], orders: vec![] };
+        let chosen = |first| Note::Chosen { stream: StreamId::first(RegionId(1)), first, entries: vec![entry.clone()], more: false };
+        assert_eq!(chosen(7).to_string(), "Chosen r1 #7 e3");
+        assert_eq!(chosen(u64::MAX).to_string(), format!("Chosen r1 #{} e3", u64::MAX));
     }
 }
