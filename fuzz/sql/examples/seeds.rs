@@ -1,7 +1,7 @@
 //! Writes `seeds/`: inputs that the decoders take, made by the encoders where there are any, for the fuzzer to begin with.
 //! Run it after a change of format: `cargo run --example seeds` in this folder.
 
-use rhumb_sql::catalog::{DatabaseDescriptor, DatabaseId, Entry, PROTOCOLS, encode_entry};
+use rhumb_sql::catalog::{DatabaseDescriptor, DatabaseId, Entry, PROTOCOLS, ProcedureDescriptor, ProcedureParameter, encode_entry};
 use rhumb_sql::fuzzing::{Format, TYPES, encode_row, row_key, table, written};
 use rhumb_sql::types::{SqlType, parse_text};
 use std::fs;
@@ -44,11 +44,15 @@ fn main() {
         write("row", &format!("{number:02}"), &[&[number as u8, number as u8, columns.len() as u8], columns, &stored.0].concat());
     }
     let database = DatabaseDescriptor { id: DatabaseId(5), name: "d".into(), protocol: PROTOCOLS[0].0.into() };
+    let parameters = vec![ProcedureParameter { name: "a".into(), ty: SqlType::Int4 }];
+    let body = "delete from t where a = $1".into();
+    let procedure = ProcedureDescriptor { database: DatabaseId(5), id: 300, name: "p".into(), parameters, body };
     let entries = [
         Entry::Database(Arc::new(database)),
         Entry::Table(Arc::new(table(SqlType::Int8, SqlType::Numeric(Some((9, 2)))))),
         Entry::Index("t".into()),
         Entry::Settings([("rhumb.commit_rounds".to_string(), "2".to_string())].into()),
+        Entry::Procedure(Arc::new(procedure)),
     ];
     for (number, entry) in entries.iter().enumerate() {
         write("catalog_entry", &format!("{number}"), &encode_entry(entry).expect("an entry can be encoded").0);

@@ -1,1 +1,1 @@
-create database d with (protocol = 'replicated-commit'); drop database if exists d
+create database d with (protocol = 'replicated_commit'); drop database if exists d

@@ -1,1 +1,1 @@
-copy t (a, b) from stdin with (format csv, header true, delimiter ';', null '')
+create database d with (protocol = 'quad', cores = 3); alter database d set cores = auto; alter database d reset all

@@ -1,1 +1,1 @@
-set statement_timeout = '1s'; show server_version; select current_database(), version(), $1::date, e'\x41', $$x$$
+create procedure pay(a int, b numeric) as $$ update t set n = n - $2 where id = $1 $$; call pay(1, 2.5); drop procedure pay

@@ -1,0 +1,1 @@
+set statement_timeout = '1s'; show server_version; select current_database(), version(), $1::date, e'\x41', $$x$$

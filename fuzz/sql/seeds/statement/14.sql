@@ -1,0 +1,1 @@
+create quota if not exists vm limit 5000 parent "Org" offer all; alter quota vm set limit -1; drop quota vm; show quotas; select acquire('vm', $1, $2) + 1 as n, rhumb.release('vm', 1)::text; select q.held from rhumb.quotas q, rhumb.quotas
