@@ -50,6 +50,11 @@ impl<J> Jobs<J> {
     pub fn count(&self) -> usize {
         self.under_way.len()
     }
+
+    /// How many of those under way are for what `which` picks.
+    pub fn count_of(&self, which: impl Fn(&J) -> bool) -> usize {
+        self.under_way.values().filter(|job| which(job)).count()
+    }
 }
 
 #[cfg(test)]
@@ -61,6 +66,7 @@ mod tests {
         let mut jobs = Jobs::default();
         let (first, second) = (jobs.begin("first"), jobs.begin("second"));
         assert_ne!(first, jobs.fresh_token());
+        assert_eq!((jobs.count(), jobs.count_of(|job| *job == "first")), (2, 1));
         assert_eq!((jobs.end(second), jobs.end(first), jobs.count()), ("second", "first", 0));
     }
 

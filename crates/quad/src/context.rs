@@ -15,7 +15,7 @@ use super::records::put_clock_bound;
 use super::request::Answer;
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::{Load, RequestId, Space};
+use rhumb_core::actor::{Load, RequestId};
 use rhumb_core::{Batch, Effects, Jobs, Rules, SiteId, Table, Time, Timestamp, TxnId};
 use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
@@ -43,8 +43,8 @@ pub(super) enum Job {
     ClockBound(Timestamp),
     /// A read under locks.
     Read { txn: TxnId, number: u32, session: Timestamp },
-    /// Records, after a start.
-    Recovery(Space),
+    /// A page of records, after a start.
+    Recover,
     /// A page of differences, for a puller.
     Differences { asked: Asked, before: Epoch },
     /// The versions of the rows on it.
@@ -183,8 +183,10 @@ impl Shared {
     /// Lists its tables.
     pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         self.peers.tables(visit);
-        // A read each, a page for each site that pulls, and bounds of the clock.
-        visit(Table::new("jobs", self.jobs.count(), SESSIONS_MAX + SITES_MAX + CLOCK_BOUNDS_MAX).resting_at(SITES_MAX + 1));
+        let bounds = self.jobs.count_of(|job| matches!(job, Job::ClockBound(_)));
+        // A read each, and a page for each site that pulls.
+        visit(Table::new("loads", self.jobs.count() - bounds, SESSIONS_MAX + SITES_MAX).resting_at(SITES_MAX));
+        visit(Table::new("clock bounds", bounds, CLOCK_BOUNDS_MAX).resting_at(1));
     }
 
     /// Another configuration is adopted.

@@ -452,7 +452,7 @@ mod tests {
         bench.step(|cx| replica.on_confirmed_commit(site(0), txn, cx));
         assert_eq!(bench.lines().len(), 0, "what has committed does not abort");
         bench.step(|cx| replica.on_confirmed_commit(site(1), txn, cx));
-        assert_eq!(bench.lines(), ["sync -prepared +difference +k"]);
+        assert_eq!(bench.lines(), ["sync -prepared +difference +k", "agree on transaction 0.000000+5@r1.0"]);
         assert_eq!((replica.prepared(), replica.written()), (0, 1));
     }
 

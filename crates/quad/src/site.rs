@@ -5,7 +5,7 @@
 
 use super::acceptor::{Acceptor, NearAcceptor, Vote};
 use super::burden::Burdened;
-use super::config::{COLLECT_EVERY, Config, RECOVERY_PAGE};
+use super::config::{COLLECT_EVERY, Config, PAGE_BYTES_MAX, RECOVERY_PAGE};
 use super::configuration::{Carried, Configuration, Cores, Epoch, Stamped};
 use super::context::{Asked, Context, Job, Shared, Timer};
 use super::explanation::{Explanation, SiteFacts};
@@ -23,8 +23,9 @@ use super::replica::Replica;
 use super::request::{Admin, Answer, Request};
 use super::source::Source;
 use super::unnamed::{Unnamed, UnnamedQueue};
+use rhumb_commit::pages::Pages;
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::{Actor, Body, Collect, Input, Load, Loaded, RequestId, Space, Token};
+use rhumb_core::actor::{Actor, Body, Collect, Input, Loaded, RequestId, Space, Token};
 use rhumb_core::record::{decode, encode};
 use rhumb_core::{Batch, Effects, Inspect, Rules, SiteId, Table, Time, Timestamp};
 use serde::de::DeserializeOwned;
@@ -41,8 +42,10 @@ pub struct Site {
 }
 
 /// The roles of a site.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Roles {
+    /// What earlier incarnations left.
+    recovery: Pages,
     /// True once all that was on disk is read.
     is_serving: bool,
     gateway: Gateway,
@@ -64,7 +67,19 @@ impl Site {
         }
         let holds = configuration.bases.get(&me).copied().unwrap_or_default();
         let reconciler = Reconciler::new(Base { holds, kept: Epoch(0) });
-        Site { shared: Shared::new(me, configuration, config), roles: Roles { reconciler, ..Roles::default() } }
+        let roles = Roles {
+            recovery: Pages::new(&RECOVERED, RECOVERY_PAGE, PAGE_BYTES_MAX),
+            is_serving: false,
+            gateway: Gateway::default(),
+            replica: Replica::default(),
+            unnamed: UnnamedQueue::default(),
+            acceptor: Acceptor::default(),
+            mover: Mover::default(),
+            reconciler,
+            monitor: Monitor::default(),
+            burdened: Burdened::default(),
+        };
+        Site { shared: Shared::new(me, configuration, config), roles }
     }
 
     /// The same site by other rules.
@@ -127,8 +142,16 @@ impl Site {
 }
 
 impl Roles {
-    fn on_records(&mut self, space: Space, loaded: Loaded, cx: &mut Context<'_>) {
-        let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
+    /// Reads what earlier incarnations left, a page at a time; begins to serve once all is read.
+    fn recover(&mut self, cx: &mut Context<'_>) {
+        match self.recovery.next_load() {
+            Some(load) => cx.load(Job::Recover, load),
+            None => self.begin_to_serve(cx),
+        }
+    }
+
+    fn on_recovered(&mut self, loaded: Loaded, cx: &mut Context<'_>) {
+        let (space, records) = self.recovery.take(loaded);
         for (_, bytes) in &records {
             match space {
                 CLOCK_BOUND => cx.recover_bound(sound(bytes)),
@@ -140,12 +163,7 @@ impl Roles {
                 _ => self.reconciler.restore_aside(sound(bytes)),
             }
         }
-        let mut later = RECOVERED.iter().skip_while(|other| **other != space).skip(1);
-        match (records.last(), later.next()) {
-            (Some((last, _)), _) if more => recover(space, [last, &[0][..]].concat(), cx),
-            (_, Some(next)) => recover(*next, Vec::new(), cx),
-            (_, None) => self.begin_to_serve(cx),
-        }
+        self.recover(cx);
     }
 
     /// All that was on disk is read. What the site begins with is written: the first configuration follows from settings, and they may be
@@ -162,7 +180,7 @@ impl Roles {
     fn on_loaded(&mut self, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
         match cx.jobs.end(token) {
             Job::Read { txn, number, session } => self.replica.on_read_loaded(txn, number, session, loaded, cx),
-            Job::Recovery(space) => self.on_records(space, loaded, cx),
+            Job::Recover => self.on_recovered(loaded, cx),
             Job::Differences { asked, before } => self.source().on_differences_loaded(asked, before, loaded, cx),
             Job::Versions { asked, epochs, next } => self.source().on_versions_loaded(asked, epochs, next, loaded, cx),
             Job::AllRows { asked, before } => self.source().on_all_rows_loaded(asked, before, loaded, cx),
@@ -366,7 +384,7 @@ impl Roles {
         if self.unnamed.delays_begin(&request, cx) {
             return self.unnamed.push(Unnamed::Begin(id, request));
         }
-        self.gateway.on_request(id, request, &self.acceptor, cx);
+        self.gateway.on_request(id, request, self.acceptor.is_sealed(), cx);
     }
 
     fn on_admin(&mut self, id: RequestId, asked: Admin, cx: &mut Context<'_>) {
@@ -389,11 +407,6 @@ impl Roles {
     }
 }
 
-/// Reads the records of earlier incarnations in a space, from a key on.
-fn recover(space: Space, from: Vec<u8>, cx: &mut Context<'_>) {
-    cx.load(Job::Recovery(space), Load::Records { space, from: from.into(), limit: RECOVERY_PAGE, bytes: usize::MAX });
-}
-
 /// What a record of this protocol says.
 fn sound<T: DeserializeOwned>(bytes: &[u8]) -> T {
     decode(bytes).expect("the store holds what this protocol wrote")
@@ -405,7 +418,6 @@ impl Inspect for Site {
         roles.gateway.tables(visit);
         roles.replica.tables(visit);
         roles.unnamed.tables(visit);
-        visit(roles.gateway.waiting());
         roles.burdened.tables(visit);
         roles.reconciler.tables(visit);
         shared.tables(visit);
@@ -434,7 +446,7 @@ impl Actor for Site {
             }
             Input::Start => {
                 cx.fx.set_timer(Timer::Tick, cx.shared.config.tick);
-                recover(RECOVERED[0], Vec::new(), cx);
+                self.roles.recover(cx);
             }
             Input::Loaded { token, loaded } => self.roles.on_loaded(token, loaded, cx),
             Input::Persisted { token } => self.roles.on_persisted(token, cx),

@@ -7,7 +7,7 @@ use super::context::{Context, Shared};
 use super::quorums::Quorums;
 use super::records::{ACCEPTOR, ASIDE, BASE, CLOCK_BOUND, CONFIGURATION, DECISIONS, DIFFERENCES, PREPARED};
 use super::request::Answer;
-use rhumb_core::actor::{Effect, Gated, Load, Op, Space};
+use rhumb_core::actor::{Agreed, Effect, Gated, Load, Op, Space};
 use rhumb_core::{Effects, Key, SiteId, Span, Time, Timestamp, TxnId};
 
 /// The site `r<n>.0`.
@@ -38,7 +38,7 @@ impl Bench {
         let bound = shared.clock.renew(shared.now).expect("it has none yet");
         shared.clock.on_durable(bound);
         (1..sites).for_each(|n| shared.peers.answer(site(n), 0, Vec::new()));
-        Bench { shared, fx: Effects::new(false) }
+        Bench { shared, fx: Effects::new(false).recording() }
     }
 
     /// Has the role make a step.
@@ -51,9 +51,11 @@ impl Bench {
         self.fx.take()
     }
 
-    /// The same in lines, but for what is only counted.
+    /// The same in lines, but for what is only counted; then what every site must agree on.
     pub(super) fn lines(&mut self) -> Vec<String> {
-        self.effects().iter().filter(|effect| !matches!(effect, Effect::Count(_))).map(line).collect()
+        let effects = self.effects();
+        let agreed = self.fx.take_agreed().into_iter().map(|Agreed { topic, key, .. }| format!("agree on {topic} {key}"));
+        effects.iter().filter(|effect| !matches!(effect, Effect::Count(_))).map(line).chain(agreed).collect()
     }
 }
 

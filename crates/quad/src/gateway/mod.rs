@@ -17,7 +17,6 @@ mod reads;
 #[cfg(test)]
 mod tests;
 
-use super::acceptor::Acceptor;
 use super::config::{OPEN_MAX, READ_KEYS_BYTES_MAX, ROWS_MAX, SCAN_MAX, WAITING_MAX};
 use super::configuration::Configuration;
 use super::context::Context;
@@ -162,15 +161,12 @@ impl Gateway {
         self.open.len() + self.decided.values().filter(|decided| decided.id.is_some()).count()
     }
 
-    /// Lists its tables, but for the next one.
+    /// Lists its tables.
     pub(crate) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("gateway.open", self.open.len(), OPEN_MAX));
         visit(Table::new("gateway.decided", self.decided.len(), OPEN_MAX));
-    }
-
-    /// The requests that wait for the next configuration.
-    pub(crate) fn waiting(&self) -> Table {
-        Table::new("waiting", self.waiting.len(), WAITING_MAX)
+        // Until the next configuration.
+        visit(Table::new("gateway.waiting", self.waiting.len(), WAITING_MAX));
     }
 
     /// How many transactions have committed.
@@ -183,7 +179,8 @@ impl Gateway {
         self.decided.len()
     }
 
-    pub(crate) fn on_request(&mut self, id: RequestId, request: Request, acceptor: &Acceptor, cx: &mut Context<'_>) {
+    /// A client asks. Where the epoch `is_sealed`, what needs a later one waits for that.
+    pub(crate) fn on_request(&mut self, id: RequestId, request: Request, is_sealed: bool, cx: &mut Context<'_>) {
         if !cx.is_member() {
             let error = cx.stranger();
             // One that had only begun when this site left is not among those that were interrupted.
@@ -193,7 +190,7 @@ impl Gateway {
                 None => cx.refuse(id, error),
             };
         }
-        if acceptor.is_sealed() && self.waits(&request) {
+        if is_sealed && self.waits(&request) {
             return self.waiting.push_back(Waiting { id, request, since: cx.ticks });
         }
         let answer = match request {
