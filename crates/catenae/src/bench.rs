@@ -11,7 +11,7 @@ use super::runs::Runs;
 use super::stream_id::StreamId;
 use super::streams::Streams;
 use rhumb_commit::one_shot::operation::{Operation, Transaction};
-use rhumb_core::actor::{Effect, Gated, RequestId};
+use rhumb_core::actor::{Agreed, Effect, Gated, RequestId};
 use rhumb_core::{Effects, Load, SiteId, Topology};
 use std::sync::Arc;
 
@@ -29,11 +29,12 @@ impl Bench {
         Bench(Shared::new(me, Arc::new(Topology::new(["a", "b", "c"].map(String::from).to_vec(), 2)), config))
     }
 
-    /// Has a role act: what it returns, and its effects.
+    /// Has a role act: what it returns, its effects, and what every site must agree on.
     pub fn act<T>(&mut self, act: impl FnOnce(&mut Context<'_>) -> T) -> (T, Vec<String>) {
-        let mut fx = Effects::new(false);
+        let mut fx = Effects::new(false).recording();
         let returned = act(&mut Context { shared: &mut self.0, fx: &mut fx });
-        (returned, fx.take().iter().map(line).collect())
+        let agreed = fx.take_agreed().into_iter().map(|Agreed { topic, key, .. }| format!("agree on {topic} {key}"));
+        (returned, fx.take().iter().map(line).chain(agreed).collect())
     }
 
     /// The effects alone.

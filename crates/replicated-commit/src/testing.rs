@@ -13,7 +13,7 @@ use super::records::{CARRIED, LOG, NUMBERS, PLACEMENT, PREPARED, VOTES};
 use crate::Site;
 use crate::views::{NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use rhumb_commit::placement::{Placement, Regions};
-use rhumb_core::actor::{Effect, Gated, Op, Space, Token};
+use rhumb_core::actor::{Agreed, Effect, Gated, Op, Space, Token};
 use rhumb_core::{Batch, Effects, Key, Load, SiteId, Time, Timestamp, Topology, TxnId};
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     fn said<T>(&mut self, act: impl FnOnce(&mut Stage, &mut Effects<Site>) -> T) -> (T, Vec<String>) {
-        let mut fx = Effects::new(false);
+        let mut fx = Effects::new(false).recording();
         let result = act(self, &mut fx);
         let mut said = Vec::new();
         for effect in fx.take() {
@@ -102,6 +102,7 @@ impl Stage {
                 local => format!("tell {local:?}"),
             });
         }
+        said.extend(fx.take_agreed().into_iter().map(|Agreed { topic, key, .. }| format!("agree on {topic} {key}")));
         (result, said)
     }
 

@@ -127,10 +127,19 @@ fn the_role_loads_writes_and_answers_and_those_that_wait_follow() {
     assert_eq!(bench.effects(|cx| runs.run_ready(cx)), [format!("load 1: k at {}", at.previous())]);
     let later = Epoch(2).timestamp(Lone::config().epoch, 0);
     let ran = Outcome::Done(vec![Output::Number(1)]);
-    let expected = ["write: 1 ops".to_string(), format!("answer 7: ran at {at}: {ran:?}"), format!("load 2: k at {}", later.previous())];
+    let expected = [
+        "write: 1 ops".to_string(),
+        format!("answer 7: ran at {at}: {ran:?}"),
+        format!("load 2: k at {}", later.previous()),
+        "agree on transaction e1.r0.0".to_string(),
+    ];
     assert_eq!(bench.effects(|cx| runs.on_loaded(1, nothing_there(), cx)), expected);
     assert_eq!((runs.backlog().len(), runs.ledger().first_unsettled()), (1, Some(Epoch(2))));
-    assert_eq!(bench.effects(|cx| runs.on_loaded(2, nothing_there(), cx)), ["write: 1 ops"], "nobody here asked for it");
+    assert_eq!(
+        bench.effects(|cx| runs.on_loaded(2, nothing_there(), cx)),
+        ["write: 1 ops", "agree on transaction e2.r0.0"],
+        "nobody here asked for it"
+    );
     assert!(runs.are_idle() && runs.backlog().len() == 0);
 }
 

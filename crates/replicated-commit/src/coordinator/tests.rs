@@ -85,7 +85,8 @@ fn an_attempt_commits_once_a_majority_of_regions_has_voted_yes() {
     let from = meta.clone();
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_decided_as_coordinator(near, R1, &from, decision, cx));
     let apply = format!("Apply {attempt}");
-    assert_eq!(said, [format!("write [vote], then {apply} → {OTHER}"), format!("{apply} → {ME}")], "on record first");
+    let agreed = format!("agree on attempt {attempt}");
+    assert_eq!(said, [format!("write [vote], then {apply} → {OTHER}"), format!("{apply} → {ME}"), agreed], "on record first");
     assert!(stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, 1, cx)).is_empty());
     assert_eq!(stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, 0, cx)), ["write [vote]"], "resolved");
 }

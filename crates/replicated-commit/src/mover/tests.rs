@@ -21,7 +21,7 @@ fn moving() -> Stage {
         mover.adopt(placement, &mut batch, cx);
         batch
     });
-    assert!(said.is_empty() && batch.ops.len() == 1, "it goes to disk with the row that says so");
+    assert_eq!((said, batch.ops.len()), (vec!["agree on placement 2".into()], 1), "it goes to disk with the row that says so");
     assert!(matches!(next(&mut stage), Step::Adopted));
     let said = stage.move_on(|mover, _, cx| assert!(mover.request_stops(cx))).1;
     let ask = format!("AskStopped {}", stage.shared.placement);
