@@ -62,8 +62,9 @@ pub(super) struct Chains {
 }
 
 impl Chains {
-    /// Lists what waits.
-    pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+    /// Lists its tables, where so many epochs may be unsettled.
+    pub(super) fn tables(&self, epochs_max: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("chains", self.epochs.len(), epochs_max));
         visit(Table::new("chains.early", self.early.values().map(Vec::len).sum(), EARLY_VISITS_MAX));
     }
 

@@ -115,8 +115,7 @@ impl Shared {
 
     /// All sites but this one.
     pub(super) fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
-        let me = self.me;
-        self.topology.sites().filter(move |site| *site != me)
+        self.topology.others(self.me)
     }
 
     /// The last epoch that has ended by this site's clock.

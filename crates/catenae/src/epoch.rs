@@ -21,6 +21,11 @@ impl Epoch {
         Epoch((now.as_micros() / length.as_micros()).saturating_sub(1))
     }
 
+    /// No epoch of that length comes after this one: it leaves as much of the range of timestamps as lies before it.
+    pub fn last(length: Span) -> Epoch {
+        Epoch(Timestamp::MAX.time().as_micros() / 2 / length.as_micros())
+    }
+
     /// The epoch `count` later.
     pub fn plus(self, count: u64) -> Epoch {
         Epoch(self.0.saturating_add(count))

@@ -433,9 +433,10 @@ impl Inspect for Site {
         visit(Table::new("coordinator.running", roles.log.runs.awaited(), transactions_max));
         roles.forwarding.tables(visit);
         roles.log.runs.tables(transactions_max, visit);
-        roles.chains.tables(visit);
+        let epochs_max = streams * (FLOODED_FACTOR * AHEAD_MAX as usize + PAGE_ENTRIES_MAX);
+        roles.chains.tables(epochs_max, visit);
         roles.reads.tables(roles.coordinator.reads(), visit);
-        roles.log.epochs.tables(streams * (FLOODED_FACTOR * AHEAD_MAX as usize + PAGE_ENTRIES_MAX), visit);
+        roles.log.epochs.tables(epochs_max, visit);
         visit(Table::new("backlog", roles.log.runs.backlog().len(), transactions_max));
         roles.log.streams.tables(shared, visit);
         let loads = RUN_LOADS_MAX + WAITING_READS_MAX + sites * streams;

@@ -145,7 +145,7 @@ impl<T> PerStream<T> {
     }
 
     /// Which place it has among [`all`].
-    pub fn place(&self, stream: StreamId) -> usize {
+    fn place(&self, stream: StreamId) -> usize {
         usize::from(stream.number()) * self.regions + usize::from(stream.region().0)
     }
 }

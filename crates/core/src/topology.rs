@@ -49,6 +49,11 @@ impl Topology {
         self.regions().flat_map(move |region| (0..shards).map(move |shard| SiteId { region, shard }))
     }
 
+    /// All sites but `me`.
+    pub fn others(&self, me: SiteId) -> impl Iterator<Item = SiteId> + use<> {
+        self.sites().filter(move |site| *site != me)
+    }
+
     /// The sites that hold a replica of `shard`, one per region.
     pub fn replicas(&self, shard: u16) -> impl Iterator<Item = SiteId> + use<> {
         self.regions().map(move |region| SiteId { region, shard })

@@ -75,13 +75,12 @@ impl Shared {
 
     /// All sites.
     pub(super) fn sites(&self) -> impl Iterator<Item = SiteId> + use<> {
-        self.topology.sites().collect::<Vec<_>>().into_iter()
+        self.topology.sites()
     }
 
     /// All sites but this one.
     pub(super) fn others(&self) -> impl Iterator<Item = SiteId> + use<> {
-        let me = self.me;
-        self.sites().filter(move |site| *site != me)
+        self.topology.others(self.me)
     }
 
     /// A timestamp of now, by the hybrid clock.

@@ -62,13 +62,7 @@ impl Coordinator {
     pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("coordinator.running", self.running.len(), RUNNING_MAX));
     }
-}
 
-fn ticks(span: Span) -> u64 {
-    span.as_micros() / TICK.as_micros()
-}
-
-impl Coordinator {
     /// A client's transaction.
     pub(super) fn on_run(&mut self, id: RequestId, transaction: Transaction, cx: &mut Context<'_>) {
         self.begin(id, Asked::Run, transaction, cx);
@@ -265,4 +259,8 @@ fn answer(asked: Asked, at: Timestamp, ran: Ran) -> Answer {
         }
         (Asked::Read(_), Ran::Rejected(_)) => unreachable!("a read rejects nothing"),
     }
+}
+
+fn ticks(span: Span) -> u64 {
+    span.as_micros() / TICK.as_micros()
 }

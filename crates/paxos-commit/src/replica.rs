@@ -87,9 +87,7 @@ impl Replica {
     pub(super) fn in_doubt(&self) -> usize {
         self.doubts.len()
     }
-}
 
-impl Replica {
     /// A coordinator wants to know the rows of a transaction, for the first time or again.
     pub(super) fn on_execute(&mut self, txn: TxnId, transaction: &Transaction, cx: &mut Context<'_>) {
         if self.votes.contains_key(&txn) || self.validating.contains_key(&txn) {

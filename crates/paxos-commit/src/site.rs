@@ -65,11 +65,6 @@ impl Site {
         self
     }
 
-    /// True once it has recovered from its disk.
-    pub fn is_serving(&self) -> bool {
-        self.roles.serving
-    }
-
     /// Attempts that it has voted for and whose outcome it does not know.
     pub fn in_doubt(&self) -> usize {
         self.roles.replica.in_doubt()

@@ -91,8 +91,7 @@ impl Context<'_> {
 
     /// Sends a note to every other site.
     pub(super) fn broadcast(&mut self, note: &Note) {
-        let me = self.me;
-        self.shared.topology.sites().filter(|site| *site != me).for_each(|site| self.fx.send(site, note.clone()));
+        self.shared.topology.others(self.me).for_each(|site| self.fx.send(site, note.clone()));
     }
 
     /// Asks the sites of all shards but the coordinator's, in the regions that vote on `meta`, how high they have prepared.

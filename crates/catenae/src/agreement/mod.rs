@@ -2,7 +2,7 @@
 //!
 //! It holds the site's view of the [stream](super::stream), its part in who leads it (`takeover.rs`), and what it has asked others
 //! for (`pulling.rs`). All of that is private, and [`Agreement::on`] is the only way in once the site has recovered. It knows no clock, no
-//! disk and no network, and nothing of what its entries say. So the model checker runs it as it is (`tests/model_catenae.rs`).
+//! disk and no network, and nothing of what its entries say. So the model checker runs it as it is (`tests/model`).
 //!
 //! ```text
 //!   messages, end of an epoch, a write is durable, records are loaded ──▶ on(event) ──▶ send, persist (and what waits for it), load,
@@ -26,6 +26,10 @@ use super::stream_id::StreamId;
 use pulling::Pulling;
 use rhumb_core::{Ballot, Batch, Loaded, Rules, SiteId, Topology};
 use takeover::Seat;
+
+/// No stream comes near this place, nor any ballot near this number: a message that names a higher one is not believed, and a few more than
+/// these never overflow.
+const PLACES_MAX: u64 = 1 << 62;
 
 /// One stream at one site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -133,6 +137,41 @@ pub enum Event {
     Chosen { from: SiteId, first: u64, entries: Vec<Entry>, more: bool },
 }
 
+impl Event {
+    /// The highest place, or number of a ballot, that a peer names in it.
+    fn highest(&self) -> u64 {
+        match self {
+            Event::Epoch { ballot, first, .. } => ballot.number.max(*first),
+            Event::Held { ballot, upto, .. } => ballot.number.max(*upto),
+            Event::Prepare { ballot, after, .. } => ballot.number.max(*after),
+            Event::Refused(promised) => promised.number,
+            Event::Promised { ballot, part, .. } => {
+                let places = part.accepted.iter().map(|(index, ..)| *index);
+                places.fold(ballot.number.max(part.after).max(part.chosen), u64::max)
+            }
+            Event::Pull { after, .. } => *after,
+            Event::Chosen { first, .. } => *first,
+            Event::Start
+            | Event::EndOfEpoch { .. }
+            | Event::LookForGaps { .. }
+            | Event::PassOver(_)
+            | Event::Ask(_)
+            | Event::Durable { .. }
+            | Event::Loaded { .. } => 0,
+        }
+    }
+
+    /// The entries that a peer sends with it.
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let (entries, accepted): (&[Entry], &[(u64, Standing, Entry)]) = match self {
+            Event::Epoch { entries, .. } | Event::Chosen { entries, .. } => (entries, &[]),
+            Event::Promised { part, .. } => (&[], &part.accepted),
+            _ => (&[], &[]),
+        };
+        entries.iter().chain(accepted.iter().map(|(.., entry)| entry))
+    }
+}
+
 /// Entries that a site misses, and that are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulled {
@@ -228,8 +267,11 @@ impl Agreement {
         self.truncated = upto;
     }
 
-    /// Takes an event.
+    /// Takes an event. One that names what no site comes to is dropped.
     pub fn on(&mut self, event: Event, cx: &Cx<'_>) -> Vec<Effect> {
+        if event.highest() > PLACES_MAX || event.entries().any(|entry| entry.epoch > Epoch::last(cx.config.epoch)) {
+            return vec![Effect::Count("catenae.out_of_bounds")];
+        }
         let mut out = Vec::new();
         match event {
             Event::Start => self.start(cx, &mut out),
@@ -293,6 +335,54 @@ impl Cx<'_> {
 
     /// All sites but this one.
     fn others(&self) -> Vec<SiteId> {
-        self.topology.sites().filter(|site| *site != self.me).collect()
+        self.topology.others(self.me).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhumb_core::RegionId;
+
+    #[test]
+    fn what_no_stream_comes_to_is_dropped_whoever_says_so() {
+        let (topology, config) = (Topology::new(["a", "b", "c"].map(String::from).to_vec(), 1), Config::default());
+        let cx = Cx { me: SiteId::new(0, 0), topology: &topology, config: &config, tick: 7, rules: Rules::HOLD };
+        let (from, id) = (SiteId::new(1, 0), StreamId::first(RegionId(1)));
+        let ballot = id.first_ballot();
+        let far = Ballot { number: u64::MAX, leader: from };
+        let entry = |epoch| Entry { author: from, epoch: Epoch(epoch), batch: Vec::new(), orders: Vec::new() };
+        let epoch = |ballot, first, of| Event::Epoch { from, ballot, first, entries: vec![entry(of)], is_flooded: false };
+        let chosen = |first, entries| Event::Chosen { from, first, entries, more: false };
+        let promised =
+            |ballot, after, chosen, accepted| Event::Promised { from, ballot, part: Part { after, chosen, accepted, more: false } };
+        let at = |index, of| vec![(index, Standing::Accepted(ballot), entry(of))];
+        let out_of_bounds = [
+            epoch(far, 1, 1),
+            epoch(ballot, u64::MAX, 1),
+            epoch(ballot, 1, u64::MAX),
+            Event::Held { from, ballot: far, upto: 1 },
+            Event::Held { from, ballot, upto: u64::MAX },
+            Event::Prepare { from, ballot: far, after: 1 },
+            Event::Prepare { from, ballot, after: u64::MAX },
+            Event::Refused(far),
+            promised(far, 0, 0, Vec::new()),
+            promised(ballot, u64::MAX, 0, Vec::new()),
+            promised(ballot, 0, u64::MAX, Vec::new()),
+            promised(ballot, 0, 0, at(u64::MAX, 1)),
+            promised(ballot, 0, 0, at(1, u64::MAX)),
+            Event::Pull { from, after: u64::MAX },
+            chosen(u64::MAX, Vec::new()),
+            chosen(1, vec![entry(u64::MAX)]),
+        ];
+        let fresh = Agreement::new(id, 2);
+        for event in out_of_bounds {
+            let mut agreement = fresh.clone();
+            assert_eq!(agreement.on(event.clone(), &cx), [Effect::Count("catenae.out_of_bounds")], "{event:?}");
+            assert_eq!(agreement, fresh, "{event:?}");
+        }
+        for event in [epoch(ballot, PLACES_MAX, 1), chosen(PLACES_MAX, vec![entry(1)]), Event::Pull { from, after: PLACES_MAX }] {
+            assert_ne!(fresh.clone().on(event.clone(), &cx), [Effect::Count("catenae.out_of_bounds")], "{event:?}");
+        }
     }
 }
