@@ -364,8 +364,7 @@ impl Roles {
             }
         }
         if meta.participants == [cx.me.shard] {
-            self.coordinator.resolve(meta.attempt, &mut batch);
-            self.coordinator.confirm(meta, batch, cx);
+            self.coordinator.on_all_applied(meta, batch, cx);
         } else {
             let SiteId { region, shard } = cx.me;
             cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Applied { attempt: meta.attempt, shard });

@@ -66,6 +66,7 @@ fn an_entry_that_is_awaited_is_asked_for_again() {
     });
     assert!(said.is_empty(), "{said:?}");
     assert_eq!(stage.catch_up.cursor(R1.region), 1, "not beyond the entry before");
+    assert_eq!(pull(&mut stage), [format!("write [number], then Pull after 1 safe {} → {R1}", Timestamp::ZERO)]);
 }
 
 #[test]

@@ -216,7 +216,8 @@ impl Cohort {
 
     /// Versions in between are gone from a log that is taken over: history has a hole below now. Adds that to `batch`.
     pub(crate) fn has_hole(&mut self, batch: &mut Batch, cx: &mut Context<'_>) {
-        self.history_floor = cx.timestamp();
+        // A copy may have brought rows above this clock.
+        self.history_floor = cx.timestamp().max(self.history_floor);
         Number::HistoryFloor.put(batch, self.history_floor.bits());
     }
 

@@ -108,15 +108,15 @@ impl AttemptState {
         }
     }
 
-    /// As `record` of an earlier life has it; region `own` has no other cohorts than its coordinator if `is_alone`. A commit is on disk with the
-    /// first cohort's rows: others may still wait for it.
+    /// As `record` of an earlier life has it; region `own` has no other cohorts than its coordinator if `is_alone`. The commit of a region that
+    /// voted yes is on disk with the first cohort's rows, and others may still wait for it; where it did not, rows come by the log.
     pub(super) fn recovered(record: VoteRecord, own: RegionId, is_alone: bool, since: Time) -> AttemptState {
         let VoteRecord { meta, vote, decision, acceptor } = record;
         let mut state = AttemptState { vote, acceptor, kept: true, ..AttemptState::new(meta, since) };
         state.commit_on_record = decision.is_some_and(Decision::is_commit);
         state.stands_in = state.vote.is_none() && decision.is_none() && state.meta.electorate.contains(own);
         state.phase = match decision {
-            Some(Decision::Committed { floor }) if !is_alone => Phase::Applying { floor },
+            Some(Decision::Committed { floor }) if !is_alone && state.has_yes() => Phase::Applying { floor },
             Some(decision) => Phase::Over(decision),
             None if state.has_yes() || state.acceptor.is_bound() => Phase::Open,
             None => Phase::Resting,
@@ -254,30 +254,48 @@ impl AttemptState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Attempt;
-    use rhumb_core::TxnId;
+    use crate::resolution::Round;
+    use crate::testing::{ME, R1, Stage, ms};
+    use rhumb_commit::votes::Refusal;
 
     /// A leader that has not promised its round itself, as its gateway is silent, begins another with fewer survivors: what the others
     /// promised in the first one must not count for the second.
     #[test]
     fn no_two_rounds_of_a_leader_have_one_name() {
-        let own = RegionId(0);
-        let attempt = Attempt { txn: TxnId { began: Timestamp::ZERO, gateway: SiteId::new(0, 1) }, made: Timestamp::ZERO };
-        let meta = Meta {
-            attempt,
-            at: Timestamp::MAX,
-            epoch: 1,
-            electorate: Regions::first(4),
-            declares_lost: Regions::NONE,
-            two_rounds: false,
-            coordinator: 0,
-            participants: vec![0],
-        };
+        let meta = Meta { electorate: Regions::first(4), ..Stage::new(1).meta(R1, 100, &[0]) };
         let mut state = AttemptState::new(meta, Time::ZERO);
         let rounds = [3, 2].map(|survivors| {
-            state.lead(own, Regions::first(survivors));
+            state.lead(ME.region, Regions::first(survivors));
             state.leader.as_ref().expect("it leads").round()
         });
         assert!(rounds[0] < rounds[1], "{rounds:?}");
+    }
+
+    /// What a new life makes of a record.
+    fn recovered(vote: Option<Vote>, decision: Option<Decision>, is_bound: bool, is_alone: bool) -> AttemptState {
+        let meta = Stage::new(2).meta(R1, 100, &[0, 1]);
+        let mut acceptor = Acceptor::default();
+        if is_bound {
+            acceptor.promise(Round { number: 1, leader: R1.region }, Regions::NONE).expect("its first round");
+        }
+        AttemptState::recovered(VoteRecord { meta, vote, decision, acceptor }, ME.region, is_alone, Time::ZERO)
+    }
+
+    #[test]
+    fn only_a_commit_of_a_region_that_voted_yes_is_still_being_applied_after_a_restart() {
+        let floor = ms(100);
+        let committed = Decision::Committed { floor };
+        for vote in [None, Some(Vote::No(Refusal::Locked)), Some(Vote::Yes), Some(Vote::Firm)] {
+            let has_yes = vote.as_ref().is_some_and(Vote::is_yes);
+            for is_bound in [false, true] {
+                let phase = |decision, is_alone| recovered(vote.clone(), decision, is_bound, is_alone).phase;
+                let waits = if has_yes { Phase::Applying { floor } } else { Phase::Over(committed) };
+                assert_eq!(phase(Some(committed), false), waits, "{vote:?}");
+                assert_eq!(phase(Some(committed), true), Phase::Over(committed), "{vote:?}: its one cohort has applied it");
+                assert_eq!(phase(Some(Decision::Aborted), false), Phase::Over(Decision::Aborted), "{vote:?}");
+                let open = if has_yes || is_bound { Phase::Open } else { Phase::Resting };
+                assert_eq!(phase(None, false), open, "{vote:?}, bound: {is_bound}");
+            }
+        }
     }
 }

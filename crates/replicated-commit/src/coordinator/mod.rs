@@ -281,10 +281,13 @@ impl Coordinator {
     }
 
     /// Marks the attempt resolved: nobody in this region waits for it any more. Adds that to `batch`.
-    pub(crate) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) {
-        if self.attempts.get_mut(&attempt).is_some_and(AttemptState::resolve) {
+    /// True if somebody waited.
+    pub(crate) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) -> bool {
+        let waited = self.attempts.get_mut(&attempt).is_some_and(AttemptState::resolve);
+        if waited {
             self.put_resolved(attempt, batch);
         }
+        waited
     }
 
     /// Nobody looks after an attempt any more that is resolved: its record says so.
@@ -596,7 +599,7 @@ impl Coordinator {
                 let parts = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| (site.shard, None)).collect();
                 self.send_apply(attempt, parts, cx);
                 if confirms {
-                    self.confirm(meta, Batch::new(), cx); // the gateway did not hear so the first time
+                    self.on_all_applied(meta, Batch::new(), cx); // the gateway did not hear so the first time
                 }
             }
             (Some(Decision::Aborted), Decision::Committed { .. }) => {}
@@ -846,15 +849,16 @@ impl Coordinator {
         state.applied.insert(shard);
         if state.meta.participants.iter().all(|shard| state.applied.contains(shard)) {
             let meta = state.meta.clone();
-            let mut batch = Batch::new();
-            self.resolve(attempt, &mut batch);
-            self.confirm(&meta, batch, cx);
+            self.on_all_applied(&meta, Batch::new(), cx);
         }
     }
 
-    /// The region has applied a commit; its gateway may wait for that.
-    pub(crate) fn confirm(&mut self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) {
-        if meta.two_rounds {
+    /// All cohorts of this region say that they have applied a commit, the last of them by `batch`: the gateway may wait for that. Where nobody
+    /// waited, as the rows come by the log, they had nothing to apply.
+    pub(crate) fn on_all_applied(&mut self, meta: &Meta, mut batch: Batch, cx: &mut Context<'_>) {
+        let has_yes = self.attempts.get(&meta.attempt).is_some_and(AttemptState::has_yes);
+        let have_applied = self.resolve(meta.attempt, &mut batch) || has_yes;
+        if meta.two_rounds && have_applied {
             let confirmed = Promise::Confirmed { attempt: meta.attempt, region: cx.me.region };
             cx.fx.persist(batch).send(meta.attempt.txn.gateway, confirmed);
         } else if !batch.ops.is_empty() {

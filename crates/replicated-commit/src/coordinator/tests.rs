@@ -1,7 +1,7 @@
 //! A region's vote and its two-phase commit, step by step (the paper's sections 3.2 and 3.3).
 
 use super::*;
-use crate::testing::{ME, OTHER, R1, R2, Stage, part};
+use crate::testing::{ME, OTHER, R1, R2, Stage, ms, part};
 use rhumb_commit::votes::Refusal;
 
 /// A stage on which this region, of two shards, was asked to vote on an attempt of `r1.0`'s.
@@ -73,7 +73,49 @@ fn a_yes_that_somebody_in_doubt_asks_for_is_made_firm_and_can_no_longer_be_withd
 }
 
 #[test]
-fn an_attempt_commits_once_a_majority_of_regions_has_voted_yes() {
+fn votes_of_a_majority_decide_and_the_commit_is_on_record_before_other_sites_apply_it() {
+    let (mut stage, meta) = accepted();
+    let attempt = meta.attempt;
+    for shard in [0, 1] {
+        stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, shard, cx));
+    }
+    let votes = [voted(&meta, ME, Vote::Firm), voted(&meta, R1, Vote::Firm)];
+    let mut heard = votes.iter().map(|vote| stage.coordinate(|coordinator, near, cx| coordinator.on_vote_as_coordinator(near, vote, cx)));
+    assert_eq!(heard.next(), Some(Vec::new()), "one of three");
+    assert_eq!(heard.next(), Some(Vec::new()), "of the other shard it is not known how high it has prepared");
+    let mut high = |from| stage.coordinate(|coordinator, near, cx| coordinator.on_high_as_coordinator(near, from, attempt, ms(120), cx));
+    assert!(high(OTHER).is_empty(), "in one region of two");
+    let said = high(SiteId::new(1, 1));
+    let decided = format!("Decided {attempt} committed");
+    let apply = format!("Apply {attempt}");
+    assert_eq!(
+        said,
+        [
+            format!("{decided} → {R1}"),
+            format!("{decided} → {R2}"),
+            format!("write [vote], then {apply} → {OTHER}"),
+            format!("{apply} → {ME}"),
+            format!("agree on attempt {attempt}"),
+        ]
+    );
+}
+
+#[test]
+fn a_region_confirms_only_what_its_cohorts_had_to_apply() {
+    let mut stage = Stage::new(2);
+    let meta = Meta { two_rounds: true, ..stage.meta(ME, 100, &[0, 1]) };
+    let (attempt, decision) = (meta.attempt, Decision::Committed { floor: meta.at });
+    // Its gateway tells it of a commit that it was not asked to vote on: the rows will come by the log.
+    let said = stage.coordinate(|coordinator, near, cx| coordinator.on_decided_as_coordinator(near, ME, &meta, decision, cx));
+    assert!(said.iter().any(|line| line.contains(&format!("Apply {attempt} → {OTHER}"))), "{said:?}");
+    for shard in [0, 1] {
+        let said = stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, shard, cx));
+        assert!(said.is_empty(), "a cohort without its part has applied nothing: {said:?}");
+    }
+}
+
+#[test]
+fn a_commit_that_is_told_is_on_record_before_other_sites_apply_it() {
     let (mut stage, meta) = accepted();
     let attempt = meta.attempt;
     for shard in [0, 1] {
