@@ -36,7 +36,7 @@ use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAG
 use super::context::{Context, Local, Shared};
 use super::message::{LogEntry, LogHead, LogPage, Note, Part, Promise, Pulled};
 use super::records::{LOG, LogRecord, Number};
-use crate::pending::{Closed, Job, PulledLog};
+use crate::job::{Closed, Job, PulledLog};
 use crate::views::{CatchUpView, CohortView, MoverView, NearCatchUp};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::Refusal;

@@ -10,7 +10,7 @@ use super::peers::Peers;
 use super::planted::Planted;
 use super::records::Number;
 use crate::Site;
-use crate::pending::Job;
+use crate::job::Job;
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Decision, Outcome, Refusal, Tally};
@@ -142,9 +142,9 @@ impl Context<'_> {
         self.request_highs(meta);
     }
 
-    /// Loads something from disk for `pending`.
-    pub(super) fn load(&mut self, pending: Job, load: Load) -> Token {
-        let token = self.jobs.begin(pending);
+    /// Loads something from disk for `job`.
+    pub(super) fn load(&mut self, job: Job, load: Load) -> Token {
+        let token = self.jobs.begin(job);
         self.fx.load(token, load);
         token
     }

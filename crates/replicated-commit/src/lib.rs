@@ -40,7 +40,7 @@
 //! | `roles.rs` | which role handles what arrives; what concerns several roles of a site |
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
 //! | `views.rs` | what each role shows to the others of its site |
-//! | `pending.rs` | what a site waits for: timers, its disk |
+//! | `job.rs` | what a site waits for: timers, its disk |
 //! | `recovery.rs` | from disk to serving |
 //! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
 //! | `gateway/handoff.rs` | a commit run from a better place |
@@ -62,11 +62,11 @@ mod config;
 mod context;
 mod coordinator;
 mod gateway;
+mod job;
 mod measure;
 pub mod message;
 mod mover;
 mod peers;
-mod pending;
 pub mod planted;
 pub mod records;
 mod recovery;
@@ -78,6 +78,6 @@ mod testing;
 mod views;
 
 pub use config::Config;
+pub use job::{ReadRetry, Timer};
 pub use message::{Admin, Answer, Measured, Note, Promise, Request, Status};
-pub use pending::{ReadRetry, Timer};
 pub use site::Site;

@@ -21,7 +21,7 @@ use super::peers::Closed;
 use super::planted::Planted;
 use super::records::{CARRIED, NUMBERS, Number, PLACEMENT, VOTES};
 use super::recovery::Recovery;
-use crate::pending::{Job, ReadRetry, Timer};
+use crate::job::{Job, ReadRetry, Timer};
 use crate::views::{CatchUpView, CohortView, CoordinatorView, GatewayView, MoverView, NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::transaction::TxnError;
@@ -33,11 +33,11 @@ use std::collections::BTreeSet;
 /// The roles of a site.
 #[derive(Default)]
 pub(super) struct Roles {
-    gateway: Gateway,
-    coordinator: Coordinator,
-    cohort: Cohort,
-    catch_up: CatchUp,
-    mover: Mover,
+    pub(super) gateway: Gateway,
+    pub(super) coordinator: Coordinator,
+    pub(super) cohort: Cohort,
+    pub(super) catch_up: CatchUp,
+    pub(super) mover: Mover,
     measures: Measures,
     /// How far this life has come in reading its disk; none once it serves.
     recovery: Option<Recovery>,
@@ -84,25 +84,25 @@ impl Roles {
     }
 
     /// Has the coordinator act.
-    fn coordinate<T>(&mut self, act: impl FnOnce(&mut Coordinator, &NearCoordinator<'_>) -> T) -> T {
+    pub(super) fn coordinate<T>(&mut self, act: impl FnOnce(&mut Coordinator, &NearCoordinator<'_>) -> T) -> T {
         let Roles { coordinator, gateway, cohort, catch_up, mover, .. } = self;
         act(coordinator, &NearCoordinator { gateway, cohort, catch_up, mover })
     }
 
     /// Has the cohort act.
-    fn replicate<T>(&mut self, act: impl FnOnce(&mut Cohort, &NearCohort<'_>) -> T) -> T {
+    pub(super) fn replicate<T>(&mut self, act: impl FnOnce(&mut Cohort, &NearCohort<'_>) -> T) -> T {
         let Roles { coordinator, cohort, catch_up, mover, .. } = self;
         act(cohort, &NearCohort { coordinator, catch_up, mover })
     }
 
     /// Has catch-up act.
-    fn follow<T>(&mut self, act: impl FnOnce(&mut CatchUp, &NearCatchUp<'_>) -> T) -> T {
+    pub(super) fn follow<T>(&mut self, act: impl FnOnce(&mut CatchUp, &NearCatchUp<'_>) -> T) -> T {
         let Roles { cohort, catch_up, mover, .. } = self;
         act(catch_up, &NearCatchUp { cohort, mover })
     }
 
     /// Has the mover act.
-    fn move_on<T>(&mut self, act: impl FnOnce(&mut Mover, &NearMover<'_>) -> T) -> T {
+    pub(super) fn move_on<T>(&mut self, act: impl FnOnce(&mut Mover, &NearMover<'_>) -> T) -> T {
         let Roles { cohort, catch_up, mover, .. } = self;
         act(mover, &NearMover { cohort, catch_up })
     }

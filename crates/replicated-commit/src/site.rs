@@ -8,7 +8,7 @@ use super::context::{Context, Shared};
 use super::message::{Admin, Answer, Note, Promise, Request, Status};
 use super::planted::Planted;
 use super::roles::Roles;
-use crate::pending::Timer;
+use crate::job::Timer;
 use rhumb_commit::placement::Placement;
 use rhumb_core::{Actor, Body, Effects, Input, Inspect, Rules, SiteId, Table, Time, Topology};
 use std::sync::Arc;

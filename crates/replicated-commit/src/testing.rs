@@ -10,6 +10,7 @@ use super::gateway::Gateway;
 use super::message::{Answer, Attempt, Meta, Part, ReadCheck};
 use super::mover::Mover;
 use super::records::{CARRIED, LOG, NUMBERS, PLACEMENT, PREPARED, VOTES};
+use super::roles::Roles;
 use crate::Site;
 use crate::views::{NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use rhumb_commit::placement::{Placement, Regions};
@@ -30,11 +31,7 @@ const BEGINNING: Time = Time::from_micros(10_000_000);
 /// The roles of the site, and what they share.
 pub(crate) struct Stage {
     pub(crate) shared: Shared,
-    pub(crate) gateway: Gateway,
-    pub(crate) coordinator: Coordinator,
-    pub(crate) cohort: Cohort,
-    pub(crate) catch_up: CatchUp,
-    pub(crate) mover: Mover,
+    pub(crate) roles: Roles,
     /// The last load or write that was to be told of.
     pub(crate) token: Token,
 }
@@ -51,15 +48,7 @@ impl Stage {
         for site in shared.topology.sites().collect::<Vec<_>>() {
             shared.peers.heard(site, BEGINNING);
         }
-        let mut stage = Stage {
-            shared,
-            gateway: Gateway::default(),
-            coordinator: Coordinator::default(),
-            cohort: Cohort::default(),
-            catch_up: CatchUp::default(),
-            mover: Mover::default(),
-            token: 0,
-        };
+        let mut stage = Stage { shared, roles: Roles::new(), token: 0 };
         stage.move_on(|mover, near, cx| {
             mover.recover(None, cx);
             mover.next(near, cx);
@@ -106,47 +95,34 @@ impl Stage {
         (result, said)
     }
 
+    /// Has the roles act together; returns what they did.
+    pub(crate) fn act(&mut self, act: impl FnOnce(&mut Roles, &mut Context<'_>)) -> Vec<String> {
+        self.said(|stage, fx| act(&mut stage.roles, &mut Context { shared: &mut stage.shared, fx })).1
+    }
+
     /// Has the coordinator act; returns what it did.
     pub(crate) fn coordinate(&mut self, act: impl FnOnce(&mut Coordinator, &NearCoordinator<'_>, &mut Context<'_>)) -> Vec<String> {
-        let act = |stage: &mut Stage, fx: &mut Effects<Site>| {
-            let Stage { shared, coordinator, gateway, cohort, catch_up, mover, .. } = stage;
-            act(coordinator, &NearCoordinator { gateway, cohort, catch_up, mover }, &mut Context { shared, fx });
-        };
-        self.said(act).1
+        self.act(|roles, cx| roles.coordinate(|coordinator, near| act(coordinator, near, cx)))
     }
 
     /// Has the cohort act; returns what that returns, and what it did.
     pub(crate) fn replicate<T>(&mut self, act: impl FnOnce(&mut Cohort, &NearCohort<'_>, &mut Context<'_>) -> T) -> (T, Vec<String>) {
-        self.said(|stage, fx| {
-            let Stage { shared, coordinator, cohort, catch_up, mover, .. } = stage;
-            act(cohort, &NearCohort { coordinator, catch_up, mover }, &mut Context { shared, fx })
-        })
+        self.said(|Stage { shared, roles, .. }, fx| roles.replicate(|cohort, near| act(cohort, near, &mut Context { shared, fx })))
     }
 
     /// Has catch-up act; returns what it did.
     pub(crate) fn follow(&mut self, act: impl FnOnce(&mut CatchUp, &NearCatchUp<'_>, &mut Context<'_>)) -> Vec<String> {
-        let act = |stage: &mut Stage, fx: &mut Effects<Site>| {
-            let Stage { shared, cohort, catch_up, mover, .. } = stage;
-            act(catch_up, &NearCatchUp { cohort, mover }, &mut Context { shared, fx });
-        };
-        self.said(act).1
+        self.act(|roles, cx| roles.follow(|catch_up, near| act(catch_up, near, cx)))
     }
 
     /// Has the mover act; returns what that returns, and what it did.
     pub(crate) fn move_on<T>(&mut self, act: impl FnOnce(&mut Mover, &NearMover<'_>, &mut Context<'_>) -> T) -> (T, Vec<String>) {
-        self.said(|stage, fx| {
-            let Stage { shared, cohort, catch_up, mover, .. } = stage;
-            act(mover, &NearMover { cohort, catch_up }, &mut Context { shared, fx })
-        })
+        self.said(|Stage { shared, roles, .. }, fx| roles.move_on(|mover, near| act(mover, near, &mut Context { shared, fx })))
     }
 
     /// Has the gateway act; returns what it did.
     pub(crate) fn serve(&mut self, act: impl FnOnce(&mut Gateway, &mut Context<'_>)) -> Vec<String> {
-        let act = |stage: &mut Stage, fx: &mut Effects<Site>| {
-            let Stage { shared, gateway, .. } = stage;
-            act(gateway, &mut Context { shared, fx });
-        };
-        self.said(act).1
+        self.act(|roles, cx| act(&mut roles.gateway, cx))
     }
 
     /// An attempt of a transaction of `gateway` to commit at `at` milliseconds, in the shards `participants`.

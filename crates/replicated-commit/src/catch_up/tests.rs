@@ -34,14 +34,14 @@ fn the_cursor_passes_over_entries_once_they_are_here_and_is_on_disk_before_the_p
         catch_up.take(R1.region, &BTreeSet::from([1, 2]), None);
         catch_up.turn_page(near, R1.region, cx);
     });
-    assert_eq!(stage.catch_up.cursor(R1.region), 2);
+    assert_eq!(stage.roles.catch_up.cursor(R1.region), 2);
     assert_eq!(pull(&mut stage), [format!("write [number], then Pull after 2 safe {} → {R1}", Timestamp::ZERO)]);
 }
 
 #[test]
 fn a_promise_counts_once_the_log_before_it_is_taken_over() {
     let mut stage = Stage::new(1);
-    let safe = |stage: &Stage| stage.catch_up.safe(&stage.cohort, &stage.mover, &stage.shared);
+    let safe = |stage: &Stage| stage.roles.catch_up.safe(&stage.roles.cohort, &stage.roles.mover, &stage.shared);
     stage.follow(|catch_up, near, cx| catch_up.close_own(near, ms(90), cx));
     stage.follow(|catch_up, near, cx| {
         catch_up.open(R1, &page(0, &[1], ms(90)), BTreeSet::from([1]), None, cx);
@@ -65,7 +65,7 @@ fn an_entry_that_is_awaited_is_asked_for_again() {
         catch_up.turn_page(near, R1.region, cx);
     });
     assert!(said.is_empty(), "{said:?}");
-    assert_eq!(stage.catch_up.cursor(R1.region), 1, "not beyond the entry before");
+    assert_eq!(stage.roles.catch_up.cursor(R1.region), 1, "not beyond the entry before");
     assert_eq!(pull(&mut stage), [format!("write [number], then Pull after 1 safe {} → {R1}", Timestamp::ZERO)]);
 }
 

@@ -27,8 +27,8 @@
 use super::{Carried, Cohort, Entry, Stage};
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
+use crate::job::Job;
 use crate::message::{Attempt, Meta, Note};
-use crate::pending::Job;
 use crate::planted::Planted;
 use crate::records::{self, CARRIED, PREPARED, PreparedRecord};
 use crate::views::{NearCohort, RowsOfDoubt, Stop};

@@ -19,8 +19,8 @@ mod reads;
 
 use crate::config::{Config, PAGE_BYTES_MAX, TXN_ROWS_MAX, WAITING_READS_MAX};
 use crate::context::{Context, Shared};
+use crate::job::{Job, ReadJob};
 use crate::message::{ATTEMPT, Attempt, Doubt, LogEntry, Meta, Note, Part, Promise, Voted};
-use crate::pending::{Job, ReadJob};
 use crate::planted::{Planted, walk_locks};
 use crate::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use crate::views::{CohortView, Copied, NearCohort, Promised, RowsOfDoubt};

@@ -15,8 +15,8 @@
 use super::Cohort;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local};
+use crate::job::{Job, ReadJob};
 use crate::message::{Denial, How, Note, Query, Read, Rows, cut_to_size};
-use crate::pending::{Job, ReadJob};
 use crate::planted::Planted;
 use crate::views::NearCohort;
 use rhumb_commit::locks::Strength;

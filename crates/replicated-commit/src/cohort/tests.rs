@@ -83,9 +83,11 @@ fn a_commit_is_applied_once() {
     let (applied, _) = stage.replicate(|cohort, _, cx| cohort.apply(&meta, None, meta.at, cx));
     let applied = applied.expect("it was prepared");
     assert!(matches!(&applied.batch.ops[0], rhumb_core::actor::Op::PutVersion { key, at, .. } if *key == "w".into() && *at == meta.at));
-    assert!(stage.cohort.log_end() == 1 && stage.cohort.has_applied(&meta.attempt) && !stage.cohort.has_entry(&meta.attempt));
+    assert!(
+        stage.roles.cohort.log_end() == 1 && stage.roles.cohort.has_applied(&meta.attempt) && !stage.roles.cohort.has_entry(&meta.attempt)
+    );
     let again = stage.replicate(|cohort, _, cx| cohort.apply(&meta, Some(part(None, "w")), meta.at, cx)).0;
-    assert!(again.is_none() && stage.cohort.log_end() == 1, "told twice, it changes nothing");
+    assert!(again.is_none() && stage.roles.cohort.log_end() == 1, "told twice, it changes nothing");
 }
 
 #[test]

@@ -15,8 +15,8 @@
 use super::Coordinator;
 use crate::cohort::check_range;
 use crate::context::{Context, Shared};
+use crate::job::Job;
 use crate::message::{Attempt, Meta, Note, Part, Promise, RangeCheck};
-use crate::pending::Job;
 use crate::planted::Planted;
 use crate::resolution::Round;
 use crate::views::NearCoordinator;

@@ -14,8 +14,8 @@
 use super::Coordinator;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
+use crate::job::Job;
 use crate::message::{ASSUMED, Answer, Attempt, Inquiry, Meta, Note, Part, Promise, Testified};
-use crate::pending::Job;
 use crate::planted::Planted;
 use crate::resolution::{Leader, Round, Testimony, Verdict};
 use crate::views::{CoordinatorView, NearCoordinator, RowsOfDoubt};

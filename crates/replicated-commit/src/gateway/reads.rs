@@ -16,8 +16,8 @@
 use super::{Gateway, RangeEvidence, Txn};
 use crate::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
 use crate::context::{Context, Shared};
+use crate::job::{ReadRetry, Timer};
 use crate::message::{Answer, Denial, How, Note, Query, Read, ReadId, Rows};
-use crate::pending::{ReadRetry, Timer};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::RequestId;

@@ -12,7 +12,7 @@ fn begun() -> (Stage, TxnId) {
     let mut stage = Stage::new(1);
     let said = stage.serve(|gateway, cx| gateway.on_begin(1, ReadMode::Locking, cx));
     assert!(said.len() == 1 && said[0].starts_with("answer Began"), "{said:?}");
-    let txn = *stage.gateway.txns.keys().next().expect("it began");
+    let txn = *stage.roles.gateway.txns.keys().next().expect("it began");
     (stage, txn)
 }
 
@@ -21,7 +21,7 @@ fn committing() -> (Stage, Meta) {
     let (mut stage, txn) = begun();
     let writes = vec![("w".into(), Some("new".into()))];
     let said = stage.serve(|gateway, cx| gateway.on_commit(2, txn, writes, Vec::new(), CommitOptions::default(), cx));
-    let meta = stage.gateway.txns[&txn].committing.as_ref().expect("it commits").meta.clone();
+    let meta = stage.roles.gateway.txns[&txn].committing.as_ref().expect("it commits").meta.clone();
     let accept = format!("Accept {} at {} 0:r{{}} w{{w}}", meta.attempt, meta.at);
     let mut wanted = [R1, R2, ME].map(|site| format!("{accept} → {site}"));
     wanted.sort();
@@ -64,7 +64,7 @@ fn a_locking_read_asks_all_regions_and_takes_the_newest_version_among_two() {
     let reader = Reader { id: 3, txn, mode: ReadMode::Locking };
     let said = stage.serve(|gateway, cx| gateway.on_get(reader, vec!["r".into()], Vec::new(), cx));
     assert_eq!(said.len(), 3, "{said:?}");
-    let read = *stage.gateway.reads.keys().next().expect("it reads");
+    let read = *stage.roles.gateway.reads.keys().next().expect("it reads");
     let mut answer = |site: SiteId, version: u64| {
         let rows = vec![Row { key: "r".into(), version: ms(version), value: Some("old".into()) }];
         let rows = Rows { read, rows, upto: None, above: Timestamp::ZERO, high: Timestamp::ZERO, floor: Timestamp::ZERO };

@@ -29,8 +29,8 @@
 use super::Mover;
 use crate::config::{COPY_PAGE, PAGE_BYTES_MAX};
 use crate::context::Context;
+use crate::job::Job;
 use crate::message::{CopyPage, Note, Promise, cut_to_size};
-use crate::pending::Job;
 use crate::views::{Copied, MoverView, NearMover};
 use rhumb_commit::placement::Regions;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
@@ -148,9 +148,8 @@ impl Mover {
             return; // it asks again, here or elsewhere
         }
         let (epoch, collected) = (cx.placement.epoch, near.cohort.collected());
-        let token = cx.jobs.begin(Job::CopyRows { to, from: from.clone(), epoch, collected });
-        cx.fx
-            .load(token, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
+        let job = Job::CopyRows { to, from: from.clone(), epoch, collected };
+        cx.load(job, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
     pub(crate) fn on_copy_loaded(&self, near: &NearMover<'_>, to: SiteId, asked: CopyRequest, loaded: Loaded, cx: &mut Context<'_>) {
