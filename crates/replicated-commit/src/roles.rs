@@ -818,3 +818,6 @@ impl Roles {
         self.on_tick(cx);
     }
 }
+
+#[cfg(test)]
+mod tests;

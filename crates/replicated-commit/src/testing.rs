@@ -15,7 +15,7 @@ use crate::Site;
 use crate::views::{NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_core::actor::{Agreed, Effect, Gated, Op, Space, Token};
-use rhumb_core::{Batch, Effects, Key, Load, SiteId, Time, Timestamp, Topology, TxnId};
+use rhumb_core::{Batch, Effects, Key, Load, Loaded, Row, SiteId, Time, Timestamp, Topology, TxnId};
 use std::sync::Arc;
 
 /// The site itself, and those of its shard in the other regions.
@@ -153,6 +153,12 @@ pub(crate) fn part(read: Option<(&str, Timestamp)>, written: &str) -> Part {
         ranges: Vec::new(),
         writes: vec![(written.into(), Some("new".into()))],
     }
+}
+
+/// Rows without values that were loaded, by key and version.
+pub(crate) fn rows(versions: &[(&str, Timestamp)]) -> Loaded {
+    let rows = versions.iter().map(|(key, version)| Row { key: (*key).into(), version: *version, value: None });
+    Loaded::Rows { rows: rows.collect(), more: false }
 }
 
 fn name(space: Space) -> &'static str {

@@ -1,12 +1,7 @@
 //! One shard replica, step by step: what it checks before it prepares, and what it does with the outcome.
 
 use super::*;
-use crate::testing::{OTHER, R1, Stage, ms, part};
-
-fn rows(versions: &[(&str, Timestamp)]) -> Loaded {
-    let rows = versions.iter().map(|(key, version)| Row { key: (*key).into(), version: *version, value: None });
-    Loaded::Rows { rows: rows.collect(), more: false }
-}
+use crate::testing::{OTHER, R1, Stage, ms, part, rows};
 
 /// A stage on which an attempt that has read `r` at 50 ms, writes `w`, and commits at 100 ms is being looked at; its coordinator is `r0.1`.
 fn validating() -> (Stage, Meta) {
