@@ -7,6 +7,8 @@
 //! What is pre-committed is the transaction's place among the others. Operations are pure functions of the rows that they
 //! find, so values follow from the places and are worked out once the places are settled: a speculation that fails
 //! leaves no value behind to take back.
+//!
+//! Source: section VI.C.
 
 use super::message::Identifier;
 pub use super::partition::server_of;

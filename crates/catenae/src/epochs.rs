@@ -12,6 +12,8 @@
 //!
 //! Invariants: an epoch is scheduled once, when all batches of it and of those before are here; it is settled once all its transactions, and
 //! those of the epochs before, have run; a place once given never changes.
+//!
+//! Source: sections VI.A and VI.D. `Streams::complete` finds the epochs whose batches are all here.
 
 use super::context::{Context, Shared};
 use super::epoch::Epoch;

@@ -57,8 +57,24 @@
 //! | `chains.rs` | a region's chains: on one site or on all, and what to do if they do not end |
 //! | `chain.rs`, `resolver.rs`, `speculation.rs` | transaction chains: servers, implicit dependencies, one epoch's run on one site |
 //! | `crossing.rs` | the same over all sites of a region |
-//! | `partition.rs` | which chain server a key belongs to, and which coordinator a namespace |
+//! | `partition.rs` | the chain server that a key belongs to |
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
+//!
+//! The rules of the paper:
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | IV | several coordinators, by namespace | `stream_id.rs`: `coordinator_of`; `forwarding/` |
+//! | IV, VIII.B | a secondary, or another region, goes on for a silent one | `agreement/takeover.rs`: `wants_to_lead` |
+//! | V | a coordinator sends its batch and votes at the end of an epoch | `coordinator/mod.rs`: `seal` |
+//! | V.C | messages repeat earlier ones | `agreement/replication.rs`: `say` |
+//! | VI.A | an epoch is scheduled once all batches are here | `streams/mod.rs`: `complete`; `epochs.rs`: `complete` |
+//! | VI.B | no transaction comes back to a key | `rhumb_commit::one_shot::operation`: `validate` |
+//! | VI.C | footprints, Rules 1 and 2, the resolver | `chain.rs`, `resolver.rs`, `speculation.rs` |
+//! | VI.D.1 | a transaction without conflict needs no vote | `ledger.rs`: `register` |
+//! | VI.D.2 | a majority with one dependency decides | `validation.rs`: `verdicts` |
+//! | VI.E | commit, catch-up, abort | `runs.rs`; the last two are not needed: decision 0014 |
+//! | VI.F | reads are local | `reads.rs` |
 
 mod access;
 pub mod administration;

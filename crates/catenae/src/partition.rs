@@ -1,4 +1,4 @@
-//! Partitions of keys: those of a region over its chain servers, and namespaces over its coordinators.
+//! Partitions of keys: the chain server of each key. `stream_id.rs` says which coordinator a namespace belongs to.
 
 use rhumb_core::Key;
 

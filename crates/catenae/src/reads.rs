@@ -8,6 +8,8 @@
 //!
 //! Invariants: what a read shows is settled here, and all versions that it may need are kept when it is answered; no more than
 //! [`WAITING_READS_MAX`] wait at once.
+//!
+//! Source: section VI.F. There is no decision period: a read sees settled epochs alone.
 
 use super::config::WAITING_READS_MAX;
 use super::context::{Context, Job, Shared};

@@ -5,6 +5,8 @@
 //! stand between two others, the structure of the paper's Figure 4; where it does not, there is nothing to work out.
 //!
 //! Invariant: the order is transitive and has no cycle.
+//!
+//! Source: section VI.C.
 
 use super::message::Identifier;
 use std::collections::{BTreeMap, BTreeSet};

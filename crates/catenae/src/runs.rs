@@ -12,6 +12,8 @@
 //!
 //! Invariants: a transaction runs once, after all that come before it; whoever asked for it here is answered once, when it has run or when it
 //! has waited too long.
+//!
+//! Source: section VI.E. Its commit and its catch-up are this one run, as nothing runs before its place is settled; nothing is aborted.
 
 use super::asked::Agreed;
 use super::backlog::Backlog;

@@ -9,6 +9,9 @@
 //!
 //! A transaction that can have no majority any more has *failed*: it runs after the chosen ones that it conflicts with, in the
 //! order of identifiers. Nothing here depends on when votes arrive: more votes never change what few have decided.
+//!
+//! Source: sections VI.D.2, and VI.E for a transaction without a majority. Those without conflict never come here:
+//! [`ledger`](super::ledger).
 
 use super::message::{Identifier, Order};
 use super::speculation::Conflicts;

@@ -1,4 +1,6 @@
 //! The writes of a transaction before it commits, laid over what it reads.
+//!
+//! Source: Replicated Commit, section 3.2; the sessions of other protocols use it, too.
 
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
 use std::collections::{BTreeMap, BTreeSet};

@@ -23,6 +23,8 @@
 //! again, and if it knew the attempt as committed, the commit stands in its log. It counts as a no once its log has been
 //! read that far without finding it.
 //!
+//! Source: Replicated Commit, section 3.2.2: a region is an acceptor of Paxos, its yes an acceptance. The two kinds of yes are ours.
+//!
 //! Invariants: a final vote never changes; a gateway that withdraws has not concluded, and concludes from final votes
 //! only; hence an outcome, once reached by anybody, is everybody's.
 

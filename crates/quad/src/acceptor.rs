@@ -11,6 +11,8 @@
 //! Invariants: nothing of a sealed epoch is served any more, over crashes too, so that what a site reports when it seals stays
 //! all that it knows; a promise holds: no lower ballot is taken part in; whatever was prepared or decided in an epoch that is over
 //! is dropped when the next one is adopted, but for what was carried.
+//!
+//! Source: section IV, "One-Copy View on Quorums": a seal is its prepare, and begins its interruption.
 
 use super::configuration::{Cause, Configuration, Goal, carries};
 use super::context::{Context, Shared};

@@ -58,6 +58,9 @@
 //! | `leaving.rs` | a site leaves, as an operator says |
 //! | `explanation.rs`, `administration.rs` | what a site says of all that to operators, and what they may change |
 //! | `unnamed.rs` | what waits for the clock's bound on disk |
+//!
+//! Of the paper, II-A and III-A are in `quorums/`, II-B in `gateway/` and `replica.rs`, III-B in `monitor.rs` and `manager.rs`, IV in
+//! `mover.rs`, `acceptor.rs`, `reconcile.rs` and `configuration.rs`. No site is the QuAD-Manager: all measure, any may change.
 //! | `burden.rs` | work for others that keeps a site busy, to try the rest out |
 
 mod acceptor;

@@ -10,6 +10,8 @@
 //!
 //! Invariants: rows leave only under a shared lock; a `Prepared` leaves only once locks and writes are on disk, and they stay until
 //! the gateway's outcome is known; a transaction prepares only in the session in which it read.
+//!
+//! Source: section II-B.
 
 use super::config::{ROWS_BYTES_MAX, SESSIONS_MAX};
 use super::configuration::{Carried, Cause, Goal};

@@ -11,6 +11,8 @@
 //!
 //! Invariant: left + held + offered - owed = what was issued here + what redistributions brought - what they took.
 //! Nothing is left while something is owed.
+//!
+//! Source: Samya, 3.2, equation 1; acquire and release are equations 2 and 3 of 4.1.2.
 
 use crate::list::{Entry, Share};
 use crate::lost::Booking;

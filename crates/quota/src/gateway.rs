@@ -1,5 +1,5 @@
 //! What interfaces see of quotas: the Redis protocol, HTTP, SQL and the command line all speak to this trait, whatever
-//! runs below.
+//! runs below. Samya's application managers (3.1) are not here: a client asks a site, and an operation stays at that site.
 
 use crate::info::{Info, Read};
 use crate::name::Name;

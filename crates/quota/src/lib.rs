@@ -1,5 +1,8 @@
 //! Global quotas that any region answers locally and that are never exceeded: Samya (Maiyya et al., ICDE 2021), mended.
 //!
+//! What differs from the paper, and why, stands in `docs/decisions/0010-quotas.md`. Its TokensLeft is `left`, its TokensWanted
+//! `wanted`, its InitVal an [`Entry`](list::Entry), its AcceptVal a [`List`](list::List), its queueing of requests the offer policy `all`.
+//!
 //! The limit of a quota is divided into tokens, and every site holds some. A client acquires tokens from its own site's, and
 //! only when those run short do the sites redistribute what is left among them.
 //!

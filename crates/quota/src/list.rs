@@ -10,7 +10,7 @@ use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What one site puts into a redistribution: its state in the paper's words.
+/// One site's part in a redistribution: the paper's InitVal (Samya, Table 3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {
     /// Which site.

@@ -25,7 +25,7 @@ pub enum ProtocolKind {
 /// What a site puts into a redistribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OfferPolicy {
-    /// All its tokens: requests wait until it is over.
+    /// All its tokens: requests wait until it is over, as in Samya, 4.3.
     All,
     /// What it does not need in the next moments: it keeps serving.
     #[default]

@@ -3,6 +3,8 @@
 //! Each message of a leader repeats the entry before the last, unless that is large, so that a single loss does no harm; an
 //! acknowledgement speaks for all entries up to the last one. Entries go out in messages of a page each, bounded in bytes. Who finds that
 //! something is missing [asks for it](super::pulling).
+//!
+//! Source: section V.C.
 
 use super::{Agreement, Cx, Effect, Sealed, Sealing};
 use crate::config::REPEATED_BYTES_MAX;

@@ -13,6 +13,8 @@
 //! seals what comes after. A *secondary coordinator*, the second site of a region, takes over before others do, and seals
 //! epochs for its own clients; it holds no vote on entries. Where a region has several coordinators, each is the secondary of the
 //! one before it, and goes on with its own stream beside the one that it took over.
+//!
+//! Source: section IV for the secondary coordinator, VIII.B for the delay tolerance.
 
 use super::{Agreement, Cx, Effect, Moment, Part, Sealed};
 use crate::config::{QUIET_REPEAT_TICKS, REPEATED_BYTES_MAX};

@@ -13,7 +13,7 @@
 //! Epochs end where the clock says so, or where another region that is ahead says so; a site never seals an epoch twice.
 //! The *coordinator epoch* is the last one sealed. The *execution epoch* is the last whose batches are all here
 //! ([`Epochs`](super::epochs::Epochs)). The offset between the two grows when messages are delayed and shrinks as the backlog
-//! is executed; an offset beyond the delay tolerance starts a [takeover](super::agreement).
+//! is executed; a stream that stands still for longer than the delay tolerance is [taken over](super::agreement).
 //!
 //! Invariants: a site seals an epoch of a stream once; a transaction is in a queue, in one sealed batch, or agreed on; it goes back from a
 //! sealed batch to its queue only when the stream covers the epoch without that batch.

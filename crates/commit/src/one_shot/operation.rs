@@ -1,7 +1,7 @@
 //! One-shot transactions: a list of operations whose keys are known before anything is read.
 //!
 //! No operation depends on what another one returned, so the order in which a list visits different keys means nothing. Hence a
-//! list must not come back to a key that it has left: its chain would be cyclic (the paper's section VI.B). Operations on one
+//! list must not come back to a key that it has left: its chain would be cyclic (Catenae, section VI.B). Operations on one
 //! key stand together and take effect in their order. A transaction in which any operation fails changes nothing.
 
 use super::footprint::Footprint;

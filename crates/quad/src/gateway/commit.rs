@@ -1,6 +1,8 @@
 //! A transaction ends: in one round if it only read, in two if it writes.
 //!
 //! Invariants: those of the gateway ([`super`]).
+//!
+//! Source: section II-B.
 
 use super::{Decided, Doing, Gateway, Open, no_quorum, over};
 use crate::config::{TXN_BYTES_MAX, TXN_ROWS_MAX};

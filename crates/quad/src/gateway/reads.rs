@@ -1,6 +1,8 @@
 //! Reads under shared locks: at the whole read quorum, and of what it answers the newest.
 //!
 //! Invariants: all reads of a transaction ask the same quorum; a replica's rows count only in the session of its first ones.
+//!
+//! Source: section II-B.
 
 use super::{Doing, Gateway, no_quorum, over};
 use crate::context::Context;

@@ -3,6 +3,8 @@
 //! Asked with the sites that are up as far as the asking site knows. That knowledge may be wrong; the answer is then a quorum that
 //! does not respond, never one that misses another: every read quorum that can be answered meets every write quorum that can be, and
 //! two write quorums meet, whatever each was told.
+//!
+//! Source: sections II-A and III-A, "Quorum Construction".
 
 use super::{CORES_MAX, SITES_MAX, grid, majority, tree};
 use rhumb_core::{Rng, SiteId};

@@ -232,7 +232,7 @@ pub struct SitePurse<'a> {
 
 impl SitePurse<'_> {
     /// What is lacking, once `kept` stays here and the rest is pooled; `all`: as far as somebody waits for it. What may be
-    /// needed soon does not compete with that.
+    /// needed soon does not compete with that. The paper's TokensWanted (Samya, 4.2, equations 4 and 5).
     fn wanted(&mut self, kept: Tokens, all: bool) -> Tokens {
         let moments = self.demand.moments(self.config.keep_for, self.moment.now);
         let expected = if all { 0 } else { self.demand.predicted(self.moment.now).unwrap_or(0).max(moments) };

@@ -1,4 +1,4 @@
-//! Request handling (Samya, 4.1.1): answers from the tokens at hand, or has them redistributed.
+//! Request handling (Samya, 4.1.1 and 4.1.2, step 3): answers from the tokens at hand, or has them redistributed.
 //!
 //! An operation takes from its quota and from all above it, or from none: all are at this site, so that is one batch.
 

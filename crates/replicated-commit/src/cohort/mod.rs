@@ -12,6 +12,8 @@
 //! Invariants: an entry holds its exclusive locks and firm shared locks from its first check until it is removed; an
 //! entry found prepared on disk is locked before anybody is heard; versions are put at the commit timestamp only, so
 //! that applying twice changes nothing.
+//!
+//! Source: section 3.2.2, Algorithm 1, lines 5 and 11. `check_locks` and `promise` keep its three conditions; `apply` is its commit phase.
 
 mod doubts;
 mod floors;

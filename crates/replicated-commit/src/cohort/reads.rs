@@ -11,6 +11,8 @@
 //! transactions only, and those wait for nothing but votes: no cycle can form.
 //!
 //! Invariant: before an answer at *t* leaves, the timestamp cache has its rows at *t* at least, and so is the clock bound on disk.
+//!
+//! Source: section 3.2.1 for reads that lock; the other kinds are ours.
 
 use super::Cohort;
 use crate::config::PAGE_BYTES_MAX;

@@ -18,6 +18,8 @@
 //! it is cast or becomes final; it is tallied, here as elsewhere, only when it comes back from disk; an attempt with a yes-vote is kept until
 //! it is resolved. In each region this site alone concludes that an attempt aborted, and nobody acts on that before it is on disk; it concludes
 //! nothing by votes once it has promised a round of a resolution.
+//!
+//! Source: section 3.2.2, Algorithm 1, lines 3 to 10. There coordinators tell each other (line 8), here the gateway alone: decision 0001.
 
 mod attempt;
 mod examination;

@@ -1,4 +1,4 @@
-//! A region's vote and its two-phase commit, step by step (the paper's sections 3.2 and 3.3).
+//! A region's vote and its two-phase commit, step by step (the paper's section 3.2.2).
 
 use super::*;
 use crate::testing::{ME, OTHER, R1, R2, Stage, ms, part};

@@ -13,6 +13,8 @@
 //!
 //! Invariants: another attempt is made only once the one before has certainly aborted; from its first `Withdraw` on a
 //! gateway counts final votes only.
+//!
+//! Source: section 3.2.2, Algorithm 1, lines 1 and 2. The gateway is the paper's client, and the only proposer.
 
 use super::{Gateway, Txn};
 use crate::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};

@@ -12,6 +12,9 @@
 //! all the time nearly every commit's floor lies above the commit, and the next commit below that floor: so the first move
 //! goes to the present, and those after it as far ahead of the clock as the round before took. Replicas refuse writes
 //! below such a timestamp from when they are asked; no clock follows it.
+//!
+//! Source: section 3.2.1; 3.3 for denied locks and for optimistic reads. There a denied reader waits for a random time, here for one that
+//! doubles: it competes with a prepared writer only, never with another reader.
 
 use super::{Gateway, RangeEvidence, Txn};
 use crate::config::{LOCK_BACKOFF, LOCK_ROUNDS_MAX, PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};

@@ -1,4 +1,4 @@
-//! A client's transaction, step by step: reads of a majority, one round of votes (the paper's sections 3.1 and 3.2).
+//! A client's transaction, step by step: reads of a majority, one round of votes (the paper's sections 3.2.1 and 3.2.2).
 
 use super::*;
 use crate::message::{Meta, Rows, Voted};

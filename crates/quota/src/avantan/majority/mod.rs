@@ -251,6 +251,7 @@ impl Majority {
         Note::Decided { from, next: self.state.slot, lists }
     }
 
+    /// Algorithm 1, lines 5 to 13.
     fn on_election(&mut self, from: SiteId, ballot: Ballot, call: Call, purse: &mut dyn Purse, out: &mut Out) {
         let slot = self.state.slot;
         match self.state.acceptor.promise(ballot) {
@@ -279,7 +280,7 @@ impl Majority {
         }
     }
 
-    /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better.
+    /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better. Algorithm 1, lines 14 to 25.
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
         let Role::Candidate { ballot, answers, waited, .. } = &self.role else { return };
         if answers.len() < self.cluster.majority() {
@@ -306,6 +307,7 @@ impl Majority {
         self.count_accepted(purse, out);
     }
 
+    /// Algorithm 1, lines 26 to 32.
     fn on_accept(&mut self, from: SiteId, ballot: Ballot, list: List, purse: &mut dyn Purse, out: &mut Out) {
         let slot = self.state.slot;
         match self.state.acceptor.accept(ballot, list) {
@@ -316,6 +318,7 @@ impl Majority {
         out.promise(from, Promise::AcceptOk { slot, ballot });
     }
 
+    /// Algorithm 1, lines 33 to 36.
     fn count_accepted(&mut self, purse: &mut dyn Purse, out: &mut Out) {
         let Role::Proposer { list, built, accepted_by, .. } = &self.role else { return };
         if accepted_by.len() < self.cluster.majority() {
