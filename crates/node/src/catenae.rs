@@ -15,6 +15,7 @@
 //! place in the common order, so that nothing it read can have changed unnoticed: rows by their versions, ranges by the number
 //! of their rows and that none is newer than the snapshot.
 
+use crate::client::unexpected;
 use crate::reach::{Here, Reach};
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
@@ -149,10 +150,6 @@ async fn submit(reach: &impl Reach<Site>, transaction: OneShot) -> Result<(Times
         Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
         Err(rejected @ Rejected::Busy) => Err(TxnError::Unavailable(rejected.to_string())),
     }
-}
-
-fn unexpected(answer: &Answer) -> ! {
-    unreachable!("the site answered something else than was asked: {answer:?}")
 }
 
 /// The version by which a row that was read is recognized. Whether a missing one was deleted or never written is not kept for

@@ -111,7 +111,7 @@ impl Gateway {
                 self.status().saw_placement(&status.placement);
                 Ok(status)
             }
-            other => Err(unexpected(other)),
+            other => unexpected(&other),
         }
     }
 
@@ -119,7 +119,7 @@ impl Gateway {
     pub(crate) async fn settle_without(&self, lost: Regions) -> Result<(), TxnError> {
         match ask(&self.reach, Request::Admin(Admin::Settle { lost })).await? {
             Answer::Done => Ok(()),
-            other => Err(unexpected(other)),
+            other => unexpected(&other),
         }
     }
 
@@ -146,7 +146,7 @@ impl<A: Serves, R: Reach<A>> transaction::Gateway for Gateway<A, R> {
                 longest_wait: None,
                 over: false,
             })),
-            other => Err(unexpected(other)),
+            other => unexpected(&other),
         }
     }
 
@@ -177,7 +177,8 @@ struct Transaction<A: Serves, R: Reach<A>> {
     over: bool,
 }
 
-async fn ask<A: Serves>(reach: &impl Reach<A>, request: Request<A::Asked>) -> Result<Answer<A::Told>, TxnError> {
+/// Asks the actor; a failure speaks of sites by their names.
+pub(crate) async fn ask<A: Serves>(reach: &impl Reach<A>, request: Request<A::Asked>) -> Result<Answer<A::Told>, TxnError> {
     match reach.ask(request).await {
         Ok(Answer::Failed(error)) => Err(reach.told(error)),
         Ok(answer) => Ok(answer),
@@ -192,8 +193,8 @@ fn count<A: Serves>(reach: &impl Reach<A>, options: CommitOptions, outcome: Resu
     }
 }
 
-pub(crate) fn unexpected<T: fmt::Debug>(answer: Answer<T>) -> TxnError {
-    unreachable!("the gateway answered something else than was asked: {answer:?}")
+pub(crate) fn unexpected(answer: &impl fmt::Debug) -> ! {
+    unreachable!("the actor answered something else than was asked: {answer:?}")
 }
 
 impl<A: Serves, R: Reach<A>> Transaction<A, R> {
@@ -282,7 +283,7 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
                 let rows = self.buffer.overlay(rows, &covered, reverse);
                 Ok((rows, (more && !rest.is_empty()).then_some(rest)))
             }
-            other => Err(unexpected(other)),
+            other => unexpected(&other),
         }
     }
 }
@@ -376,7 +377,7 @@ impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
         let outcome = match self.reach.ask(request).await {
             Ok(Answer::Committed(committed)) => Ok(committed),
             Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
-            Ok(other) => Err(unexpected(other)),
+            Ok(other) => unexpected(&other),
             Err(Rejected::Stopped) if !read_only => Err(TxnError::Unknown("the site stopped before it could tell".into())),
             Err(rejected) => {
                 self.over = false;

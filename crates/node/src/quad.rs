@@ -27,14 +27,12 @@ impl Serves for Site {
 impl<R: Reach<Site>> Administration for Gateway<R> {
     async fn quorums(&self) -> Result<QuorumView, TxnError> {
         let reach = self.reach();
-        match reach.ask(Request::Admin(Admin::Explain)).await {
-            Ok(Answer::Admin(explanation)) => {
+        match client::ask(reach, Request::Admin(Admin::Explain)).await? {
+            Answer::Admin(explanation) => {
                 let regions = reach.regions().into_iter().map(|region| region.name).collect();
                 Ok(view(*explanation, reach.site_names(), regions))
             }
-            Ok(Answer::Failed(error)) => Err(reach.told(error)),
-            Ok(other) => Err(unexpected(other)),
-            Err(rejected) => Err(TxnError::Unavailable(rejected.to_string())),
+            other => unexpected(&other),
         }
     }
 
@@ -43,7 +41,7 @@ impl<R: Reach<Site>> Administration for Gateway<R> {
         match reach.ask(Request::Admin(Admin::Cores(cores))).await {
             Ok(Answer::Done) => Ok(()),
             Ok(Answer::Failed(error)) => Err(reach.told(error)),
-            Ok(other) => Err(unexpected(other)),
+            Ok(other) => unexpected(&other),
             Err(Rejected::Busy) => Err(TxnError::Unavailable(Rejected::Busy.to_string())),
             Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
         }

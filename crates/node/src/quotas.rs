@@ -1,5 +1,6 @@
 //! Quotas for clients in this process, over the site's actor: what every interface to quotas sees of them.
 
+use crate::client::unexpected;
 use crate::runtime::{Handle, Hosted, Rejected};
 use async_trait::async_trait;
 use rhumb_core::{Actor, SiteId};
@@ -54,10 +55,6 @@ fn of_question(rejected: Rejected) -> Refusal {
 }
 
 const BUSY: &str = "the site is busy: too many requests are waiting";
-
-fn unexpected(answer: &impl fmt::Debug) -> ! {
-    unreachable!("the site of quotas answered something else than was asked: {answer:?}")
-}
 
 #[async_trait]
 impl<A: KeepsQuotas> Quotas for Gateway<A> {

@@ -47,7 +47,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 16] = [
+    pub const ALL: [Planted; 18] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -60,6 +60,8 @@ impl Planted {
         Planted::StopsInDoubt,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
+        Planted::RivalsBothCommit,
+        Planted::StaleUnseen,
         Planted::VotesUnsettled,
         Planted::FloorsIgnored,
         Planted::LocksWalked,

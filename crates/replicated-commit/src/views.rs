@@ -120,9 +120,6 @@ pub(super) trait MoverView {
 
     /// Where the log of a region ended that has stopped.
     fn stopped_log_end(&self, region: RegionId) -> u64;
-
-    /// All regions of those electorates.
-    fn regions_before(&self, cx: &Shared) -> Regions;
 }
 
 /// An attempt that is prepared at a site, or carried there.

@@ -7,7 +7,7 @@
 //! A scenario of its own decides the shape of the cluster, what may go wrong and who the clients are, all by the seed, and what is to hold
 //! at the end beside what every history must satisfy.
 
-use crate::checkers::{Violation, no_lost_write, no_phantom, progress, strict_serializability};
+use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
 use crate::config::{Config, Costs};
 use crate::error::SimError;
 use crate::history::{History, TxnNo};
@@ -123,13 +123,7 @@ pub(crate) fn nothing_left<A: Actor>(world: &World<A>, what: &str, left: impl Fn
     Ok(())
 }
 
-impl From<Violation> for String {
-    fn from(violation: Violation) -> String {
-        violation.to_string()
-    }
-}
-
-/// Clients in [`interactive`] end then, and all that goes wrong before.
+/// In [`interactive`] everything heals then.
 const FAULTS_END: Time = Time::from_micros(10_000_000);
 const COURSE: Course = Course {
     faults_end: FAULTS_END,

@@ -122,11 +122,11 @@ impl Gateway {
         self.workload.commits();
         match self.parts_of(cx, txn, writes, expect).and_then(|parts| {
             let shards: Vec<u16> = parts.keys().copied().collect();
-            Self::check_majority(cx, &shards).map(|()| parts)
+            Self::check_majority(cx, &shards).map(|()| Wanted { txn, parts, two_rounds: options.two_rounds })
         }) {
-            Ok(parts) => match Self::commit_coordinator(cx).filter(|_| options.handoff) {
-                Some(to) => self.hand_over(id, to, Wanted { txn, parts, two_rounds: options.two_rounds }, cx),
-                None => self.attempt(Whose::Client(id), Wanted { txn, parts, two_rounds: options.two_rounds }, cx),
+            Ok(wanted) => match Self::commit_coordinator(cx).filter(|_| options.handoff) {
+                Some(to) => self.hand_over(id, to, wanted, cx),
+                None => self.attempt(Whose::Client(id), wanted, cx),
             },
             Err(error) => {
                 self.end(txn, cx);

@@ -90,6 +90,11 @@ impl Mover {
         visit(Table::new("moving.waiting", self.waiting.len(), WAITING_MAX));
     }
 
+    /// All regions of the electorates before.
+    pub(crate) fn regions_before(&self, cx: &Shared) -> Regions {
+        self.electorates_before(cx).iter().fold(Regions::NONE, |all, electorate| all.or(*electorate))
+    }
+
     /// The electorates of which a majority must have stopped, those of the epochs since this site was settled.
     fn electorates_before<'a>(&self, cx: &'a Shared) -> &'a [Regions] {
         cx.placement.since(self.settled).unwrap_or(&[])
@@ -325,10 +330,6 @@ impl MoverView for Mover {
 
     fn stopped_log_end(&self, region: RegionId) -> u64 {
         self.stopped.get(&region).map_or(0, |stop| stop.log_end)
-    }
-
-    fn regions_before(&self, cx: &Shared) -> Regions {
-        self.electorates_before(cx).iter().fold(Regions::NONE, |all, electorate| all.or(*electorate))
     }
 }
 

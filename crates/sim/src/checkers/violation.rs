@@ -118,3 +118,10 @@ impl fmt::Display for Violation {
 }
 
 impl Error for Violation {}
+
+/// For judges that say what is wrong in a text.
+impl From<Violation> for String {
+    fn from(violation: Violation) -> String {
+        violation.to_string()
+    }
+}

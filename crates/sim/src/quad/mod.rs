@@ -234,7 +234,7 @@ fn drive(
         world.run_for(REST_STEP)?;
     }
     // A read that a change interrupts is aborted, and made again.
-    Ok(finals.into_iter().next_back().into_iter().collect())
+    Ok(finals.last().copied().into_iter().collect())
 }
 
 fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], plan: &FaultPlan) -> Result<(), String> {
