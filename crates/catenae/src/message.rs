@@ -279,6 +279,29 @@ impl fmt::Display for Entry {
     }
 }
 
+impl Note {
+    /// The stream that it is about, if it is about one.
+    pub(super) fn stream(&self) -> Option<StreamId> {
+        match self {
+            Note::Pull { stream, .. } | Note::Chosen { stream, .. } | Note::Prepare { stream, .. } | Note::Refused { stream, .. } => {
+                Some(*stream)
+            }
+            Note::Forward(forward) => Some(forward.stream),
+            Note::Visit(_) | Note::Cross { .. } | Note::Claim { .. } | Note::Granted { .. } | Note::Through { .. } => None,
+        }
+    }
+}
+
+impl Promise {
+    /// The stream that it is about, if it is about one.
+    pub(super) fn stream(&self) -> Option<StreamId> {
+        match self {
+            Promise::Epoch { stream, .. } | Promise::Held { stream, .. } | Promise::Promised { stream, .. } => Some(*stream),
+            Promise::Settled { .. } | Promise::Sealed { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -465,6 +465,7 @@ impl Actor for Site {
             Input::Persisted { token } => roles.on_persisted(token, cx),
             Input::Client { id, request } => roles.on_request(id, request, cx),
             Input::Message { .. } if !roles.log.streams.are_recovered() => {}
+            Input::Message { body, .. } if !roles.log.streams.understands(&body) => cx.fx.count("catenae.dropped_unknown_stream"),
             Input::Message { from, body: Body::Note(note) } => roles.on_note(from, note, cx),
             Input::Message { from, body: Body::Promise(promise) } => roles.on_promise(from, promise, cx),
             Input::Timer(Timer::Epoch) => roles.on_end_of_epoch(cx),

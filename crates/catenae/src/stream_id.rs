@@ -134,6 +134,11 @@ impl<T> PerStream<T> {
         PerStream { regions: topology.region_count(), items: all(topology, coordinators).map(make).collect() }
     }
 
+    /// True if there is such a stream.
+    pub fn has(&self, stream: StreamId) -> bool {
+        usize::from(stream.region().0) < self.regions && self.place(stream) < self.items.len()
+    }
+
     /// All of them, in the order of [`all`].
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()

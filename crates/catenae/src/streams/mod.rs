@@ -14,14 +14,14 @@ use super::agreement::{Agreement, Cx, Effect, Event};
 use super::config::{AHEAD_MAX, COLLECT_EVERY, FLOODED_FACTOR, PAGE_BYTES_MAX, PAGE_ENTRIES_MAX, TRUNCATE_PAGE, UNCHOSEN_MAX};
 use super::context::{Context, Job, Shared};
 use super::epoch::Epoch;
-use super::message::{Progress, Promise};
+use super::message::{Note, Progress, Promise};
 use super::planted::Planted;
 use super::records;
 use super::stream::Stream;
 use super::stream_id::{PerStream, StreamId};
 use recovery::Recovery;
 use rhumb_core::actor::Collect;
-use rhumb_core::{Batch, Load, RegionId, SiteId, Table};
+use rhumb_core::{Batch, Body, Load, RegionId, SiteId, Table};
 use std::collections::BTreeMap;
 
 /// How many epochs pass before a site writes down again how far it has come.
@@ -58,6 +58,16 @@ impl Streams {
     /// What is agreed on in a stream, as far as this site knows.
     pub(super) fn view(&self, id: StreamId) -> &Stream {
         self.agreements[id].view()
+    }
+
+    /// True if this message can be of a site with as many streams: it may have been set up with another number of coordinators.
+    pub(super) fn understands(&self, body: &Body<Note, Promise>) -> bool {
+        let stream = match body {
+            Body::Promise(Promise::Settled { progress }) => return progress.entries.len() == self.agreements.iter().len(),
+            Body::Promise(promise) => promise.stream(),
+            Body::Note(note) => note.stream(),
+        };
+        stream.is_none_or(|stream| self.agreements.has(stream))
     }
 
     /// True if this site says what comes next in a stream.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::Bench;
 use crate::message::Note;
-use rhumb_core::Loaded;
+use rhumb_core::{Body, Loaded};
 
 const ME: SiteId = SiteId::new(0, 0);
 const STREAM: StreamId = StreamId::first(RegionId(0));
@@ -61,4 +61,24 @@ fn progress_is_written_and_told_now_and_then_and_less_often_where_it_is_quiet() 
     let others = ["r0.1", "r1.0", "r1.1", "r2.0", "r2.1"].map(|site| format!(", then to {site}: Settled e9"));
     assert_eq!(clean_up(PROGRESS_EVERY, false), [format!("write: 1 ops{}", others.concat())]);
     assert_eq!(clean_up(PROGRESS_EVERY_QUIET, true).len(), 2, "versions are collected as well");
+}
+
+#[test]
+fn messages_of_a_site_with_another_number_of_streams_are_not_understood() {
+    let mut bench = Bench::new(ME);
+    let streams = bench.quietly(|cx| Streams::new(cx));
+    let understands = |stream| {
+        let held = Promise::Held { stream, ballot: STREAM.first_ballot(), upto: 4 };
+        let bodies = [Body::Promise(held), Body::Note(Note::Pull { stream, after: 4 })];
+        bodies.map(|body| streams.understands(&body))
+    };
+    assert_eq!(understands(StreamId::new(RegionId(2), 1)), [true; 2]);
+    assert_eq!(understands(StreamId::new(RegionId(2), 2)), [false; 2]);
+    assert_eq!(understands(StreamId::new(RegionId(3), 0)), [false; 2]);
+    let settled = |count| {
+        streams.understands(&Body::Promise(Promise::Settled {
+            progress: Progress { entries: vec![(3, Epoch(7)); count], ..Progress::default() },
+        }))
+    };
+    assert_eq!([settled(6), settled(3)], [true, false]);
 }
