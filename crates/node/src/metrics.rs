@@ -116,7 +116,7 @@ pub struct EpochMetrics {
 }
 
 /// What is counted about transactions of QuAD of clients of this process.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct QuadMetrics {
     outcomes: Family<OutcomeLabels, Counter>,
 }
@@ -125,6 +125,15 @@ pub struct QuadMetrics {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabels {
     outcome: &'static str,
+}
+
+/// Counters at zero: a rate is seen from the first event on only where there was a zero before.
+fn outcomes<const N: usize>(names: [&'static str; N]) -> Family<OutcomeLabels, Counter> {
+    let family = Family::default();
+    for outcome in names {
+        family.get_or_create_owned(&OutcomeLabels { outcome });
+    }
+    family
 }
 
 /// What is counted about a service.
@@ -228,8 +237,11 @@ impl Metrics {
             refused: Counter::default(),
             strangers: Counter::default(),
             commits: CommitMetrics::default(),
-            epochs: EpochMetrics { outcomes: Family::default(), wait: Histogram::new(exponential_buckets(1e-3, 2.0, 14)) },
-            quad: QuadMetrics::default(),
+            epochs: EpochMetrics {
+                outcomes: outcomes(["committed", "conflict", "refused", "unknown"]),
+                wait: Histogram::new(exponential_buckets(1e-3, 2.0, 14)),
+            },
+            quad: QuadMetrics { outcomes: outcomes(["committed", "conflict", "refused", "unavailable", "unknown"]) },
             vitals: VitalMetrics::default(),
         };
         metrics.register();

@@ -11,7 +11,6 @@ use rhumb_quota::operation::{Done, OPERATIONS_MAX, Operation};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
 use rhumb_quota::spec::{Spec, check_limit};
-use std::fmt;
 
 /// An actor that keeps quotas.
 pub trait KeepsQuotas: Hosted + Actor<Request = Request, Answer = Answer> {}
