@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Demo, code, get};
+use common::{Demo, code};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -76,7 +76,7 @@ async fn what_travels_never_fails_and_is_measured() {
         for first in ["UPDATE item SET n = n + 0 WHERE id = 1", "DELETE FROM raise WHERE region = -1 AND number = 0"] {
             client.batch_execute(first).await.expect("done");
         }
-        let before = metric(&demo, region, CONFLICTS);
+        let before = demo.counted(region, CONFLICTS);
         for number in 0..RAISES {
             let text = format!("UPDATE item SET n = n + 1 WHERE id = 1; INSERT INTO raise VALUES ({region}, {number})");
             match number % 3 {
@@ -85,7 +85,7 @@ async fn what_travels_never_fails_and_is_measured() {
                 _ => client.batch_execute(&format!("BEGIN; {text}; COMMIT")).await.expect("it travels"),
             }
         }
-        assert_eq!(metric(&demo, region, CONFLICTS), before, "{}", REGIONS[region]);
+        assert_eq!(demo.counted(region, CONFLICTS), before, "{}", REGIONS[region]);
     });
     futures::future::join_all(raises).await;
     let all = (REGIONS.len() * RAISES).to_string();
@@ -95,12 +95,12 @@ async fn what_travels_never_fails_and_is_measured() {
         // It takes half of a wide-area round trip at the least, in either way of telling.
         assert_eq!(column(client, "SELECT settle_ms > 10 AND passed_over IS NULL FROM rhumb.epochs").await, ["t"]);
         let (epochs, seconds) =
-            (metric(&demo, region, "rhumb_epochs_settled_total"), metric(&demo, region, "rhumb_epoch_settle_seconds_total"));
+            (demo.counted(region, "rhumb_epochs_settled_total"), demo.counted(region, "rhumb_epoch_settle_seconds_total"));
         assert!(epochs >= 1.0 && seconds / epochs > 0.01, "{epochs} epochs took {seconds} s");
-        assert!(metric(&demo, region, "rhumb_epoch_transactions_total{outcome=\"committed\"}") >= RAISES as f64);
-        assert!(metric(&demo, region, "rhumb_epoch_commit_seconds_count") >= RAISES as f64);
-        assert!(metric(&demo, region, "rhumb_epoch_regions_passed_over") == 0.0);
-        assert!(metric(&demo, region, "rhumb_epochs_behind") >= 0.0);
+        assert!(demo.counted(region, "rhumb_epoch_transactions_total{outcome=\"committed\"}") >= RAISES as f64);
+        assert!(demo.counted(region, "rhumb_epoch_commit_seconds_count") >= RAISES as f64);
+        assert!(demo.metric(region, "rhumb_epoch_regions_passed_over") == Some(0.0));
+        assert!(demo.metric(region, "rhumb_epochs_behind").is_some());
     }
     bad_input_is_refused_with_the_reason(&clients[1]).await;
 }
@@ -137,12 +137,12 @@ async fn a_call_is_one_shot_in_every_region() {
         let sell = client.prepare("CALL sell($1, $2, $3, $4)").await.expect("every region has heard of it");
         // Who does not know the procedure and the tables yet learns of them, and the call then runs again.
         client.execute(&sell, &[&2i32, &0i32, &region, &-1i32]).await.expect("called");
-        let before = metric(&demo, region as usize, CONFLICTS);
+        let before = demo.counted(region as usize, CONFLICTS);
         for number in 0..CALLS {
             client.execute(&sell, &[&1i32, &3i32, &region, &number]).await.expect("it travels");
         }
         assert_eq!(code(client.execute(&sell, &[&1i32, &3i32, &region, &0i32]).await), "23505");
-        assert_eq!(metric(&demo, region as usize, CONFLICTS), before, "{}", REGIONS[region as usize]);
+        assert_eq!(demo.counted(region as usize, CONFLICTS), before, "{}", REGIONS[region as usize]);
     });
     futures::future::join_all(calls).await;
     let left = (1_000 - 3 * CALLS * REGIONS.len() as i32).to_string();
@@ -161,15 +161,6 @@ async fn a_call_is_one_shot_in_every_region() {
 }
 
 const CONFLICTS: &str = "rhumb_epoch_transactions_total{outcome=\"conflict\"}";
-
-/// A metric of a region's site; zero if it is not there.
-fn metric(demo: &Demo, region: usize, name: &str) -> f64 {
-    let ready = demo.ready();
-    let http = ready["regions"][region]["http"].as_str().expect("an address");
-    let text = get(http.trim_end_matches('/'), "/metrics");
-    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-    value.unwrap_or(0.0)
-}
 
 async fn bad_input_is_refused_with_the_reason(client: &Client) {
     let refused = async |text: &str| {

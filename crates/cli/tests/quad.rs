@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Demo, code, done, get, refused};
+use common::{Demo, code, done, refused};
 use serde_json::Value;
 use std::time::Duration;
 use tokio_postgres::error::DbError;
@@ -43,17 +43,6 @@ async fn until_shown(client: &Client, sql: &str, expected: &str) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("{sql}: never {expected}; {:?}", rows(client, "SELECT * FROM rhumb.quorums").await);
-}
-
-fn http(demo: &Demo, region: usize) -> String {
-    let ready = demo.ready();
-    ready["regions"][region]["http"].as_str().expect("an address").trim_end_matches('/').to_owned()
-}
-
-/// A metric of a region's site; zero if it is not there.
-fn metric(demo: &Demo, region: usize, name: &str) -> f64 {
-    let text = get(&http(demo, region), "/metrics");
-    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0.0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -220,16 +209,16 @@ async fn cores_that_cannot_be_are_refused(client: &Client) {
 }
 
 async fn what_is_measured_is_shown_everywhere(demo: &Demo) {
-    let cores: f64 = (0..REGIONS).map(|region| metric(demo, region, "rhumb_quad_role{role=\"core\"}")).sum();
+    let cores: f64 = (0..REGIONS).map(|region| demo.counted(region, "rhumb_quad_role{role=\"core\"}")).sum();
     assert!(cores >= 2.0, "{cores} cores");
     for region in 0..REGIONS {
-        assert!(metric(demo, region, "rhumb_quad_epoch") >= 2.0);
-        assert!(metric(demo, region, "rhumb_quad_changes_total{cause=\"cores\"}") >= 1.0);
-        assert!(metric(demo, region, "rhumb_quad_seals_total") >= 1.0);
-        assert!(metric(demo, region, "rhumb_quad_transactions_total{outcome=\"committed\"}") >= 1.0);
+        assert!(demo.counted(region, "rhumb_quad_epoch") >= 2.0);
+        assert!(demo.counted(region, "rhumb_quad_changes_total{cause=\"cores\"}") >= 1.0);
+        assert!(demo.counted(region, "rhumb_quad_seals_total") >= 1.0);
+        assert!(demo.counted(region, "rhumb_quad_transactions_total{outcome=\"committed\"}") >= 1.0);
     }
-    assert!(metric(demo, 3, "rhumb_quad_transactions_total{outcome=\"conflict\"}") >= 1.0);
-    let address = http(demo, 2);
+    assert!(demo.counted(3, "rhumb_quad_transactions_total{outcome=\"conflict\"}") >= 1.0);
+    let address = demo.of_region(2, "http");
     let explained = loop {
         let text = done(&["quorum", "explain", "--http", &address, "--json"]);
         let json: Value = serde_json::from_str(&text).expect("JSON");

@@ -3,30 +3,9 @@
 
 mod common;
 
-use common::{Demo, done, refused};
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use common::{Demo, Redis, done, refused};
 
 const THREE: [&str; 4] = ["--wan", "none", "--regions", "3"];
-
-/// A client of Redis that types its commands.
-struct Redis(BufReader<TcpStream>);
-
-impl Redis {
-    /// Connected to the region at `index`.
-    fn at(demo: &Demo, index: usize) -> Redis {
-        let address = demo.ready()["regions"][index]["resp"].as_str().expect("an address").to_owned();
-        Redis(BufReader::new(TcpStream::connect(address).expect("it listens")))
-    }
-
-    /// The first line of the reply to a command.
-    fn ask(&mut self, command: &str) -> String {
-        self.0.get_mut().write_all(format!("{command}\r\n").as_bytes()).expect("it reads");
-        let mut line = String::new();
-        self.0.read_line(&mut line).expect("it answers");
-        line.trim_end().to_owned()
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_interface_of_every_site_sees_the_same_quota() {
@@ -35,10 +14,10 @@ async fn every_interface_of_every_site_sees_the_same_quota() {
     let quota = |words: &[&str]| done(&[&["quota", &of_demo], words].concat());
     assert_eq!(quota(&["ls"]), "there are no quotas; `rhumb quota create NAME LIMIT` makes one\n");
 
-    assert_eq!(Redis::at(&demo, 0).ask("QUOTA.CREATE vm 300"), "+OK");
+    assert_eq!(Redis::at(&demo, 0).say("QUOTA.CREATE vm 300"), "+OK");
     let mut second = Redis::at(&demo, 1);
-    common::until("the second site knows it", || second.ask("ACQUIRE vm 30 ID first") == ":70");
-    assert_eq!(second.ask("ACQUIRE vm 30 ID first"), ":70");
+    common::until("the second site knows it", || second.say("ACQUIRE vm 30 ID first") == ":70");
+    assert_eq!(second.say("ACQUIRE vm 30 ID first"), ":70");
 
     let client = demo.connect(2).await;
     common::until("the third site knows it", || quota(&["ls", "--site", "region3"]).contains("vm"));
@@ -74,19 +53,19 @@ async fn every_interface_of_every_site_sees_the_same_quota() {
 #[test]
 fn what_a_killed_site_had_answered_it_still_knows() {
     let demo = Demo::start(&THREE);
-    assert_eq!(Redis::at(&demo, 0).ask("QUOTA.CREATE vm 300"), "+OK");
+    assert_eq!(Redis::at(&demo, 0).say("QUOTA.CREATE vm 300"), "+OK");
     let mut second = Redis::at(&demo, 1);
-    common::until("the second site knows it", || second.ask("ACQUIRE vm 30 ID first") == ":70");
-    assert_eq!(second.ask("RELEASE vm 5 ID back"), ":75");
+    common::until("the second site knows it", || second.say("ACQUIRE vm 30 ID first") == ":70");
+    assert_eq!(second.say("RELEASE vm 5 ID back"), ":75");
 
     demo.chaos(&["kill", "region2"]);
     // The others go on, and take no more than their own.
-    assert_eq!(Redis::at(&demo, 0).ask("ACQUIRE vm 100"), ":0");
+    assert_eq!(Redis::at(&demo, 0).say("ACQUIRE vm 100"), ":0");
     demo.chaos(&["restart", "region2"]);
     let mut second = Redis::at(&demo, 1);
-    assert_eq!(second.ask("ACQUIRE vm 30 ID first"), ":70");
-    assert_eq!(second.ask("RELEASE vm 5 ID back"), ":75");
-    assert_eq!(second.ask("RELEASE vm 126"), "-NOTHELD fewer than 126 tokens of quota vm are acquired, so as many cannot be released");
+    assert_eq!(second.say("ACQUIRE vm 30 ID first"), ":70");
+    assert_eq!(second.say("RELEASE vm 5 ID back"), ":75");
+    assert_eq!(second.say("RELEASE vm 126"), "-NOTHELD fewer than 126 tokens of quota vm are acquired, so as many cannot be released");
     let of_demo = format!("--demo={}", demo.state());
     let read: serde_json::Value = serde_json::from_str(&done(&["quota", "get", "vm", "--exact", "--json", &of_demo])).expect("JSON");
     assert_eq!([&read["left"], &read["held"]], [175, 125]);

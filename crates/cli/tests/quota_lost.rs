@@ -3,26 +3,15 @@
 
 mod common;
 
-use common::{Demo, done, rhumb, until};
+use common::{Demo, Redis, done, rhumb, until};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
-use std::time::Duration;
 
 /// Divided by three sites: 30 at each.
 const LIMIT: u64 = 90;
-/// No answer takes longer than an operation may wait, and a little.
-const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// What the site of `region` answers to one command of the Redis protocol.
 fn say(demo: &Demo, region: usize, command: &str) -> String {
-    let ready = demo.ready();
-    let mut stream = TcpStream::connect(ready["regions"][region]["resp"].as_str().expect("an address")).expect("it serves");
-    stream.set_read_timeout(Some(ANSWER_MAX)).expect("a timeout");
-    stream.write_all(format!("{command}\r\n").as_bytes()).expect("it listens");
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line).expect("it answers");
-    line.trim_end().to_owned()
+    Redis::at(demo, region).say(command)
 }
 
 /// Says what is risked, and does nothing.
@@ -42,7 +31,7 @@ fn look(demo: &Demo, read: &str) -> Value {
 fn a_site_that_is_lost_for_good_is_settled_by_count() {
     let demo = Demo::start(&["--wan", "paper_samya_5", "--regions", "3"]);
     let of_demo = format!("--demo={}", demo.state());
-    let names: Vec<String> = (0..3).map(|region| demo.ready()["regions"][region]["name"].as_str().expect("a name").to_owned()).collect();
+    let names: Vec<String> = (0..3).map(|region| demo.of_region(region, "name")).collect();
     let lost = format!("{}/0", names[2]);
     assert_eq!(say(&demo, 0, &format!("QUOTA.CREATE seats {LIMIT}")), "+OK");
     until("the quota is known everywhere", || say(&demo, 2, "ACQUIRE seats 12").starts_with(':'));

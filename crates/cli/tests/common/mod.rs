@@ -4,7 +4,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -57,6 +57,42 @@ pub fn get(http: &str, path: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("text");
     answer
+}
+
+/// A client of the Redis protocol that says one thing at a time.
+pub struct Redis(BufReader<TcpStream>);
+
+impl Redis {
+    /// No answer takes longer than an operation may wait, and a little.
+    const ANSWER_MAX: Duration = Duration::from_secs(30);
+
+    /// Connected to the site of a region.
+    pub fn at(demo: &Demo, region: usize) -> Redis {
+        let stream = TcpStream::connect(demo.of_region(region, "resp")).expect("it listens");
+        stream.set_read_timeout(Some(Redis::ANSWER_MAX)).expect("a timeout");
+        Redis(BufReader::new(stream))
+    }
+
+    /// The first line of the answer, without its end.
+    pub fn say(&mut self, command: &str) -> String {
+        self.0.get_mut().write_all(format!("{command}\r\n").as_bytes()).expect("it reads");
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("it answers");
+        line.trim_end().to_owned()
+    }
+
+    /// The same, which is no refusal.
+    pub fn done(&mut self, command: &str) -> String {
+        let answer = self.say(command);
+        assert!(!answer.starts_with('-'), "{command}: {answer}");
+        answer
+    }
+
+    /// It is refused with that code.
+    pub fn refused(&mut self, command: &str, code: &str) {
+        let answer = self.say(command);
+        assert!(answer.starts_with(&format!("-{code} ")), "{command}: {answer}");
+    }
 }
 
 /// What is answered to a body of JSON at `path` of a site: the status and the body.
@@ -112,6 +148,23 @@ impl Demo {
             std::thread::sleep(Duration::from_millis(20));
         }
         demo
+    }
+
+    /// What the ready file says of a region: its `name`, or the address of its `http`, `sql` or `resp`.
+    pub fn of_region(&self, region: usize, what: &str) -> String {
+        let text = &self.ready()["regions"][region][what];
+        text.as_str().unwrap_or_else(|| panic!("no {what} of region {region}")).trim_end_matches('/').to_owned()
+    }
+
+    /// A metric of a region's site; none if it is not there.
+    pub fn metric(&self, region: usize, name: &str) -> Option<f64> {
+        let text = get(&self.of_region(region, "http"), "/metrics");
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    }
+
+    /// The same, which is there.
+    pub fn counted(&self, region: usize, name: &str) -> f64 {
+        self.metric(region, name).unwrap_or_else(|| panic!("region {region} has no {name}"))
     }
 
     /// A file in the test's folder.
