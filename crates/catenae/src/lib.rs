@@ -59,6 +59,7 @@
 //! | `crossing.rs` | the same over all sites of a region |
 //! | `partition.rs` | which chain server a key belongs to, and which coordinator a namespace |
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
+//! | `administration.rs` | what people are shown of it |
 
 mod access;
 pub mod administration;
