@@ -244,7 +244,7 @@ impl<A: Actor> Effects<A> {
         self.list.push(Effect::Collect(collect));
     }
 
-    /// Counts an event under a dotted lower-case name, as `commit.too_old`.
+    /// Counts an event under a dotted lower-case name, as `commit.vote_no_timestamp_too_low`.
     pub fn count(&mut self, event: &'static str) {
         self.list.push(Effect::Count(event));
     }

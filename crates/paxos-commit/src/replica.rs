@@ -205,8 +205,8 @@ impl Replica {
         if let Err(refusal) = self.control.prepare(txn, &footprint) {
             return self.vote(txn, proposal, Err(refusal), cx);
         }
-        let too_old = proposal.keys.iter().filter(|(_, (_, writes))| *writes).map(|(key, _)| self.timestamp_cache.of(key)).max();
-        if let Some(above) = too_old.filter(|above| proposal.at <= *above) {
+        let read_upto = proposal.keys.iter().filter(|(_, (_, writes))| *writes).map(|(key, _)| self.timestamp_cache.of(key)).max();
+        if let Some(above) = read_upto.filter(|above| proposal.at <= *above) {
             return self.vote(txn, proposal, Err(Refusal::TimestampTooLow(above)), cx);
         }
         match (&self.control, executed.and_then(|executing| executing.found)) {

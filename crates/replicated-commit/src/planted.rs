@@ -20,7 +20,7 @@ pub enum Planted {
     /// Somebody in doubt counts yes-votes that are provisional still, and does not make them firm.
     ProvisionalCounts,
     /// A vote does not compare the commit timestamp with versions and reads.
-    TooOldSkipped,
+    TimestampTooLowSkipped,
     /// A snapshot read does not wait for prepared transactions below its timestamp.
     SnapshotDoesNotWait,
     /// A commit that another gateway hands over is run each time that it arrives, in every life.
@@ -54,7 +54,7 @@ impl Planted {
         Planted::AppliedTwice,
         Planted::NaiveBallotOne,
         Planted::ProvisionalCounts,
-        Planted::TooOldSkipped,
+        Planted::TimestampTooLowSkipped,
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,
         Planted::StopsInDoubt,

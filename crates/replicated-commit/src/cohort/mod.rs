@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Prepare ─▶ locks taken, newest versions asked for ─▶ Validating ─▶ all current ─▶ Prepared on disk
-//!                 └─▶ a lock denied ─▶ CannotPrepare        └─▶ stale or too old ─▶ CannotPrepare
+//!                 └─▶ a lock denied ─▶ CannotPrepare        └─▶ stale, too low ─▶ CannotPrepare
 //!   Apply ─▶ versions and log on disk, locks released ─▶ Applied
 //! ```
 //!
@@ -315,7 +315,7 @@ impl Cohort {
             return Err(Refusal::Locked);
         }
         let read_at = part.writes.iter().map(|(key, _)| self.timestamp_cache.of(key)).max().unwrap_or(Timestamp::ZERO);
-        if read_at >= meta.at && !cx.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
+        if read_at >= meta.at && !cx.rules.breaks(Planted::TimestampTooLowSkipped) && !part.writes.is_empty() {
             return Err(Refusal::TimestampTooLow(read_at));
         }
         if locks.has_lost(txn) && !cx.rules.breaks(Planted::SharedLockSkipped) {
@@ -499,7 +499,7 @@ impl Cohort {
     pub(crate) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) -> Option<PreparedHere> {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
-        let timestamps_checked = !cx.rules.breaks(Planted::TooOldSkipped);
+        let timestamps_checked = !cx.rules.breaks(Planted::TimestampTooLowSkipped);
         let entry = self.entries.get_mut(&attempt)?; // else it was given up meanwhile
         let Stage::Validating(validation) = &mut entry.stage else { return None };
         if validation.awaited != Some(token) {

@@ -216,7 +216,7 @@ impl Gateway {
         self.send_accepts(txn, cx);
     }
 
-    /// Another attempt, at a timestamp above `above`, which the regions named as too old.
+    /// Makes another attempt, at a timestamp above `above`, up to which the regions refused it.
     fn attempt_again(&mut self, txn: TxnId, above: Timestamp, cx: &mut Context<'_>) {
         let wide = cx.is_wide();
         let made = cx.timestamp();
