@@ -23,7 +23,7 @@ pub struct Closed {
     pub life: Timestamp,
     /// The ping, counted within that life: the site's clock may have been set back.
     pub ping: u64,
-    /// Of what commits at or below it nothing is in doubt there, nor carried, nor will be in this epoch.
+    /// No attempt with a commit timestamp at or below it is in doubt or carried there, or will be in this epoch.
     pub upto: Timestamp,
 }
 

@@ -309,7 +309,7 @@ impl Roles {
         self.gateway.on_retry_read(retry, cx);
     }
 
-    /// What one role has told another in this step, until there is nothing more, and reads that wait no longer, and the next step of a move.
+    /// Handles local events until none is left, then reads that need not wait any longer, and the next step of a move.
     pub(super) fn finish(&mut self, cx: &mut Context<'_>) {
         loop {
             if let Some(local) = cx.next_local() {
@@ -412,9 +412,9 @@ impl Roles {
         cx.send(from, Note::High { attempt, high: self.cohort.highest() });
     }
 
-    /// The coordinator, another site of this region, is about to take part in a resolution: this one, gateway of the attempt or cohort, acts on no
-    /// outcome but by that one's word. What it took over before, it says: it is among the rows then. That it is bound need not outlive a crash: a
-    /// later life takes no part over from the log of a lost region, and no copy that was sent before it.
+    /// The coordinator, another site of this region, is about to take part in a resolution. From now on this site, as gateway or cohort of the
+    /// attempt, acts only on the coordinator's decision. If it has already taken the attempt's rows over from a log, it says so. Being bound need not
+    /// survive a crash: a later incarnation takes nothing over from the log of a lost region, and accepts no copy that was sent before it began.
     fn on_bind(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         cx.clock.observe(meta.at);
@@ -718,7 +718,7 @@ impl Roles {
         }
     }
 
-    /// What is here misses commits that no log holds any more.
+    /// This replica misses commits that no log holds any more.
     fn copy_anew(&mut self, cx: &mut Context<'_>) {
         if let Some(regions) = self.move_on(|mover, near| mover.copy_anew(near, cx)) {
             self.catch_up.begin_anew(regions);
@@ -733,7 +733,7 @@ impl Roles {
         self.mover.copy_from_nearest(cx);
     }
 
-    /// A replica has said what it is in doubt about. If all rows were copied from it, this one settles like it.
+    /// A replica has listed its attempts in doubt. If it is the source of the copy, this replica is as far as it was.
     fn end_join(&mut self, source: SiteId, cx: &mut Context<'_>) {
         let Some(copied) = self.mover.end_join(source, cx) else { return };
         let mut batch = Batch::new();

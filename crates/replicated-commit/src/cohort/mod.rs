@@ -214,7 +214,7 @@ impl Cohort {
         self.keep_floor(entry.at, entry.floor, batch);
     }
 
-    /// Versions in between are gone from a log that is taken over: history has a hole below now. Adds that to `batch`.
+    /// The log being taken over no longer holds some versions: records in `batch` that history is incomplete below the present.
     pub(crate) fn has_hole(&mut self, batch: &mut Batch, cx: &mut Context<'_>) {
         // A copy may have brought rows above this clock.
         self.history_floor = cx.timestamp().max(self.history_floor);
@@ -229,7 +229,7 @@ impl Cohort {
         }
     }
 
-    /// The coordinator, another site, takes part in the resolution of the attempt: nothing is done here but by its word.
+    /// The coordinator, another site, takes part in the resolution of the attempt: this cohort acts only on its decision.
     pub(crate) fn bind(&mut self, meta: Meta) {
         self.bound.insert(meta.attempt, meta);
     }
@@ -365,7 +365,7 @@ impl Cohort {
         }
     }
 
-    /// This region's coordinator will not commit it by its own vote: whoever keeps its locks for others goes on.
+    /// This region's coordinator will not commit the attempt by its own vote. A carried attempt keeps its locks.
     pub(crate) fn on_unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         if !self.is_carried(&attempt) {
             self.unprepare(attempt, cx);
@@ -422,8 +422,8 @@ impl Cohort {
 }
 
 impl Cohort {
-    /// Lets go, after recovery, of attempts that this site is prepared for as cohort but that as coordinator it did not
-    /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
+    /// Releases, after recovery, attempts for which this site is prepared as cohort but on which, as coordinator, it did not vote, voted no, or knows
+    /// an abort: the site crashed between two writes, and no message about them will come.
     pub(crate) fn drop_orphans(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
         let orphaned = |entry: &Entry| {
             let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == cx.me.shard;
@@ -577,8 +577,8 @@ impl Cohort {
         self.count_as_cohort(near, meta.attempt, cx);
     }
 
-    /// The outcome, as this cohort has worked it out, or as it is told that had asked because its coordinator was silent. It tells that one, which
-    /// may be bound to another outcome: half a transaction would remain if each went by itself.
+    /// The outcome, which this cohort has concluded from votes, or received because it asked while its coordinator was silent. It leaves the outcome
+    /// to the coordinator, which may be bound to another one: if each acted alone, half a transaction could commit.
     pub(crate) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         let coordinator = meta.coordinator_in(cx.me.region);
         let waits = self.entries.contains_key(&meta.attempt) || self.bound.contains_key(&meta.attempt);

@@ -189,8 +189,7 @@ impl AttemptState {
         self.acceptor.is_bound() && self.decision().is_none()
     }
 
-    /// True if this region has no part in it any more. A vote whose outcome was only copied stays: whoever asks for it is not to take it for
-    /// a refusal.
+    /// True if this region has no part in it any more. A vote whose outcome was only copied stays, so that nobody takes its absence for a refusal.
     pub(super) fn is_over(&self) -> bool {
         let may_commit = self.has_yes() || self.acceptor.is_bound();
         !may_commit || (self.is_resolved() && self.decision().is_some())
