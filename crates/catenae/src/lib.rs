@@ -35,7 +35,7 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `message.rs` | what is said |
+//! | `message.rs` | messages between sites, requests and answers |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor: dispatch, the timer of epochs |
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |

@@ -183,8 +183,8 @@ impl Stream {
         self.entries.range(self.chosen + 1..).all(|(_, accepted)| accepted.said.1.is_empty())
     }
 
-    /// Who holds entries that are missing here, as far as is heard. What was said at a ballot that is outdone need not be missing; what is
-    /// chosen is, whatever ballots come after it.
+    /// The sites known to hold entries that are missing here. An entry of a ballot that has been superseded may not exist any more; a chosen one
+    /// does, whatever ballots come after it.
     pub fn gap(&self) -> Option<SiteId> {
         let is_missing = |said: Extent| said.ballot >= self.promised && said.upto > self.chosen && said.upto > self.agrees(said.ballot);
         let said = self.heard.filter(|heard| is_missing(heard.said));

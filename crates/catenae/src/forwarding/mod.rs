@@ -10,9 +10,9 @@
 //!     │◀─────────────┤  it runs here as everywhere: answered    │
 //! ```
 //!
-//! The client's own site answers: it runs every transaction, and need only know which one is its client's. Nothing that is said here
-//! has to arrive, for the stream itself tells what became of a transaction. It may be sealed up to the epoch `until`. Once
-//! the stream covers that, and no entry of that coordinator that counts held such a transaction since, it never runs by that name: it is
+//! The client's own site answers: it runs every transaction, and need only know which one is its client's. None of these messages has to arrive,
+//! because the stream itself shows what became of a transaction. It may be sealed up to the epoch `until`. Once the stream covers that, and no entry
+//! of that coordinator that counts held such a transaction since, it never runs by that name: it is
 //! *taken back*: its own site carries it then, and forwards it no more. If an entry did, and the coordinator did not say that it was
 //! this one, its outcome is unknown.
 //!
@@ -25,8 +25,8 @@
 //! 3. No two transactions of a site have one name, in all its lives: a life is called by the first entry of its own that counted, and has
 //!    forwarded nothing before that.
 //!
-//! Whom a transaction is forwarded to hangs on the stream's ballot; whoever it is, no promise hangs on it. If another region leads the
-//! stream, the client's site carries the transaction itself.
+//! The stream's ballot says to whom a transaction is forwarded, but no promise depends on that choice. If another region leads the stream, the
+//! client's site carries the transaction itself.
 
 mod away;
 

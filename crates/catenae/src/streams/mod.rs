@@ -50,7 +50,7 @@ impl Streams {
         }
     }
 
-    /// The same, where a broken rule lets the word of one region suffice in `stream`.
+    /// Lets a single acceptor choose the entries of `stream`, which only a broken rule does.
     pub(super) fn agreed_alone(&mut self, stream: StreamId) {
         self.agreements[stream] = Agreement::new(stream, 1);
     }
