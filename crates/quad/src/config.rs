@@ -131,10 +131,10 @@ pub const READ_KEYS_BYTES_MAX: usize = 4 << 20;
 pub const COPIES_BYTES_MAX: usize = 4 << 20;
 /// A site that catches up asks another source once one has not answered after so many questions.
 pub const CATCH_UP_TRIES: u64 = 2;
-/// Differences are kept of so many epochs at the most. Who has missed more gets what it lacks of all rows.
+/// Differences are kept for this many epochs at the most. A site that has missed more compares all rows.
 pub const EPOCHS_KEPT_MAX: u64 = 32;
-/// A site that speaks of an epoch that is over is told what was decided, and told again after so many ticks if it still does: a
-/// configuration with all that it carries is far larger than what it answers.
+/// A site whose messages are of an epoch that has ended is sent the next configuration, and again after this many ticks if it is still behind: a
+/// configuration with all that it carries is far larger than the message that it answers.
 pub const TOLD_AGAIN_TICKS: u64 = 4;
 /// Versions that nobody reads any more are dropped each time so many ticks have passed.
 pub const COLLECT_EVERY: u64 = 20;

@@ -125,7 +125,7 @@ pub struct Goal {
     pub quorums: Quorums,
     /// All sites that take part from then on.
     pub members: BTreeSet<SiteId>,
-    /// Members of the old configuration that are lost for good, by an operator's word: they will never serve again as they are.
+    /// Members of the old configuration that an operator has declared lost: they will never serve again as they are.
     pub lost: BTreeSet<SiteId>,
     /// How many cores there are to be from then on; none: as before.
     pub cores: Option<Cores>,
@@ -239,8 +239,8 @@ impl Configuration {
     }
 
     /// True if `promised` are enough for the consensus on what follows: all but the lost, if an operator has declared some lost; else a
-    /// majority of all members, with a slave among them if there are any, or with all cores. So whoever goes on by the operator's word
-    /// meets whoever goes on without having heard of it.
+    /// majority of all members, with a slave among them if there are any, or with all cores. So two quorums intersect even if only one of them was
+    /// formed after the operator's declaration.
     pub fn is_quorate(&self, promised: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
         if !lost.is_empty() {
             return self.may_lose(lost) && self.bases.keys().all(|site| lost.contains(site) || promised.contains(site));

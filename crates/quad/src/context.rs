@@ -148,7 +148,8 @@ impl Context<'_> {
         self.fx.persist(batch).notify(token);
     }
 
-    /// True if what `from` said in `epoch` is to be heard: only if this site is in the same one. Who is behind is sent what it missed.
+    /// True if a message of `epoch` from `from` counts: only if this site is in the same epoch. A site that is behind is sent the configuration that
+    /// it missed.
     pub(super) fn is_of_now(&mut self, from: SiteId, epoch: Epoch) -> bool {
         let mine = self.configuration.epoch;
         if epoch < mine {
@@ -256,7 +257,7 @@ impl Shared {
         up
     }
 
-    /// The tick since which whoever is not silent was heard.
+    /// A site that was last heard before this tick is silent.
     fn lately(&self) -> u64 {
         self.ticks.saturating_sub(self.config.silent_ticks)
     }

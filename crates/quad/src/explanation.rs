@@ -1,5 +1,5 @@
-//! What a site says of its quorums: who is what, what was measured, what would change now and why. By the same function that decides it
-//! (`manager.rs`), so that nobody is told another rule than the one that is followed.
+//! A site's explanation of its quorums: the role of each site, what was measured, what would change now and why. It comes from the same function that
+//! decides (`manager.rs`), so that it cannot state a rule that is not followed.
 
 use super::configuration::{Cause, Cores, Epoch};
 use super::manager::Plan;

@@ -8,14 +8,14 @@
 //!                 not the next time, the second, and so on
 //! ```
 //!
-//! All members hear all reports, so that whoever it is knows the past. Two that both take themselves for the first do no harm:
-//! consensus decides. A report that cannot be is dropped and counted.
+//! All members receive all reports, so that any of them can plan. Two members that both consider themselves the first do no harm, because consensus
+//! decides. An implausible report is dropped and counted.
 //!
-//! **The load of a site is what its own clients have in progress**, not how much it does. What it does hangs on the quorums: cores work for
-//! others, so that each would seem the wrong one as soon as it is a core. Nor is it how many transactions its clients end: near cores these
-//! go faster, and the sites that are near would seem the loaded ones. Clients that wait for their answers have as many in progress
-//! under any quorums; the others have fewer where they are served faster, so that a good choice looks better, not worse. While the
-//! configuration changes all that begins waits for that, at every site: such a period counts for no load.
+//! **The load of a site is what its own clients have in progress**, not how much work it does. That depends on the quorums: cores work for others, so
+//! every site would look like the wrong core as soon as it is one. Nor is it the number of transactions that its clients finish: those are faster
+//! near cores, so the sites near cores would look loaded. Clients that wait for their answers have as many in progress under any quorums; the others
+//! have fewer where they are served faster, so that a good choice looks better, not worse. While the configuration changes all that begins waits for
+//! that, at every site: such a period counts for no load.
 
 use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, PAGE_BYTES_MAX, RTT_MAX};
 use super::configuration::{Cores, Epoch, Goal};
@@ -216,7 +216,7 @@ impl Monitor {
 
     /// A site that is to join asks the members for that.
     pub(super) fn ask_to_join(&mut self, cx: &mut Context<'_>) {
-        // Who is taken out later was not asked to come again.
+        // A site that is removed later was not asked to rejoin.
         self.joins &= !cx.is_member();
         if self.joins {
             cx.send_members(&Note::Join);
@@ -386,8 +386,8 @@ fn ticks_of_a_period(cx: &Shared, adaptation: &Adaptation) -> u64 {
     (adaptation.period.as_micros() / cx.config.tick.as_micros().max(1)).max(1)
 }
 
-/// The sites that may be cores: those that all hear, if they are enough. Else whoever is alive stays in its place, and only a core
-/// that finds no quorum goes by its own ears.
+/// The sites that may be cores: those that all hear, if they are enough. Otherwise every site that is alive keeps its place, and only a core that
+/// finds no quorum decides by what it hears itself.
 fn fit(up: &BTreeSet<SiteId>, cx: &Shared) -> BTreeSet<SiteId> {
     let (members, quorums) = (cx.configuration.members(), &cx.configuration.quorums);
     let ears = Ears { me: cx.me, up, hears: cx.peers.hears() };

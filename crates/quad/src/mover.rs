@@ -101,7 +101,7 @@ impl Mover {
         } else if !cx.is_member() {
             Some(cx.stranger())
         } else if !old.may_be_left(&up, &goal.lost) {
-            // Rather no attempt than one that interrupts whoever is in reach and then does not get on.
+            // No attempt is better than one that interrupts all sites in reach and then makes no progress.
             Some(cannot_leave(old, &up, &goal.lost))
         } else if !carries(&goal.quorums, &up) {
             unavailable("too few cores of the new configuration are in reach")

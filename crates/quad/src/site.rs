@@ -240,8 +240,7 @@ impl Roles {
             self.mover.change(goal, None, &self.acceptor, cx);
         }
         if cx.ticks.is_multiple_of(COLLECT_EVERY) {
-            // Whoever reads, or asks what it lacks, asks for the newest version. Deletions stay: who has missed one would show again what it
-            // deleted.
+            // Reads and reconciliations ask for the newest version. Deletions are kept: a site that missed one would show the deleted row again.
             cx.fx.collect(Collect { horizon: cx.shared.clock.last(), deletions: Timestamp::ZERO });
         }
     }
@@ -358,7 +357,7 @@ impl Roles {
         let mut aside = self.reconciler.take_aside(&mut batch);
         for Carried { txn, at } in &next.carried {
             cx.observe(*at, &mut batch);
-            // Who was not reconciled for it catches up with these rows as with all others.
+            // A site that was not reconciled for it catches up with these rows as with all others.
             if let Some(writes) = aside.remove(txn).map(|commit| commit.writes).or_else(|| self.replica.take_commit(*txn)) {
                 cx.fx.agree(TRANSACTION, txn, &Some(*at));
                 cx.fx.count("quad.carried");

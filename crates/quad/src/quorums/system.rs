@@ -71,8 +71,8 @@ impl Quorums {
         }
     }
 
-    /// The same kind of quorums for `members`, of whom only those that are `up` can do the work. The others have no part in it, or are
-    /// slaves. As many cores as before, if so many are up: those that were, then others.
+    /// The same kind of quorums for `members`, of which only those that are `up` can serve. The others are left out, or are slaves. It has as many
+    /// cores as before, if that many are up: first those that were cores, then others.
     pub fn among(&self, members: &BTreeSet<SiteId>, up: &BTreeSet<SiteId>) -> Quorums {
         let up: BTreeSet<SiteId> = up.intersection(members).copied().collect();
         let left = |sites: &[SiteId]| sites.iter().copied().filter(|site| up.contains(site)).collect();
