@@ -90,7 +90,7 @@ pub struct Out {
 /// A change that waits to be made.
 struct Waiting {
     command: Command,
-    /// Who is to be told; none: the site itself asks for it.
+    /// The client to answer; none if the site itself makes the change.
     client: Option<RequestId>,
     waited: u32,
     /// It was sent to others, so it may yet be chosen.

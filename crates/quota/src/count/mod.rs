@@ -19,9 +19,9 @@
 //! is void. Nothing of it is on any disk. A redistribution that asks a site for tokens voids the count, a new life of a site has
 //! forgotten it, silence ends it after [`STAND_TICKS`].
 //!
-//! **Rest.** A site that has stood still does not stand still again before it has served [`REST`] times as long, whoever asks. So
-//! however many readers there are, and wherever they ask, a quota is served at least REST / (REST + 1) of the time. Readers that
-//! come meanwhile share the next count, and those of all sites share it. Of two counts that meet, that of the first site goes on.
+//! **Rest.** A site that has stood still does not do so again for anybody before it has served [`REST`] times as long. So however many readers there
+//! are, and wherever they ask, a quota is served at least REST / (REST + 1) of the time. Readers that come meanwhile share the next count, and those
+//! of all sites share it. Of two counts that meet, that of the first site goes on.
 //!
 //! A site that is [lost](crate::lost) is not counted. If all others know the quota alike, what is missing is what the lost sites have.
 //!
@@ -65,7 +65,7 @@ pub enum Ended {
     Counted {
         /// What they had.
         tokens: Vec<SiteTokens>,
-        /// All knew the quota so, if they did: whoever is to settle what lost sites have can do so by any site's count.
+        /// The terms on which all knew the quota, if they were the same: then any site's count can settle the tokens of lost sites.
         terms: Option<Terms>,
         /// [`Here::asked_before`] when this site stood still.
         asked_before: u64,
