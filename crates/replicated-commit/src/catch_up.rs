@@ -188,7 +188,7 @@ impl CatchUp {
 }
 
 impl CatchUp {
-    /// An earlier life has dropped the log up to here.
+    /// An earlier incarnation has dropped the log up to here.
     pub(super) fn recover_truncated(&mut self, upto: u64) {
         self.truncated = upto;
     }
@@ -426,8 +426,8 @@ impl CatchUp {
         }
     }
 
-    /// True if the entry comes from a lost region and is a part of a transaction whose coordinator is another site: an earlier life of this one may
-    /// have been bound not to take it over.
+    /// True if the entry comes from a lost region and is a part of a transaction whose coordinator is another site: an earlier incarnation of this
+    /// one may have been bound not to take it over.
     pub(super) fn is_part_of_lost(from: SiteId, entry: &LogEntry, cx: &Shared) -> bool {
         let is_lost = cx.placement.lost.contains_key(&from.region) && !cx.placement.copies().contains(from.region);
         is_lost && entry.meta.as_ref().is_some_and(|meta| meta.coordinator != cx.me.shard)

@@ -34,9 +34,9 @@ impl Attempt {
 pub struct HandoffId {
     /// Whose transaction it is.
     pub gateway: SiteId,
-    /// In which life of that: its clock may show a timestamp that it has shown in another one.
-    pub life: Timestamp,
-    /// When it was handed over; no two have the same time in one life.
+    /// The incarnation of that gateway: its clock may show a timestamp that it has shown in another one.
+    pub incarnation: Timestamp,
+    /// When it was handed over; no two have the same time in one incarnation.
     pub made: Timestamp,
 }
 
@@ -165,8 +165,8 @@ pub enum How {
 /// Names a read at its gateway, for the replicas that it asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ReadId {
-    /// The life of the gateway: its clock may show a timestamp that it has shown in another one.
-    pub life: Timestamp,
+    /// The incarnation of the gateway: its clock may show a timestamp that it has shown in another one.
+    pub incarnation: Timestamp,
     /// When it was asked.
     pub made: Timestamp,
     /// It is of the rows that are expected beside those of a scan.
@@ -258,13 +258,13 @@ pub struct Rows {
     pub floor: Timestamp,
 }
 
-/// A commit that one gateway has another one run, in the life of that one that began at `life`.
+/// A commit that one gateway asks another one to run, in the other's incarnation that began at `incarnation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
     /// Its name.
     pub id: HandoffId,
-    /// When the life of the other gateway began that is meant.
-    pub life: Timestamp,
+    /// The beginning of the other gateway's incarnation that is to run it.
+    pub incarnation: Timestamp,
     /// What the transaction does, by shard.
     pub parts: Vec<(u16, Part)>,
     /// Its client waits until a majority has applied it.
@@ -280,8 +280,8 @@ pub struct Ping {
     pub oldest: Timestamp,
     /// When it handed over the oldest commit of which it awaits the end.
     pub handing: Timestamp,
-    /// When its life began.
-    pub life: Timestamp,
+    /// When its incarnation began.
+    pub incarnation: Timestamp,
     /// Counts its pings since.
     pub ping: u64,
     /// That of its placement.

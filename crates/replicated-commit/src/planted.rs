@@ -23,7 +23,7 @@ pub enum Planted {
     TimestampTooLowSkipped,
     /// A snapshot read does not wait for prepared transactions below its timestamp.
     SnapshotDoesNotWait,
-    /// A commit that another gateway hands over is run each time that it arrives, in every life.
+    /// A commit that another gateway hands over is run each time that it arrives, in every incarnation.
     HandoffTakenAgain,
     /// A region says that it has stopped at once, and not what it is in doubt about.
     StopsInDoubt,

@@ -22,7 +22,7 @@
 //! the floor.
 //!
 //! Invariants: a commit is applied with a floor or not at all; `of(at)` is at least the floor of every commit applied at `at`
-//! in this life or an earlier one; a site's high covers whatever it is prepared for or has applied in any life.
+//! in this incarnation or an earlier one; a site's high covers whatever it is prepared for or has applied in any incarnation.
 
 use super::Cohort;
 use crate::records::Number;
@@ -98,7 +98,7 @@ impl Cohort {
         }
     }
 
-    /// An earlier life applied nothing above `highest`, nor with a floor above it.
+    /// An earlier incarnation applied nothing above `highest`, nor with a floor above it.
     pub(crate) fn recover_highest(&mut self, highest: Timestamp) {
         self.highest_applied = highest;
         self.highest = highest.max(self.highest);

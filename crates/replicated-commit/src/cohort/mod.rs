@@ -162,7 +162,7 @@ impl Cohort {
         closed
     }
 
-    /// What an earlier life has left.
+    /// What an earlier incarnation has left.
     pub(crate) fn recover_number(&mut self, number: Number, value: u64) {
         match number {
             Number::LogEnd => self.log_end = value,
@@ -179,7 +179,7 @@ impl Cohort {
         let deletions = deletions.min(horizon).max(self.collected);
         self.collected = deletions;
         self.refuse_below(deletions);
-        // The clock of a later life may be behind this one's: what is collected now must not be read then.
+        // The clock of a later incarnation may be behind this one's: what is collected now must not be read then.
         self.history_floor = horizon.max(self.history_floor);
         Number::Collected.put(batch, deletions.bits());
         Number::HistoryFloor.put(batch, self.history_floor.bits());
@@ -645,7 +645,7 @@ impl Cohort {
 
 impl Cohort {
     /// The attempt has committed: applies it, from what was prepared or from `part`; versions of which deletions are collected are not put any more.
-    /// None if it was applied before, in this life or in an earlier one whose record is gone with it.
+    /// None if it was applied before, in this incarnation or in an earlier one whose record is gone with it.
     pub(crate) fn apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) -> Option<Applied> {
         let attempt = meta.attempt;
         self.bound.remove(&attempt);

@@ -63,7 +63,7 @@ pub(crate) struct Coordinator {
     assumed: BTreeSet<Attempt>,
     /// How many of them have this region's vote.
     voted: usize,
-    /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier life.
+    /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier incarnation.
     closed: Timestamp,
     /// The last attempt that was looked at in the present walk through those that may be forgotten; none before the first.
     walked: Option<Attempt>,
@@ -154,12 +154,12 @@ impl Coordinator {
         }
     }
 
-    /// A life begins, whose clock and those of all lives before have stood at `bound` at the most.
+    /// An incarnation begins, whose clock and those of all incarnations before have stood at `bound` at the most.
     pub(crate) fn begin_above(&mut self, bound: Timestamp) {
         self.closed = bound;
     }
 
-    /// An earlier life has forgotten attempts made at or below `forgotten`.
+    /// An earlier incarnation has forgotten attempts made at or below `forgotten`.
     pub(crate) fn recover_forgotten(&mut self, forgotten: Timestamp) {
         self.forgotten = forgotten;
     }
@@ -202,7 +202,8 @@ impl Coordinator {
         self.attempts.insert(attempt, state);
     }
 
-    /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
+    /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes
+    /// once.
     fn state_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
         let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), cx.now);
         self.state_of(meta, now).stands_in |= is_forgotten;
@@ -256,7 +257,7 @@ impl Coordinator {
     }
 
     /// Has cohorts of this region apply `attempt`, which committed. To one at another site this goes once the outcome is on record here: a later
-    /// life that knew nothing of it could agree that it aborted, and half a transaction would remain.
+    /// incarnation that knew nothing of it could agree that it aborted, and half a transaction would remain.
     fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get_mut(&attempt) else { return };
         let Some(Decision::Committed { floor }) = state.decision() else { return };
@@ -629,7 +630,7 @@ impl Coordinator {
         }
         state.tally.hear_high(voted.coordinator(), *high);
         if region == cx.me.region && !vote.is_yes() {
-            // Only now that the refusal is on disk: a new life that had forgotten it could count a cohort as prepared
+            // Only now that the refusal is on disk: a new incarnation that had forgotten it could count a cohort as prepared
             // that has let go.
             self.have_unprepared(meta, cx);
         }

@@ -70,7 +70,7 @@ pub(crate) struct Mover {
     stopped: BTreeMap<RegionId, Stop>,
     /// The sites that wait for this one's `Stopped`, each with the attempt after which its list of doubts begins.
     asking: BTreeMap<SiteId, Option<Attempt>>,
-    /// When this site stopped, in this life.
+    /// When this site stopped, in this incarnation.
     stopped_at: Time,
     /// The log of this site speaks for this epoch and later ones.
     since: u64,
