@@ -73,8 +73,8 @@ pub struct Crossing {
 /// How a site calls a transaction that it has forwarded. No two are called the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Forwarded {
-    /// The first epoch in which the site said something of its own since it started: no other life of it has the same.
-    pub life: Epoch,
+    /// The first epoch in which the site said something of its own since it started: no other incarnation of it has the same.
+    pub incarnation: Epoch,
     /// Counts up.
     pub number: u64,
 }
@@ -250,7 +250,7 @@ impl fmt::Display for Crossing {
 impl fmt::Display for Forwarded {
     /// `e7#1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.life, self.number)
+        write!(f, "{}#{}", self.incarnation, self.number)
     }
 }
 

@@ -288,7 +288,7 @@ impl Roles {
         self.on_stream(id, Event::Durable { ballot, upto }, cx);
     }
 
-    /// All is read that earlier lives left.
+    /// All is read that earlier incarnations left.
     fn serve(&mut self, cx: &mut Context<'_>) {
         for id in cx.streams() {
             if id.region() == cx.me.region {

@@ -100,7 +100,7 @@ pub(crate) struct Desk {
     epoch: Epoch,
     /// Ticks in a row in which there was no new epoch to seal.
     stuck: u64,
-    /// The last epoch that an earlier life may have sealed.
+    /// The last epoch that an earlier incarnation may have sealed.
     resumed: Epoch,
 }
 
@@ -147,7 +147,7 @@ impl Desk {
         until > self.epoch.max(covered) && until > self.resumed.plus(FORWARD_EPOCHS_MAX) && !self.is_full()
     }
 
-    /// Earlier lives have sealed the epochs up to `epoch`.
+    /// Earlier incarnations have sealed the epochs up to `epoch`.
     pub(crate) fn resume(&mut self, epoch: Epoch) {
         (self.epoch, self.resumed) = (epoch, epoch);
     }
