@@ -117,7 +117,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog at `cluster.me`, with what an earlier life had on disk.
+    /// The catalog at `cluster.me`, with what an earlier incarnation had on disk.
     pub fn new(cluster: Cluster, state: State, quotas: BTreeMap<QuotaId, Definition>) -> Catalog {
         let definitions = Definitions::new(quotas, state.made.clone());
         let cluster = cluster.without(definitions.lost());

@@ -16,7 +16,7 @@
 //! leader has heard the last site, no token is on its way, if each says afterwards that it stood still until `Go`.
 //!
 //! A count moves nothing, so it owes nothing to anybody: **any site may end its part at any time**, for any reason, and the count
-//! is void. Nothing of it is on any disk. A redistribution that asks a site for tokens voids the count, a new life of a site has
+//! is void. Nothing of it is on any disk. A redistribution that asks a site for tokens voids the count, a new incarnation of a site has
 //! forgotten it, silence ends it after [`STAND_TICKS`].
 //!
 //! **Rest.** A site that has stood still does not do so again for anybody before it has served [`REST`] times as long. So however many readers there
@@ -154,7 +154,7 @@ impl Count {
         self.standing.is_some() || self.leading.is_some()
     }
 
-    /// Leads a count, unless one is under way or has just been. `number`: above those of earlier lives.
+    /// Leads a count, unless one is under way or has just been. `number`: above those of earlier incarnations.
     pub fn lead(&mut self, number: u64, here: Here, out: &mut Out) {
         if !self.is_idle() || !here.idle {
             return;
