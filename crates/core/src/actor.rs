@@ -83,7 +83,7 @@ pub type RequestId = u64;
 
 /// What happens to an actor.
 pub enum Input<A: Actor> {
-    /// The first input of a life: the store holds what the lives before made durable.
+    /// The first input of an incarnation: the store holds what the incarnations before made durable.
     Start,
     /// A message arrived.
     Message {
