@@ -109,12 +109,12 @@ pub const ROWS_BYTES_MAX: usize = 4 << 20;
 pub const WAITING_MAX: usize = 10_000;
 /// A load above it is none that a site can have: a thousand times its capacity.
 pub const LOAD_MAX_PPM: u64 = 1_000_000_000;
-/// What one can load a site with: a hundred times its capacity.
-pub const BURDEN_MAX_PERCENT: u64 = 10_000;
-/// A transaction takes so much longer at a site that is loaded with all that it can work for.
-pub const BURDEN_SPAN: Span = Span::from_millis(5);
+/// The largest load that can be injected at a site: a hundred times its capacity.
+pub const INJECTED_LOAD_MAX_PERCENT: u64 = 10_000;
+/// How much longer a transaction takes at a site with an injected load of its capacity.
+pub const INJECTED_LOAD_SPAN: Span = Span::from_millis(5);
 /// And so much at the most, for each that is held before it.
-pub const BURDEN_SPAN_MAX: Span = Span::from_millis(500);
+pub const INJECTED_LOAD_SPAN_MAX: Span = Span::from_millis(500);
 /// Transactions that a loaded site holds at the most.
 pub const HELD_MAX: usize = 10_000;
 /// A round trip above it is none.

@@ -25,7 +25,7 @@ use std::ops::{Deref, DerefMut};
 pub enum Timer {
     /// See [`Config::tick`].
     Tick,
-    /// The transaction that this site had no time for is served, if it is still the one of this turn. See `burden.rs`.
+    /// The transaction that this site had no time for is served, if it is still the one of this turn. See `injected_load.rs`.
     Held(u64),
 }
 
@@ -233,7 +233,7 @@ impl Shared {
     }
 
     /// Why a site that takes no part serves nobody.
-    pub(super) fn stranger(&self) -> TxnError {
+    pub(super) fn not_a_member(&self) -> TxnError {
         TxnError::Unavailable(format!(
             "site {} takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)",
             self.me

@@ -44,7 +44,7 @@ pub enum Role {
     /// It is in its own alone.
     Slave,
     /// It takes no part.
-    Stranger,
+    NonMember,
 }
 
 /// What is known of a site.
@@ -92,7 +92,7 @@ impl fmt::Display for Role {
         f.write_str(match self {
             Role::Core => "core",
             Role::Slave => "slave",
-            Role::Stranger => "none",
+            Role::NonMember => "none",
         })
     }
 }

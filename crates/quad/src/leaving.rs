@@ -33,10 +33,10 @@ pub(super) fn without(leave: Leave, me: SiteId, situation: Option<Situation<'_>>
         return Err(format!("site {site} takes no part in the quorums already"));
     }
     let members: BTreeSet<SiteId> = all.difference(&sites).copied().collect();
-    let cores = match old.cores.flaw(members.len()) {
+    let cores = match old.cores.validation_error(members.len()) {
         None => old.cores,
         Some(_) if lost => Cores::Fixed(members.len().min(CORES_MAX)),
-        Some(flaw) => return Err(format!("{flaw}; set cores first")),
+        Some(error) => return Err(format!("{error}; set cores first")),
     };
     let situation = situation.ok_or("quorums do not follow what is measured here")?;
     let best = situation.best(&members, cores).ok_or("nobody else is a member")?;

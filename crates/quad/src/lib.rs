@@ -58,16 +58,16 @@
 //! | `leaving.rs` | a site leaves, as an operator says |
 //! | `explanation.rs`, `administration.rs` | what a site says of all that to operators, and what they may change |
 //! | `unnamed.rs` | what waits for the clock's bound on disk |
-//! | `burden.rs` | work for others that keeps a site busy, to try the rest out |
+//! | `injected_load.rs` | work for others that keeps a site busy, to try the rest out |
 
 mod acceptor;
 pub mod administration;
-mod burden;
 mod config;
 mod configuration;
 mod context;
 mod explanation;
 mod gateway;
+mod injected_load;
 mod leaving;
 mod links;
 mod manager;
@@ -87,11 +87,11 @@ mod source;
 mod testing;
 mod unnamed;
 
-pub use config::{Adaptation, Availability, BURDEN_MAX_PERCENT, Config, LOAD_MAX_PPM};
+pub use config::{Adaptation, Availability, Config, INJECTED_LOAD_MAX_PERCENT, LOAD_MAX_PPM};
 pub use configuration::{Carried, Cause, Configuration, Cores, Epoch, Goal, Stamped, carries};
 pub use context::Timer;
 pub use explanation::{Explanation, Role, SiteFacts, Tally};
 pub use manager::{GAIN_MIN, Plan};
 pub use message::{Note, Promise};
-pub use request::{Admin, Answer, Burden, Leave, Request};
+pub use request::{Admin, Answer, InjectedLoad, Leave, Request};
 pub use site::Site;

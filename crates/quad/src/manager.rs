@@ -188,8 +188,8 @@ pub(super) struct Best {
 
 /// The change to so many cores that an operator asks for; none if there are to be so many already.
 pub(super) fn with_cores(cores: Cores, situation: Option<Situation<'_>>, old: &Configuration) -> Result<Option<Goal>, String> {
-    if let Some(flaw) = cores.flaw(old.bases.len()) {
-        return Err(flaw);
+    if let Some(error) = cores.validation_error(old.bases.len()) {
+        return Err(error);
     }
     if cores == old.cores {
         return Ok(None);

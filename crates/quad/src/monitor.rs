@@ -87,7 +87,7 @@ pub(super) struct Activity {
     /// What has committed in this incarnation.
     pub(super) committed: Commits,
     /// Percent of the capacity that work for others takes up.
-    pub(super) burden_percent: u64,
+    pub(super) injected_percent: u64,
     /// Rows written in this epoch.
     pub(super) written: u64,
     /// All that was committed before the epoch is here.
@@ -113,7 +113,7 @@ struct Period {
     /// Transactions in progress, summed over its ticks.
     in_progress: u64,
     /// Percent of the capacity that work for others took up, likewise.
-    burden: u64,
+    injected: u64,
     /// What the site sent itself.
     own: OwnPings,
     /// The shortest round trip to each site, microseconds.
@@ -235,7 +235,7 @@ impl Monitor {
         let period = &mut self.period;
         period.changing |= activity.sealed;
         period.in_progress += activity.in_progress as u64;
-        period.burden += activity.burden_percent;
+        period.injected += activity.injected_percent;
         period.ticks += 1;
         if *period.number.get_or_insert(number) != number {
             let ended = std::mem::replace(period, Period { number: Some(number), is_whole: true, ..Period::default() });
@@ -251,10 +251,10 @@ impl Monitor {
     }
 
     fn end_period(&mut self, ended: Period, activity: Activity, adaptation: &Adaptation, cx: &mut Context<'_>) {
-        let Period { ticks, is_whole, changing, in_progress, burden, own, rtt_micros, .. } = ended;
+        let Period { ticks, is_whole, changing, in_progress, injected, own, rtt_micros, .. } = ended;
         let before = std::mem::replace(&mut self.committed, activity.committed);
         let measured = Measured {
-            load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + burden * 10_000 / ticks).min(LOAD_MAX_PPM),
+            load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + injected * 10_000 / ticks).min(LOAD_MAX_PPM),
             latency_micros: own.sum.as_micros() / own.count.max(1),
             queue_micros: own.least.as_micros(),
             reads: activity.committed.reads - before.reads,
@@ -329,11 +329,11 @@ impl Monitor {
     pub(super) fn facts(&self, site: SiteId, score: Option<f64>, cx: &Shared) -> SiteFacts {
         let (configuration, up) = (&cx.configuration, cx.reachable());
         let role = match configuration.bases.contains_key(&site) {
-            false => Role::Stranger,
+            false => Role::NonMember,
             true if configuration.quorums.cores().contains(&site) => Role::Core,
             true => Role::Slave,
         };
-        let quorum = |found: Option<BTreeSet<SiteId>>| found.filter(|_| role != Role::Stranger).unwrap_or_default();
+        let quorum = |found: Option<BTreeSet<SiteId>>| found.filter(|_| role != Role::NonMember).unwrap_or_default();
         let unknown = Heard::default();
         let heard = self.heard.get(&site).unwrap_or(&unknown);
         SiteFacts {
@@ -410,7 +410,7 @@ fn fit(up: &BTreeSet<SiteId>, cx: &Shared) -> BTreeSet<SiteId> {
 mod tests {
     use super::super::quorums::{CostWeights, Policy, ScoreWeights, Settings};
     use super::super::testing::{Bench, site};
-    use super::super::{Availability, BURDEN_MAX_PERCENT, Config, Stamped};
+    use super::super::{Availability, Config, INJECTED_LOAD_MAX_PERCENT, Stamped};
     use super::*;
     use rhumb_core::Timestamp;
     use rhumb_core::actor::Effect;
@@ -426,10 +426,10 @@ mod tests {
             bench.step(|cx| monitor.on_measured(site(1), Measured { load_ppm, ..Measured::default() }, cx));
             (monitor.heard[&site(1)].last.load_ppm, bench.effects().len())
         };
-        let burden = BURDEN_MAX_PERCENT * 10_000;
-        assert_eq!(heard(burden), (burden, 0), "what one can load a site with is believed");
+        let injected = INJECTED_LOAD_MAX_PERCENT * 10_000;
+        assert_eq!(heard(injected), (injected, 0), "what one can load a site with is believed");
         for absurd in [LOAD_MAX_PPM + 1, u64::MAX] {
-            assert_eq!(heard(absurd), (burden, 1), "{absurd} ppm are counted, and nothing else");
+            assert_eq!(heard(absurd), (injected, 1), "{absurd} ppm are counted, and nothing else");
         }
     }
 
@@ -497,7 +497,7 @@ mod tests {
             let (mut monitor, mut told) = (Monitor::default(), Vec::new());
             for now_ms in (1..=120).map(|tick| tick * tick_ms).take_while(|now_ms| *now_ms <= 35_000) {
                 bench.shared.now = Time::ZERO + Span::from_millis(now_ms);
-                let activity = Activity { burden_percent: 50, ..Activity::default() };
+                let activity = Activity { injected_percent: 50, ..Activity::default() };
                 assert_eq!(bench.step(|cx| monitor.tick(activity, cx)), None, "there is one site");
                 for effect in bench.effects() {
                     if let Effect::Send { note: Stamped { said: Note::Measured { measured }, .. }, .. } = effect {

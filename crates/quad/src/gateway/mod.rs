@@ -182,7 +182,7 @@ impl Gateway {
     /// A client asks. Where the epoch `is_sealed`, what needs a later one waits for that.
     pub(crate) fn on_request(&mut self, id: RequestId, request: Request, is_sealed: bool, cx: &mut Context<'_>) {
         if !cx.is_member() {
-            let error = cx.stranger();
+            let error = cx.not_a_member();
             // One that had only begun when this site left is not among those that were interrupted.
             let txn = if let Request::Rollback { txn } = request { Some(txn) } else { transaction_of(&request) };
             return match txn {

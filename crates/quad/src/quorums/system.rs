@@ -98,7 +98,7 @@ impl Quorums {
     }
 
     /// What is wrong with them, if something is.
-    pub fn flaw(&self) -> Option<String> {
+    pub fn validation_error(&self) -> Option<String> {
         let cores = self.cores();
         let (known, members) = (BTreeSet::from_iter(cores), self.members());
         if cores.is_empty() {
@@ -117,8 +117,8 @@ impl Quorums {
         for site in members {
             let Some(order) = preference.get(&site) else { return Some(format!("core {site} has no order in which it asks the cores")) };
             let asked = BTreeSet::from_iter(order);
-            if let Some(stranger) = order.iter().find(|core| !known.contains(core)) {
-                return Some(format!("site {site} asks {stranger}, which is no core"));
+            if let Some(other) = order.iter().find(|core| !known.contains(core)) {
+                return Some(format!("site {site} asks {other}, which is no core"));
             }
             if asked.len() < order.len() {
                 return Some(format!("site {site} asks a core twice"));
